@@ -1,0 +1,181 @@
+"""The app: one function from request to response. Adapters (`rsgi.py`, `asgi.py`) speak the servers' languages.
+
+The order of the gates is the existing node's: preflight, Host, clean path, route, verb, content type, body.
+"""
+
+import asyncio
+import zlib
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from icefall.api.dialect import Dialect
+from icefall.api.endpoint import NODE
+from icefall.api.failure import Headers, failure_body, failure_headers
+from icefall.api.guards import Hosts, Origins
+from icefall.api.jsonrpc import is_unavailable
+from icefall.api.routes import Plain, Route, Routes, cleaned
+from icefall.errors import (
+    BodyTooLarge,
+    Forbidden,
+    IcefallError,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
+from icefall.meters import Meters
+from icefall.observe import Log
+
+BODY_MAX = 1 << 20
+_GZIP_MIN = 1400  # below one packet there is nothing to win
+_JSON_UTF8 = "application/json; charset=utf-8"
+
+
+class Request(Protocol):
+    method: str
+    path: str
+    query: str
+
+    def header(self, name: str) -> str | None: ...
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body; BodyTooLarge as soon as it is known to pass `limit`."""
+        ...
+
+
+class Response(NamedTuple):
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class App:
+    def __init__(
+        self,
+        listener: str,
+        routes: Routes,
+        dialect: Dialect,
+        hosts: Hosts,
+        origins: Origins,
+        meters: Meters,
+        log: Log,
+        headers: Headers,
+        read_timeout_s: float,
+    ) -> None:
+        self._listener = listener
+        self._routes = routes
+        self._paths = routes.paths
+        self._dialect = dialect
+        self._hosts = hosts
+        self._origins = origins
+        self._meters = meters
+        self._log = log
+        self._read_timeout_s = read_timeout_s
+        self._base = [*headers, ("vary", "Origin")]
+        self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
+
+    async def respond(self, request: Request) -> Response:
+        try:
+            response = await self._answer(request)
+        except IcefallError as error:
+            self._meters.refuse()
+            response = self._failure(error)
+        except Exception as bug:
+            self._meters.refuse()
+            self._log.error("a request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
+            response = self._failure(InternalError("something went wrong on our side"))
+        if self._log.wants("DEBUG"):
+            self._log.debug("request", method=request.method, path=request.path, status=response.status)
+        return self._finished(request, response)
+
+    async def _answer(self, request: Request) -> Response:
+        asked = request.header("access-control-request-method") if request.method == "OPTIONS" else None
+        if asked:
+            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, asked)], b"")
+        if not self._hosts.allows(request.header("host") or ""):
+            raise Forbidden("this Host is not allowed here: see --http-allowed-hosts")
+        route = self._paths.get(request.path) or await self._find(request.path)
+        if isinstance(route, Response):
+            return route
+        plain = self._plain(route, request.method)
+        return await (self._answer_plain(plain, request) if plain else self._answer_rpc(route, request))
+
+    async def _find(self, path: str) -> Route | Response:
+        if self._listener == NODE:
+            clean = cleaned(path)
+            if clean != path:
+                return Response(301, [("location", clean), *self._base], b"")
+        route = await self._routes.find(path)
+        if route is None:
+            raise NotFound(f"there is nothing at {path}")
+        return route
+
+    def _plain(self, route: Route, verb: str) -> Plain | None:
+        plain = route.plain.get(verb) or route.plain.get("*")
+        if plain is None and verb == "HEAD" and self._dialect.head_everywhere:
+            plain = route.plain.get("GET")
+        if plain is None and (route.service is None or verb != "POST"):
+            raise MethodNotAllowed(verb, "POST" if route.service else route.allow())
+        return plain
+
+    async def _answer_plain(self, plain: Plain, request: Request) -> Response:
+        began, failed = self._meters.begin(plain.slot), True
+        try:
+            result = await plain.call(plain.binder.from_query(request.query))
+            failed = False
+        finally:
+            self._meters.end(plain.slot, began, failed=failed)
+        if isinstance(result, str):
+            body = result.encode()
+        elif isinstance(result, bytes):
+            body = result
+        else:
+            body = msgspec.json.encode(result) + b"\n"
+        return Response(plain.row.status(result), [("content-type", plain.row.media), *self._base], body)
+
+    async def _answer_rpc(self, route: Route, request: Request) -> Response:
+        assert route.service is not None
+        content_type = (request.header("content-type") or "").partition(";")[0]
+        if content_type != "application/json" and content_type.lower() != "application/json":
+            raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
+        try:
+            async with asyncio.timeout(self._read_timeout_s):
+                body = await request.body(BODY_MAX)
+        except TimeoutError:
+            raise RequestTimeout("the body did not arrive in time") from None
+        answer, method, error = await route.service.answer(body)
+        if error is not None and error.__cause__ is not None:
+            cause = error.__cause__
+            self._log.error("a call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
+        status = 503 if is_unavailable(error) else 200
+        if not answer:
+            return Response(status, self._base, b"")
+        if method is not None and method.row.deprecated:
+            return Response(status, [*self._json, ("deprecation", "true")], answer)
+        return Response(status, self._json, answer)
+
+    def _failure(self, error: IcefallError) -> Response:
+        media, body = failure_body(error, self._listener, self._dialect)
+        return Response(error.status, [("content-type", media), *self._base, *failure_headers(error)], body)
+
+    def _finished(self, request: Request, response: Response) -> Response:
+        """What depends on the caller rather than on the answer: CORS and compression."""
+        origin = request.header("origin")
+        headers, body = response.headers, response.body
+        if origin:
+            headers = [*headers, *self._origins.told(origin)]
+        if len(body) >= _GZIP_MIN and "gzip" in (request.header("accept-encoding") or ""):
+            packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+            body = packer.compress(body) + packer.flush()
+            headers = [*headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
+        return (
+            response
+            if headers is response.headers and body is response.body
+            else Response(response.status, headers, body)
+        )
+
+
+def too_large() -> BodyTooLarge:
+    return BodyTooLarge(f"a request body may be {BODY_MAX} bytes long at most")

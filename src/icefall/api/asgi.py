@@ -1,0 +1,51 @@
+"""The app as ASGI: for tests in process, and for any other server."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from icefall.api.app import App, too_large
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class AsgiRequest:
+    def __init__(self, scope: dict[str, Any], receive: Receive) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: str = scope.get("query_string", b"").decode("latin-1")
+        self._headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            self._headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+        self._receive = receive
+
+    def header(self, name: str) -> str | None:
+        return self._headers.get(name)
+
+    async def body(self, limit: int) -> bytes:
+        pieces: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await self._receive()
+            piece = message.get("body", b"")
+            more = message.get("more_body", False)
+            size += len(piece)
+            if size > limit:
+                raise too_large()
+            pieces.append(piece)
+        return b"".join(pieces)
+
+
+class AsgiApp:
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        response = await self._app.respond(AsgiRequest(scope, receive))
+        headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers]
+        headers.append((b"content-length", str(len(response.body)).encode()))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        body = b"" if scope["method"] == "HEAD" else response.body
+        await send({"type": "http.response.body", "body": body})

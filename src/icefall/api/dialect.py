@@ -1,0 +1,85 @@
+"""The points where the deployed node and hosted service answer otherwise than `interface.md`, in one table.
+
+`DIFFERENCES` is the documentation (docs/dialects.md is generated from it) and the list the tests walk; `Dialect` is
+what the code reads.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    name: str
+    method_not_found: int
+    bad_params: int
+    invalid_request: int  # a body that is JSON, but no request
+    batches: bool
+    null_id_answered: bool
+    trailing_bytes_ignored: bool
+    plain_failures: bool  # refusals of the node listener as the node's plain text, not as JSON
+    error_data: bool  # `data` is always there, null or the request
+    set_level_tells: bool
+    no_aliases: list[str] | None
+    alias_of_endpoint: bool
+    head_everywhere: bool
+
+
+INTERFACE = Dialect(
+    name="interface",
+    method_not_found=-32601,
+    bad_params=-32602,
+    invalid_request=-32600,
+    batches=True,
+    null_id_answered=True,
+    trailing_bytes_ignored=False,
+    plain_failures=False,
+    error_data=False,
+    set_level_tells=False,
+    no_aliases=[],
+    alias_of_endpoint=True,
+    head_everywhere=True,
+)
+LIVE = Dialect(
+    name="live",
+    method_not_found=-32000,
+    bad_params=-32000,
+    invalid_request=-32700,
+    batches=False,
+    null_id_answered=False,
+    trailing_bytes_ignored=True,
+    plain_failures=True,
+    error_data=True,
+    set_level_tells=True,
+    no_aliases=None,
+    alias_of_endpoint=False,
+    head_everywhere=False,
+)
+DIALECTS = {dialect.name: dialect for dialect in (INTERFACE, LIVE)}
+BATCH_MAX = 100
+
+
+class Difference(NamedTuple):
+    field: str
+    case: str
+    interface: str
+    live: str
+
+
+DIFFERENCES = (
+    Difference("method_not_found", "unknown service or method, ill-formed method name", "code -32601", "code -32000"),
+    Difference("bad_params", "parameters that cannot be read", "code -32602", "code -32000"),
+    Difference("invalid_request", "JSON that is no request (a number, a field of a wrong type)", "code -32600",
+               "code -32700"),
+    Difference("batches", "a batch (JSON array)", f"answered, 1 to {BATCH_MAX} calls; empty or larger: -32600",
+               "refused with -32700"),
+    Difference("null_id_answered", "`id` is null", "answered with id null", "executed, 200 with an empty body"),
+    Difference("trailing_bytes_ignored", "bytes after the first JSON value", "-32700", "ignored"),
+    Difference("plain_failures", "403, 404, 405, 413, 415, 503 of the node listener", "`{message, statusCode, error}`",
+               "the node's plain text"),
+    Difference("error_data", "`data` of a JSON-RPC error", "absent", "null, or the request as it was understood"),
+    Difference("set_level_tells", "result of admin.setLoggerLevel", "`{}`", "`{loggerLevels}` of those touched"),
+    Difference("no_aliases", "admin.getChainAliases of an unknown ID", "`[]`", "null"),
+    Difference("alias_of_endpoint", "alias of a full endpoint (`health/liveness`)", "works", "accepted, then 404"),
+    Difference("head_everywhere", "HEAD of `/ext/health`", "as GET, without the body", "405"),
+)  # fmt: skip

@@ -1,0 +1,110 @@
+"""Docs are output: the page at /docs, and docs/api.md, docs/dialects.md, docs/settings.md for the repository."""
+
+from html import escape
+from pathlib import Path
+
+import msgspec
+
+from icefall.api.bind import Binder
+from icefall.api.dialect import DIFFERENCES
+from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
+from icefall.api.endpoints import rows_of
+from icefall.settings_doc import settings_markdown
+
+_HEADS = {NODE: "Node interfaces", DATA: "Chain data", METRICS: "Metrics"}
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --ice: #0a6fb8 }
+@media (prefers-color-scheme: dark) { :root { --ice: #6cc3ff } }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 5rem }
+h1 { margin: 0 } h1 small { font-weight: 400; opacity: .6; font-size: .5em }
+h2 { margin: 2.5rem 0 .5rem; color: var(--ice) }
+code, pre { font: .9em ui-monospace, monospace }
+pre { background: var(--soft); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px }
+article { border-top: 1px solid var(--line); padding: .9rem 0 } article p { margin: .2rem 0 }
+.verb { display: inline-block; min-width: 3.2em; font-weight: 700; color: var(--ice) } .soft { opacity: .7 }
+table { border-collapse: collapse } td { padding: .1rem 1.2rem .1rem 0; vertical-align: top }
+a { color: var(--ice) }
+"""
+
+
+def page(listener: str, rows: list[Rest | Rpc], version: str) -> str:
+    """The interface as one page: no script, nothing from elsewhere."""
+    parts = [
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>Icefall: {_HEADS[listener]}</title><style>{_STYLE}</style>"
+        f"<h1>Icefall <small>{_HEADS[listener]}, {escape(version)}</small></h1>"
+        '<p>Machine readable: <a href="/openapi.json">openapi.json</a></p>'
+    ]
+    for path in dict.fromkeys(row.path for row in rows):
+        parts.append(f"<h2><code>{escape(path)}</code></h2>")
+        parts += [_article(row) for row in rows if row.path == path]
+    return "\n".join(parts) + "\n"
+
+
+def _article(row: Rest | Rpc) -> str:
+    verb, name = (row.verb.replace("*", "GET"), row.path) if isinstance(row, Rest) else ("POST", row.method)
+    notes = _notes(row)
+    fields = "".join(
+        f"<tr><td><code>{escape(key)}</code><td class=soft>{escape(kind.name)}"
+        for key, kind in Binder(row.params).kinds.items()
+    )
+    return (
+        f"<article><span class=verb>{verb}</span> <code>{escape(name)}</code><p>{escape(row.says)}{escape(notes)}</p>"
+        + (f"<table>{fields}</table>" if fields else "")
+        + (f"<pre>{escape(example(row))}</pre>" if isinstance(row, Rpc) else "")
+        + "</article>"
+    )
+
+
+def _notes(row: Rest | Rpc) -> str:
+    notes = f" Only with --{row.needs}=true." if row.needs == "api-admin-enabled" else ""
+    if isinstance(row, Rpc) and row.deprecated:
+        notes += f" Deprecated: {row.deprecated}."
+    return notes
+
+
+def example(row: Rpc) -> str:
+    """A body to send."""
+    params = {key: f"<{kind.name}>" for key, kind in Binder(row.params).kinds.items()}
+    body = {"jsonrpc": "2.0", "id": 1, "method": row.method} | ({"params": params} if params else {})
+    return msgspec.json.encode(body).decode()
+
+
+def api_markdown() -> str:
+    lines = ["# Interfaces", "", "Generated from `src/icefall/api/endpoints.py` by `make docs`.", ""]
+    for listener in LISTENERS:
+        lines += [f"## {_HEADS[listener]}", "", "| call | parameters | what it does |", "|---|---|---|"]
+        for row in rows_of(listener):
+            call = f"`{row.label}`" if isinstance(row, Rest) else f"`{row.method}` at `{row.path}`"
+            params = ", ".join(f"`{key}` {kind.name}" for key, kind in Binder(row.params).kinds.items())
+            lines.append(f"| {call} | {params} | {row.says}{_notes(row)} |".replace("|  |", "| |"))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def dialects_markdown() -> str:
+    head = [
+        "# Dialects",
+        "",
+        "`--dialect=interface` (the default) follows the published interface and JSON-RPC 2.0. `--dialect=live` answers as",
+        "the deployed node and hosted service do. These are all the differences; `tests/api/test_dialects.py` tests each",
+        "in both.",
+        "Generated from `src/icefall/api/dialect.py` by `make docs`.",
+        "",
+        "| case | interface | live |",
+        "|---|---|---|",
+    ]
+    return "\n".join([*head, *(f"| {d.case} | {d.interface} | {d.live} |" for d in DIFFERENCES), ""])
+
+
+GENERATED = {"api.md": api_markdown, "dialects.md": dialects_markdown, "settings.md": settings_markdown}
+
+
+def main() -> None:
+    folder = Path("docs")
+    for name, make in GENERATED.items():
+        (folder / name).write_text(make(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""THE TABLE: every path and method Icefall serves. A new one is a row here and its function."""
+
+from icefall.api.endpoint import LISTENERS, Rest, Rpc
+from icefall.api.handlers import admin, health, info, pages
+from icefall.api.schema import admin as a
+from icefall.api.schema import health as h
+from icefall.api.schema import info as i
+from icefall.api.schema.names import Empty
+
+ADMIN, HEALTH, INFO = "/ext/admin", "/ext/health", "/ext/info"
+ADMIN_ON, HEALTH_ON, INFO_ON, METRICS_ON = (
+    "api-admin-enabled",
+    "api-health-enabled",
+    "api-info-enabled",
+    "api-metrics-enabled",
+)
+
+# fmt: off
+ENDPOINTS: tuple[Rest | Rpc, ...] = (
+    # -- health -------------------------------------------------------------------------------------------------
+    Rest(verb="GET", path="/ext/health", params=h.TagQuery, result=h.HealthReport, handler=health.get_health,
+         status=health.verdict, needs=HEALTH_ON,
+         says="Last results of all checks, or of those with a `tag` and the global ones; 503 when one fails."),
+    Rest(verb="*", path="/ext/health/health", params=h.TagQuery, result=h.HealthReport, handler=health.get_health,
+         status=health.verdict, needs=HEALTH_ON,
+         says="The same as `/ext/health`."),
+    Rest(verb="*", path="/ext/health/readiness", params=h.TagQuery, result=h.HealthReport, handler=health.get_readiness,
+         status=health.verdict, needs=HEALTH_ON,
+         says="Healthy once the node has finished starting; stays so."),
+    Rest(verb="*", path="/ext/health/liveness", result=h.HealthReport, handler=health.get_liveness,
+         status=health.verdict, needs=HEALTH_ON,
+         says="Healthy as soon as anything answers."),
+    Rpc(path=HEALTH, method="health.health", params=h.TagsAsk, result=h.HealthReport, handler=health.health, needs=HEALTH_ON,
+        says="Last results of all checks, or of those with one of `tags` and the global ones."),
+    Rpc(path=HEALTH, method="health.readiness", params=h.TagsAsk, result=h.HealthReport, handler=health.readiness,
+        needs=HEALTH_ON, says="Last evaluation of the startup checks."),
+    Rpc(path=HEALTH, method="health.liveness", params=h.TagsAsk, result=h.HealthReport, handler=health.liveness,
+        needs=HEALTH_ON, says="Empty checks and `healthy` true."),
+
+    # -- admin --------------------------------------------------------------------------------------------------
+    Rpc(path=ADMIN, method="admin.alias", params=a.AliasAsk, result=Empty, handler=admin.alias, needs=ADMIN_ON,
+        says="Give `/ext/<endpoint>` a second name `/ext/<alias>` (at most 512 bytes)."),
+    Rpc(path=ADMIN, method="admin.aliasChain", params=a.AliasChainAsk, result=Empty, handler=admin.alias_chain, needs=ADMIN_ON,
+        says="Give a chain a name that works wherever its ID does."),
+    Rpc(path=ADMIN, method="admin.getChainAliases", params=a.ChainAsk, result=a.ChainAliases, needs=ADMIN_ON,
+        handler=admin.get_chain_aliases, says="All names of the chain with this ID."),
+    Rpc(path=ADMIN, method="admin.getLoggerLevel", params=a.LoggerAsk, result=a.LoggerLevels, needs=ADMIN_ON,
+        handler=admin.get_logger_level, says="Levels of one logger, or of all."),
+    Rpc(path=ADMIN, method="admin.setLoggerLevel", params=a.SetLevelAsk, result=Empty | a.LoggerLevels, needs=ADMIN_ON,
+        handler=admin.set_logger_level,
+        says="Change what a logger (or all) writes and displays, in every process, now and after a restart."),
+    Rpc(path=ADMIN, method="admin.loadVMs", result=a.LoadedVms, handler=admin.load_vms, needs=ADMIN_ON,
+        says="Load VM plugins that were installed since the start."),
+    Rpc(path=ADMIN, method="admin.startCPUProfiler", result=Empty, handler=admin.start_cpu_profiler, needs=ADMIN_ON,
+        says="Start a CPU profile of the engine."),
+    Rpc(path=ADMIN, method="admin.stopCPUProfiler", result=Empty, handler=admin.stop_cpu_profiler, needs=ADMIN_ON,
+        says="Stop it and write `cpu.profile` (pprof format)."),
+    Rpc(path=ADMIN, method="admin.memoryProfile", result=Empty, handler=admin.memory_profile, needs=ADMIN_ON,
+        says="Write `mem.profile` of the engine (pprof format)."),
+    Rpc(path=ADMIN, method="admin.lockProfile", result=Empty, handler=admin.lock_profile, needs=ADMIN_ON,
+        says="Write `lock.profile`, the engine's waits for locks (pprof format)."),
+
+    # -- info ---------------------------------------------------------------------------------------------------
+    Rpc(path=INFO, method="info.getNetworkID", result=i.NetworkId, handler=info.get_network_id, needs=INFO_ON,
+        says="Number of the network."),
+    Rpc(path=INFO, method="info.getNetworkName", result=i.NetworkName, handler=info.get_network_name, needs=INFO_ON,
+        says="Name of the network."),
+    Rpc(path=INFO, method="info.getBlockchainID", params=i.AliasAsk, result=i.BlockchainId, needs=INFO_ON,
+        handler=info.get_blockchain_id, says="ID of the chain with this alias."),
+    Rpc(path=INFO, method="info.getNodeID", result=i.NodeId, handler=info.get_node_id, needs=INFO_ON,
+        says="ID of this node, from its TLS certificate."),
+    Rpc(path=INFO, method="info.getNodeVersion", result=i.NodeVersion, handler=info.get_node_version, needs=INFO_ON,
+        says="Version of this program and of the interfaces it speaks."),
+    Rpc(path=INFO, method="info.getNodeIP", result=i.NodeIp, handler=info.get_node_ip, needs=INFO_ON,
+        says="Address this node listens on."),
+    Rpc(path=INFO, method="info.isBootstrapped", params=i.ChainAsk, result=i.Bootstrapped, needs=INFO_ON,
+        handler=info.is_bootstrapped, says="Whether a chain has caught up and answers."),
+    Rpc(path=INFO, method="info.peers", params=i.PeersAsk, result=i.Peers, handler=info.peers, needs=INFO_ON,
+        says="Peers of this node."),
+    Rpc(path=INFO, method="info.getVMs", result=i.Vms, handler=info.get_vms, needs=INFO_ON,
+        says="VMs and feature extensions this node knows."),
+    Rpc(path=INFO, method="info.getTxFee", result=i.Fees, handler=info.get_tx_fee, needs=INFO_ON,
+        deprecated="use avm.getTxFee and platform.getFeeConfig", says="Fees of the network."),
+    Rpc(path=INFO, method="info.upgrades", result=i.Upgrades, handler=info.upgrades, needs=INFO_ON,
+        says="When each network upgrade takes effect."),
+    Rpc(path=INFO, method="info.uptime", params=i.UptimeAsk, result=i.Uptime, handler=info.uptime, needs=INFO_ON,
+        says="Uptime of this node as its peers see it."),
+    Rpc(path=INFO, method="info.acps", result=i.Acps, handler=info.acps, needs=INFO_ON,
+        says="Stake for and against each community proposal."),
+
+    # -- of every listener --------------------------------------------------------------------------------------
+    Rest(verb="*", path="/ext/metrics", result=str, handler=pages.prometheus, needs=METRICS_ON,
+         media="text/plain; version=0.0.4; charset=utf-8",
+         says="Figures of this node in Prometheus' text format."),
+    Rest(verb="GET", path="/openapi.json", result=dict, handler=pages.openapi, listeners=LISTENERS,
+         says="This interface as OpenAPI 3.1."),
+    Rest(verb="GET", path="/docs", result=str, handler=pages.docs, listeners=LISTENERS, media="text/html; charset=utf-8",
+         says="This interface as a page to read."),
+)
+# fmt: on
+
+
+def rows_of(listener: str) -> list[Rest | Rpc]:
+    """The part of the table one listener serves."""
+    return [row for row in ENDPOINTS if listener in (row.listeners if isinstance(row, Rest) else (row.listener,))]

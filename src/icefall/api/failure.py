@@ -1,0 +1,30 @@
+"""From an error to the bytes that say it, once per dialect. Never HTML, never a traceback."""
+
+import msgspec
+
+from icefall.api.dialect import Dialect
+from icefall.api.endpoint import METRICS, NODE
+from icefall.errors import BadRequest, Forbidden, IcefallError, MethodNotAllowed, NotFound
+
+Headers = list[tuple[str, str]]
+
+# The node ends some of its plain texts with a newline and others not.
+_NODE_TEXTS: dict[type[IcefallError], str] = {NotFound: "404 page not found\n", Forbidden: "invalid host specified\n"}
+
+
+def failure_body(error: IcefallError, listener: str, dialect: Dialect) -> tuple[str, bytes]:
+    """Media type and body of a refusal that is not a JSON-RPC answer."""
+    if listener == NODE and dialect.plain_failures and type(error) is not BadRequest:
+        text = _NODE_TEXTS.get(type(error), str(error))
+        return "text/plain; charset=utf-8", text.encode("utf-8", "replace")
+    message: str | list[str] = [str(error)] if listener == METRICS else str(error)
+    body = {"message": message, "statusCode": error.status, "error": error.reason}
+    return "application/json; charset=utf-8", msgspec.json.encode(body)
+
+
+def failure_headers(error: IcefallError) -> Headers:
+    if isinstance(error, MethodNotAllowed):
+        return [("allow", error.allow)]
+    if error.retryable and error.status in (429, 503):
+        return [("retry-after", "1")]
+    return []

@@ -1,0 +1,80 @@
+"""Who may ask: the Host header's allow-list, and browsers' cross-origin rules."""
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable
+
+Headers = list[tuple[str, str]]
+_CACHE_MAX = 1024
+
+
+class Hosts:
+    """IP addresses and an empty Host always pass (no name to rebind); names must be listed; `*` lets all pass."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        names = {name.strip().lower() for name in allowed if name.strip()}
+        self._all = "*" in names
+        self._names = names
+        self._passed: set[str] = set()
+
+    def allows(self, host: str) -> bool:
+        if self._all or host in self._passed:
+            return True
+        if not self._check(host):
+            return False
+        if len(self._passed) < _CACHE_MAX:
+            self._passed.add(host)
+        return True
+
+    def _check(self, host: str) -> bool:
+        if not host or host.lower() in self._names or _is_ip(host):
+            return True
+        if host.startswith("["):
+            name, bracket, port = host[1:].partition("]")
+            return bool(bracket) and port.startswith(":") and _is_ip(name)
+        name, colon, port = host.partition(":")
+        return bool(colon) and ":" not in port and bool(name) and (name.lower() in self._names or _is_ip(name))
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Origins:
+    """CORS: which origins are told they may read an answer, and what a preflight is told."""
+
+    METHODS = ("GET", "POST", "HEAD")
+
+    def __init__(self, patterns: Iterable[str], headers: Iterable[str]) -> None:
+        listed = [pattern for pattern in patterns if pattern]
+        self._all = "*" in listed
+        self._patterns = [re.compile(re.escape(p.lower()).replace(r"\*", ".*") + r"\Z") for p in listed]
+        self._headers = {name.lower(): name for name in headers}
+
+    def _allowed(self, origin: str) -> str | None:
+        if self._all:
+            return "*"
+        return origin if any(pattern.match(origin.lower()) for pattern in self._patterns) else None
+
+    def told(self, origin: str) -> Headers:
+        allowed = self._allowed(origin)
+        if allowed is None:
+            return []
+        return [("access-control-allow-origin", allowed), ("access-control-allow-credentials", "true")]
+
+    def preflight(self, header: Callable[[str], str | None], method: str) -> Headers:
+        """Headers of the answer to a preflight; without any allow header the browser refuses by itself."""
+        vary = [("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")]
+        origin = header("origin") or ""
+        allowed = self._allowed(origin) if origin else None
+        asked = [name.strip() for name in (header("access-control-request-headers") or "").split(",") if name.strip()]
+        if allowed is None or method.upper() not in self.METHODS or any(n.lower() not in self._headers for n in asked):
+            return vary
+        answer = [*vary, ("access-control-allow-origin", allowed), ("access-control-allow-methods", method.upper())]
+        if asked:
+            answer.append(("access-control-allow-headers", ", ".join(self._headers[n.lower()] for n in asked)))
+        return [*answer, ("access-control-allow-credentials", "true")]

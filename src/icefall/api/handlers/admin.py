@@ -1,0 +1,69 @@
+"""Admin: what changes something is handed to the engine; what only asks is answered here."""
+
+import msgspec
+
+from icefall.api.bind import NoParams
+from icefall.api.dialect import Dialect
+from icefall.api.schema import admin as schema
+from icefall.api.schema.names import Empty
+from icefall.link import EngineLink
+from icefall.node.admin import loggers_named
+from icefall.node.chains import Chains
+from icefall.observe import LevelPage
+
+
+async def alias(ask: schema.AliasAsk, engine: EngineLink) -> Empty:
+    await engine.call("alias", endpoint=ask.endpoint, alias=ask.alias)
+    return Empty()
+
+
+async def alias_chain(ask: schema.AliasChainAsk, engine: EngineLink) -> Empty:
+    await engine.call("alias_chain", chain=ask.chain, alias=ask.alias)
+    return Empty()
+
+
+async def get_chain_aliases(ask: schema.ChainAsk, chains: Chains, dialect: Dialect) -> schema.ChainAliases:
+    names = await chains.aliases(ask.chain)
+    return schema.ChainAliases(dialect.no_aliases if names is None else names)
+
+
+async def get_logger_level(ask: schema.LoggerAsk, page: LevelPage) -> schema.LoggerLevels:
+    return _levels(page, loggers_named(page, ask.logger_name))
+
+
+async def set_logger_level(
+    ask: schema.SetLevelAsk, engine: EngineLink, page: LevelPage, dialect: Dialect
+) -> Empty | schema.LoggerLevels:
+    touched = await engine.call(
+        "set_logger_level", logger=ask.logger_name, log_level=ask.log_level, display_level=ask.display_level
+    )
+    return _levels(page, touched) if dialect.set_level_tells else Empty()
+
+
+def _levels(page: LevelPage, names: list[str]) -> schema.LoggerLevels:
+    return schema.LoggerLevels({name: schema.LoggerLevel(*page.get(name)) for name in names})
+
+
+async def load_vms(_: NoParams, engine: EngineLink) -> schema.LoadedVms:
+    found = await engine.call("load_vms")
+    return schema.LoadedVms(found["new"], found["failed"] or msgspec.UNSET)
+
+
+async def start_cpu_profiler(_: NoParams, engine: EngineLink) -> Empty:
+    await engine.call("start_cpu_profiler")
+    return Empty()
+
+
+async def stop_cpu_profiler(_: NoParams, engine: EngineLink) -> Empty:
+    await engine.call("stop_cpu_profiler")
+    return Empty()
+
+
+async def memory_profile(_: NoParams, engine: EngineLink) -> Empty:
+    await engine.call("memory_profile")
+    return Empty()
+
+
+async def lock_profile(_: NoParams, engine: EngineLink) -> Empty:
+    await engine.call("lock_profile")
+    return Empty()

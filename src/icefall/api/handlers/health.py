@@ -1,0 +1,48 @@
+"""Health: stored results, filtered by tag. No check runs because somebody asks."""
+
+from collections.abc import Sequence
+
+from icefall.api.bind import NoParams
+from icefall.api.schema.health import HealthReport, TagQuery, TagsAsk
+from icefall.node.health import HEALTH, READINESS
+from icefall.node.store import NodeReader
+
+ALL = "all"
+APPLICATION = "application"
+_ALIVE = HealthReport({}, True)
+
+
+async def _report(node: NodeReader, kind: str, tags: Sequence[str]) -> HealthReport:
+    """Without tags every check; with tags those that carry one, and the global ones."""
+    results = await node.health_results(kind)
+    if tags and ALL not in tags:
+        results = [result for result in results if not result.tags or not set(tags).isdisjoint(result.tags)]
+    return HealthReport({result.name: result.answer for result in results}, all(result.passed for result in results))
+
+
+async def health(ask: TagsAsk, node: NodeReader) -> HealthReport:
+    return await _report(node, HEALTH, ask.tags)
+
+
+async def readiness(ask: TagsAsk, node: NodeReader) -> HealthReport:
+    return await _report(node, READINESS, ask.tags)
+
+
+async def liveness(_: TagsAsk) -> HealthReport:
+    return _ALIVE
+
+
+async def get_health(ask: TagQuery, node: NodeReader) -> HealthReport:
+    return await _report(node, HEALTH, ask.tag)
+
+
+async def get_readiness(ask: TagQuery, node: NodeReader) -> HealthReport:
+    return await _report(node, READINESS, ask.tag)
+
+
+async def get_liveness(_: NoParams) -> HealthReport:
+    return _ALIVE
+
+
+def verdict(report: HealthReport) -> int:
+    return 200 if report.healthy else 503

@@ -1,0 +1,108 @@
+"""Info: what this node is. Every client asks some of it before anything else."""
+
+from datetime import datetime
+
+from icefall.api.bind import NoParams
+from icefall.api.schema import info as schema
+from icefall.errors import CallFailed
+from icefall.node.chains import Chains
+from icefall.node.facts import NodeFacts, upgrade_times
+from icefall.node.store import NodeReader
+from icefall.wire.ids import FX_NAMES, VM_NAMES, id_text
+
+# The database and plugin protocol versions of the node whose interface this is: clients compare them.
+_DATABASE_VERSION = "v1.4.5"
+_RPC_PROTOCOL_VERSION = "45"
+_P_CHAIN_FEE = "100000000"
+_SUBNET_STAKER_FEE = "1000000"
+
+
+async def get_network_id(_: NoParams, facts: NodeFacts) -> schema.NetworkId:
+    return schema.NetworkId(str(facts.network_id))
+
+
+async def get_network_name(_: NoParams, facts: NodeFacts) -> schema.NetworkName:
+    return schema.NetworkName(facts.network_name)
+
+
+async def get_blockchain_id(ask: schema.AliasAsk, chains: Chains) -> schema.BlockchainId:
+    return schema.BlockchainId(id_text(await chains.lookup(ask.alias)))
+
+
+async def get_node_id(_: NoParams, facts: NodeFacts) -> schema.NodeId:
+    return schema.NodeId(facts.node_id_text)
+
+
+async def get_node_version(_: NoParams, facts: NodeFacts) -> schema.NodeVersion:
+    versions = dict.fromkeys(sorted(VM_NAMES.values()), facts.version)
+    return schema.NodeVersion(facts.version, _DATABASE_VERSION, _RPC_PROTOCOL_VERSION, "", versions)
+
+
+async def get_node_ip(_: NoParams, facts: NodeFacts) -> schema.NodeIp:
+    return schema.NodeIp(facts.address)
+
+
+async def is_bootstrapped(ask: schema.ChainAsk, chains: Chains, node: NodeReader) -> schema.Bootstrapped:
+    if not ask.chain:
+        raise CallFailed("argument 'chain' not given")
+    try:
+        chain_id = await chains.lookup(ask.chain)
+    except CallFailed as error:
+        raise CallFailed(f"there is no chain with alias/ID '{ask.chain}'") from error
+    chain = chains.get(chain_id)
+    return schema.Bootstrapped(chain is not None and chain.name not in await node.bootstrapping())
+
+
+async def peers(_: schema.PeersAsk) -> schema.Peers:
+    """A node without a peer network has none; upstreams being followed will be listed here."""
+    return schema.Peers("0", [])
+
+
+async def get_vms(_: NoParams, node: NodeReader) -> schema.Vms:
+    vms = {id_text(vm_id): [name] for vm_id, name in VM_NAMES.items()}
+    vms.update({plugin.vm_id: plugin.aliases for plugin in await node.plugins()})
+    fxs = {id_text(fx_id): name for fx_id, name in FX_NAMES.items()}
+    return schema.Vms(dict(sorted(vms.items())), dict(sorted(fxs.items())))
+
+
+async def get_tx_fee(_: NoParams, facts: NodeFacts) -> schema.Fees:
+    return schema.Fees(
+        tx_fee=str(facts.tx_fee),
+        create_asset_tx_fee=str(facts.create_asset_tx_fee),
+        create_subnet_tx_fee=_P_CHAIN_FEE,
+        transform_subnet_tx_fee=_P_CHAIN_FEE,
+        create_blockchain_tx_fee=_P_CHAIN_FEE,
+        add_primary_network_validator_fee="0",
+        add_primary_network_delegator_fee="0",
+        add_subnet_validator_fee=_SUBNET_STAKER_FEE,
+        add_subnet_delegator_fee=_SUBNET_STAKER_FEE,
+    )
+
+
+async def uptime(_: schema.UptimeAsk) -> schema.Uptime:
+    """Of the stake that could see this node, all does: there is nobody else."""
+    return schema.Uptime("100.0000", "100.0000")
+
+
+async def acps(_: NoParams) -> schema.Acps:
+    return schema.Acps({})
+
+
+async def upgrades(_: NoParams, facts: NodeFacts) -> schema.Upgrades:
+    times = upgrade_times(facts.network_id)
+    phases = [_z(time) for time in times.apricot]
+    return schema.Upgrades(
+        *phases[:4],
+        times.apricot4_min_p_height,
+        *phases[4:],
+        _z(times.banff),
+        _z(times.cortina),
+        facts.stop_vertex_text,
+        *(_z(time) for time in (times.durango, times.etna, times.fortuna, times.granite)),
+        times.granite_epoch_ns,
+        _z(times.helicon),
+    )
+
+
+def _z(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,77 @@
+"""What every listener says about itself: OpenAPI, a page to read, figures to scrape."""
+
+from pathlib import Path
+
+import msgspec
+
+from icefall.api.bind import NoParams
+from icefall.meters import FIELDS, process_figures, processes, totals
+from icefall.node.health import HEALTH
+from icefall.node.store import NodeReader
+
+
+class Pages(msgspec.Struct, frozen=True):
+    """Made once when the worker starts."""
+
+    openapi: bytes
+    html: str
+
+
+class MeterSource(msgspec.Struct, frozen=True):
+    directory: Path
+    labels: list[str]
+    version: str
+
+
+async def openapi(_: NoParams, pages: Pages) -> bytes:
+    return pages.openapi
+
+
+async def docs(_: NoParams, pages: Pages) -> str:
+    return pages.html
+
+
+_FAMILIES = {
+    "calls": ("icefall_api_calls_total", "counter", "Calls answered", 1.0),
+    "failures": ("icefall_api_failures_total", "counter", "Calls answered with an error", 1.0),
+    "duration_ns": ("icefall_api_duration_seconds_total", "counter", "Time spent answering", 1e-9),
+    "in_flight": ("icefall_api_in_flight", "gauge", "Calls being answered now", 1.0),
+}
+_PROCESS = {
+    "cpu_seconds": ("icefall_process_cpu_seconds_total", "counter", "CPU time used"),
+    "resident_bytes": ("icefall_process_resident_memory_bytes", "gauge", "Memory held"),
+    "open_files": ("icefall_process_open_fds", "gauge", "Open files"),
+    "started_unix": ("icefall_process_start_time_seconds", "gauge", "When it started"),
+}
+
+
+async def prometheus(_: NoParams, source: MeterSource, node: NodeReader) -> str:
+    lines: list[str] = []
+    figures = totals(source.directory, len(source.labels))
+    for place, field in enumerate(FIELDS):
+        name, kind, says, scale = _FAMILIES[field]
+        lines += _head(name, kind, says)
+        lines += [
+            f'{name}{{endpoint="{label}"}} {_number(row[place] * scale)}'
+            for label, row in zip(source.labels, figures, strict=True)
+        ]
+    lines += _head("icefall_health_check_passing", "gauge", "1 when the check passed last")
+    for result in await node.health_results(HEALTH):
+        lines.append(f'icefall_health_check_passing{{check="{result.name}"}} {int(result.passed)}')
+    living = [(pid, known) for pid in processes(source.directory) if (known := process_figures(pid))]
+    for field, (name, kind, says) in _PROCESS.items():
+        lines += _head(name, kind, says)
+        lines += [f'{name}{{pid="{pid}"}} {_number(getattr(known, field))}' for pid, known in living]
+    lines += [
+        *_head("icefall_build_info", "gauge", "Version of this program"),
+        f'icefall_build_info{{version="{source.version}"}} 1',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(name: str, kind: str, says: str) -> list[str]:
+    return [f"# HELP {name} {says}.", f"# TYPE {name} {kind}"]
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.9g}"

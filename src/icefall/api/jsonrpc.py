@@ -1,0 +1,218 @@
+"""JSON-RPC 2.0 over one body: envelope in, rows called, envelope out.
+
+The fast road is one decode into a struct. Anything it does not take (a key in another case, a type that does not fit, bytes
+after the value, broken JSON) goes the slow road, which reads the way the existing node does and finds the right words.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from icefall.api.bind import Binder
+from icefall.api.dialect import BATCH_MAX, Dialect
+from icefall.api.endpoint import Rpc
+from icefall.api.kinds import Malformed
+from icefall.errors import BadRequest, IcefallError, InternalError, Unavailable
+from icefall.meters import Meters
+from icefall.wire.goquote import quote
+from icefall.wire.jsonscan import JsonError, compact, elements, first_value, kind_of, members, string_of
+
+ARGUMENT_TEXT = (
+    "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. "
+    "See documentation for example calls"
+)
+VERSION_TEXT = "jsonrpc must be 2.0"
+PARSE, INVALID, INTERNAL = -32700, -32600, -32603
+_TYPE_TEXT = "json: cannot unmarshal {} into Go {} of type {}"
+_NOTHING = {b"", b"null"}
+
+
+class Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    """Raw fields are empty when left out."""
+
+    jsonrpc: str = ""
+    method: str = ""
+    params: msgspec.Raw = msgspec.Raw()
+    id: msgspec.Raw = msgspec.Raw()
+
+
+class Refused(Exception):
+    """The call gets an error object. `told` is the request as far as it was understood."""
+
+    def __init__(self, code: int, text: str, told: Envelope | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.told = told
+
+
+class Method(msgspec.Struct, frozen=True):
+    """A row made ready: its parameters' binder, its handler with its services bound, its place among the meters."""
+
+    row: Rpc
+    binder: Binder
+    call: Callable[[Any], Awaitable[Any]]
+    slot: int
+
+
+_decoder = msgspec.json.Decoder(Envelope)
+_encode = msgspec.json.Encoder().encode
+_COMPACT_NEEDED = frozenset(b" \t\r\n<>&")
+
+
+class Outcome(NamedTuple):
+    """What to send (empty for a notification), the method that ran, and how it failed if it did."""
+
+    body: bytes
+    method: Method | None = None
+    error: IcefallError | None = None
+
+
+class Service:
+    """The methods of one path."""
+
+    def __init__(self, methods: Mapping[str, Method], dialect: Dialect, meters: Meters) -> None:
+        self._methods = methods
+        self._services = {name.split(".")[0] for name in methods}
+        self._dialect = dialect
+        self._meters = meters
+
+    async def answer(self, body: bytes) -> Outcome:
+        try:
+            envelope = _decoder.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            try:
+                value = self._first_value(body)
+                if value[:1] == b"[" and self._dialect.batches:
+                    return await self._batch(value)
+                envelope = self._read(value)
+            except Refused as refused:
+                return self._refuse(refused, refused.told or Envelope())
+        return await self._one(envelope)
+
+    async def _one(self, envelope: Envelope) -> Outcome:
+        method = self._methods.get(envelope.method)
+        try:
+            if envelope.jsonrpc != "2.0":
+                raise Refused(INVALID, VERSION_TEXT, envelope)
+            if method is None:
+                raise Refused(self._dialect.method_not_found, self._unknown(envelope.method))
+            try:
+                ask = method.binder.from_json(bytes(envelope.params))
+            except Malformed:
+                raise Refused(self._dialect.bad_params, ARGUMENT_TEXT) from None
+        except Refused as refused:
+            return self._silent(envelope, self._refuse(refused, envelope))
+        began = self._meters.begin(method.slot)
+        error: IcefallError | None = None
+        try:
+            result = _encode(await method.call(ask))
+        except IcefallError as raised:
+            error = raised
+        except Exception as bug:  # say so plainly, give nothing away, let the log have it
+            error = InternalError("internal error")
+            error.__cause__ = bug
+        finally:
+            self._meters.end(method.slot, began, failed=error is not None)
+        if error is None:
+            body = b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, _echo(bytes(envelope.id)))
+        else:
+            body = self._refusal(Refused(error.rpc_code, str(error)), envelope)
+        return self._silent(envelope, Outcome(body, method, error))
+
+    def _silent(self, envelope: Envelope, outcome: Outcome) -> Outcome:
+        """A notification is executed, and nothing is said."""
+        raw_id = bytes(envelope.id)
+        if not raw_id or (raw_id == b"null" and not self._dialect.null_id_answered):
+            return outcome._replace(body=b"")
+        return outcome
+
+    def _refuse(self, refused: Refused, envelope: Envelope) -> Outcome:
+        self._meters.refuse()
+        return Outcome(self._refusal(refused, envelope), None, BadRequest(str(refused)))
+
+    async def _batch(self, value: bytes) -> Outcome:
+        calls = elements(value)
+        if not calls or len(calls) > BATCH_MAX:
+            raise Refused(INVALID, f"a batch holds 1 to {BATCH_MAX} calls, got {len(calls)}")
+        answers = []
+        for call in calls:
+            try:
+                envelope = self._read(call)
+            except Refused as refused:
+                answers.append(self._refuse(refused, refused.told or Envelope()))
+                continue
+            answers.append(await self._one(envelope))
+        told = [answer.body.rstrip(b"\n") for answer in answers if answer.body]
+        error = next((answer.error for answer in answers if is_unavailable(answer.error)), None)
+        return Outcome(b"[%b]\n" % b",".join(told) if told else b"", None, error)
+
+    def _first_value(self, body: bytes) -> bytes:
+        try:
+            value = first_value(body)
+        except JsonError as error:
+            raise Refused(PARSE, str(error)) from error
+        if not self._dialect.trailing_bytes_ignored:
+            rest = body[body.index(value) + len(value) :].strip(b" \t\r\n")
+            if rest:
+                raise Refused(PARSE, "unexpected bytes after the JSON value")
+        return value
+
+    def _read(self, value: bytes) -> Envelope:
+        """An envelope the way the node reads one: case does not matter, the last of equal keys wins, null is nothing."""
+        envelope = Envelope()
+        if value == b"null" and not self._dialect.null_id_answered:
+            return envelope
+        if value[:1] != b"{":
+            text = _TYPE_TEXT.format(kind_of(value), "value", "json2.serverRequest")
+            raise Refused(self._dialect.invalid_request, text)
+        wrong = ""
+        for key, raw in members(value):
+            name = key.lower()
+            if name in ("params", "id"):
+                setattr(envelope, name, msgspec.Raw(raw))
+            elif name in ("jsonrpc", "method") and raw != b"null":
+                if raw[:1] == b'"':
+                    setattr(envelope, name, string_of(raw))
+                elif not wrong:
+                    wrong = _TYPE_TEXT.format(kind_of(raw), f"struct field serverRequest.{name}", "string")
+        if wrong:
+            raise Refused(self._dialect.invalid_request, wrong, envelope)
+        return envelope
+
+    def _unknown(self, name: str) -> str:
+        """The words for a method nobody has. The node upper-cases the letter after the first dot before it looks."""
+        service, dot, rest = name.partition(".")
+        if dot and rest[:1].isupper():
+            return "method must start with a non-uppercase letter"
+        shown = service + dot + rest[:1].upper() + rest[1:]
+        if shown.count(".") != 1:
+            return f"rpc: service/method request ill-formed: {quote(shown)}"
+        what = "method" if service in self._services else "service"
+        return f"rpc: can't find {what} {quote(shown)}"
+
+    def _refusal(self, refused: Refused, envelope: Envelope) -> bytes:
+        error: dict[str, Any] = {"code": refused.code, "message": str(refused)}
+        raw_id = bytes(envelope.id) or b"null"
+        if self._dialect.error_data:
+            error["data"] = (
+                None if refused.told is None and refused.code != PARSE else _told(refused.told or Envelope())
+            )
+        return b'{"jsonrpc":"2.0","error":%b,"id":%b}\n' % (_encode(error), _echo(raw_id))
+
+
+def _told(envelope: Envelope) -> dict[str, Any]:
+    return {
+        "jsonrpc": envelope.jsonrpc,
+        "method": envelope.method,
+        "params": msgspec.Raw(bytes(envelope.params) or b"null"),
+        "id": msgspec.Raw(bytes(envelope.id) or b"null"),
+    }
+
+
+def _echo(raw_id: bytes) -> bytes:
+    return raw_id if _COMPACT_NEEDED.isdisjoint(raw_id) else compact(raw_id)
+
+
+def is_unavailable(error: IcefallError | None) -> bool:
+    return isinstance(error, Unavailable)

@@ -1,0 +1,119 @@
+"""Kinds of parameter: how each is read from a raw JSON value or from a query, and how it is described.
+
+A parameter struct names its kinds in its annotations (`index: Uint64 = 0`); `bind.py` compiles them. Reading works on
+raw JSON because the rules are finer than any decoder's: `"01"` is a number here, `1.0`, `-0` and `"\\u0031"` are not.
+JSON null always means "not given".
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+
+from icefall.observe import LEVELS
+from icefall.wire.errors import WireError
+from icefall.wire.ids import EMPTY_ID, id_from_text, node_id_from_text
+from icefall.wire.jsonscan import elements, string_of
+
+
+class Malformed(Exception):
+    """A value that is not of its kind; the text names what was expected."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    name: str
+    read: Callable[[bytes], Any]
+    schema: dict[str, Any]
+    example: Any = None
+
+
+_PLAIN = re.compile(rb'"([^"\\\x80-\xff]*)"')
+_DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
+
+
+def read_text(raw: bytes) -> str:
+    plain = _PLAIN.fullmatch(raw)
+    if plain:
+        return plain[1].decode()
+    if raw[:1] != b'"':
+        raise Malformed("a string")
+    return string_of(raw)
+
+
+def _uint(bits: int) -> Callable[[bytes], int]:
+    top = (1 << bits) - 1
+
+    def read(raw: bytes) -> int:
+        digits = _DIGITS.fullmatch(raw)
+        if not digits or len(raw) > 64:
+            raise Malformed("a whole number")
+        value = int(digits[1] or digits[2])
+        if value > top:
+            raise Malformed(f"a whole number up to {top}")
+        return value
+
+    return read
+
+
+def _boolean(raw: bytes) -> bool:
+    if raw not in (b"true", b"false"):
+        raise Malformed("true or false")
+    return raw == b"true"
+
+
+def _items(raw: bytes) -> list[bytes]:
+    if raw[:1] != b"[":
+        raise Malformed("a list")
+    return elements(raw)
+
+
+def _texts(raw: bytes) -> list[str]:
+    return ["" if item == b"null" else read_text(item) for item in _items(raw)]
+
+
+def _level(raw: bytes) -> str:
+    level = read_text(raw).upper()
+    if level not in LEVELS:
+        raise Malformed("one of " + ", ".join(LEVELS))
+    return level
+
+
+def _id(raw: bytes) -> bytes:
+    try:
+        return id_from_text(read_text(raw))
+    except WireError as error:
+        raise Malformed("an ID in CB58") from error
+
+
+def _node_ids(raw: bytes) -> list[bytes]:
+    try:
+        return [node_id_from_text(read_text(item)) for item in _items(raw) if item != b"null"]
+    except WireError as error:
+        raise Malformed("a list of NodeIDs") from error
+
+
+def _whole(top: int) -> dict[str, Any]:
+    digits = {"type": "string", "pattern": "^[0-9]+$"}
+    return {"oneOf": [{"type": "integer", "minimum": 0, "maximum": top}, digits]}
+
+
+TEXT = Kind("text", read_text, {"type": "string"})
+UINT32 = Kind("uint32", _uint(32), _whole(2**32 - 1))
+UINT64 = Kind("uint64", _uint(64), _whole(2**64 - 1))
+BOOLEAN = Kind("boolean", _boolean, {"type": "boolean"})
+TEXTS = Kind("list of texts", _texts, {"type": "array", "items": {"type": "string"}})
+LEVEL = Kind("level", _level, {"type": "string", "enum": list(LEVELS)})
+ID = Kind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
+NODE_IDS = Kind("list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}})
+
+Text = Annotated[str, TEXT]
+Uint32 = Annotated[int, UINT32]
+Uint64 = Annotated[int, UINT64]
+Boolean = Annotated[bool, BOOLEAN]
+Texts = Annotated[list[str], TEXTS]
+Level = Annotated[str, LEVEL]
+Id = Annotated[bytes, ID]
+NodeIds = Annotated[list[bytes], NODE_IDS]
+
+NO_ID = EMPTY_ID

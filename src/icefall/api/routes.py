@@ -1,0 +1,83 @@
+"""From a path to what answers there. Built-in paths are a dictionary; an administrator's aliases are asked of the store,
+and only when the dictionary does not know."""
+
+import posixpath
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from icefall.api.jsonrpc import Service
+from icefall.node.store import NodeReader
+
+ROOT = "/ext/"
+
+
+class Plain(msgspec.Struct, frozen=True):
+    """A REST row made ready."""
+
+    row: Any
+    binder: Any
+    call: Any
+    slot: int
+
+
+class Route(msgspec.Struct):
+    """What a path offers: plain endpoints by verb (`*` for any), and a JSON-RPC service."""
+
+    plain: dict[str, Plain]
+    service: Service | None = None
+
+    def allow(self) -> str:
+        verbs = [verb for verb in self.plain if verb != "*"]
+        return ", ".join(dict.fromkeys([*verbs, *(["POST"] if self.service else [])]))
+
+
+class Routes:
+    def __init__(
+        self, paths: Mapping[str, Route], bases: frozenset[str], node: NodeReader | None, *, full: bool
+    ) -> None:
+        self.paths = paths
+        self._bases = bases
+        self._node = node
+        self._full = full  # an alias may also stand for a whole endpoint, not only for a base
+
+    async def find(self, path: str) -> Route | None:
+        if self._node is None or not path.startswith(ROOT):
+            return None
+        return await self._through_alias(path[len(ROOT) :], set())
+
+    async def _through_alias(self, rest: str, seen: set[str]) -> Route | None:
+        """Aliases may name aliases, in any order of their making, and loops are nobody's business but the caller's."""
+        assert self._node is not None
+        for alias, tail in _splits(rest):
+            target = await self._node.endpoint_of(alias)
+            if target is None or alias in seen:
+                continue
+            seen.add(alias)
+            if self._full or target in self._bases:
+                route = self.paths.get(ROOT + target + tail)
+                if route is not None:
+                    return route
+            route = await self._through_alias(target + tail, seen)
+            if route is not None:
+                return route
+        return None
+
+
+def _splits(path: str) -> list[tuple[str, str]]:
+    """The ways to read a path as alias and tail, longest alias first."""
+    cuts = [(path, "")]
+    at = path.rfind("/")
+    while at > 0:
+        cuts.append((path[:at], path[at:]))
+        at = path.rfind("/", 0, at)
+    return cuts
+
+
+def cleaned(path: str) -> str:
+    """The path without `//`, `.` and `..`; a trailing slash stays."""
+    clean = posixpath.normpath(path)
+    if clean.startswith("//"):
+        clean = clean[1:]
+    return clean + "/" if path.endswith("/") and clean != "/" else clean

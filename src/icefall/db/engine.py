@@ -1,0 +1,44 @@
+"""What a store engine offers, and nothing about any table.
+
+A `Reader` answers queries and can change nothing. A `Store` belongs to the one writing process: `write` runs a function
+inside one transaction, in a thread of its own, and either all of it is committed or none. Both are `async`, so that the
+embedded engine can answer without suspending while a client/server engine may wait.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+Row = tuple[Any, ...]
+Params = Mapping[str, Any] | Sequence[Any]
+
+
+class Transaction(Protocol):
+    """One open transaction of the writer. Plain calls: nothing is awaited while it is open."""
+
+    def rows(self, statement: str, params: Params = ()) -> list[Row]: ...
+
+    def run(self, statement: str, params: Params = ()) -> int:
+        """Execute a statement; the number of rows it changed."""
+        ...
+
+    def run_many(self, statement: str, params: Sequence[Params]) -> None: ...
+
+
+class Reader(Protocol):
+    async def rows(self, statement: str, params: Params = ()) -> list[Row]: ...
+
+    def close(self) -> None: ...
+
+
+class Store(Reader, Protocol):
+    async def write(self, change: Callable[[Transaction], T]) -> T: ...
+
+
+class StoreError(Exception):
+    """The store cannot be used as it is; the text says why and what to do."""
+
+
+class StoreBusy(StoreError):
+    """A query was stopped at its time limit, or the store was locked for too long."""

@@ -1,0 +1,26 @@
+"""One writer per store: an advisory lock on a file beside it, which the kernel drops when its holder dies."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from icefall.db.engine import StoreError
+
+
+class StoreLock:
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._fd)
+            who = f"process {holder}" if holder else "another process"
+            raise StoreError(
+                f"{path.parent} is in use by {who}: stop that Icefall first, or use another --data-dir"
+            ) from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        os.close(self._fd)

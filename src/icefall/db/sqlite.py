@@ -1,0 +1,158 @@
+"""The embedded engine: SQLite in WAL mode, one writer, readers that answer without a thread hop.
+
+Every query is read to its end (a statement left open would pin its snapshot and answer stale data for ever) and stopped
+at a time limit.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from icefall.db.engine import Params, Row, StoreBusy, StoreError, Transaction
+from icefall.db.migrate import migrations, pending
+
+T = TypeVar("T")
+
+APPLICATION_ID = 0x49434546  # "ICEF": tells our files from any other SQLite file
+QUERY_LIMIT_S = 5.0
+BUSY_LIMIT_MS = 5000
+_STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
+
+
+def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
+    mode = "rwc" if writable else "ro"
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.execute(f"pragma busy_timeout = {BUSY_LIMIT_MS}")
+    connection.execute("pragma mmap_size = 268435456")
+    return connection
+
+
+class SqliteReader:
+    """Answers on the calling thread: a seek costs less than a thread hop would."""
+
+    def __init__(self, path: Path, query_limit_s: float = QUERY_LIMIT_S) -> None:
+        try:
+            self._connection = _connect(path, writable=False)
+            self._connection.execute("pragma query_only = on")
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} cannot be opened: {error}") from error
+        self._limit_s = query_limit_s
+        self._deadline = 0.0
+        self._connection.set_progress_handler(self._late, _STEPS_BETWEEN_CHECKS)
+
+    def _late(self) -> bool:
+        return time.monotonic() > self._deadline
+
+    async def rows(self, statement: str, params: Params = ()) -> list[Row]:
+        self._deadline = time.monotonic() + self._limit_s
+        try:
+            return self._connection.execute(statement, params).fetchall()
+        except sqlite3.OperationalError as error:
+            raise _translated(error) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _SqliteTransaction:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, statement: str, params: Params = ()) -> list[Row]:
+        return self._connection.execute(statement, params).fetchall()
+
+    def run(self, statement: str, params: Params = ()) -> int:
+        return self._connection.execute(statement, params).rowcount
+
+    def run_many(self, statement: str, params: Sequence[Params]) -> None:
+        self._connection.executemany(statement, params)
+
+
+class SqliteStore(SqliteReader):
+    """The writing process's view: migrated on opening, one transaction at a time."""
+
+    def __init__(self, path: Path, package: str) -> None:
+        try:
+            self._writer = _connect(path, writable=True)
+            self._prepare(path, package)
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} cannot be opened: {error}") from error
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
+        super().__init__(path)
+
+    def _prepare(self, path: Path, package: str) -> None:
+        at = int(self._writer.execute("pragma user_version").fetchone()[0])
+        owner = int(self._writer.execute("pragma application_id").fetchone()[0])
+        tables = self._writer.execute("select count(*) from sqlite_master").fetchone()[0]
+        if owner != APPLICATION_ID and (owner or tables):
+            raise StoreError(f"{path} is not an Icefall store: use another --data-dir")
+        waiting = pending(migrations(package, "sqlite"), at, str(path))
+        if not tables:
+            self._writer.execute("pragma page_size = 8192")
+        self._writer.execute("pragma journal_mode = wal")
+        # NORMAL in WAL mode survives kill -9; only a power cut may lose the last commits, never consistency.
+        self._writer.execute("pragma synchronous = normal")
+        self._writer.execute("pragma foreign_keys = on")
+        for step in waiting:
+            with self._transaction() as tx:
+                for statement in _split(step.script):
+                    tx.run(statement)
+                tx.run(f"pragma user_version = {step.number}")
+                tx.run(f"pragma application_id = {APPLICATION_ID}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        self._writer.execute("begin immediate")
+        try:
+            yield _SqliteTransaction(self._writer)
+        except BaseException:
+            self._writer.execute("rollback")
+            raise
+        try:
+            self._writer.execute("commit")
+        except sqlite3.Error:
+            if self._writer.in_transaction:  # a full disk fails the commit and may leave it open
+                self._writer.execute("rollback")
+            raise
+
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        def work() -> T:
+            try:
+                with self._transaction() as tx:
+                    return change(tx)
+            except sqlite3.OperationalError as error:
+                raise _translated(error) from error
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)
+        super().close()
+        self._writer.close()
+
+
+def _split(script: str) -> Iterator[str]:
+    """The statements of a migration; `executescript` would commit the open transaction."""
+    buffer = ""
+    for line in script.splitlines(keepends=True):
+        buffer += line
+        if sqlite3.complete_statement(buffer):
+            yield buffer
+            buffer = ""
+    if buffer.strip():
+        yield buffer
+
+
+def _translated(error: sqlite3.OperationalError) -> StoreError:
+    text = str(error)
+    if text == "interrupted":
+        return StoreBusy("a query was stopped at its time limit")
+    if "locked" in text or "busy" in text:
+        return StoreBusy("the store was locked for too long")
+    return StoreError(f"the store failed: {text}")

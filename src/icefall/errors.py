@@ -1,0 +1,93 @@
+"""The closed set of errors: what each means over REST, over JSON-RPC, and whether trying again can help.
+
+Two families. *Your request is wrong* (4xx) and *something of ours or upstream failed* (5xx). `api/failure.py` is the
+one place that turns them into bodies, once per dialect.
+"""
+
+from typing import ClassVar
+
+
+class IcefallError(Exception):
+    """An answer that is not a result. `str(error)` is the message the caller sees."""
+
+    status: ClassVar[int] = 500
+    reason: ClassVar[str] = "Internal Server Error"
+    rpc_code: ClassVar[int] = -32000
+    retryable: ClassVar[bool] = False
+
+
+# -- your request is wrong ---------------------------------------------------------------------------------------
+
+
+class BadRequest(IcefallError):
+    status, reason, rpc_code = 400, "Bad Request", -32602
+
+
+class Unauthorized(IcefallError):
+    status, reason = 401, "Unauthorized"
+
+
+class Forbidden(IcefallError):
+    status, reason = 403, "Forbidden"
+
+
+class NotFound(IcefallError):
+    status, reason = 404, "Not Found"
+
+
+class MethodNotAllowed(IcefallError):
+    """`allow` lists the methods the path does take."""
+
+    status, reason = 405, "Method Not Allowed"
+
+    def __init__(self, method: str, allow: str) -> None:
+        super().__init__(
+            f"rpc: POST method required, received {method}"
+            if allow == "POST"
+            else f"{allow} method required, received {method}"
+        )
+        self.allow = allow
+
+
+class RequestTimeout(IcefallError):
+    status, reason, retryable = 408, "Request Timeout", True
+
+
+class BodyTooLarge(IcefallError):
+    status, reason = 413, "Content Too Large"
+
+
+class UnsupportedMediaType(IcefallError):
+    status, reason = 415, "Unsupported Media Type"
+
+
+class TooManyRequests(IcefallError):
+    status, reason, retryable = 429, "Too Many Requests", True
+
+
+class CallFailed(IcefallError):
+    """A node method that ran and says no: an ordinary JSON-RPC error with the node's own text."""
+
+    status, reason, rpc_code = 400, "Bad Request", -32000
+
+
+# -- something of ours or upstream failed ------------------------------------------------------------------------
+
+
+class InternalError(IcefallError):
+    status, reason, rpc_code = 500, "Internal Server Error", -32603
+
+
+class BadGateway(IcefallError):
+    status, reason, retryable = 502, "Bad Gateway", True
+
+
+class Unavailable(IcefallError):
+    status, reason, retryable = 503, "Service Unavailable", True
+
+
+# -- the program cannot start or go on ---------------------------------------------------------------------------
+
+
+class StartRefused(Exception):
+    """Said once on the terminal; the program ends with exit code 1 and has changed nothing."""

@@ -1,0 +1,155 @@
+"""How a worker reaches the engine: calls by name over a local socket, many at a time on one connection.
+
+A frame is a 4-byte length and a msgpack list: `[number, name, arguments]` one way, `[number, ok, value]` the other.
+"""
+
+import asyncio
+import hashlib
+import itertools
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from icefall.errors import BadRequest, CallFailed, IcefallError, InternalError, NotFound, Unavailable
+
+FRAME_MAX = 8 << 20
+CALL_LIMIT_S = 30.0
+_SOCKET_PATH_MAX = 100  # the kernel allows 107 bytes
+_CROSSING = {kind.__name__: kind for kind in (BadRequest, CallFailed, InternalError, NotFound, Unavailable)}
+
+
+def socket_path(data_dir: Path) -> Path:
+    """Inside the data directory where its path is short enough, else in a private temporary one."""
+    path = data_dir / "run" / "engine.sock"
+    if len(os.fsencode(path)) <= _SOCKET_PATH_MAX:
+        return path
+    name = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"icefall-{os.getuid()}-{name}" / "engine.sock"
+
+
+async def _receive(reader: asyncio.StreamReader) -> Any:
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    if size > FRAME_MAX:
+        raise ConnectionError(f"a frame of {size} bytes")
+    return msgspec.msgpack.decode(await reader.readexactly(size))
+
+
+def _frame(value: Any) -> bytes:
+    body = msgspec.msgpack.encode(value)
+    return len(body).to_bytes(4, "big") + body
+
+
+class EngineServer:
+    """The engine's end. `commands` may be plain or async; an IcefallError crosses as itself."""
+
+    def __init__(
+        self, path: Path, commands: Mapping[str, Callable[..., Any]], on_call: Callable[[], Callable[[], None]]
+    ) -> None:
+        self._path = path
+        self._commands = commands
+        self._on_call = on_call
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path.unlink(missing_ok=True)  # the store lock says that nobody else is listening
+        self._server = await asyncio.start_unix_server(self._serve, str(self._path))
+        self._path.chmod(0o600)
+
+    async def stop(self) -> None:
+        """Let the calls under way finish, then close."""
+        if self._server:
+            self._server.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+        self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                number, name, arguments = await _receive(reader)
+                task = asyncio.create_task(self._answer(writer, number, name, arguments))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError, msgspec.DecodeError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, writer: asyncio.StreamWriter, number: int, name: str, arguments: dict[str, Any]) -> None:
+        ended = self._on_call()
+        try:
+            try:
+                outcome = self._commands[name](**arguments)
+                value = await outcome if isinstance(outcome, Awaitable) else outcome
+                reply = [number, True, value]
+            except IcefallError as error:
+                reply = [number, False, [type(error).__name__, str(error)]]
+            except Exception as error:
+                reply = [number, False, ["InternalError", f"{type(error).__name__}: {error}"]]
+            writer.write(_frame(reply))
+            await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            ended()
+
+
+class EngineLink:
+    """A worker's end. Connects when first used, again when the connection is lost; calls never wait for ever."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._writer: asyncio.StreamWriter | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
+
+    async def call(self, name: str, **arguments: Any) -> Any:
+        try:
+            async with asyncio.timeout(CALL_LIMIT_S):
+                writer = await self._connected()
+                number = next(self._numbers)
+                future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+                self._waiting[number] = future
+                try:
+                    writer.write(_frame([number, name, arguments]))
+                    return await future
+                finally:
+                    self._waiting.pop(number, None)
+        except TimeoutError:
+            raise Unavailable("the engine did not answer in time") from None
+        except OSError:
+            raise Unavailable("the engine cannot be reached") from None
+
+    async def _connected(self) -> asyncio.StreamWriter:
+        async with self._connecting:
+            if self._writer is None or self._writer.is_closing():
+                reader, self._writer = await asyncio.open_unix_connection(str(self._path))
+                self._listener = asyncio.create_task(self._listen(reader, self._writer))
+            return self._writer
+
+    async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                number, passed, value = await _receive(reader)
+                future = self._waiting.get(number)
+                if future is None or future.done():
+                    continue
+                if passed:
+                    future.set_result(value)
+                else:
+                    future.set_exception(_CROSSING.get(value[0], InternalError)(value[1]))
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError, msgspec.DecodeError):
+            pass
+        finally:
+            writer.close()
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(ConnectionResetError("the engine went away"))

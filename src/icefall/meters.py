@@ -1,0 +1,127 @@
+"""Counters of calls, shared by all processes without a lock: one small memory-mapped file a process, one writer each.
+
+Whoever is asked for the figures adds the files up. A process that died keeps its counts and loses what was in flight.
+"""
+
+import mmap
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+FIELDS = ("calls", "failures", "duration_ns", "in_flight")
+_SUFFIX = ".meters"
+
+
+class Figures(NamedTuple):
+    calls: int
+    failures: int
+    duration_ns: int
+    in_flight: int
+
+
+class Meters:
+    """This process's counters; `slot` is a row of the endpoint table."""
+
+    def __init__(self, labels: Sequence[str], directory: Path | None) -> None:
+        self.labels = list(labels)
+        size = 8 * len(FIELDS) * len(self.labels)
+        if directory is None:
+            memory: mmap.mmap | bytearray = bytearray(size)
+        else:
+            directory.mkdir(parents=True, exist_ok=True)
+            path = directory / f"{os.getpid()}{_SUFFIX}"
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                os.ftruncate(fd, max(size, mmap.PAGESIZE))
+                memory = mmap.mmap(fd, max(size, mmap.PAGESIZE))
+            finally:
+                os.close(fd)
+        self._words = memoryview(memory)[:size].cast("Q")
+
+    def begin(self, slot: int) -> int:
+        self._words[4 * slot + 3] += 1
+        return time.perf_counter_ns()
+
+    def end(self, slot: int, began_ns: int, *, failed: bool) -> None:
+        words, at = self._words, 4 * slot
+        words[at] += 1
+        if failed:
+            words[at + 1] += 1
+        words[at + 2] += time.perf_counter_ns() - began_ns
+        words[at + 3] -= 1
+
+    def refuse(self) -> None:
+        """A request that no row answered: the last label counts those."""
+        words, at = self._words, 4 * (len(self.labels) - 1)
+        words[at] += 1
+        words[at + 1] += 1
+
+
+def clear(directory: Path) -> None:
+    """A program that starts counts from zero."""
+    if directory.is_dir():
+        for path in directory.glob(f"*{_SUFFIX}"):
+            path.unlink(missing_ok=True)
+
+
+def processes(directory: Path) -> list[int]:
+    return sorted(int(path.stem) for path in directory.glob(f"*{_SUFFIX}") if path.stem.isdigit())
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def totals(directory: Path, count: int) -> list[Figures]:
+    sums = [[0, 0, 0, 0] for _ in range(count)]
+    for pid in processes(directory):
+        living = alive(pid)
+        for slot, figures in enumerate(_read(directory / f"{pid}{_SUFFIX}", count)):
+            total = sums[slot]
+            for place in range(3):
+                total[place] += figures[place]
+            if living:
+                total[3] += figures[3]
+    return [Figures(*total) for total in sums]
+
+
+def _read(path: Path, count: int) -> Iterator[Figures]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return
+    words = memoryview(data)[: 32 * count].cast("Q")
+    for slot in range(len(words) // 4):
+        yield Figures(*words[4 * slot : 4 * slot + 4])
+
+
+class ProcessFigures(NamedTuple):
+    cpu_seconds: float
+    resident_bytes: int
+    open_files: int
+    started_unix: float
+
+
+def process_figures(pid: int) -> ProcessFigures | None:
+    """What the kernel says of a process; None where there is no /proc or it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
+        files = len(os.listdir(f"/proc/{pid}/fd"))
+    except (OSError, StopIteration):
+        return None
+    tick = os.sysconf("SC_CLK_TCK")
+    return ProcessFigures(
+        cpu_seconds=(int(stat[11]) + int(stat[12])) / tick,
+        resident_bytes=int(stat[21]) * os.sysconf("SC_PAGE_SIZE"),
+        open_files=files,
+        started_unix=int(boot.split()[1]) + int(stat[19]) / tick,
+    )

@@ -1,0 +1,52 @@
+-- name: fact
+select value from fact where name = :name;
+
+-- name: put_fact
+insert into fact (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
+
+-- name: endpoint_of_alias
+select endpoint from endpoint_alias where alias = :alias;
+
+-- name: put_endpoint_alias
+insert into endpoint_alias (alias, endpoint, place)
+values (:alias, :endpoint, (select coalesce(max(place), 0) + 1 from endpoint_alias));
+
+-- name: chain_of_alias
+select chain_id from chain_alias where alias = :alias;
+
+-- name: aliases_of_chain
+select alias from chain_alias where chain_id = :chain_id order by place;
+
+-- name: put_chain_alias
+insert into chain_alias (alias, chain_id, place)
+values (:alias, :chain_id, (select coalesce(max(place), 0) + 1 from chain_alias));
+
+-- name: logger_levels
+select logger, log_level, display_level from logger_level order by logger;
+
+-- name: put_logger_level
+insert into logger_level (logger, log_level, display_level) values (:logger, :log_level, :display_level)
+on conflict (logger) do update set log_level = excluded.log_level, display_level = excluded.display_level;
+
+-- name: health_results
+select name, tags, passed, answer from health_result where kind = :kind order by name;
+
+-- name: put_health_result
+insert into health_result (kind, name, tags, passed, answer) values (:kind, :name, :tags, :passed, :answer)
+on conflict (kind, name) do update set tags = excluded.tags, passed = excluded.passed, answer = excluded.answer;
+
+-- name: clear_health_results
+delete from health_result;
+
+-- name: vm_plugins
+select vm_id, aliases, failure from vm_plugin order by vm_id;
+
+-- name: put_vm_plugin
+insert into vm_plugin (vm_id, aliases, failure) values (:vm_id, :aliases, :failure)
+on conflict (vm_id) do update set aliases = excluded.aliases, failure = excluded.failure;
+
+-- name: put_probe
+insert into probe (id, value) values (1, :value) on conflict (id) do update set value = excluded.value;
+
+-- name: probe
+select value from probe where id = 1;

@@ -1,0 +1,88 @@
+"""The node store's tables: what an operator told this node and what its checks last found. Reader for anyone, writes by
+the engine alone."""
+
+from pathlib import Path
+
+import msgspec
+
+from icefall.db.engine import Reader, StoreError, Transaction
+from icefall.db.statements import load
+
+SQL = load("icefall.node", "queries.sql")
+PACKAGE = "icefall.node"
+
+
+def store_path(data_dir: Path) -> Path:
+    return data_dir / "node.sqlite"
+
+
+class StoredResult(msgspec.Struct, frozen=True):
+    """The last result of a check; `answer` is its JSON object as it is sent."""
+
+    name: str
+    tags: list[str]
+    passed: bool
+    answer: msgspec.Raw
+
+
+class StoredPlugin(msgspec.Struct, frozen=True):
+    vm_id: str
+    aliases: list[str]
+    failure: str
+
+
+class NodeReader:
+    """Everything a worker may ask of the node store."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._tags = msgspec.json.Decoder(list[str])
+
+    async def endpoint_of(self, alias: str) -> str | None:
+        rows = await self._reader.rows(SQL.endpoint_of_alias, {"alias": alias})
+        return rows[0][0] if rows else None
+
+    async def chain_of(self, alias: str) -> bytes | None:
+        rows = await self._reader.rows(SQL.chain_of_alias, {"alias": alias})
+        return rows[0][0] if rows else None
+
+    async def aliases_of(self, chain_id: bytes) -> list[str]:
+        return [alias for (alias,) in await self._reader.rows(SQL.aliases_of_chain, {"chain_id": chain_id})]
+
+    async def logger_levels(self) -> dict[str, tuple[str, str]]:
+        return {name: (log, display) for name, log, display in await self._reader.rows(SQL.logger_levels)}
+
+    async def health_results(self, kind: str) -> list[StoredResult]:
+        rows = await self._reader.rows(SQL.health_results, {"kind": kind})
+        return [
+            StoredResult(name, self._tags.decode(tags) if tags != "[]" else [], bool(passed), msgspec.Raw(answer))
+            for name, tags, passed, answer in rows
+        ]
+
+    async def bootstrapping(self) -> list[str]:
+        """The names of the chains that are not bootstrapped yet."""
+        rows = await self._reader.rows(SQL.fact, {"name": "bootstrapping"})
+        return self._tags.decode(rows[0][0]) if rows else []
+
+    async def plugins(self) -> list[StoredPlugin]:
+        rows = await self._reader.rows(SQL.vm_plugins)
+        return [StoredPlugin(vm_id, self._tags.decode(aliases), failure) for vm_id, aliases, failure in rows]
+
+
+def fact(tx: Transaction, name: str) -> str | None:
+    rows = tx.rows(SQL.fact, {"name": name})
+    return rows[0][0] if rows else None
+
+
+def bind_network(tx: Transaction, network_id: int, genesis_time: int) -> int:
+    """Bind a fresh data directory to its network, or check that it is the same one. The genesis time it was bound with."""
+    bound = fact(tx, "network_id")
+    if bound is None:
+        tx.run(SQL.put_fact, {"name": "network_id", "value": str(network_id)})
+        tx.run(SQL.put_fact, {"name": "genesis_time", "value": str(genesis_time)})
+        return genesis_time
+    if int(bound) != network_id:
+        raise StoreError(
+            f"this data directory belongs to network {bound}, not {network_id}: use another --data-dir, or --network-id={bound}"
+        )
+    return int(fact(tx, "genesis_time") or genesis_time)

@@ -1,0 +1,83 @@
+"""IDs: 32-byte hashes of bytes, 20-byte hashes of keys and certificates, and the texts both travel as.
+
+`*_id` is bytes, `*_text` is what a user reads.
+"""
+
+from hashlib import sha256
+
+from Crypto.Hash import RIPEMD160
+
+from icefall.wire import cb58
+from icefall.wire.errors import WireError
+
+ID_SIZE = 32
+SHORT_ID_SIZE = 20
+NODE_ID_PREFIX = "NodeID-"
+
+EMPTY_ID = bytes(ID_SIZE)
+EMPTY_SHORT_ID = bytes(SHORT_ID_SIZE)
+PRIMARY_NETWORK = EMPTY_ID  # the subnet of P, X and C
+PLATFORM_CHAIN = EMPTY_ID  # the P-Chain has no transaction that created it
+
+id_text = cb58.encode
+short_id_text = cb58.encode
+
+
+def _named(name: str) -> bytes:
+    return name.encode().ljust(ID_SIZE, b"\0")
+
+
+AVM_ID = _named("avm")
+EVM_ID = _named("evm")
+PLATFORM_VM_ID = _named("platformvm")
+VM_NAMES = {AVM_ID: "avm", EVM_ID: "evm", PLATFORM_VM_ID: "platform"}
+
+SECP256K1_FX_ID = _named("secp256k1fx")
+NFT_FX_ID = _named("nftfx")
+PROPERTY_FX_ID = _named("propertyfx")
+FX_NAMES = {SECP256K1_FX_ID: "secp256k1fx", NFT_FX_ID: "nftfx", PROPERTY_FX_ID: "propertyfx"}
+AVM_FX_IDS = (SECP256K1_FX_ID, NFT_FX_ID, PROPERTY_FX_ID)  # in the order of their fxIndex
+
+
+def hash256(raw: bytes) -> bytes:
+    """The ID of anything named after its bytes: transactions, blocks, chains."""
+    return sha256(raw).digest()
+
+
+def hash160(raw: bytes) -> bytes:
+    """The short ID of a public key or a certificate."""
+    return RIPEMD160.new(sha256(raw).digest()).digest()
+
+
+def input_id(txid: bytes, output_index: int) -> bytes:
+    """The ID of the UTXO that output `output_index` of `txid` makes."""
+    return sha256(output_index.to_bytes(8, "big") + txid).digest()
+
+
+def id_from_text(text: str) -> bytes:
+    """The 32 bytes of an ID's text."""
+    return sized(cb58.decode(text), ID_SIZE)
+
+
+def short_id_from_text(text: str) -> bytes:
+    """The 20 bytes of a short ID's text."""
+    return sized(cb58.decode(text), SHORT_ID_SIZE)
+
+
+def sized(raw: bytes, size: int) -> bytes:
+    """`raw` itself, provided it has the size of the ID it should be."""
+    if len(raw) != size:
+        raise WireError(f"invalid hash length: expected {size} bytes but got {len(raw)}")
+    return raw
+
+
+def node_id_text(certificate_der: bytes) -> str:
+    """The name of a node, from its TLS certificate."""
+    return NODE_ID_PREFIX + cb58.encode(hash160(certificate_der))
+
+
+def node_id_from_text(text: str) -> bytes:
+    """The 20 bytes behind `NodeID-...`."""
+    if not text.startswith(NODE_ID_PREFIX):
+        raise WireError(f"ID: {text} is missing the prefix: {NODE_ID_PREFIX}")
+    return short_id_from_text(text.removeprefix(NODE_ID_PREFIX))

@@ -1,0 +1,43 @@
+"""A working directory with a home in it, and the loader bound to both."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from icefall.config import ConfigError, Loaded, load
+
+Load = Callable[..., Loaded]
+Refusal = Callable[..., str]
+
+
+@pytest.fixture
+def cwd(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "home").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def loaded(cwd: Path) -> Load:
+    """`loaded("--http-port=1", verb=..., environ=..., toml=...)`"""
+
+    def call(*argv: str, verb: str = "node", environ: Mapping[str, str] | None = None, toml: str = "") -> Loaded:
+        if toml:
+            (cwd / "icefall.toml").write_text(toml)
+        words: Sequence[str] = argv
+        return load(verb, words, {"HOME": str(cwd.parent / "home"), **(environ or {})}, cwd)
+
+    return call
+
+
+@pytest.fixture
+def refusal(loaded: Load) -> Refusal:
+    """What the loader says when it refuses."""
+
+    def call(*argv: str, **where: object) -> str:
+        with pytest.raises(ConfigError) as caught:
+            loaded(*argv, **where)
+        return str(caught.value)
+
+    return call

@@ -1,0 +1,176 @@
+"""Verbs, help, version and exit codes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from icefall import __version__, cli
+from icefall.config import Config
+from icefall.errors import StartRefused
+from icefall.settings import SETTINGS, VERBS
+
+CHAIN = '[[chain]]\nid = 7\nrpc = "http://user:secret@a"\n'
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("ICEFALL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def runtime(monkeypatch: pytest.MonkeyPatch, answer: int | BaseException) -> list[tuple[str, Config]]:
+    """A runtime that notes its calls, and answers or raises."""
+    calls: list[tuple[str, Config]] = []
+
+    def run(verb: str, config: Config) -> int:
+        calls.append((verb, config))
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    module = ModuleType("icefall.runtime")
+    module.run = run  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "icefall.runtime", module)
+    return calls
+
+
+def test_the_verbs_are_those_of_the_settings() -> None:
+    assert tuple(verb.name for verb in cli.VERBS) == VERBS
+
+
+@pytest.mark.parametrize("verb", ["up", "node", "data", "metrics"])
+def test_serving_verbs_run(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = runtime(monkeypatch, 3)
+    assert cli.main([verb, "--http-port=1"]) == 3
+    assert [(name, config.http_port) for name, config in calls] == [(verb, 1)]
+
+
+def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    runtime(monkeypatch, KeyboardInterrupt())
+    assert cli.main(["up"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_refused_start_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    runtime(monkeypatch, StartRefused("port 9650 is taken"))
+    assert cli.main(["up"]) == 1
+    assert capsys.readouterr() == ("", "icefall: port 9650 is taken\n")
+
+
+@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"]])
+def test_help(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(argv) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n  {verb.name} " in out and verb.says in out for verb in cli.VERBS)
+    assert "--index-enabled is the container index" in out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_lists_its_settings(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([verb, "--http-port", "--help", "--nonsense"]) == 0
+    out = capsys.readouterr().out
+    listed = [line.split()[0] for line in out.splitlines() if line.startswith("  --")]
+    assert listed == [row.flag for row in SETTINGS if verb in row.verbs]
+    assert "--index-enabled is the container index" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["node", "--version"]])
+def test_version(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(argv) == 0
+    assert capsys.readouterr().out == f"icefall/{__version__}\n"
+
+
+def test_config_prints_every_value_and_its_origin(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workplace / "icefall.toml").write_text(CHAIN + 'token = { symbol = "TOK" }\n')
+    assert cli.main(["config", "--http-port=1", "--upstream=http://u:secret@h"]) == 0
+    out = capsys.readouterr().out
+    lines = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
+    assert [row.name for row in SETTINGS] == list(lines)[: len(SETTINGS)]
+    assert lines["http-port"] == ["1", "--http-port"]
+    assert lines["http-idle-timeout"] == ["2m0s", "default"]
+    assert lines["network-id"] == ["local", "default"]
+    assert lines["upstream"] == ["http://u:***@h", "--upstream"]
+    assert lines["genesis-file"] == ['""', "default"]
+    assert lines["index-enabled"] == ["false", "default", "(true", "for", "icefall", "up)"]
+    assert lines["chain[1].rpc"] == ["http://user:***@a", "icefall.toml"]
+    assert lines["chain[1].token.symbol"] == ["TOK", "icefall.toml"]
+    assert "secret" not in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["ups"], "unknown verb ups; did you mean up?"),
+        (["q"], "unknown verb q; the nearest is "),
+        (["--http-port=1", "up"], "the verb comes first, as in: icefall up --http-port=1"),
+        (["up", "--htpp-port"], "unknown setting --htpp-port; did you mean --http-port?"),
+        (["config", "junk"], 'unexpected argument "junk"'),
+        (["index"], "no [[chain]] is configured in icefall.toml: nothing to index"),
+        (["keys"], "this version serves no interface that takes keys yet"),
+        (["keys", "list", "--data-dir=x"], "this version serves no interface that takes keys yet"),
+        (["keys", "ad"], 'unexpected argument "ad"'),
+        (["keys", "add", "--http-port=x"], '--http-port must be 0..65535, got "x"'),
+    ],
+)
+def test_refusals(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(argv) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"icefall: {message}")
+    assert err.count("\n") == 1
+
+
+def test_index_with_chains(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workplace / "icefall.toml").write_text(CHAIN)
+    assert cli.main(["index"]) == 1
+    assert capsys.readouterr().err == "icefall: EVM indexing is not in this version yet\n"
+
+
+def test_a_working_directory_that_is_gone(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workplace / "gone").mkdir()
+    os.chdir(workplace / "gone")
+    (workplace / "gone").rmdir()
+    assert cli.main(["config"]) == 1
+    assert capsys.readouterr().err.startswith("icefall: cannot tell the working directory")
+
+
+def spawn(*argv: str | bytes, **environ: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "icefall.cli", *argv]
+    return subprocess.run(command, capture_output=True, env={**os.environ, **environ}, timeout=30, check=False)
+
+
+def test_a_process_answers() -> None:
+    done = spawn("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"icefall/{__version__}\n".encode(), b"")
+
+
+def test_a_process_refuses() -> None:
+    done = spawn("node", "--htpp-port=1")
+    expected = b"icefall: unknown setting --htpp-port; did you mean --http-port?\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", expected)
+
+
+def test_a_process_refuses_bytes_that_are_no_text() -> None:
+    done = spawn("config", b"--data-dir=\xff")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b'icefall: --data-dir must be a path, got "\\xff": not valid UTF-8\n'
+
+
+def test_a_process_prints_on_any_terminal() -> None:
+    done = spawn("config", "--http-read-timeout=1us", "--log-dir=é", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"1\xb5s" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m icefall.cli config | true"
+    done = subprocess.run(command, shell=True, capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,0 +1,538 @@
+"""The engine's profiles: what they find, what they refuse, and what they leave behind when a file cannot be written."""
+
+import asyncio
+import errno
+import gc
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icefall.node import profiles
+from icefall.node.pprof import Frame, Profile, Sample, encode
+from icefall.node.profiles import LockStats, MeteredLock, MeteredThreadLock, ProfileError, Profiles
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "profiles"
+
+
+@pytest.fixture
+def locks() -> LockStats:
+    return LockStats()
+
+
+@pytest.fixture
+def made(directory: Path, locks: LockStats) -> Iterator[Profiles]:
+    made = Profiles(directory, locks)
+    yield made
+    if made._sampler is not None:
+        made._sampler.stop()
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Profile]:
+    """Every profile that is encoded, as a value."""
+    seen: list[Profile] = []
+
+    def spy(profile: Profile) -> bytes:
+        seen.append(profile)
+        return encode(profile)
+
+    monkeypatch.setattr(profiles, "encode", spy)
+    return seen
+
+
+def leaf_names(profile: Profile) -> dict[str, tuple[int, ...]]:
+    return {sample.stack[0].function: sample.values for sample in profile.samples}
+
+
+def names_in(file: Path) -> bytes:
+    return gzip.decompress(file.read_bytes())
+
+
+def profiler_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "cpu-profiler"]
+
+
+def spin(cpu_s: float) -> int:
+    """Take CPU time, however long that lasts on a busy machine."""
+    turns, end = 0, time.thread_time() + cpu_s
+    while time.thread_time() < end:
+        turns += 1
+    return turns
+
+
+# CPU
+
+
+def test_cpu_profile_credits_the_stack_that_worked(made: Profiles, directory: Path, written: list[Profile]) -> None:
+    asleep, idle = threading.Event(), threading.Event()
+
+    def doze() -> None:
+        asleep.set()
+        idle.wait()
+
+    sleeper = threading.Thread(target=doze)
+    sleeper.start()
+    asleep.wait()
+    made.start_cpu()
+    assert (directory / "cpu.profile").read_bytes() == b""
+    spin(0.3)
+    made.stop_cpu()
+    idle.set()
+    sleeper.join()
+
+    (profile,) = written
+    assert [tuple(measure) for measure in profile.measures] == [("samples", "count"), ("cpu", "nanoseconds")]
+    assert profile.period == 10_000_000
+    assert profile.duration_ns >= 300_000_000
+    assert abs(profile.time_ns - time.time_ns()) < 60e9
+    working = [sample for sample in profile.samples if sample.stack[0].function == f"{__name__}.spin"]
+    assert sum(sample.values[0] for sample in working) >= 3
+    assert working[0].stack[0].file == __file__
+    if sys.platform == "linux":
+        dozing = [sample for sample in profile.samples if any("doze" in frame.function for frame in sample.stack)]
+        assert 0.15e9 < sum(sample.values[1] for sample in working) < 0.4e9
+        assert sum(sample.values[1] for sample in dozing) < 0.02e9
+    assert b"test_profiles.spin" in names_in(directory / "cpu.profile")
+
+
+def test_go_opens_a_cpu_profile(made: Profiles, directory: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not on PATH: `go tool pprof` cannot be asked to open the file")
+    made.start_cpu()
+    spin(0.1)
+    made.stop_cpu()
+    command = ["go", "tool", "pprof", "-top", str(directory / "cpu.profile")]
+    top = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert "test_profiles.spin" in top
+
+
+def test_without_thread_clocks_time_passed_stands_in(
+    made: Profiles, written: list[Profile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot_tell(native_id: int) -> None:
+        return None
+
+    monkeypatch.setattr(profiles, "_cpu_ns", cannot_tell)
+    made.start_cpu()
+    time.sleep(0.1)
+    made.stop_cpu()
+    sleeping = [sample for sample in written[0].samples if sample.stack[0].function.endswith("time_passed_stands_in")]
+    assert sum(sample.values[1] for sample in sleeping) > 40_000_000
+
+
+def test_threads_clock_is_the_systems_own() -> None:
+    if sys.platform != "linux":
+        pytest.skip("thread clocks by number are Linux's")
+    ours = (~threading.get_native_id() << 3) | 6
+    assert ours == time.pthread_getcpuclockid(threading.get_ident())
+    assert profiles._cpu_ns(threading.get_native_id()) == pytest.approx(time.thread_time_ns(), abs=50_000_000)
+
+
+def test_a_thread_that_ended_has_no_clock() -> None:
+    ended = threading.Thread(target=int)
+    ended.start()
+    ended.join()
+    for _ in range(200):  # the system may take a moment longer than Python to let it go
+        if profiles._cpu_ns(ended.native_id or 0) is None:
+            return
+        time.sleep(0.01)
+    pytest.fail("an ended thread still has a clock")
+
+
+def test_a_profiler_left_running_stays_small(
+    made: Profiles, written: list[Profile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "STACKS_MAX", 3)
+    made.start_cpu()
+    assert made._sampler is not None
+    for line in range(50):
+        made._sampler._credit((Frame("many", "many.py", line),), 1)
+    made.stop_cpu()
+    samples = list(written[0].samples)
+    assert len(samples) == 4
+    others = [sample for sample in samples if sample.stack == profiles.OTHER_STACKS]
+    assert others[0].values[0] >= 47
+    assert profiles.OTHER_STACKS[0].function == "(stacks after the first 20000)"
+
+
+def test_deep_recursion_is_cut(made: Profiles, written: list[Profile]) -> None:
+    def down(depth: int) -> int:
+        return down(depth - 1) if depth else spin(0.1)
+
+    made.start_cpu()
+    down(400)
+    made.stop_cpu()
+    assert max(len(sample.stack) for sample in written[0].samples) == profiles.STACK_DEPTH_MAX
+
+
+def test_cpu_profiler_runs_once(made: Profiles) -> None:
+    with pytest.raises(ProfileError, match=r"^cpu profiler doesn't exist$"):
+        made.stop_cpu()
+    made.start_cpu()
+    with pytest.raises(ProfileError, match=r"^cpu profiler already running$"):
+        made.start_cpu()
+    made.stop_cpu()
+    assert profiler_threads() == []
+    with pytest.raises(ProfileError, match=r"^cpu profiler doesn't exist$"):
+        made.stop_cpu()
+    made.start_cpu()
+    made.stop_cpu()
+
+
+# Memory
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.self = self
+
+
+class Unmeasurable:
+    def __sizeof__(self) -> int:
+        raise RuntimeError("no")
+
+
+class UnhashableKind(type):
+    __hash__ = None  # type: ignore[assignment]
+
+
+class OfUnhashableKind(metaclass=UnhashableKind):
+    pass
+
+
+def test_memory_profile_counts_by_type(made: Profiles, directory: Path, written: list[Profile]) -> None:
+    kept = [Kept() for _ in range(1234)]
+    odd = [Unmeasurable(), OfUnhashableKind()]
+    made.memory()
+    (profile,) = written
+    assert [tuple(measure) for measure in profile.measures] == [("inuse_objects", "count"), ("inuse_space", "bytes")]
+    module = Kept.__module__
+    count, size = leaf_names(profile)[f"{module}.Kept"]
+    assert (count, size) == (len(kept), sum(map(sys.getsizeof, kept)))
+    assert leaf_names(profile)[f"{module}.Unmeasurable"] == (1, 0)
+    assert leaf_names(profile)[f"{module}.OfUnhashableKind"][0] == len(odd) - 1
+    sample = next(sample for sample in profile.samples if sample.stack[0].function == f"{module}.Kept")
+    assert sample.stack[1:] == (Frame(module),)
+    assert b"builtins.dict" in names_in(directory / "mem.profile")
+
+
+def test_a_big_heap_is_sampled_and_scaled(
+    made: Profiles, written: list[Profile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "OBJECTS_LOOKED_AT_MAX", 10_000)
+    kept = [(Kept(), [one]) for one in range(20_000)]  # a beat that a fixed step could fall into
+    made.memory()
+    count, size = leaf_names(written[0])[f"{Kept.__module__}.Kept"]
+    assert count == pytest.approx(len(kept), rel=0.15)
+    assert size == pytest.approx(len(kept) * sys.getsizeof(kept[0][0]), rel=0.15)
+    assert "looked at" in written[0].comments[0]
+    assert "1 in 1 " not in written[0].comments[0]
+
+
+def test_memory_profile_is_quick(made: Profiles) -> None:
+    gc.disable()
+    try:
+        kept = [[one] for one in range(1_200_000)]
+        began = time.thread_time()
+        made.memory()
+        assert time.thread_time() - began < 2
+        assert len(kept) == 1_200_000
+    finally:
+        gc.enable()
+
+
+def with_tracemalloc(work: Callable[[], None]) -> None:
+    already = tracemalloc.is_tracing()
+    tracemalloc.start()
+    try:
+        work()
+    finally:
+        if not already:
+            tracemalloc.stop()
+
+
+def test_memory_profile_by_allocation_site(made: Profiles, written: list[Profile]) -> None:
+    kept: list[bytes] = []
+
+    def work() -> None:
+        kept.extend(bytes(1000) for _ in range(500))
+        made.memory()
+
+    with_tracemalloc(work)
+    here = [sample for sample in written[0].samples if sample.stack[0].file == __file__]
+    assert max(sample.values[1] for sample in here) >= 500_000
+    assert here[0].stack[0].function == f"{__file__}:{here[0].stack[0].line}"
+
+
+def test_too_many_traces_fall_back_to_types(
+    made: Profiles, written: list[Profile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "TRACES_MEMORY_MAX", 0)
+    with_tracemalloc(made.memory)
+    assert "builtins.dict" in leaf_names(written[0])
+    assert written[0].comments[0].endswith("by type, because tracemalloc holds too many traces to copy")
+
+
+# Locks
+
+
+def waits(locks: LockStats) -> list[Sample]:
+    return list(locks.profile().samples)
+
+
+def test_asyncio_lock_reports_who_waited(locks: LockStats) -> None:
+    lock = MeteredLock("store", locks)
+    order: list[int] = []
+
+    async def worker(number: int) -> None:
+        async with lock:
+            order.append(number)
+            await asyncio.sleep(0.02)
+
+    async def three() -> None:
+        await asyncio.gather(*(worker(number) for number in range(3)))
+
+    asyncio.run(three())
+    assert order == [0, 1, 2]
+    assert not lock.locked()
+    (sample,) = waits(locks)
+    assert sample.values[0] == 2
+    assert sample.values[1] >= 50_000_000
+    assert sample.stack[0] == Frame("lock store")
+    assert sample.stack[1].function.endswith("worker")
+    assert sample.stack[1].file == __file__
+
+
+def test_asyncio_lock_without_rivals_reports_nothing(locks: LockStats) -> None:
+    lock = MeteredLock("store", locks)
+
+    async def alone() -> None:
+        for _ in range(3):
+            async with lock:
+                await asyncio.sleep(0)
+        await lock.acquire()
+        assert lock.locked()
+        lock.release()
+
+    asyncio.run(alone())
+    assert waits(locks) == []
+
+
+def test_a_newcomer_behind_a_woken_waiter_counts(locks: LockStats) -> None:
+    """The lock is free for a moment, but promised: whoever asks then waits all the same."""
+    lock = MeteredLock("store", locks)
+
+    async def first_in_line() -> None:
+        async with lock:
+            await asyncio.sleep(0)
+
+    async def crowd() -> None:
+        await lock.acquire()
+        task = asyncio.create_task(first_in_line())
+        await asyncio.sleep(0)
+        lock.release()
+        assert not lock.locked()
+        await lock.acquire()
+        lock.release()
+        await task
+
+    asyncio.run(crowd())
+    assert sum(sample.values[0] for sample in waits(locks)) == 2
+
+
+def test_a_cancelled_wait_counts_and_leaves_the_lock_usable(locks: LockStats) -> None:
+    lock = MeteredLock("store", locks)
+
+    async def give_up() -> None:
+        async with lock:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(lock.acquire(), 0.01)
+        async with lock:
+            pass
+
+    asyncio.run(give_up())
+    assert sum(sample.values[0] for sample in waits(locks)) == 1
+    assert lock._waiting == 0
+
+
+def test_thread_lock_reports_who_waited(locks: LockStats) -> None:
+    lock = MeteredThreadLock("files", locks)
+    with lock:
+        assert lock.locked()
+        assert not lock.acquire(blocking=False)
+        assert waits(locks) == []
+        assert not lock.acquire(timeout=0.01)
+        waiter = threading.Thread(target=lock.acquire)
+        waiter.start()
+        time.sleep(0.03)
+    waiter.join()
+    lock.release()
+    assert not lock.locked()
+    assert sorted(sample.values[0] for sample in waits(locks)) == [1, 1]
+    assert {sample.stack[0].function for sample in waits(locks)} == {"lock files"}
+    assert any(sample.stack[1].file == __file__ and sample.values[1] >= 10_000_000 for sample in waits(locks))
+
+
+def test_lock_profile(made: Profiles, directory: Path, locks: LockStats, written: list[Profile]) -> None:
+    made.lock()
+    locks.record("store", Frame("follow.run", "follow.py", 7, 1), 1_000)
+    locks.record("store", Frame("follow.run", "follow.py", 7, 1), 500)
+    locks.record("files", Frame("follow.run", "follow.py", 7, 1), 3)
+    made.lock()
+    empty, full = written
+    assert list(empty.samples) == []
+    assert [tuple(measure) for measure in full.measures] == [("contentions", "count"), ("delay", "nanoseconds")]
+    assert leaf_names(full) == {"lock store": (2, 1_500), "lock files": (1, 3)}
+    assert b"lock store" in names_in(directory / "lock.profile")
+
+
+# Files
+
+WRITERS = [("mem.profile", Profiles.memory), ("lock.profile", Profiles.lock), ("cpu.profile", Profiles.start_cpu)]
+
+
+@pytest.fixture(autouse=True)
+def small_heap(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if "write" in request.node.name:
+        monkeypatch.setattr(gc, "get_objects", list)
+
+
+def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an unwritable directory does to a user who is not root."""
+
+    def refuse(path: Any, flags: int, mode: int = 0o777) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+@pytest.mark.parametrize(("name", "write"), WRITERS)
+def test_write_into_a_file_as_directory(
+    made: Profiles, directory: Path, name: str, write: Callable[[Profiles], None]
+) -> None:
+    directory.parent.mkdir()
+    directory.write_text("")
+    with pytest.raises(ProfileError) as refusal:
+        write(made)
+    assert str(refusal.value) == f"mkdir {directory}: not a directory"
+    assert directory.is_file()
+
+
+@pytest.mark.parametrize(("name", "write"), WRITERS)
+def test_write_below_a_file(made: Profiles, directory: Path, name: str, write: Callable[[Profiles], None]) -> None:
+    directory.parent.write_text("")
+    with pytest.raises(ProfileError) as refusal:
+        write(made)
+    assert str(refusal.value) == f"mkdir {directory.parent}: not a directory"
+
+
+@pytest.mark.parametrize(("name", "write"), WRITERS)
+def test_write_over_a_directory(made: Profiles, directory: Path, name: str, write: Callable[[Profiles], None]) -> None:
+    (directory / name).mkdir(parents=True)
+    with pytest.raises(ProfileError) as refusal:
+        write(made)
+    assert str(refusal.value) == f"open {directory / name}: is a directory"
+    assert [path.name for path in directory.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(("name", "write"), WRITERS)
+def test_write_without_permission(
+    made: Profiles,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    write: Callable[[Profiles], None],
+) -> None:
+    refuse_to_open(monkeypatch)
+    with pytest.raises(ProfileError) as refusal:
+        write(made)
+    assert str(refusal.value) == f"open {directory / name}: permission denied"
+
+
+def test_write_into_a_directory_that_cannot_be_made(
+    made: Profiles, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(ProfileError) as refusal:
+        made.lock()
+    assert str(refusal.value) == f"mkdir {directory}: permission denied"
+
+
+def test_write_is_whole_or_not_at_all(made: Profiles, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.lock()
+    before = (directory / "lock.profile").read_bytes()
+
+    def full_disk(profile: Profile) -> bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(profiles, "encode", full_disk)
+    with pytest.raises(ProfileError, match=r"lock\.profile: no space left on device$"):
+        made.lock()
+    assert (directory / "lock.profile").read_bytes() == before
+    assert [path.name for path in directory.iterdir()] == ["lock.profile"]
+
+
+def test_write_again_replaces(made: Profiles, directory: Path, locks: LockStats) -> None:
+    made.lock()
+    locks.record("late", Frame("f"), 1)
+    made.lock()
+    assert b"lock late" in names_in(directory / "lock.profile")
+    assert (directory / "lock.profile").stat().st_mode & 0o777 == 0o640 & ~umask()
+
+
+def umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def test_a_start_that_fails_leaves_no_profiler(made: Profiles, directory: Path) -> None:
+    (directory / "cpu.profile").mkdir(parents=True)
+    with pytest.raises(ProfileError, match=r"is a directory$"):
+        made.start_cpu()
+    assert profiler_threads() == []
+    with pytest.raises(ProfileError, match=r"^cpu profiler doesn't exist$"):
+        made.stop_cpu()
+    (directory / "cpu.profile").rmdir()
+    made.start_cpu()
+    made.stop_cpu()
+
+
+def test_a_stop_that_fails_still_ends_the_profiler(made: Profiles, directory: Path) -> None:
+    made.start_cpu()
+    (directory / "cpu.profile").unlink()
+    (directory / "cpu.profile").mkdir()
+    with pytest.raises(ProfileError) as refusal:
+        made.stop_cpu()
+    assert str(refusal.value) == f"open {directory / 'cpu.profile'}: is a directory"
+    assert profiler_threads() == []
+    (directory / "cpu.profile").rmdir()
+    with pytest.raises(ProfileError, match=r"^cpu profiler doesn't exist$"):
+        made.stop_cpu()
+    made.start_cpu()
+    assert (directory / "cpu.profile").read_bytes() == b""
+    made.stop_cpu()
+    assert (directory / "cpu.profile").stat().st_size > 0
+
+
+def test_a_directory_removed_meanwhile_is_made_again(made: Profiles, directory: Path) -> None:
+    made.start_cpu()
+    shutil.rmtree(directory)
+    made.stop_cpu()
+    assert (directory / "cpu.profile").stat().st_size > 0

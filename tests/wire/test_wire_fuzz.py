@@ -1,0 +1,179 @@
+"""Parsers meet damaged and random input: they may refuse it with a WireError, and nothing else.
+
+ICEFALL_FUZZ_CASES sets how many inputs are tried in all (a million takes minutes), ICEFALL_FUZZ_SEED which ones.
+"""
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from wire_vectors import containers, inner_blocks
+
+from icefall.wire import bech32, cb58, checkhex, rlp
+from icefall.wire.address import address_from_text
+from icefall.wire.avm import pack_tx, pack_utxo, unpack_block, unpack_genesis, unpack_tx, unpack_utxo
+from icefall.wire.avm_json import Place, tx_json
+from icefall.wire.avm_utxos import consumed, exported, imported, produced
+from icefall.wire.coreth import unpack_atomic_txs, unpack_coreth_block
+from icefall.wire.errors import WireError
+from icefall.wire.genesis import network_genesis, packaged_genesis
+from icefall.wire.goquote import quote
+from icefall.wire.ids import id_from_text, node_id_from_text
+from icefall.wire.keys import private_key_from_text, recover
+from icefall.wire.networks import network_id_from_text
+from icefall.wire.platform import unpack_platform_block
+from icefall.wire.proposer import inner_block, unpack_container
+
+CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "6000"))
+SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
+
+
+def transaction(raw: bytes) -> None:
+    """What parses must also rebuild to the same bytes, number its UTXOs and render."""
+    tx = unpack_tx(raw)
+    assert pack_tx(tx.unsigned, tx.credentials).raw == raw
+    produced(tx), consumed(tx), exported(tx), imported(tx)
+    tx_json(tx, Place("X", "local"))
+
+
+def utxo(raw: bytes) -> None:
+    assert pack_utxo(unpack_utxo(raw)) == raw
+
+
+def nested_list(raw: bytes) -> None:
+    assert rlp.encode(rlp.decode(raw)) == raw
+
+
+def identifier(text: str) -> None:
+    assert cb58.encode(id_from_text(text)) == text
+
+
+def small(raws: list[bytes]) -> list[bytes]:
+    return [raw for raw in raws if len(raw) < 4000][:40]
+
+
+def x_txs() -> list[bytes]:
+    return small([tx.raw for raw in inner_blocks("X") for tx in unpack_block(raw).txs])
+
+
+def atomic_bytes() -> list[bytes]:
+    return [rlp.string(rlp.slices(raw)[4]) for raw in inner_blocks("C")]
+
+
+class Target(NamedTuple):
+    parse: Callable[[Any], object]
+    samples: Callable[[], list[Any]]
+    share: float = 1.0
+
+
+BYTES = {
+    "transaction": Target(transaction, x_txs, 4),
+    "utxo": Target(utxo, lambda: [pack_utxo(u) for raw in x_txs() for u in produced(unpack_tx(raw))][:60], 2),
+    "block": Target(unpack_block, lambda: small(inner_blocks("X"))),
+    "asset genesis": Target(
+        unpack_genesis, lambda: [network_genesis(packaged_genesis(n), n, 0).x_genesis for n in (5, 12345)]
+    ),
+    "container": Target(unpack_container, lambda: small([row.container.raw for row in containers()])),
+    "inner block": Target(inner_block, lambda: small([row.container.raw for row in containers()]), 0.3),
+    "platform block": Target(unpack_platform_block, lambda: small(inner_blocks("P")), 2),
+    "evm block": Target(unpack_coreth_block, lambda: inner_blocks("C")),
+    "atomic transactions": Target(unpack_atomic_txs, atomic_bytes, 2),
+    "rlp": Target(nested_list, lambda: inner_blocks("C"), 0.5),
+    "network genesis": Target(
+        lambda raw: network_genesis(raw, 12345, 0), lambda: [packaged_genesis(12345), packaged_genesis(5)], 0.02
+    ),
+    "signature": Target(lambda raw: recover(raw, bytes(32)), lambda: [bytes(range(65))], 0.1),
+}
+TEXTS = {
+    "identifier": Target(identifier, lambda: ["2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"], 2),
+    "node": Target(node_id_from_text, lambda: ["NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"], 0.5),
+    "address": Target(address_from_text, lambda: ["X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"], 2),
+    "bech32": Target(bech32.decode, lambda: ["local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u", "a1lqfn3a"]),
+    "hex": Target(checkhex.decode, lambda: ["0x0017afa01d", "0x7852b855"]),
+    "plain hex": Target(lambda text: checkhex.decode(text, "hexnc"), lambda: ["0x0017afa01d"], 0.5),
+    "private key": Target(private_key_from_text, lambda: [f"PrivateKey-{'1' * 31}c7hwa"], 0.2),
+    "network": Target(network_id_from_text, lambda: ["network-12345", "local"], 0.5),
+    "quote": Target(quote, lambda: ["X-lo\tcal\u00e9"], 0.2),
+}
+SHARES = sum(target.share for target in (*BYTES.values(), *TEXTS.values()))
+ODD_BYTES = (0, 1, 2, 5, 7, 9, 0x7F, 0x80, 0xC0, 0xF8, 0xFF)
+ODD_CHARS = "\0\n '\"01lOI-éß中😀\udc80\ud800\u2028xXgG"
+
+
+def cases(target: Target) -> int:
+    return max(20, round(CASES * target.share / SHARES))
+
+
+def damaged(raw: bytes, rng: random.Random) -> bytes:
+    data = bytearray(raw)
+    for _ in range(rng.choice((1, 1, 1, 2, 4, 12))):
+        if not data:
+            break
+        at = rng.randrange(len(data))
+        match rng.randrange(7):
+            case 0:
+                data[at] ^= 1 << rng.randrange(8)
+            case 1:
+                data[at] = rng.choice(ODD_BYTES)
+            case 2:
+                del data[at : at + rng.choice((1, 4, 20, 32))]
+            case 3:
+                data[at:at] = rng.randbytes(rng.choice((1, 2, 4, 32)))
+            case 4:
+                del data[at:]
+            case 5:  # a count or a type ID, perhaps
+                data[at : at + 4] = rng.choice((0, 1, 2, 5, 9, 18, 22, 2**31 - 1, 2**31, 2**32 - 1)).to_bytes(4, "big")
+            case _:
+                other = rng.randrange(len(data))
+                data[at:at] = data[other : other + rng.choice((4, 36, 80))]
+    return bytes(data)
+
+
+def damaged_text(text: str, rng: random.Random) -> str:
+    chars = list(text)
+    for _ in range(rng.choice((1, 1, 2, 6))):
+        at = rng.randrange(len(chars) + 1)
+        match rng.randrange(4):
+            case 0:
+                chars[at : at + 1] = [rng.choice(ODD_CHARS)]
+            case 1:
+                chars[at : at + 1] = [chr(rng.randrange(33, 127))]
+            case 2:
+                del chars[at : at + rng.choice((1, 1, 8))]
+            case _:
+                chars[at:at] = rng.choices(text or "1", k=rng.choice((1, 3, 40)))
+    return "".join(chars)
+
+
+def refuses(target: Target, value: object) -> bool:
+    try:
+        target.parse(value)
+    except WireError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_damaged_bytes(name: str) -> None:
+    target = BYTES[name]
+    rng = random.Random(f"{SEED} {name}")
+    samples = target.samples()
+    refused = 0
+    for case in range(cases(target)):
+        raw = rng.randbytes(rng.randrange(120)) if case % 10 == 0 else damaged(rng.choice(samples), rng)
+        refused += refuses(target, raw)
+    assert refused or name == "inner block"  # that one takes everything
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_damaged_text(name: str) -> None:
+    target = TEXTS[name]
+    rng = random.Random(f"{SEED} {name}")
+    samples = target.samples()
+    refused = 0
+    for case in range(cases(target)):
+        odd = "".join(rng.choices(ODD_CHARS, k=rng.randrange(12)))
+        refused += refuses(target, odd if case % 10 == 0 else damaged_text(rng.choice(samples), rng))
+    assert refused or name == "quote"

@@ -1,0 +1,42 @@
+"""Test data for the wire layer: vectors and recorded answers, read from tests/vectors."""
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from icefall.wire import checkhex
+from icefall.wire.proposer import Container, unpack_container
+
+VECTORS = Path(__file__).parent.parent / "vectors"
+SCENARIO_START = 1_794_753_768  # when the recorded local network was started
+
+
+def vectors(name: str) -> list[Any]:
+    rows: list[Any] = json.loads((VECTORS / f"{name}.json").read_bytes())
+    return rows
+
+
+def recorded(name: str) -> list[Any]:
+    return [json.loads(line) for line in gzip.decompress((VECTORS / name).read_bytes()).splitlines()]
+
+
+class Recorded(NamedTuple):
+    chain: str
+    position: int
+    id_text: str
+    container: Container
+
+
+@cache
+def containers() -> list[Recorded]:
+    rows = recorded("scenario-1/containers.jsonl.gz")
+    return [
+        Recorded(row["chain"], int(row["index"]), row["id"], unpack_container(checkhex.decode(row["bytes"])))
+        for row in rows
+    ]
+
+
+def inner_blocks(chain: str) -> list[bytes]:
+    return [row.container.inner for row in containers() if row.chain == chain]

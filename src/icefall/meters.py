@@ -115,7 +115,7 @@ def process_figures(pid: int) -> ProcessFigures | None:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
-        files = len(os.listdir(f"/proc/{pid}/fd"))
+        files = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
     except (OSError, StopIteration):
         return None
     tick = os.sysconf("SC_CLK_TCK")

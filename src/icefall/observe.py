@@ -83,7 +83,7 @@ class LogFile:
     def _reopen(self) -> None:
         if self._fd >= 0:
             try:
-                if os.stat(self._path).st_ino == os.fstat(self._fd).st_ino:
+                if self._path.stat().st_ino == os.fstat(self._fd).st_ino:
                     self._checked = time.monotonic()
                     return
             except FileNotFoundError:

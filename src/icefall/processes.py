@@ -1,4 +1,4 @@
-"""The processes of one program: an engine that must live, listeners that are started again, one supervisor that watches.
+"""The processes of one program: an engine that must live, listeners that are restarted, a supervisor that watches.
 
 A child reads its orders as one line of JSON from its standard input; the end of that input means that the supervisor is
 gone and the child stops too. The engine says `ready` on its standard output.

@@ -86,9 +86,9 @@ def dialects_markdown() -> str:
     head = [
         "# Dialects",
         "",
-        "`--dialect=interface` (the default) follows the published interface and JSON-RPC 2.0. `--dialect=live` answers as",
-        "the deployed node and hosted service do. These are all the differences; `tests/api/test_dialects.py` tests each",
-        "in both.",
+        "`--dialect=interface` (the default) follows the published interface and JSON-RPC 2.0.",
+        "`--dialect=live` answers as the deployed node and hosted service do.",
+        "These are all the differences; `tests/api/test_dialects.py` tests each in both.",
         "Generated from `src/icefall/api/dialect.py` by `make docs`.",
         "",
         "| case | interface | live |",

@@ -30,8 +30,8 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     Rest(verb="*", path="/ext/health/liveness", result=h.HealthReport, handler=health.get_liveness,
          status=health.verdict, needs=HEALTH_ON,
          says="Healthy as soon as anything answers."),
-    Rpc(path=HEALTH, method="health.health", params=h.TagsAsk, result=h.HealthReport, handler=health.health, needs=HEALTH_ON,
-        says="Last results of all checks, or of those with one of `tags` and the global ones."),
+    Rpc(path=HEALTH, method="health.health", params=h.TagsAsk, result=h.HealthReport, handler=health.health,
+        needs=HEALTH_ON, says="Last results of all checks, or of those with one of `tags` and the global ones."),
     Rpc(path=HEALTH, method="health.readiness", params=h.TagsAsk, result=h.HealthReport, handler=health.readiness,
         needs=HEALTH_ON, says="Last evaluation of the startup checks."),
     Rpc(path=HEALTH, method="health.liveness", params=h.TagsAsk, result=h.HealthReport, handler=health.liveness,
@@ -40,8 +40,8 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     # -- admin --------------------------------------------------------------------------------------------------
     Rpc(path=ADMIN, method="admin.alias", params=a.AliasAsk, result=Empty, handler=admin.alias, needs=ADMIN_ON,
         says="Give `/ext/<endpoint>` a second name `/ext/<alias>` (at most 512 bytes)."),
-    Rpc(path=ADMIN, method="admin.aliasChain", params=a.AliasChainAsk, result=Empty, handler=admin.alias_chain, needs=ADMIN_ON,
-        says="Give a chain a name that works wherever its ID does."),
+    Rpc(path=ADMIN, method="admin.aliasChain", params=a.AliasChainAsk, result=Empty, handler=admin.alias_chain,
+        needs=ADMIN_ON, says="Give a chain a name that works wherever its ID does."),
     Rpc(path=ADMIN, method="admin.getChainAliases", params=a.ChainAsk, result=a.ChainAliases, needs=ADMIN_ON,
         handler=admin.get_chain_aliases, says="All names of the chain with this ID."),
     Rpc(path=ADMIN, method="admin.getLoggerLevel", params=a.LoggerAsk, result=a.LoggerLevels, needs=ADMIN_ON,
@@ -94,8 +94,8 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
          says="Figures of this node in Prometheus' text format."),
     Rest(verb="GET", path="/openapi.json", result=dict, handler=pages.openapi, listeners=LISTENERS,
          says="This interface as OpenAPI 3.1."),
-    Rest(verb="GET", path="/docs", result=str, handler=pages.docs, listeners=LISTENERS, media="text/html; charset=utf-8",
-         says="This interface as a page to read."),
+    Rest(verb="GET", path="/docs", result=str, handler=pages.docs, listeners=LISTENERS,
+         media="text/html; charset=utf-8", says="This interface as a page to read."),
 )
 # fmt: on
 

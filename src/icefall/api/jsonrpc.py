@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 over one body: envelope in, rows called, envelope out.
 
-The fast road is one decode into a struct. Anything it does not take (a key in another case, a type that does not fit, bytes
-after the value, broken JSON) goes the slow road, which reads the way the existing node does and finds the right words.
+The fast road is one decode into a struct. Anything it does not take (a key in another case, a type that does not fit,
+bytes after the value, broken JSON) goes the slow road, which reads the way the existing node does and finds its words.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -159,7 +159,7 @@ class Service:
         return value
 
     def _read(self, value: bytes) -> Envelope:
-        """An envelope the way the node reads one: case does not matter, the last of equal keys wins, null is nothing."""
+        """An envelope the way the node reads one: case does not matter, the last of equal keys wins, null is none."""
         envelope = Envelope()
         if value == b"null" and not self._dialect.null_id_answered:
             return envelope

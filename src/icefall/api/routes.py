@@ -1,5 +1,5 @@
-"""From a path to what answers there. Built-in paths are a dictionary; an administrator's aliases are asked of the store,
-and only when the dictionary does not know."""
+"""From a path to what answers there. Built-in paths are a dictionary; an administrator's aliases are asked of the
+store, and only when the dictionary does not know."""
 
 import posixpath
 from collections.abc import Mapping

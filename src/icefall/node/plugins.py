@@ -131,7 +131,7 @@ def _ask_child(plugin: _Candidate, timeout_s: float) -> _Description | str:
     command = [sys.executable, "-P", "-B", "-m", __name__, plugin.kind, plugin.target]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     try:
-        child = subprocess.Popen(  # noqa: S603
+        child = subprocess.Popen(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -75,7 +75,7 @@ def fact(tx: Transaction, name: str) -> str | None:
 
 
 def bind_network(tx: Transaction, network_id: int, genesis_time: int) -> int:
-    """Bind a fresh data directory to its network, or check that it is the same one. The genesis time it was bound with."""
+    """Bind a fresh data directory to its network, or check that it is the same. The genesis time it was bound with."""
     bound = fact(tx, "network_id")
     if bound is None:
         tx.run(SQL.put_fact, {"name": "network_id", "value": str(network_id)})
@@ -83,6 +83,7 @@ def bind_network(tx: Transaction, network_id: int, genesis_time: int) -> int:
         return genesis_time
     if int(bound) != network_id:
         raise StoreError(
-            f"this data directory belongs to network {bound}, not {network_id}: use another --data-dir, or --network-id={bound}"
+            f"this data directory belongs to network {bound}, not {network_id}: "
+            f"use another --data-dir, or --network-id={bound}"
         )
     return int(fact(tx, "genesis_time") or genesis_time)

@@ -1,4 +1,4 @@
-"""A JSON scanner for the requests the fast decoder will not take: odd spellings, trailing bytes, deep nesting, bad UTF-8.
+"""A JSON scanner for requests the fast decoder will not take: odd spellings, trailing bytes, deep nesting, bad UTF-8.
 
 It follows the rules of the existing node's decoder (first value decides, nesting up to 10,000, invalid UTF-8 tolerated
 inside strings) and gives its texts, without recursion and without building values: it finds where values begin and end.

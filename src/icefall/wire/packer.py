@@ -10,7 +10,6 @@ from typing import Any
 from icefall.wire.errors import WireError
 from icefall.wire.goquote import from_utf8, utf8
 
-VERSION = 0
 VERSION_BYTES = b"\0\0"
 SIZE_MAX = 262_144
 GENESIS_SIZE_MAX = 2**31 - 1
@@ -32,7 +31,6 @@ _KINDS = {
 u16 = struct.Struct(">H").pack
 u32 = struct.Struct(">I").pack
 u64 = struct.Struct(">Q").pack
-i64 = struct.Struct(">q").pack
 
 
 class Layout:

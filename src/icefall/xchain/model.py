@@ -1,0 +1,73 @@
+"""What the asset chain's rules are about: the state they read, and the changes they make. Pure values and protocols."""
+
+from typing import Protocol
+
+import msgspec
+
+from icefall.wire.avm_types import Block, Tx, Utxo
+
+
+class Refused(Exception):
+    """A transaction or block that breaks a rule; the text is the one a node answers with."""
+
+
+class ChainRules(msgspec.Struct, frozen=True):
+    """What is fixed for one chain from its genesis on."""
+
+    network_id: int
+    chain_id: bytes
+    fee_asset_id: bytes
+    tx_fee: int
+    create_asset_tx_fee: int
+    fx_count: int = 3
+
+
+class State(Protocol):
+    """The chain as verification sees it: the last accepted state, or that state with a block's earlier transactions."""
+
+    def utxo(self, utxo_id: bytes) -> Utxo | None:
+        """The unspent output with this ID (`ids.input_id`)."""
+        ...
+
+    def tx(self, txid: bytes) -> Tx | None:
+        """An accepted transaction; assets are looked up by the transaction that made them."""
+        ...
+
+    def atomic_utxo(self, peer_chain_id: bytes, utxo_id: bytes) -> Utxo | None:
+        """What `peer_chain_id` has exported to this chain and nobody has imported yet."""
+        ...
+
+    def subnet_of(self, chain_id: bytes) -> bytes:
+        """The subnet a chain belongs to; Refused with the node's text where there is no such chain."""
+        ...
+
+
+class NewUtxo(msgspec.Struct, frozen=True, gc=False):
+    """A UTXO a transaction made. `raw` is what getUTXOs sends; `addresses` is who may find it."""
+
+    utxo_id: bytes
+    utxo: Utxo
+    raw: bytes
+    addresses: tuple[bytes, ...]
+
+
+class TxEffects(msgspec.Struct, frozen=True, gc=False):
+    """All that one transaction changes. `spent_utxos` holds the outputs it consumed, for the history of their owners."""
+
+    tx: Tx
+    created: tuple[NewUtxo, ...]
+    spent: tuple[bytes, ...]  # IDs of this chain's UTXOs
+    spent_utxos: tuple[Utxo, ...]  # those, and imported ones, as they were
+    peer_chain_id: bytes  # of an import or export; empty otherwise
+    imported: tuple[bytes, ...]  # IDs taken out of what the peer exported to us
+    exported: tuple[NewUtxo, ...]  # put into the peer's memory
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """Everything an accepted block changes: written in one transaction, or not at all."""
+
+    block: Block
+    container_id: bytes
+    container: bytes  # the block as the proposer wrapped it
+    accepted_ns: int  # when this node accepted it
+    effects: tuple[TxEffects, ...]

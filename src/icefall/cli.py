@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from icefall import __version__
-from icefall.config import DEFAULT, ENTRY_KEYS, ConfigError, Loaded, bare, load, nearest
+from icefall.config import Loaded, load
+from icefall.config_file import ENTRY_KEYS
+from icefall.config_values import DEFAULT, ConfigError, bare, nearest
 from icefall.errors import StartRefused
 from icefall.settings import SETTINGS, Setting, Table
 from icefall.settings_doc import settings_help

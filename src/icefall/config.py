@@ -1,43 +1,25 @@
 """Settings as written -> one frozen Config: the command line, then ICEFALL_*, then icefall.toml, then the default."""
 
-import difflib
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from icefall.errors import StartRefused
-from icefall.settings import (
-    ASSET_CHAIN_KEYS,
-    CHAIN_KEYS,
-    SETTINGS,
-    SHUTDOWN_MAX_NS,
-    FilePath,
-    Flag,
-    Setting,
-    Table,
-    written,
-)
-from icefall.wire.goquote import quote
+from icefall.config_file import ENTRY_KEYS, Entry, file_settings, find_file, origins_of, read_entries, values_of
+from icefall.config_values import DEFAULT, ConfigError, Place, Said, bare, nearest, read
+from icefall.setting_kinds import Flag, written
+from icefall.settings import SETTINGS, SHUTDOWN_MAX_NS, Setting
 
-FILE_NAME = "icefall.toml"
 VARIABLE_PREFIX = "ICEFALL_"
 RESERVED_PREFIXES = ("ICEFALL_TEST_", "ICEFALL_FUZZ_", "ICEFALL_BENCH_")  # for our own tools, never settings
-DEFAULT = "default"
-PATH_SIZE_MAX = 4096
 
 Nanoseconds: TypeAlias = int
 Dialect: TypeAlias = Literal["interface", "live"]
 LogLevel: TypeAlias = Literal["verbo", "debug", "trace", "info", "warn", "error", "fatal", "off"]
 LogFormat: TypeAlias = Literal["auto", "plain", "json"]
-
-
-class ConfigError(StartRefused):
-    """A setting that is unknown, malformed or at odds with another. `str(error)` is one line for the terminal."""
 
 
 class TokenConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,6 +79,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     upstream: tuple[str, ...]
     tx_fee: int
     create_asset_tx_fee: int
+    block_time: Nanoseconds
+    block_txs_max: int
     demo: bool
     http_host: str
     http_port: int
@@ -141,105 +125,32 @@ def load(verb: str, argv: Sequence[str], environ: Mapping[str, str], cwd: Path) 
     """The settings of one run of `icefall <verb>`; ConfigError for anything that is not right."""
     here = Place(cwd, environ)
     said = _variables(here) | _arguments(verb, argv, here)
-    file = _find_file(said, here)
+    file = find_file(said, here)
     entries: dict[str, list[Entry]] = {}
     if file is not None:
-        entries = {name: _entries(name, rows, file) for name, rows in ENTRY_KEYS.items()}
-        said = _file_settings(file) | said | {"config-file": Said(str(file.path), file.found_by)}
+        entries = {name: read_entries(name, rows, file) for name, rows in ENTRY_KEYS.items()}
+        said = file_settings(file) | said | {"config-file": Said(str(file.path), file.found_by)}
     for row in SETTINGS:
         if row.name not in said or verb not in row.verbs:
-            said[row.name] = _read(row, row.default_for(verb), here, DEFAULT)
+            said[row.name] = read(row, row.default_for(verb), here, DEFAULT)
     values = {row.attribute: said[row.name].value for row in SETTINGS}
     for row in SETTINGS:
         if row.blank and not values[row.attribute]:
             values[row.attribute] = _filled(row.blank, values)
-    config = msgspec.convert(values | {name: [_plain(one) for one in many] for name, many in entries.items()}, Config)
+    config = msgspec.convert(
+        values | {name: [values_of(one) for one in many] for name, many in entries.items()}, Config
+    )
     for check in CHECKS:
         check(verb, config)
     origins = {row.name: said[row.name].origin for row in SETTINGS}
     for name, many in entries.items():
         for number, entry in enumerate(many, 1):
-            origins |= _origins(f"{name}[{number}]", entry)
+            origins |= origins_of(f"{name}[{number}]", entry)
     return Loaded(config, origins)
-
-
-# -- one value ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where values were written: what a path is relative to, what `$VAR` means, and in which file, if in one."""
-
-    base: Path
-    environ: Mapping[str, str]
-    file: str = ""
-
-
-@dataclass(frozen=True)
-class Said:
-    value: Any
-    origin: str
-
-
-def _read(row: Setting, value: object, place: Place, origin: str, subject: str = "") -> Said:
-    """The value of one row. `subject` is what a message calls it; without one, its flag and where the value is from."""
-    try:
-        parsed = row.kind.accept(_sound(value))
-        if isinstance(row.kind, FilePath):
-            parsed = _path(parsed, place)
-    except ValueError as error:
-        source = "" if subject or origin.startswith("--") else f" (from {origin})"
-        reason = f": {error}" if str(error) else ""
-        said = f"{subject or row.flag} must be {row.kind.shape}, got {written(value)}{source}{reason}"
-        raise ConfigError(said) from None
-    return Said(parsed, origin)
-
-
-def _sound(value: object) -> object:
-    """The value itself, unless it holds text that no file and no JSON could carry."""
-    for text in value if isinstance(value, list) else [value]:
-        if isinstance(text, str) and any("\ud800" <= char <= "\udfff" for char in text):
-            raise ValueError("not valid UTF-8")
-    return value
-
-
-def _path(text: str, place: Place) -> str:
-    if not text:
-        return text
-    if re.match(r"~[^/]", text):
-        raise ValueError("~ stands for a home directory only in ~ and ~/")
-    if text.startswith("~"):
-        home = place.environ.get("HOME", "")
-        if not home:
-            raise ValueError("HOME is not set")
-        text = home + text[1:]
-    text = re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: _variable(found[1] or found[2], place), text)
-    if "\0" in text:
-        raise ValueError("no path holds a zero byte")
-    return str(_sound(str(place.base / text)))
-
-
-def _variable(name: str, place: Place) -> str:
-    if name not in place.environ:
-        raise ValueError(f"${name} is not set")
-    return place.environ[name]
 
 
 def _filled(blank: str, values: Mapping[str, Any]) -> str:
     return re.sub(r"\{([a-z-]+)\}", lambda name: str(values[name[1].replace("-", "_")]), blank)
-
-
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """The end of a refusal: the valid name that is nearest, put as a question only when it is near."""
-    choice = difflib.get_close_matches(name[:80], list(valid), n=1, cutoff=0.0)[0]
-    close = difflib.SequenceMatcher(None, choice, name[:80]).ratio() >= 0.6
-    return f"did you mean {choice}?" if close else f"the nearest is {choice}"
-
-
-def bare(name: str, size_max: int = 80) -> str:
-    """A name as it was written; cut where it is absurdly long, quoted where a terminal could not show it."""
-    short = name if len(name) <= size_max else name[: size_max - 3] + "..."
-    return short if short and short.isprintable() and " " not in short else quote(short)
 
 
 # -- command line and environment --------------------------------------------------------------------------------
@@ -253,7 +164,7 @@ def _arguments(verb: str, argv: Sequence[str], place: Place) -> dict[str, Said]:
     for row, flag, text in _pairs(verb, argv):
         if verb not in row.verbs:
             raise ConfigError(f"{flag} is a setting of icefall {row.verbs[0]}, not of icefall {verb}")
-        said[row.name] = _read(row, text, place, flag)
+        said[row.name] = read(row, text, place, flag)
     return said
 
 
@@ -299,123 +210,8 @@ def _variables(place: Place) -> dict[str, Said]:
         if name not in _BY_VARIABLE:
             raise ConfigError(f"unknown setting {bare(name)}; {nearest(name, _BY_VARIABLE)}")
         row = _BY_VARIABLE[name]
-        said[row.name] = _read(row, text, place, name)
+        said[row.name] = read(row, text, place, name)
     return said
-
-
-# -- the config file ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class File:
-    """A config file that was read: `label` is what messages call it, `found_by` what led to it."""
-
-    path: Path
-    label: str
-    found_by: str
-    content: dict[str, Any]
-    place: Place
-
-
-Entry: TypeAlias = dict[str, "Said | Entry"]  # a table of the file, read
-ENTRY_KEYS = {"chain": CHAIN_KEYS, "asset_chain": ASSET_CHAIN_KEYS}
-
-
-def _find_file(said: Mapping[str, Said], place: Place) -> File | None:
-    """The file that is named; else the first there is of the working directory's and the data directory's."""
-    named, environ = said.get("config-file"), place.environ
-    if named is not None and named.value:
-        file = _parse_file(Path(named.value), named.value, named.origin, environ)
-        if file is None:
-            raise ConfigError(f"{named.origin} names {bare(named.value, PATH_SIZE_MAX)}, which does not exist")
-        return file
-    row = _BY_NAME["data-dir"]
-    data_dir = Path((said.get(row.name) or _read(row, row.default, place, DEFAULT)).value)
-    here = _parse_file(place.base / FILE_NAME, FILE_NAME, "working directory", environ)
-    return here or _parse_file(data_dir / FILE_NAME, str(data_dir / FILE_NAME), "data directory", environ)
-
-
-def _parse_file(path: Path, label: str, found_by: str, environ: Mapping[str, str]) -> File | None:
-    shown_label = bare(label, PATH_SIZE_MAX)
-    try:
-        text = path.read_bytes().decode()
-        return File(path, label, found_by, tomllib.loads(text), Place(path.parent, environ, label))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise ConfigError(f"cannot read {shown_label}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{shown_label}: line {line} is not UTF-8") from None
-    except RecursionError:
-        raise ConfigError(f"{shown_label}: nested too deeply") from None
-    except ValueError as error:
-        reason = str(error).replace("end of document", f"line {text.count(chr(10)) + 1}, the end")
-        raise ConfigError(f"{shown_label}: {reason}") from None
-
-
-def _file_settings(file: File) -> dict[str, Said]:
-    said = {}
-    for name, value in file.content.items():
-        if name in ENTRY_KEYS:
-            continue
-        if name not in _BY_NAME:
-            raise ConfigError(
-                f"unknown setting {bare(name)} in {file.label}; {nearest(name, [*_BY_NAME, *ENTRY_KEYS])}"
-            )
-        if name == "config-file":
-            raise ConfigError(f"config-file in {file.label}: a config file cannot name another")
-        said[name] = _read(_BY_NAME[name], value, file.place, file.label)
-    return said
-
-
-def _entries(name: str, rows: Sequence[Setting], file: File) -> list[Entry]:
-    """Every `[[name]]` of the file."""
-    tables = file.content.get(name, [])
-    if not isinstance(tables, list):
-        raise ConfigError(f"{file.label}: {name} must be a list of tables, each headed [[{name}]]")
-    entries, ids = [], set()
-    for number, table in enumerate(tables, 1):
-        title = f"{file.label}: [[{name}]] {number}"
-        entry = _entry(title, rows, table, file.place)
-        entries.append(entry)
-        ids.add(_plain(entry)["id"])
-        if len(ids) < number:
-            raise ConfigError(f"{title}: id {_plain(entry)['id']} is already taken by another [[{name}]]")
-    return entries
-
-
-def _entry(title: str, rows: Sequence[Setting], table: object, place: Place, chain_id: str = "") -> Entry:
-    """One table of the file. `chain_id` picks the defaults of the tables inside a chain's."""
-    if not isinstance(table, dict):
-        raise ConfigError(f"{title} must be a table, got {written(table)}")
-    names = [row.name for row in rows]
-    for key in table:
-        if key not in names:
-            raise ConfigError(f"{title}: unknown key {bare(key)}; {nearest(key, names)}")
-    entry: Entry = {}
-    for row in rows:
-        if isinstance(row.kind, Table):
-            inner = table.get(row.name, {})
-            entry[row.name] = _entry(f"{title}: {row.name}", row.kind.rows, inner, place, _plain(entry)["id"])
-        elif row.name in table:
-            entry[row.name] = _read(row, table[row.name], place, place.file, f"{title}: {row.name}")
-        elif row.default is None:
-            raise ConfigError(f"{title}: {row.name} is missing")
-        else:
-            entry[row.name] = _read(row, row.default_for(chain_id), place, DEFAULT)
-    return entry
-
-
-def _plain(entry: Entry) -> dict[str, Any]:
-    return {key: one.value if isinstance(one, Said) else _plain(one) for key, one in entry.items()}
-
-
-def _origins(title: str, entry: Entry) -> dict[str, str]:
-    origins: dict[str, str] = {}
-    for key, one in entry.items():
-        origins |= {f"{title}.{key}": one.origin} if isinstance(one, Said) else _origins(f"{title}.{key}", one)
-    return origins
 
 
 # -- settings that must agree ------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class MethodNotAllowed(IcefallError):
     def __init__(self, method: str, allow: str) -> None:
         super().__init__(
             f"rpc: POST method required, received {method}"
-            if allow == "POST"
+            if "POST" in allow
             else f"{allow} method required, received {method}"
         )
         self.allow = allow

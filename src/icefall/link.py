@@ -9,16 +9,18 @@ import itertools
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from icefall.errors import BadRequest, CallFailed, IcefallError, InternalError, NotFound, Unavailable
+from icefall.errors import BadRequest, CallFailed, IcefallError, InternalError, NotFound, StartRefused, Unavailable
 
 FRAME_MAX = 8 << 20
 CALL_LIMIT_S = 30.0
 _SOCKET_PATH_MAX = 100  # the kernel allows 107 bytes
+_BROKEN = (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError, msgspec.DecodeError)  # the frames
 _CROSSING = {kind.__name__: kind for kind in (BadRequest, CallFailed, InternalError, NotFound, Unavailable)}
 
 
@@ -40,6 +42,8 @@ async def _receive(reader: asyncio.StreamReader) -> Any:
 
 def _frame(value: Any) -> bytes:
     body = msgspec.msgpack.encode(value)
+    if len(body) > FRAME_MAX:
+        raise BadRequest(f"a call and its answer may be {FRAME_MAX} bytes long at most, got {len(body)}")
     return len(body).to_bytes(4, "big") + body
 
 
@@ -54,9 +58,14 @@ class EngineServer:
         self._on_call = on_call
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = self._path.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_uid != os.getuid() or folder.is_symlink():  # in /tmp anybody may have been first
+            raise StartRefused(f"{folder} belongs to somebody else: remove it, or use a shorter --data-dir")
+        folder.chmod(0o700)
         self._path.unlink(missing_ok=True)  # the store lock says that nobody else is listening
         self._server = await asyncio.start_unix_server(self._serve, str(self._path))
         self._path.chmod(0o600)
@@ -67,18 +76,24 @@ class EngineServer:
             self._server.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=5)
+        for writer in self._writers:
+            writer.close()
         self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # only ever empty where it was made for the socket alone
+            self._path.parent.rmdir()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
         try:
             while True:
                 number, name, arguments = await _receive(reader)
                 task = asyncio.create_task(self._answer(writer, number, name, arguments))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError, msgspec.DecodeError):
+        except _BROKEN:
             pass
         finally:
+            self._writers.discard(writer)
             writer.close()
 
     async def _answer(self, writer: asyncio.StreamWriter, number: int, name: str, arguments: dict[str, Any]) -> None:
@@ -87,12 +102,12 @@ class EngineServer:
             try:
                 outcome = self._commands[name](**arguments)
                 value = await outcome if isinstance(outcome, Awaitable) else outcome
-                reply = [number, True, value]
+                reply = _frame([number, True, value])
             except IcefallError as error:
-                reply = [number, False, [type(error).__name__, str(error)]]
+                reply = _frame([number, False, [type(error).__name__, str(error)]])
             except Exception as error:
-                reply = [number, False, ["InternalError", f"{type(error).__name__}: {error}"]]
-            writer.write(_frame(reply))
+                reply = _frame([number, False, ["InternalError", f"{type(error).__name__}: {error}"]])
+            writer.write(reply)
             await writer.drain()
         except ConnectionError:
             pass
@@ -106,7 +121,7 @@ class EngineLink:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, asyncio.Future[Any]] = {}  # of the connection there is now
         self._writer: asyncio.StreamWriter | None = None
         self._listener: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
@@ -114,42 +129,51 @@ class EngineLink:
     async def call(self, name: str, **arguments: Any) -> Any:
         try:
             async with asyncio.timeout(CALL_LIMIT_S):
-                writer = await self._connected()
                 number = next(self._numbers)
+                frame = _frame([number, name, arguments])
+                writer, waiting = await self._connected()
                 future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-                self._waiting[number] = future
+                waiting[number] = future
                 try:
-                    writer.write(_frame([number, name, arguments]))
+                    writer.write(frame)
                     return await future
                 finally:
-                    self._waiting.pop(number, None)
+                    waiting.pop(number, None)
         except TimeoutError:
             raise Unavailable("the engine did not answer in time") from None
         except OSError:
             raise Unavailable("the engine cannot be reached") from None
 
-    async def _connected(self) -> asyncio.StreamWriter:
+    async def close(self) -> None:
+        if self._writer is not None and self._listener is not None:
+            self._writer.close()
+            await self._listener
+
+    async def _connected(self) -> tuple[asyncio.StreamWriter, dict[int, asyncio.Future[Any]]]:
         async with self._connecting:
             if self._writer is None or self._writer.is_closing():
                 reader, self._writer = await asyncio.open_unix_connection(str(self._path))
-                self._listener = asyncio.create_task(self._listen(reader, self._writer))
-            return self._writer
+                self._waiting = {}
+                self._listener = asyncio.create_task(self._listen(reader, self._writer, self._waiting))
+            return self._writer, self._waiting
 
-    async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _listen(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, waiting: dict[int, asyncio.Future[Any]]
+    ) -> None:
         try:
             while True:
                 number, passed, value = await _receive(reader)
-                future = self._waiting.get(number)
+                future = waiting.get(number)
                 if future is None or future.done():
                     continue
                 if passed:
                     future.set_result(value)
                 else:
                     future.set_exception(_CROSSING.get(value[0], InternalError)(value[1]))
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError, msgspec.DecodeError):
+        except _BROKEN:
             pass
         finally:
             writer.close()
-            for future in self._waiting.values():
+            for future in waiting.values():
                 if not future.done():
                     future.set_exception(ConnectionResetError("the engine went away"))

@@ -183,3 +183,23 @@ class _Forward(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         level = "ERROR" if record.levelno >= logging.ERROR else "WARN"
         self._log.write(level, record.getMessage(), source=record.name)
+
+
+def open_logs(
+    process: str,
+    names: list[str],
+    log_dir: Path,
+    levels: tuple[str, str],
+    format_name: str,
+    *,
+    shared: Path | None = None,
+    create: bool = False,
+) -> Logs:
+    """The loggers of a process. Only who creates the shared page, or has none, sets its levels."""
+    page = LevelPage.shared(names, shared, create=create) if shared else LevelPage.private(names)
+    if create or not shared:
+        for name in names:
+            page.put(name, *levels)
+    logs = Logs(process, page, log_dir, format_name)
+    logs.adopt_libraries()
+    return logs

@@ -3,7 +3,8 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, GROUPS, TOKEN_KEYS, Choice, Setting, Table
+from icefall.setting_kinds import Choice
+from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, GROUPS, TOKEN_KEYS, Setting, Table
 
 WIDTH = 100
 INDENT = 28

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from icefall.config import ConfigError, Loaded, load
+from icefall.config import Loaded, load
+from icefall.config_values import ConfigError
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from icefall.config import Config, ConfigError, load
+from icefall.config import Config, load
+from icefall.config_values import ConfigError
 from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, VERBS, Setting
 
 FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -7,12 +7,7 @@ import msgspec
 import pytest
 
 from icefall.config import AssetChainConfig, ChainConfig, Config, TokenConfig
-from icefall.settings import (
-    ASSET_CHAIN_KEYS,
-    CHAIN_KEYS,
-    SETTINGS,
-    TOKEN_KEYS,
-    VERBS,
+from icefall.setting_kinds import (
     Choice,
     Duration,
     FilePath,
@@ -20,15 +15,14 @@ from icefall.settings import (
     Id,
     Kind,
     NetworkId,
-    Setting,
     Several,
-    Table,
     Text,
     Url,
     Whole,
     masked,
     written,
 )
+from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TOKEN_KEYS, VERBS, Setting, Table
 from icefall.settings_doc import settings_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

@@ -12,9 +12,9 @@ import msgspec
 from icefall.api.dialect import Dialect
 from icefall.api.endpoint import NODE
 from icefall.api.failure import Headers, failure_body, failure_headers
-from icefall.api.guards import Hosts, Origins
+from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
-from icefall.api.routes import Plain, Route, Routes, cleaned
+from icefall.api.routes import Plain, Route, Routes, cleaned, location
 from icefall.errors import (
     BodyTooLarge,
     Forbidden,
@@ -35,6 +35,7 @@ _JSON_UTF8 = "application/json; charset=utf-8"
 
 class Request(Protocol):
     method: str
+    host: str
     path: str
     query: str
 
@@ -77,6 +78,9 @@ class App:
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
 
     async def respond(self, request: Request) -> Response:
+        asked = request.header("access-control-request-method") if request.method == "OPTIONS" else None
+        if asked:
+            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, asked)], b"")
         try:
             response = await self._answer(request)
         except IcefallError as error:
@@ -91,22 +95,20 @@ class App:
         return self._finished(request, response)
 
     async def _answer(self, request: Request) -> Response:
-        asked = request.header("access-control-request-method") if request.method == "OPTIONS" else None
-        if asked:
-            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, asked)], b"")
-        if not self._hosts.allows(request.header("host") or ""):
+        if not self._hosts.allows(request.host):
             raise Forbidden("this Host is not allowed here: see --http-allowed-hosts")
-        route = self._paths.get(request.path) or await self._find(request.path)
+        route = self._paths.get(request.path) or await self._find(request)
         if isinstance(route, Response):
             return route
         plain = self._plain(route, request.method)
         return await (self._answer_plain(plain, request) if plain else self._answer_rpc(route, request))
 
-    async def _find(self, path: str) -> Route | Response:
+    async def _find(self, request: Request) -> Route | Response:
+        path = request.path
         if self._listener == NODE:
             clean = cleaned(path)
             if clean != path:
-                return Response(301, [("location", clean), *self._base], b"")
+                return Response(301, [("location", location(clean, request.query)), *self._base], b"")
         route = await self._routes.find(path)
         if route is None:
             raise NotFound(f"there is nothing at {path}")
@@ -117,7 +119,7 @@ class App:
         if plain is None and verb == "HEAD" and self._dialect.head_everywhere:
             plain = route.plain.get("GET")
         if plain is None and (route.service is None or verb != "POST"):
-            raise MethodNotAllowed(verb, "POST" if route.service else route.allow())
+            raise MethodNotAllowed(verb, route.allow(head=self._dialect.head_everywhere))
         return plain
 
     async def _answer_plain(self, plain: Plain, request: Request) -> Response:
@@ -166,7 +168,7 @@ class App:
         headers, body = response.headers, response.body
         if origin:
             headers = [*headers, *self._origins.told(origin)]
-        if len(body) >= _GZIP_MIN and "gzip" in (request.header("accept-encoding") or ""):
+        if len(body) >= _GZIP_MIN and takes_gzip(request.header("accept-encoding") or ""):
             packer = zlib.compressobj(1, zlib.DEFLATED, 31)
             body = packer.compress(body) + packer.flush()
             headers = [*headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")]

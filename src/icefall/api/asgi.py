@@ -17,6 +17,7 @@ class AsgiRequest:
         self._headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             self._headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+        self.host = self._headers.get("host", "")
         self._receive = receive
 
     def header(self, name: str) -> str | None:

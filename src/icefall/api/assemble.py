@@ -1,8 +1,10 @@
 """From the table to an app: rows made ready with the services they ask for, gathered by path."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any, get_type_hints
+
+import msgspec
 
 from icefall.api.bind import Binder
 from icefall.api.dialect import Dialect
@@ -35,25 +37,47 @@ def with_services(handler: Handler, services: Services) -> Callable[[Any], Await
             return lambda ask: handler(ask, *wanted)
 
 
+class Mount(msgspec.Struct, frozen=True):
+    """Where the rows of a path really stand: for one chain, under all its names, with its own readers."""
+
+    row_path: str
+    paths: tuple[str, ...]
+    services: Services
+
+
 def routes_of(
-    rows: list[Rest | Rpc], enabled: Callable[[str], bool], services: Services, dialect: Dialect, meters: Meters
+    rows: list[Rest | Rpc],
+    enabled: Callable[[str], bool],
+    services: Services,
+    dialect: Dialect,
+    meters: Meters,
+    mounts: Sequence[Mount] = (),
 ) -> dict[str, Route]:
     """The paths of the rows that are switched on. `rows` and the labels of `meters` are in the same order."""
     routes: dict[str, Route] = {}
-    methods: dict[str, dict[str, Method]] = {}
-    for slot, row in enumerate(rows):
-        if row.needs and not enabled(row.needs):
-            continue
-        binder, call = Binder(row.params), with_services(row.handler, services)
+    mounted = {mount.row_path for mount in mounts}
+    slots = {label: slot for slot, label in enumerate(meters.labels)}
+    wanted = [row for row in rows if not row.needs or enabled(row.needs)]
+    for row in wanted:
         if isinstance(row, Rest):
-            routes.setdefault(row.path, Route({})).plain[row.verb] = Plain(row, binder, call, slot)
-        else:
-            methods.setdefault(row.path, {})[row.method] = Method(row, binder, call, slot)
-    for path, by_name in methods.items():
-        routes.setdefault(path, Route({})).service = Service(by_name, dialect, meters)
+            plain = Plain(row, Binder(row.params), with_services(row.handler, services), slots[row.label])
+            routes.setdefault(row.path, Route({})).plain[row.verb] = plain
+    for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):
+        group = [row for row in wanted if isinstance(row, Rpc) and row.path == path]
+        for mount in mounts if path in mounted else (Mount(path, (path,), {}),):
+            if mount.row_path != path:
+                continue
+            own = {**services, **mount.services}
+            methods = {
+                r.method: Method(r, Binder(r.params), with_services(r.handler, own), slots[r.label]) for r in group
+            }
+            service = Service(methods, dialect, meters)
+            for name in mount.paths:
+                routes.setdefault(name, Route({})).service = service
     return routes
 
 
 def bases_of(routes: Mapping[str, Route]) -> frozenset[str]:
     """What an alias may stand for as a whole: the part of each path after /ext/ that all its endpoints share."""
-    return frozenset(path.removeprefix("/ext/").split("/")[0] for path in routes if path.startswith("/ext/"))
+    paths = [path.removeprefix("/ext/").split("/") for path in routes if path.startswith("/ext/")]
+    return frozenset("/".join(parts[: 2 if parts[0] in ("bc", "index") else 1]) for parts in paths)

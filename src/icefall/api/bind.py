@@ -6,9 +6,7 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from icefall.api.kinds import TEXTS, Kind, Malformed
-from icefall.wire.jsonscan import JsonError, elements, members
-
-_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+from icefall.wire.jsonscan import elements, members
 
 
 class NoParams(msgspec.Struct, frozen=True):
@@ -41,22 +39,13 @@ class Binder:
         if raw[:1] != b"{":
             raise Malformed("an object")
         given: dict[str, Any] = {}
-        for key, value in self._members(raw):
+        for key, value in members(raw):
             known = self._by_key.get(key) or self._by_key.get(key.lower())
             if known is not None:
                 name, kind = known
                 if value != b"null":
                     given[name] = kind.read(value)
         return self.params(**given) if given else self._none
-
-    def _members(self, raw: bytes) -> list[tuple[str, bytes]]:
-        try:
-            return [(key, bytes(value)) for key, value in _object.decode(raw).items()]
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            try:
-                return members(raw)
-            except JsonError as error:
-                raise Malformed("an object") from error
 
     def from_query(self, query: str) -> Any:
         """Only repeated texts so far: what is not a known name is ignored."""

@@ -23,6 +23,8 @@ class Dialect(msgspec.Struct, frozen=True):
     no_aliases: list[str] | None
     alias_of_endpoint: bool
     head_everywhere: bool
+    four_tx_states: bool
+    tells_source_chain: bool
 
 
 INTERFACE = Dialect(
@@ -39,6 +41,8 @@ INTERFACE = Dialect(
     no_aliases=[],
     alias_of_endpoint=True,
     head_everywhere=True,
+    four_tx_states=True,
+    tells_source_chain=True,
 )
 LIVE = Dialect(
     name="live",
@@ -54,6 +58,8 @@ LIVE = Dialect(
     no_aliases=None,
     alias_of_endpoint=False,
     head_everywhere=False,
+    four_tx_states=False,
+    tells_source_chain=False,
 )
 DIALECTS = {dialect.name: dialect for dialect in (INTERFACE, LIVE)}
 BATCH_MAX = 100
@@ -82,4 +88,7 @@ DIFFERENCES = (
     Difference("no_aliases", "admin.getChainAliases of an unknown ID", "`[]`", "null"),
     Difference("alias_of_endpoint", "alias of a full endpoint (`health/liveness`)", "works", "accepted, then 404"),
     Difference("head_everywhere", "HEAD of `/ext/health`", "as GET, without the body", "405"),
+    Difference("four_tx_states", "avm.getTxStatus", "Accepted, Processing, Rejected (the last 64 refused) or Unknown",
+               "Accepted or Unknown"),
+    Difference("tells_source_chain", "`sourceChain` in the answer of avm.getUTXOs", "present when asked for", "absent"),
 )  # fmt: skip

@@ -1,13 +1,16 @@
 """THE TABLE: every path and method Icefall serves. A new one is a row here and its function."""
 
 from icefall.api.endpoint import LISTENERS, Rest, Rpc
-from icefall.api.handlers import admin, health, info, pages
+from icefall.api.handlers import admin, avm, health, info, pages, platform
 from icefall.api.schema import admin as a
+from icefall.api.schema import avm as v
 from icefall.api.schema import health as h
 from icefall.api.schema import info as i
+from icefall.api.schema import platform as pl
 from icefall.api.schema.names import Empty
 
 ADMIN, HEALTH, INFO = "/ext/admin", "/ext/health", "/ext/info"
+X, P = "/ext/bc/X", "/ext/bc/P"  # and under every other name of such a chain: `mounts` of api/assemble.py
 ADMIN_ON, HEALTH_ON, INFO_ON, METRICS_ON = (
     "api-admin-enabled",
     "api-health-enabled",
@@ -87,6 +90,35 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
         says="Uptime of this node as its peers see it."),
     Rpc(path=INFO, method="info.acps", result=i.Acps, handler=info.acps, needs=INFO_ON,
         says="Stake for and against each community proposal."),
+
+    # -- the asset chain ----------------------------------------------------------------------------------------
+    Rpc(path=X, method="avm.getAllBalances", params=v.AddressAsk, result=v.AllBalances, handler=avm.get_all_balances,
+        deprecated="since node version 1.9.12; use avm.getUTXOs",
+        says="Balances of an address in every asset it holds."),
+    Rpc(path=X, method="avm.getAssetDescription", params=v.AssetAsk, result=v.AssetDescription,
+        handler=avm.get_asset_description, says="Name, symbol and denomination of an asset, by ID or genesis alias."),
+    Rpc(path=X, method="avm.getBalance", params=v.BalanceAsk, result=v.Balance, handler=avm.get_balance,
+        deprecated="since node version 1.9.12; use avm.getUTXOs", says="Balance of an address in one asset."),
+    Rpc(path=X, method="avm.getBlock", params=v.BlockAsk, result=v.BlockTold, handler=avm.get_block,
+        says="A block by its ID, or by the ID of its container."),
+    Rpc(path=X, method="avm.getBlockByHeight", params=v.HeightAsk, result=v.BlockTold, handler=avm.get_block_by_height,
+        says="A block by its height."),
+    Rpc(path=X, method="avm.getHeight", result=v.Height, handler=avm.get_height,
+        says="Height of the last accepted block."),
+    Rpc(path=X, method="avm.getTx", params=v.TxAsk, result=v.TxTold, handler=avm.get_tx,
+        says="An accepted transaction."),
+    Rpc(path=X, method="avm.getTxFee", result=v.TxFees, handler=avm.get_tx_fee,
+        says="What a transaction and a new asset cost."),
+    Rpc(path=X, method="avm.getTxStatus", params=v.TxStatusAsk, result=v.TxStatus, handler=avm.get_tx_status,
+        deprecated="since node version 1.10.0; use avm.getTx", says="Accepted, Processing, Rejected or Unknown."),
+    Rpc(path=X, method="avm.getUTXOs", params=v.UtxosAsk, result=v.Utxos, handler=avm.get_utxos,
+        says="Unspent outputs that reference any of the addresses, newest first; pages of at most 1024."),
+    Rpc(path=X, method="avm.issueTx", params=v.IssueAsk, result=v.Issued, handler=avm.issue_tx,
+        says="Verify a signed transaction and put it into the next block."),
+    Rpc(path=X, method="avm.getAddressTxs", params=v.AddressTxsAsk, result=v.AddressTxs, handler=avm.get_address_txs,
+        says="All transactions that gave to an address or took from it, newest first, of all assets or one."),
+    Rpc(path=P, method="platform.getFeeConfig", result=pl.FeeConfig, handler=platform.get_fee_config,
+        says="How the platform chain prices complexity; clients ask before they build a transaction."),
 
     # -- of every listener --------------------------------------------------------------------------------------
     Rest(verb="*", path="/ext/metrics", result=str, handler=pages.prometheus, needs=METRICS_ON,

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 
 Headers = list[tuple[str, str]]
 _CACHE_MAX = 1024
+_REFUSED = re.compile(r"q\s*=\s*0(\.0*)?\s*(;|$)")
+_NO_HEADER_NAME = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Hosts:
@@ -34,6 +36,15 @@ class Hosts:
             return bool(bracket) and port.startswith(":") and _is_ip(name)
         name, colon, port = host.partition(":")
         return bool(colon) and ":" not in port and bool(name) and (name.lower() in self._names or _is_ip(name))
+
+
+def takes_gzip(accept_encoding: str) -> bool:
+    """Whether an Accept-Encoding header names gzip and does not refuse it (`gzip;q=0`)."""
+    for one in accept_encoding.lower().split(","):
+        name, _, rest = one.partition(";")
+        if name.strip() == "gzip":
+            return not _REFUSED.search(rest)
+    return False
 
 
 def _is_ip(text: str) -> bool:
@@ -71,7 +82,8 @@ class Origins:
         vary = [("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")]
         origin = header("origin") or ""
         allowed = self._allowed(origin) if origin else None
-        asked = [name.strip() for name in (header("access-control-request-headers") or "").split(",") if name.strip()]
+        listed = (header("access-control-request-headers") or "").replace(" ", ",").split(",")
+        asked = [name for name in (_NO_HEADER_NAME.sub("", word) for word in listed) if name]
         if allowed is None or method.upper() not in self.METHODS or any(n.lower() not in self._headers for n in asked):
             return vary
         answer = [*vary, ("access-control-allow-origin", allowed), ("access-control-allow-methods", method.upper())]

@@ -149,13 +149,11 @@ class Service:
 
     def _first_value(self, body: bytes) -> bytes:
         try:
-            value = first_value(body)
+            value, rest = first_value(body)
         except JsonError as error:
             raise Refused(PARSE, str(error)) from error
-        if not self._dialect.trailing_bytes_ignored:
-            rest = body[body.index(value) + len(value) :].strip(b" \t\r\n")
-            if rest:
-                raise Refused(PARSE, "unexpected bytes after the JSON value")
+        if rest and not self._dialect.trailing_bytes_ignored:
+            raise Refused(PARSE, "unexpected bytes after the JSON value")
         return value
 
     def _read(self, value: bytes) -> Envelope:

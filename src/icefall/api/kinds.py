@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import msgspec
 
 from icefall.observe import LEVELS
+from icefall.wire.checkhex import ENCODINGS, encoding_name
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, id_from_text, node_id_from_text
-from icefall.wire.jsonscan import elements, string_of
+from icefall.wire.jsonscan import elements, members, string_of
 
 
 class Malformed(Exception):
@@ -93,6 +94,21 @@ def _node_ids(raw: bytes) -> list[bytes]:
         raise Malformed("a list of NodeIDs") from error
 
 
+def _encoding(raw: bytes) -> str:
+    try:
+        return encoding_name(read_text(raw))
+    except WireError as error:
+        raise Malformed(str(error)) from error
+
+
+def _start_index(raw: bytes) -> tuple[str, str]:
+    """`{address, utxo}`; either may be left out."""
+    if raw[:1] != b"{":
+        raise Malformed("an object")
+    given = {key.lower(): value for key, value in members(raw) if value != b"null"}
+    return tuple(read_text(given[key]) if key in given else "" for key in ("address", "utxo"))  # type: ignore[return-value]
+
+
 def _whole(top: int) -> dict[str, Any]:
     digits = {"type": "string", "pattern": "^[0-9]+$"}
     return {"oneOf": [{"type": "integer", "minimum": 0, "maximum": top}, digits]}
@@ -106,6 +122,12 @@ TEXTS = Kind("list of texts", _texts, {"type": "array", "items": {"type": "strin
 LEVEL = Kind("level", _level, {"type": "string", "enum": list(LEVELS)})
 ID = Kind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
 NODE_IDS = Kind("list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}})
+ENCODING = Kind("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
+START_INDEX = Kind(
+    "{address, utxo}",
+    _start_index,
+    {"type": "object", "properties": {"address": {"type": "string"}, "utxo": {"type": "string"}}},
+)
 
 Text = Annotated[str, TEXT]
 Uint32 = Annotated[int, UINT32]
@@ -115,5 +137,7 @@ Texts = Annotated[list[str], TEXTS]
 Level = Annotated[str, LEVEL]
 Id = Annotated[bytes, ID]
 NodeIds = Annotated[list[bytes], NODE_IDS]
+Encoding = Annotated[str, ENCODING]
+StartIndex = Annotated[tuple[str, str], START_INDEX]
 
 NO_ID = EMPTY_ID

@@ -4,6 +4,7 @@ store, and only when the dictionary does not know."""
 import posixpath
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -28,8 +29,11 @@ class Route(msgspec.Struct):
     plain: dict[str, Plain]
     service: Service | None = None
 
-    def allow(self) -> str:
+    def allow(self, *, head: bool) -> str:
+        """The verbs this path takes, as an Allow header lists them."""
         verbs = [verb for verb in self.plain if verb != "*"]
+        if head and "GET" in verbs:
+            verbs.append("HEAD")
         return ", ".join(dict.fromkeys([*verbs, *(["POST"] if self.service else [])]))
 
 
@@ -65,6 +69,12 @@ class Routes:
         return None
 
 
+def node_bases(*, index: bool) -> frozenset[str]:
+    """The bases that are there by themselves, whatever the chains are called: their names can never become aliases."""
+    chains = ("index/C", "index/P", "index/X") if index else ()
+    return frozenset(("admin", "health", "info", "metrics", *chains))
+
+
 def _splits(path: str) -> list[tuple[str, str]]:
     """The ways to read a path as alias and tail, longest alias first."""
     cuts = [(path, "")]
@@ -76,8 +86,13 @@ def _splits(path: str) -> list[tuple[str, str]]:
 
 
 def cleaned(path: str) -> str:
-    """The path without `//`, `.` and `..`; a trailing slash stays."""
-    clean = posixpath.normpath(path)
+    """The path from the root, without `//`, `.` and `..`; a trailing slash stays."""
+    clean = posixpath.normpath("/" + path)
     if clean.startswith("//"):
         clean = clean[1:]
     return clean + "/" if path.endswith("/") and clean != "/" else clean
+
+
+def location(path: str, query: str) -> str:
+    """A path as a Location header says it: nothing of it can end the header."""
+    return quote(path, safe="/$&+,:;=@") + (f"?{query}" if query else "")

@@ -6,12 +6,14 @@ from icefall.api.app import App, too_large
 
 
 class RsgiRequest:
-    __slots__ = ("_protocol", "_scope", "header", "method", "path", "query")
+    __slots__ = ("_protocol", "_scope", "header", "host", "method", "path", "query")
 
     def __init__(self, scope: Any, protocol: Any) -> None:
         self._scope = scope
         self._protocol = protocol
         self.header = scope.headers.get
+        # HTTP/2 and absolute targets have an authority; a Host that is no text must not pass for none
+        self.host: str = scope.authority or scope.headers.get("host", "?" if "host" in scope.headers else "")
         self.method: str = scope.method
         self.path: str = scope.path
         self.query: str = scope.query_string

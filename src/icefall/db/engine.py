@@ -33,6 +33,10 @@ class Reader(Protocol):
 
 
 class Store(Reader, Protocol):
+    def read(self, statement: str, params: Params = ()) -> list[Row]:
+        """A query of the writing process, whose rules are plain functions: committed state, answered at once."""
+        ...
+
     async def write(self, change: Callable[[Transaction], T]) -> T: ...
 
 

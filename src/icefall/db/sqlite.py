@@ -22,6 +22,7 @@ APPLICATION_ID = 0x49434546  # "ICEF": tells our files from any other SQLite fil
 QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
+_WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not the store's condition
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
@@ -50,10 +51,15 @@ class SqliteReader:
         return time.monotonic() > self._deadline
 
     async def rows(self, statement: str, params: Params = ()) -> list[Row]:
+        return self.read(statement, params)
+
+    def read(self, statement: str, params: Params = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s
         try:
             return self._connection.execute(statement, params).fetchall()
-        except sqlite3.OperationalError as error:
+        except _WRONG_STATEMENT:
+            raise
+        except sqlite3.DatabaseError as error:
             raise _translated(error) from error
 
     def close(self) -> None:
@@ -77,14 +83,21 @@ class _SqliteTransaction:
 class SqliteStore(SqliteReader):
     """The writing process's view: migrated on opening, one transaction at a time."""
 
-    def __init__(self, path: Path, package: str) -> None:
+    def __init__(self, path: Path, package: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
         try:
             self._writer = _connect(path, writable=True)
-            self._prepare(path, package)
         except sqlite3.Error as error:
             raise StoreError(f"{path} cannot be opened: {error}") from error
+        try:
+            self._prepare(path, package)
+            super().__init__(path, query_limit_s)
+        except sqlite3.Error as error:
+            self._writer.close()
+            raise StoreError(f"{path} cannot be used: {error}") from error
+        except BaseException:
+            self._writer.close()
+            raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
-        super().__init__(path)
 
     def _prepare(self, path: Path, package: str) -> None:
         at = int(self._writer.execute("pragma user_version").fetchone()[0])
@@ -95,7 +108,9 @@ class SqliteStore(SqliteReader):
         waiting = pending(migrations(package, "sqlite"), at, str(path))
         if not tables:
             self._writer.execute("pragma page_size = 8192")
-        self._writer.execute("pragma journal_mode = wal")
+        mode = self._writer.execute("pragma journal_mode = wal").fetchone()[0]
+        if mode != "wal":
+            raise StoreError(f"{path} is on a file system without shared memory: use a --data-dir on a local disk")
         # NORMAL in WAL mode survives kill -9; only a power cut may lose the last commits, never consistency.
         self._writer.execute("pragma synchronous = normal")
         self._writer.execute("pragma foreign_keys = on")
@@ -111,13 +126,9 @@ class SqliteStore(SqliteReader):
         self._writer.execute("begin immediate")
         try:
             yield _SqliteTransaction(self._writer)
-        except BaseException:
-            self._writer.execute("rollback")
-            raise
-        try:
             self._writer.execute("commit")
-        except sqlite3.Error:
-            if self._writer.in_transaction:  # a full disk fails the commit and may leave it open
+        except BaseException:
+            if self._writer.in_transaction:  # a full disk ends it, or fails the commit and leaves it open
                 self._writer.execute("rollback")
             raise
 
@@ -126,7 +137,9 @@ class SqliteStore(SqliteReader):
             try:
                 with self._transaction() as tx:
                     return change(tx)
-            except sqlite3.OperationalError as error:
+            except _WRONG_STATEMENT:
+                raise
+            except sqlite3.DatabaseError as error:
                 raise _translated(error) from error
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -149,10 +162,10 @@ def _split(script: str) -> Iterator[str]:
         yield buffer
 
 
-def _translated(error: sqlite3.OperationalError) -> StoreError:
-    text = str(error)
-    if text == "interrupted":
+def _translated(error: sqlite3.DatabaseError) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
         return StoreBusy("a query was stopped at its time limit")
-    if "locked" in text or "busy" in text:
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreBusy("the store was locked for too long")
-    return StoreError(f"the store failed: {text}")
+    return StoreError(f"the store failed: {error}")

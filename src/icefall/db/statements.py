@@ -34,7 +34,10 @@ def parse(origin: str, text: str) -> Statements:
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
         if name in by_name:
             raise ValueError(f"{origin} names {name} twice")
-        by_name[name] = body.strip().rstrip(";")
+        lines = body.strip().splitlines()
+        while lines and (lines[-1].startswith("--") or not lines[-1].strip()):
+            lines.pop()  # what is said above the next statement
+        by_name[name] = "\n".join(lines).rstrip(";")
     return Statements(origin, by_name)
 
 

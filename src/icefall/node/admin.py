@@ -11,7 +11,7 @@ from icefall.db.engine import Store, Transaction
 from icefall.errors import CallFailed
 from icefall.node.chains import Chains
 from icefall.node.plugins import PluginError, load_plugins
-from icefall.node.profiles import ProfileError, Profiles
+from icefall.node.profiles import LockStats, MeteredLock, ProfileError, Profiles
 from icefall.node.store import SQL, NodeReader
 from icefall.observe import LevelPage, Logs
 from icefall.wire.goquote import quote
@@ -22,7 +22,14 @@ ALIAS_BYTES_MAX = 512
 
 class Admin:
     def __init__(
-        self, store: Store, chains: Chains, bases: frozenset[str], logs: Logs, profiles: Profiles, plugin_dir: Path
+        self,
+        store: Store,
+        chains: Chains,
+        bases: frozenset[str],
+        logs: Logs,
+        profiles: Profiles,
+        plugin_dir: Path,
+        locks: LockStats,
     ) -> None:
         self._store = store
         self._reader = NodeReader(store)
@@ -32,6 +39,8 @@ class Admin:
         self._logs = logs
         self._profiles = profiles
         self._plugin_dir = plugin_dir
+        self._levels_turn = MeteredLock("logger levels", locks)  # what is kept must be what was there
+        self._plugins_turn = MeteredLock("VM plugins", locks)  # the second of two calls finds what the first loaded
 
     def commands(self) -> Mapping[str, Callable[..., object]]:
         """What workers may ask of the engine, by name."""
@@ -75,6 +84,12 @@ class Admin:
             raise CallFailed("need to specify either displayLevel or logLevel")
         page = self._logs.page
         names = loggers_named(page, logger)
+        async with self._levels_turn:
+            await self._change_levels(names, log_level, display_level)
+        return names
+
+    async def _change_levels(self, names: list[str], log_level: str, display_level: str) -> None:
+        page = self._logs.page
         levels = {name: page.get(name) for name in names}
         changed = {name: (log_level or old[0], display_level or old[1]) for name, old in levels.items()}
 
@@ -85,7 +100,6 @@ class Admin:
         await self._store.write(change)
         for name, (log, display) in changed.items():
             page.put(name, log, display)
-        return names
 
     async def restore_levels(self) -> None:
         for name, (log, display) in (await self._reader.logger_levels()).items():
@@ -93,6 +107,10 @@ class Admin:
                 self._logs.page.put(name, log, display)
 
     async def load_vms(self) -> dict[str, dict[str, list[str]] | dict[str, str]]:
+        async with self._plugins_turn:
+            return await self._load_vms()
+
+    async def _load_vms(self) -> dict[str, dict[str, list[str]] | dict[str, str]]:
         known = {id_text(vm_id): [name] for vm_id, name in VM_NAMES.items()}
         known.update({plugin.vm_id: plugin.aliases for plugin in await self._reader.plugins()})
         try:

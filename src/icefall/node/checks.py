@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from icefall.db.engine import Store
 from icefall.node.chains import Chain
@@ -16,22 +16,32 @@ from icefall.wire.duration import format_duration
 from icefall.wire.ids import id_text
 
 
-class ChainStatus:
-    """What the engine knows of a chain's progress."""
+class Progress(Protocol):
+    """A chain that moves."""
 
-    def __init__(self, chain: Chain) -> None:
+    @property
+    def height(self) -> int: ...
+
+    @property
+    def last_container_id(self) -> bytes: ...
+
+
+class ChainStatus:
+    """What the engine knows of a chain's progress; one that nobody advances stays at its genesis."""
+
+    def __init__(self, chain: Chain, progress: Progress | None = None) -> None:
         self.chain = chain
         self.bootstrapped = True
-        self.height = 0
-        self.last_container_id = chain.genesis_block_id
+        self._progress = progress
 
     async def check(self) -> Any:
         consensus: dict[str, Any] = {}
         if self.bootstrapped:
+            moved = self._progress
             consensus = {
                 "avgAcceptanceTime": "0s",
-                "lastAcceptedHeight": self.height,
-                "lastAcceptedID": id_text(self.last_container_id),
+                "lastAcceptedHeight": moved.height if moved else 0,
+                "lastAcceptedID": id_text(moved.last_container_id if moved else self.chain.genesis_block_id),
                 "longestProcessingBlock": "0s",
                 "processingBlocks": 0,
             }

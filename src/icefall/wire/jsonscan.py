@@ -2,20 +2,32 @@
 
 It follows the rules of the existing node's decoder (first value decides, nesting up to 10,000, invalid UTF-8 tolerated
 inside strings) and gives its texts, without recursion and without building values: it finds where values begin and end.
+
+What msgspec can take apart it does, in a fraction of the time. A body that is both odd and long gets msgspec's words
+instead of the node's: reading it here byte by byte would hold up everybody else.
 """
 
 import json
 import re
 
+import msgspec
+
 from icefall.wire.errors import WireError
+from icefall.wire.goquote import quote
 
 MAX_DEPTH = 10_000
+SCAN_MAX = 64 << 10
 
-_SPACE = re.compile(rb"[ \t\r\n]*")
-_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_BLANK = b" \t\r\n"
+_SPACE = re.compile(rb"[ \t\r\n]*+")
+_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
-_GO_NAMES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 39: "\\'", 92: "\\\\"}
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_any = msgspec.json.Decoder(msgspec.Raw)
+_array = msgspec.json.Decoder(list[msgspec.Raw])
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NOT_TAKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class JsonError(WireError):
@@ -25,8 +37,7 @@ class JsonError(WireError):
 def _unexpected(data: bytes, at: int, context: str) -> JsonError:
     if at >= len(data):
         return JsonError("unexpected EOF")
-    byte = data[at]
-    shown = _GO_NAMES.get(byte) or (f"\\x{byte:02x}" if byte < 32 or 127 <= byte < 161 or byte == 173 else chr(byte))
+    shown = {"'": "\\'", '"': '"'}.get(chr(data[at])) or quote(chr(data[at]))[1:-1]
     return JsonError(f"invalid character '{shown}' {context}")
 
 
@@ -130,16 +141,40 @@ def _member(data: bytes, at: int) -> int:
     return _space(data, at + 1)
 
 
-def first_value(data: bytes) -> bytes:
-    """The first JSON value of a body; what follows it is ignored. `EOF` for a blank body."""
+def first_value(data: bytes) -> tuple[bytes, bytes]:
+    """The first JSON value of a body, and what follows it. `EOF` for a blank body."""
+    try:
+        _any.decode(data)
+        return data.strip(_BLANK), b""
+    except _NOT_TAKEN as error:
+        if len(data) > SCAN_MAX:
+            return _first_of_long(data, error)
     at = _space(data, 0)
     if at == len(data):
         raise JsonError("EOF")
-    return data[at : value_end(data, at)]
+    end = value_end(data, at)
+    return data[at:end], data[end:].strip(_BLANK)
+
+
+def _first_of_long(data: bytes, error: Exception) -> tuple[bytes, bytes]:
+    trailing = _TRAILING.search(str(error))
+    if not trailing:
+        raise JsonError("nested too deeply" if isinstance(error, RecursionError) else str(error)) from error
+    end = int(trailing[1])
+    return data[:end].strip(_BLANK), data[end:]
 
 
 def members(value: bytes) -> list[tuple[str, bytes]]:
     """The members of an object that `first_value` has passed, in order, values raw."""
+    try:
+        found = [(key, bytes(raw)) for key, raw in _object.decode(value).items()]
+    except _NOT_TAKEN:
+        return _members(value)
+    # a dictionary has forgotten a key's first value, and with more colons than keys there may have been one
+    return found if value.count(b":") == len(found) or len(value) > SCAN_MAX else _members(value)
+
+
+def _members(value: bytes) -> list[tuple[str, bytes]]:
     found = []
     at = _space(value, 1)
     while value[at : at + 1] != b"}":
@@ -154,6 +189,14 @@ def members(value: bytes) -> list[tuple[str, bytes]]:
 
 
 def elements(value: bytes) -> list[bytes]:
+    """The elements of an array that `first_value` has passed, raw."""
+    try:
+        return [bytes(raw) for raw in _array.decode(value)]
+    except _NOT_TAKEN:
+        return _elements(value)
+
+
+def _elements(value: bytes) -> list[bytes]:
     found = []
     at = _space(value, 1)
     while value[at : at + 1] != b"]":

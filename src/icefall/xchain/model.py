@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from icefall.wire.avm_types import Block, Tx, Utxo
+from icefall.wire.avm_types import Block, Output, Tx, Utxo
 
 
 class Refused(Exception):
@@ -42,6 +42,11 @@ class State(Protocol):
         ...
 
 
+def owners_of(output: Output) -> tuple[bytes, ...]:
+    """Who finds an output in their list."""
+    return output.owners.addresses
+
+
 class NewUtxo(msgspec.Struct, frozen=True, gc=False):
     """A UTXO a transaction made. `raw` is what getUTXOs sends; `addresses` is who may find it."""
 
@@ -52,7 +57,7 @@ class NewUtxo(msgspec.Struct, frozen=True, gc=False):
 
 
 class TxEffects(msgspec.Struct, frozen=True, gc=False):
-    """All that one transaction changes. `spent_utxos` holds the outputs it consumed, for the history of their owners."""
+    """All that one transaction changes. `spent_utxos` holds what it consumed, for the history of their owners."""
 
     tx: Tx
     created: tuple[NewUtxo, ...]

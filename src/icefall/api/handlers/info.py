@@ -90,17 +90,26 @@ async def acps(_: NoParams) -> schema.Acps:
 
 async def upgrades(_: NoParams, facts: NodeFacts) -> schema.Upgrades:
     times = upgrade_times(facts.network_id)
-    phases = [_z(time) for time in times.apricot]
+    phase1, phase2, phase3, phase4, phase5, pre6, phase6, post6 = map(_z, times.apricot)
     return schema.Upgrades(
-        *phases[:4],
-        times.apricot4_min_p_height,
-        *phases[4:],
-        _z(times.banff),
-        _z(times.cortina),
-        facts.stop_vertex_text,
-        *(_z(time) for time in (times.durango, times.etna, times.fortuna, times.granite)),
-        times.granite_epoch_ns,
-        _z(times.helicon),
+        apricot_phase1_time=phase1,
+        apricot_phase2_time=phase2,
+        apricot_phase3_time=phase3,
+        apricot_phase4_time=phase4,
+        apricot_phase4_min_p_chain_height=times.apricot4_min_p_height,
+        apricot_phase5_time=phase5,
+        apricot_phase_pre6_time=pre6,
+        apricot_phase6_time=phase6,
+        apricot_phase_post6_time=post6,
+        banff_time=_z(times.banff),
+        cortina_time=_z(times.cortina),
+        cortina_x_chain_stop_vertex_id=facts.stop_vertex_text,
+        durango_time=_z(times.durango),
+        etna_time=_z(times.etna),
+        fortuna_time=_z(times.fortuna),
+        granite_time=_z(times.granite),
+        granite_epoch_duration=times.granite_epoch_ns,
+        helicon_time=_z(times.helicon),
     )
 
 

@@ -1,0 +1,223 @@
+"""The asset chain: read, shape, return. Transactions to issue go to the engine."""
+
+import time
+from typing import NoReturn
+
+import msgspec
+
+from icefall.api.addresses import Addresses
+from icefall.api.bind import NoParams
+from icefall.api.dialect import Dialect
+from icefall.api.schema import avm as schema
+from icefall.errors import CallFailed
+from icefall.link import EngineLink
+from icefall.node.chains import Chains
+from icefall.wire import checkhex
+from icefall.wire.avm import unpack_block, unpack_tx
+from icefall.wire.avm_json import block_json, tx_json
+from icefall.wire.avm_types import CreateAssetTx
+from icefall.wire.errors import WireError
+from icefall.wire.ids import EMPTY_ID, id_from_text, id_text
+from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.xchain.balance import UINT64_MAX, spendable
+from icefall.xchain.paging import Cursor, ExportedUtxos, Lists, OwnUtxos, page_of
+from icefall.xchain.store import NEWEST, AssetChainReader
+from icefall.xchain.view import ChainView
+
+PAGE_MAX = 1024
+ADDRESSES_MAX = 1024
+
+
+async def get_height(_: NoParams, chain: AssetChainReader) -> schema.Height:
+    return schema.Height(str(await chain.height()))
+
+
+async def get_tx_fee(_: NoParams, view: ChainView) -> schema.TxFees:
+    return schema.TxFees(str(view.tx_fee), str(view.create_asset_tx_fee))
+
+
+async def get_block(ask: schema.BlockAsk, chain: AssetChainReader, view: ChainView) -> schema.BlockTold:
+    raw = await chain.block(ask.block_id)
+    if raw is None:
+        raise CallFailed(f"couldn't get block with id {id_text(ask.block_id)}: not found")
+    return _block(raw, ask.encoding, view)
+
+
+async def get_block_by_height(ask: schema.HeightAsk, chain: AssetChainReader, view: ChainView) -> schema.BlockTold:
+    raw = await chain.block_at(ask.height)
+    if raw is None:
+        raise CallFailed(f"couldn't get block at height {ask.height}: not found")
+    return _block(raw, ask.encoding, view)
+
+
+def _block(raw: bytes, encoding: str, view: ChainView) -> schema.BlockTold:
+    if encoding == "json":
+        return schema.BlockTold(msgspec.Raw(block_json(unpack_block(raw, GENESIS_SIZE_MAX), view.place)), encoding)
+    return schema.BlockTold(checkhex.encode(raw, encoding), encoding)
+
+
+async def get_tx(ask: schema.TxAsk, chain: AssetChainReader, view: ChainView) -> schema.TxTold:
+    if ask.tx_id == EMPTY_ID:
+        raise CallFailed("nil transaction ID")
+    raw = await chain.tx(ask.tx_id)
+    if raw is None:
+        raise CallFailed("not found")
+    if ask.encoding == "json":
+        return schema.TxTold(msgspec.Raw(tx_json(unpack_tx(raw, GENESIS_SIZE_MAX), view.place)), ask.encoding)
+    return schema.TxTold(checkhex.encode(raw, ask.encoding), ask.encoding)
+
+
+async def get_tx_status(
+    ask: schema.TxStatusAsk, chain: AssetChainReader, view: ChainView, engine: EngineLink, dialect: Dialect
+) -> schema.TxStatus:
+    if ask.tx_id == EMPTY_ID:
+        raise CallFailed("nil transaction ID")
+    if await chain.tx(ask.tx_id) is not None:
+        return schema.TxStatus("Accepted")
+    if not dialect.four_tx_states:
+        return schema.TxStatus("Unknown")
+    if await engine.call("is_processing", chain=view.chain_id, txid=ask.tx_id):
+        return schema.TxStatus("Processing")
+    return schema.TxStatus("Unknown" if await chain.refusal(ask.tx_id) is None else "Rejected")
+
+
+async def get_asset_description(
+    ask: schema.AssetAsk, chain: AssetChainReader, view: ChainView
+) -> schema.AssetDescription:
+    asset_id = _asset_id(ask.asset_id, view)
+    raw = await chain.tx(asset_id)
+    if raw is None:
+        raise CallFailed("not found")
+    tx = unpack_tx(raw, GENESIS_SIZE_MAX).unsigned
+    if not isinstance(tx, CreateAssetTx):
+        raise CallFailed("transaction doesn't create an asset")
+    return schema.AssetDescription(id_text(asset_id), tx.name, tx.symbol, str(tx.denomination))
+
+
+def _asset_id(text: str, view: ChainView) -> bytes:
+    """By genesis alias or by ID."""
+    known = view.asset_ids.get(text)
+    if known is not None:
+        return known
+    try:
+        return id_from_text(text)
+    except WireError:
+        raise CallFailed(f"asset '{text}' not found") from None
+
+
+async def get_balance(
+    ask: schema.BalanceAsk, chain: AssetChainReader, view: ChainView, addresses: Addresses
+) -> schema.Balance:
+    address = await _owner(ask.address, addresses)
+    wanted = _asset_id(ask.asset_id, view)
+    total, references = 0, []
+    for asset_id, amount, txid, output_index in await _spendable(chain, address, partial=ask.include_partial):
+        if asset_id == wanted:
+            total += amount
+            references.append(schema.UtxoReference(id_text(txid), output_index))
+    if total > UINT64_MAX:
+        raise CallFailed("overflow")
+    return schema.Balance(str(total), references)
+
+
+async def get_all_balances(
+    ask: schema.AddressAsk, chain: AssetChainReader, view: ChainView, addresses: Addresses
+) -> schema.AllBalances:
+    address = await _owner(ask.address, addresses)
+    totals: dict[bytes, int] = {}
+    for asset_id, amount, _, _ in await _spendable(chain, address, partial=ask.include_partial):
+        totals[asset_id] = min(UINT64_MAX, totals.get(asset_id, 0) + amount)
+    named = sorted((view.asset_name(asset_id), total) for asset_id, total in totals.items())
+    return schema.AllBalances([schema.AssetBalance(name, str(total)) for name, total in named])
+
+
+async def _spendable(chain: AssetChainReader, address: bytes, *, partial: bool) -> list[tuple[bytes, int, bytes, int]]:
+    """All that counts towards an address's balance now, read in bounded pieces."""
+    found: list[tuple[bytes, int, bytes, int]] = []
+    below, now_s = NEWEST, int(time.time())
+    while True:
+        utxos = await chain.utxos(address, below, PAGE_MAX)
+        found += spendable((utxo.raw for utxo in utxos), now_s, partial=partial)
+        if len(utxos) < PAGE_MAX:
+            return found
+        below = utxos[-1].place
+
+
+async def _owner(text: str, addresses: Addresses) -> bytes:
+    try:
+        return await addresses.parse(text)
+    except CallFailed as error:
+        raise CallFailed(f"problem parsing address '{text}': {error}") from error
+
+
+async def get_utxos(
+    ask: schema.UtxosAsk,
+    chain: AssetChainReader,
+    view: ChainView,
+    addresses: Addresses,
+    chains: Chains,
+    dialect: Dialect,
+) -> schema.Utxos:
+    if not ask.addresses:
+        raise CallFailed("no addresses provided")
+    if len(ask.addresses) > ADDRESSES_MAX:
+        raise CallFailed(f"number of addresses given, {len(ask.addresses)}, exceeds maximum, {ADDRESSES_MAX}")
+    lists = await _lists(ask.source_chain, chain, view, chains)
+    owners = [await addresses.parse(text) for text in ask.addresses]
+    start = await _start(ask.start_index, addresses)
+    limit = ask.limit if 0 < ask.limit <= PAGE_MAX else PAGE_MAX
+    page = await page_of(lists, owners, start, limit)
+    if page.utxos and ask.encoding == "json":
+        _cannot_encode(page.utxos[0].utxo_id)
+    return schema.Utxos(
+        num_fetched=str(len(page.utxos)),
+        utxos=[checkhex.encode(utxo.raw, ask.encoding) for utxo in page.utxos],
+        end_index=schema.Index(addresses.text(page.end.address), id_text(page.end.utxo_id)),
+        encoding=ask.encoding,
+        source_chain=ask.source_chain if ask.source_chain and dialect.tells_source_chain else msgspec.UNSET,
+    )
+
+
+def _cannot_encode(utxo_id: bytes) -> NoReturn:
+    raise CallFailed(f"couldn't encode UTXO {id_text(utxo_id)} as string: unsupported encoding in method")
+
+
+async def _lists(source: str, chain: AssetChainReader, view: ChainView, chains: Chains) -> Lists:
+    if not source:
+        return OwnUtxos(chain)
+    try:
+        source_id = await chains.lookup(source)
+    except CallFailed as error:
+        raise CallFailed(f'problem parsing source chainID "{source}": {error}') from error
+    return OwnUtxos(chain) if source_id == view.chain_id else ExportedUtxos(chain, source_id)
+
+
+async def _start(start: tuple[str, str], addresses: Addresses) -> Cursor:
+    address_text, utxo_text = start
+    if not address_text and not utxo_text:
+        return Cursor()
+    try:
+        address = await addresses.parse(address_text)
+    except CallFailed as error:
+        raise CallFailed(f'couldn\'t parse start index address "{address_text}": {error}') from error
+    try:
+        return Cursor(address, id_from_text(utxo_text))
+    except WireError as error:
+        raise CallFailed(f"couldn't parse start index utxo: {error}") from error
+
+
+async def issue_tx(ask: schema.IssueAsk, view: ChainView, engine: EngineLink) -> schema.Issued:
+    txid = await engine.call("issue_tx", chain=view.chain_id, tx=ask.tx, encoding=ask.encoding)
+    return schema.Issued(id_text(txid))
+
+
+async def get_address_txs(
+    ask: schema.AddressTxsAsk, chain: AssetChainReader, view: ChainView, addresses: Addresses
+) -> schema.AddressTxs:
+    address = await _owner(ask.address, addresses)
+    asset_id = _asset_id(ask.asset_id, view) if ask.asset_id else b""
+    size = ask.page_size if 0 < ask.page_size <= PAGE_MAX else PAGE_MAX
+    below = min(ask.cursor, NEWEST) or NEWEST
+    rows = await chain.address_txs(address, asset_id, below, size + 1)
+    cursor = str(rows[size - 1][0]) if len(rows) > size else msgspec.UNSET
+    return schema.AddressTxs([id_text(txid) for _, txid, _ in rows[:size]], cursor)

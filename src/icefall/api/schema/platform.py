@@ -1,0 +1,12 @@
+"""The platform chain: what clients of the asset chain ask of it."""
+
+from icefall.api.schema.names import Told
+
+
+class FeeConfig(Told, frozen=True):
+    weights: list[int]
+    max_capacity: int
+    max_per_second: int
+    target_per_second: int
+    min_price: int
+    excess_conversion_constant: int

@@ -1,0 +1,131 @@
+"""What the configuration says the network is: its genesis, its chains, and what is fixed for each asset chain."""
+
+from pathlib import Path
+
+import msgspec
+
+from icefall.config import AssetChainConfig, Config
+from icefall.errors import StartRefused
+from icefall.node.chains import Chain, primary_chains
+from icefall.wire.avm import genesis_txs, pack_block, unpack_genesis
+from icefall.wire.avm_json import Place
+from icefall.wire.checkhex import decode as decode_hex
+from icefall.wire.errors import WireError
+from icefall.wire.genesis import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis
+from icefall.wire.ids import AVM_ID, PRIMARY_NETWORK, hash256, id_from_text
+from icefall.wire.networks import FUJI_ID, MAINNET_ID, network_hrp, network_name
+from icefall.wire.packer import u16, u32, u64
+from icefall.xchain.model import ChainRules
+from icefall.xchain.semantics import unknown_chain
+from icefall.xchain.view import ChainView
+
+_TX_FEE, _CREATE_ASSET_TX_FEE = 1_000_000, 10_000_000  # of the public networks
+
+
+class AssetChainSpec(msgspec.Struct, frozen=True):
+    """An asset chain to run: who it is, where it starts, what its transactions cost."""
+
+    chain: Chain
+    genesis: bytes
+    block_0: bytes
+    rules: ChainRules
+    view: ChainView
+
+
+class Network(msgspec.Struct, frozen=True):
+    genesis: NetworkGenesis
+    chains: tuple[Chain, ...]
+    asset_chains: tuple[AssetChainSpec, ...]
+
+    def subnet_of(self, chain_id: bytes) -> bytes:
+        for chain in self.chains:
+            if chain.chain_id == chain_id:
+                return chain.subnet_id
+        raise unknown_chain(chain_id)
+
+
+def is_public(network_id: int) -> bool:
+    """Fees and upgrade times are the network's own, not the operator's."""
+    return network_id in (MAINNET_ID, FUJI_ID)
+
+
+def network_of(config: Config, now: int) -> Network:
+    """The configured network. `now` moves the start of a local one, and with it P's first block."""
+    genesis = _genesis(config, now)
+    primary = primary_chains(
+        genesis.x_chain_id, genesis.c_chain_id, genesis.x_block_0_id, genesis.p_block_0_id, genesis.c_block_0_id
+    )
+    x = next(chain for chain in primary if chain.chain_id == genesis.x_chain_id)
+    specs = [_spec(config, x, genesis.x_genesis, genesis.x_block_0)]
+    specs += [_other(config, entry, genesis.x_block_0_time) for entry in config.asset_chain]
+    return Network(genesis, (*primary, *(spec.chain for spec in specs[1:])), tuple(specs))
+
+
+def _genesis(config: Config, now: int) -> NetworkGenesis:
+    try:
+        own = Path(config.genesis_file).read_bytes() if config.genesis_file else None
+        if own is None and config.network_id == MAINNET_ID:
+            raise StartRefused("mainnet's genesis is not part of the package: give it with --genesis-file")
+        genesis = network_genesis(own or packaged_genesis(config.network_id), config.network_id, now)
+    except OSError as error:
+        raise StartRefused(f"--genesis-file {config.genesis_file}: {error.strerror}") from error
+    except WireError as error:
+        raise StartRefused(f"--genesis-file {config.genesis_file}: {error}") from error
+    known = KNOWN_NETWORKS.get(config.network_id)
+    wrong = known.differences(genesis) if known else []
+    if wrong:
+        name = network_name(config.network_id)
+        raise StartRefused(
+            f"--genesis-file {config.genesis_file} is not the genesis of {name}: other {', '.join(wrong)}"
+        )
+    return genesis
+
+
+def _spec(config: Config, chain: Chain, genesis: bytes, block_0: bytes) -> AssetChainSpec:
+    public = is_public(config.network_id)
+    tx_fee = _TX_FEE if public else config.tx_fee
+    create_fee = _CREATE_ASSET_TX_FEE if public else config.create_asset_tx_fee
+    assets = unpack_genesis(genesis)
+    asset_ids = {row.alias: tx.txid for row, tx in zip(assets, genesis_txs(assets), strict=True)}
+    if not asset_ids:
+        raise StartRefused(f"the genesis of {chain.id_text} holds no asset")
+    rules = ChainRules(
+        network_id=config.network_id,
+        chain_id=chain.chain_id,
+        fee_asset_id=next(iter(asset_ids.values())),
+        tx_fee=tx_fee,
+        create_asset_tx_fee=create_fee,
+    )
+    view = ChainView(
+        chain_id=chain.chain_id,
+        place=Place(chain.name, network_hrp(config.network_id)),
+        asset_ids=asset_ids,
+        tx_fee=tx_fee,
+        create_asset_tx_fee=create_fee,
+    )
+    return AssetChainSpec(chain, genesis, block_0, rules, view)
+
+
+def _other(config: Config, entry: AssetChainConfig, start_time: int) -> AssetChainSpec:
+    """Another instance of the asset chain: `[[asset_chain]]`. Its genesis file holds the bytes, or their hex text."""
+    try:
+        chain_id = id_from_text(entry.id)
+        raw = Path(entry.genesis).read_bytes()
+        genesis = _unhexed(raw)
+        # A chain that never had a DAG starts upon the ID of an empty stop vertex.
+        stop_vertex_id = hash256(u16(1) + chain_id + u64(0) + u32(0))
+        block_0 = pack_block(stop_vertex_id, 0, start_time, ())
+        name = entry.aliases[0] if entry.aliases else entry.id
+        chain = Chain(name, chain_id, AVM_ID, PRIMARY_NETWORK, entry.aliases, block_0.block_id)
+        return _spec(config, chain, genesis, block_0.raw)
+    except OSError as error:
+        raise StartRefused(f"[[asset_chain]] {entry.id}: genesis {entry.genesis}: {error.strerror}") from error
+    except WireError as error:
+        raise StartRefused(f"[[asset_chain]] {entry.id}: {error}") from error
+
+
+def _unhexed(raw: bytes) -> bytes:
+    text = raw.strip()
+    if not text.startswith(b"0x"):
+        return raw
+    return decode_hex(text.decode("ascii", "replace"), "hexnc")

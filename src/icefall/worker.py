@@ -1,0 +1,169 @@
+"""A listener and its workers: stateless readers of the store, made from the table."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from icefall import __version__, meters
+from icefall.api.addresses import Addresses
+from icefall.api.app import App
+from icefall.api.assemble import Mount, bases_of, meter_labels, routes_of
+from icefall.api.dialect import DIALECTS, Dialect
+from icefall.api.docs import page
+from icefall.api.endpoint import DATA, METRICS, NODE
+from icefall.api.endpoints import ENDPOINTS, P, X, rows_of
+from icefall.api.guards import Hosts, Origins
+from icefall.api.handlers.pages import MeterSource, Pages
+from icefall.api.openapi import document
+from icefall.api.routes import Routes
+from icefall.api.rsgi import RsgiApp
+from icefall.config import Config
+from icefall.db.engine import Reader
+from icefall.db.sqlite import SqliteReader
+from icefall.engine import logs_of
+from icefall.link import EngineLink, socket_path
+from icefall.network import Network, is_public, network_of
+from icefall.node.chains import Chain, Chains
+from icefall.node.facts import NodeFacts
+from icefall.node.identity import ensure_identity
+from icefall.node.store import NodeReader, store_path
+from icefall.observe import LevelPage, open_logs
+from icefall.processes import die_with_parent, when_orphaned
+from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
+from icefall.wire.networks import network_name
+from icefall.xchain.store import AssetChainReader
+from icefall.xchain.view import ChainView
+
+_ORDERS = "ICEFALL_TEST_WORKER_ORDERS"  # from a listener to its workers, through granian
+_BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
+_KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
+
+
+class _Orders(msgspec.Struct):
+    listener: str
+    config: Config
+
+
+def run_listener(listener: str, config: Config) -> int:
+    """Serve until told to stop. Granian starts the workers, and starts a dead one again."""
+    from granian import Granian  # noqa: PLC0415  only the process that listens needs a server
+    from granian.constants import HTTPModes, Interfaces, Loops  # noqa: PLC0415
+    from granian.http import HTTP1Settings  # noqa: PLC0415
+    from granian.log import LogLevels  # noqa: PLC0415
+
+    os.environ[_ORDERS] = msgspec.json.encode(_Orders(listener, config)).decode()
+    when_orphaned(lambda line: None if line else os.kill(os.getpid(), signal.SIGTERM))
+    Granian(
+        "icefall.worker:worker_app",
+        factory=True,
+        address=config.http_host or "0.0.0.0",  # noqa: S104  an empty host means all, as with the node
+        port={NODE: config.http_port, DATA: config.data_port, METRICS: config.metrics_port}[listener],
+        interface=Interfaces.RSGI,
+        workers=config.http_workers,
+        loop=Loops.uvloop,
+        http=HTTPModes.auto,
+        websockets=False,
+        http1_settings=HTTP1Settings(header_read_timeout=max(1, config.http_idle_timeout // 10**6)),
+        log_level=LogLevels.error,
+        respawn_failed_workers=True,
+        respawn_interval=0.5,
+        workers_kill_timeout=max(1, config.http_shutdown_timeout // 10**9 - 2),
+    ).serve()
+    return 0
+
+
+def worker_app() -> RsgiApp:
+    """What a granian worker serves."""
+    die_with_parent()
+    told = msgspec.json.decode(os.environ[_ORDERS], type=_Orders)
+    return RsgiApp(build_app(told.listener, told.config))
+
+
+def build_app(listener: str, config: Config) -> App:
+    """The app of one listener, from its part of the table."""
+    dialect = DIALECTS[config.dialect]
+    rows = rows_of(listener)
+    data_dir = Path(config.data_dir)
+    meter = meters.Meters(meter_labels(ENDPOINTS), data_dir / "run")
+    services: dict[type, Any] = {
+        Dialect: dialect,
+        Pages: Pages(msgspec.json.encode(document(listener, rows, __version__)), page(listener, rows, __version__)),
+    }
+    headers: list[tuple[str, str]] = []
+    mounts: list[Mount] = []
+    node: NodeReader | None = None
+    if listener == NODE:
+        network = network_of(config, int(time.time()))
+        logs = logs_of(config, "worker", network, create=False)
+        store = SqliteReader(store_path(data_dir))
+        node = NodeReader(store)
+        facts = _facts(config, network, ensure_identity(data_dir / "staking").node_id_text)
+        services |= {
+            NodeReader: node,
+            Chains: Chains(network.chains, node),
+            LevelPage: logs.page,
+            EngineLink: EngineLink(socket_path(data_dir)),
+            MeterSource: MeterSource(data_dir / "run", meter.labels, __version__),
+            NodeFacts: facts,
+        }
+        headers = [("node-id", facts.node_id_text)]
+        mounts = _mounts(network, store, services[Chains])
+    else:
+        levels = (config.log_level.upper(), config.log_display_level.upper())
+        logs = open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format)
+    paths = routes_of(rows, _enabled(config), services, dialect, meter, mounts)
+    return App(
+        listener,
+        Routes(paths, bases_of(paths), node, full=dialect.alias_of_endpoint),
+        dialect,
+        Hosts(config.http_allowed_hosts),
+        Origins(config.http_allowed_origins, _BROWSER_HEADERS + (() if listener == NODE else _KEY_HEADERS)),
+        meter,
+        logs["main"],
+        headers,
+        config.http_read_timeout / 1e9,
+    )
+
+
+def _enabled(config: Config) -> Callable[[str], bool]:
+    return lambda setting: bool(getattr(config, setting.replace("-", "_")))
+
+
+def _mounts(network: Network, store: Reader, chains: Chains) -> list[Mount]:
+    """Each asset chain under all its names, and P under its own."""
+    mounts = []
+    for spec in network.asset_chains:
+        place = spec.view.place
+        services: dict[type, Any] = {
+            AssetChainReader: AssetChainReader(store, spec.chain.chain_id),
+            ChainView: spec.view,
+            Addresses: Addresses(chains, spec.chain.chain_id, place.chain, place.hrp),
+        }
+        mounts.append(Mount(X, _paths(spec.chain), services))
+    platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
+    return [*mounts, Mount(P, _paths(platform), {})]
+
+
+def _paths(chain: Chain) -> tuple[str, ...]:
+    names = (*(f"bc/{name}" for name in (*chain.aliases, chain.id_text)), *chain.aliases)
+    return tuple(f"/ext/{name}" for name in names)
+
+
+def _facts(config: Config, network: Network, node_id: str) -> NodeFacts:
+    rules = network.asset_chains[0].rules
+    stop_vertex_id = network.genesis.stop_vertex_id if is_public(config.network_id) else EMPTY_ID
+    return NodeFacts(
+        node_id_text=node_id,
+        version=f"icefall/{__version__}",
+        network_id=config.network_id,
+        network_name=network_name(config.network_id),
+        address=f"{config.http_host}:{config.http_port}",
+        tx_fee=rules.tx_fee,
+        create_asset_tx_fee=rules.create_asset_tx_fee,
+        stop_vertex_text=id_text(stop_vertex_id),
+    )

@@ -1,0 +1,109 @@
+"""What a verified transaction changes, and the state as it is after some of a block's transactions."""
+
+from icefall.wire.avm import pack_utxo
+from icefall.wire.avm_types import ExportTx, ImportTx, Tx, Utxo
+from icefall.wire.avm_utxos import consumed, exported, imported, produced
+from icefall.wire.ids import input_id
+from icefall.xchain.model import NewUtxo, Refused, State, TxEffects, owners_of
+
+
+def effects_of(tx: Tx, state: State) -> TxEffects:
+    """All that a transaction changes. It must have passed verification in the same state."""
+    unsigned = tx.unsigned
+    spent = tuple([input_id(at.txid, at.output_index) for at in consumed(tx)])
+    spent_utxos = [_required(state.utxo(utxo_id)) for utxo_id in spent]
+    peer_chain_id = b""
+    taken: tuple[bytes, ...] = ()
+    if isinstance(unsigned, ImportTx):
+        peer_chain_id = unsigned.source_chain
+        taken = tuple([input_id(at.txid, at.output_index) for at in imported(tx)])
+        spent_utxos += [_required(state.atomic_utxo(peer_chain_id, utxo_id)) for utxo_id in taken]
+    elif isinstance(unsigned, ExportTx):
+        peer_chain_id = unsigned.destination_chain
+    return TxEffects(
+        tx=tx,
+        created=_new(produced(tx)),
+        spent=spent,
+        spent_utxos=tuple(spent_utxos),
+        peer_chain_id=peer_chain_id,
+        imported=taken,
+        exported=_new(exported(tx)),
+    )
+
+
+def input_ids(tx: Tx) -> list[bytes]:
+    """IDs of all that a transaction spends, here or of another chain's exports. Two that share one are rivals."""
+    return [input_id(at.txid, at.output_index) for at in (*consumed(tx), *imported(tx))]
+
+
+class Nothing:
+    """The state before there is a chain: what the transactions of a genesis are executed on."""
+
+    def utxo(self, utxo_id: bytes) -> Utxo | None:
+        return None
+
+    def tx(self, txid: bytes) -> Tx | None:
+        return None
+
+    def atomic_utxo(self, peer_chain_id: bytes, utxo_id: bytes) -> Utxo | None:
+        return None
+
+    def subnet_of(self, chain_id: bytes) -> bytes:
+        raise Refused("not found")
+
+
+class Overlay:
+    """A state with the effects of some transactions on top. What it has read once it keeps: nothing else may change the
+    state beneath while it is in use."""
+
+    __slots__ = ("_below", "_imported", "_txs", "_utxos")
+
+    def __init__(self, below: State) -> None:
+        self._below = below
+        self._utxos: dict[bytes, Utxo | None] = {}  # None: spent, or not there
+        self._txs: dict[bytes, Tx] = {}
+        self._imported: set[tuple[bytes, bytes]] = set()
+
+    def utxo(self, utxo_id: bytes) -> Utxo | None:
+        try:
+            return self._utxos[utxo_id]
+        except KeyError:
+            utxo = self._utxos[utxo_id] = self._below.utxo(utxo_id)
+            return utxo
+
+    def tx(self, txid: bytes) -> Tx | None:
+        return self._txs.get(txid) or self._below.tx(txid)
+
+    def atomic_utxo(self, peer_chain_id: bytes, utxo_id: bytes) -> Utxo | None:
+        """What was imported earlier in the block is still seen; `add` is what refuses to import it again."""
+        return self._below.atomic_utxo(peer_chain_id, utxo_id)
+
+    def subnet_of(self, chain_id: bytes) -> bytes:
+        return self._below.subnet_of(chain_id)
+
+    def add(self, effects: TxEffects) -> None:
+        """Puts a transaction on top, unless it imports what an earlier one imports."""
+        taken = {(effects.peer_chain_id, utxo_id) for utxo_id in effects.imported}
+        if not self._imported.isdisjoint(taken):
+            raise Refused("block contains conflicting transactions")
+        self._imported |= taken
+        for utxo_id in effects.spent:
+            self._utxos[utxo_id] = None
+        for new in effects.created:
+            self._utxos[new.utxo_id] = new.utxo
+        self._txs[effects.tx.txid] = effects.tx
+
+
+def _new(utxos: list[Utxo]) -> tuple[NewUtxo, ...]:
+    return tuple(
+        [
+            NewUtxo(input_id(utxo.txid, utxo.output_index), utxo, pack_utxo(utxo), owners_of(utxo.output))
+            for utxo in utxos
+        ]
+    )
+
+
+def _required(utxo: Utxo | None) -> Utxo:
+    if utxo is None:
+        raise Refused("not found")
+    return utxo

@@ -1,0 +1,36 @@
+"""The road of a transaction that somebody issues: from its text into the mempool."""
+
+from icefall.wire import checkhex
+from icefall.wire.avm import unpack_tx
+from icefall.wire.avm_types import Tx
+from icefall.wire.errors import WireError
+from icefall.xchain.mempool import Mempool
+from icefall.xchain.model import ChainRules, Refused, State
+from icefall.xchain.ownership import Recover
+from icefall.xchain.semantics import verify_semantics
+from icefall.xchain.syntax import verify_syntax
+
+
+def parse_issue(tx_text: str, encoding: str = "hex") -> Tx:
+    """A transaction as `issueTx` receives it. `encoding` is a canonical name (`checkhex.encoding_name`)."""
+    try:
+        raw = checkhex.decode(tx_text, encoding)
+    except WireError as error:
+        raise Refused(f"problem decoding transaction: {error}") from error
+    try:
+        return unpack_tx(raw)
+    except WireError as error:
+        raise Refused(str(error)) from error
+
+
+def verify_tx(tx: Tx, rules: ChainRules, state: State, now_s: int, recover: Recover | None = None) -> None:
+    """Refuses a transaction that could not go into a block upon `state`."""
+    verify_syntax(tx, rules)
+    verify_semantics(tx, rules, state, now_s, recover)
+
+
+def issue(
+    tx: Tx, mempool: Mempool, rules: ChainRules, state: State, now_s: int, recover: Recover | None = None
+) -> None:
+    """Puts a transaction into the mempool. `state` is the last accepted one: what still waits does not count."""
+    mempool.add(tx, lambda fresh: verify_tx(fresh, rules, state, now_s, recover))

@@ -1,0 +1,104 @@
+"""Transactions that wait for a block: oldest first, no two of which spend the same, within a budget of bytes.
+
+What was refused is remembered for a while: the same bytes get the same answer without being looked at again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from icefall.wire.avm_types import Tx
+from icefall.wire.ids import id_text
+from icefall.xchain.execute import input_ids
+from icefall.xchain.model import Refused
+
+TX_SIZE_MAX = 65_536
+SIZE_MAX = 64 * 2**20
+REFUSALS_MAX = 64
+
+
+class Mempool:
+    """Plain memory, no clock and no I/O. `in` asks for an ID; iterating gives the transactions, oldest first."""
+
+    __slots__ = ("_refusals", "_size_max", "_spenders", "_txs", "size")
+
+    def __init__(self, size_max: int = SIZE_MAX) -> None:
+        self.size = 0  # bytes of all waiting transactions
+        self._size_max = size_max
+        self._txs: dict[bytes, Tx] = {}
+        self._spenders: dict[bytes, bytes] = {}  # what is spent -> the transaction that spends it
+        self._refusals: dict[bytes, str] = {}  # the most recently used last
+
+    def add(self, tx: Tx, verify: Callable[[Tx], None]) -> None:
+        """Takes a transaction in, or raises Refused. One that already waits is taken without a word."""
+        if tx.txid in self._txs:
+            return
+        reason = self._refusals.pop(tx.txid, None)
+        if reason is not None:
+            self._refusals[tx.txid] = reason
+            raise Refused(reason)
+        try:
+            verify(tx)
+        except Refused as refusal:
+            self.drop(tx.txid, str(refusal))
+            raise
+        self.put(tx)
+
+    def put(self, tx: Tx) -> None:
+        """Takes a transaction in without verifying it, whatever was said of it before."""
+        if tx.txid in self._txs:
+            return
+        size, room = len(tx.raw), self._size_max - self.size
+        spent = input_ids(tx)
+        if size > TX_SIZE_MAX:
+            raise self._refused(tx, f"tx too large: {id_text(tx.txid)} size ({size}) > max size ({TX_SIZE_MAX})")
+        if size > room:  # says nothing of the transaction itself, so it is not remembered
+            raise Refused(f"mempool is full: {id_text(tx.txid)} size ({size}) > available space ({room})")
+        if not self._spenders.keys().isdisjoint(spent):
+            raise self._refused(tx, f"tx conflicts with other tx: {id_text(tx.txid)}")
+        self._txs[tx.txid] = tx
+        self.size += size
+        for utxo_id in spent:
+            self._spenders[utxo_id] = tx.txid
+        self._refusals.pop(tx.txid, None)
+
+    def drop(self, txid: bytes, reason: str) -> None:
+        """Stops waiting for a transaction that turned out invalid, and remembers why."""
+        self._take(txid)
+        self._refusals.pop(txid, None)
+        self._refusals[txid] = reason
+        if len(self._refusals) > REFUSALS_MAX:
+            del self._refusals[next(iter(self._refusals))]
+
+    def accepted(self, txs: Iterable[Tx]) -> None:
+        """Forgets transactions that are in a block now, and those that spend what one of them has spent."""
+        for tx in txs:
+            if not self._take(tx.txid):
+                for utxo_id in input_ids(tx):
+                    rival = self._spenders.get(utxo_id)
+                    if rival is not None:
+                        self._take(rival)
+
+    def __contains__(self, txid: bytes) -> bool:
+        return txid in self._txs
+
+    def refusal(self, txid: bytes) -> str | None:
+        """Why a transaction was refused, if that is still remembered."""
+        return self._refusals.get(txid)
+
+    def __iter__(self) -> Iterator[Tx]:
+        return iter(self._txs.values())
+
+    def __len__(self) -> int:
+        return len(self._txs)
+
+    def _take(self, txid: bytes) -> bool:
+        tx = self._txs.pop(txid, None)
+        if tx is None:
+            return False
+        self.size -= len(tx.raw)
+        for utxo_id in input_ids(tx):
+            self._spenders.pop(utxo_id, None)
+        return True
+
+    def _refused(self, tx: Tx, reason: str) -> Refused:
+        self.drop(tx.txid, reason)
+        return Refused(reason)

@@ -1,0 +1,69 @@
+"""Whether signatures give the right to spend what an output's owners hold."""
+
+from collections.abc import Callable
+
+from icefall.wire import keys
+from icefall.wire.avm_types import Owners
+from icefall.wire.errors import WireError
+from icefall.wire.ids import short_id_text
+from icefall.xchain.model import Refused
+
+SIGNERS_MAX = 65_536
+
+Recover = Callable[[bytes, bytes], bytes]  # (signature, digest) -> the 20-byte address that signed
+
+
+class Signers:
+    """Remembers who signed what, so that no signature is recovered twice: not in a transaction that one key signs
+    many times over, and not when a block is built of what was verified on its way in. The oldest are forgotten."""
+
+    __slots__ = ("_addresses", "_size_max")
+
+    def __init__(self, size_max: int = SIGNERS_MAX) -> None:
+        self._addresses: dict[bytes, bytes] = {}
+        self._size_max = size_max
+
+    def __call__(self, signature: bytes, digest: bytes) -> bytes:
+        """`keys.recover`, or what it said before."""
+        known = self._addresses
+        signed = signature + digest
+        address = known.get(signed)
+        if address is None:
+            address = keys.recover(signature, digest)
+            if len(known) >= self._size_max:
+                del known[next(iter(known))]
+            known[signed] = address
+        return address
+
+    def __len__(self) -> int:
+        return len(self._addresses)
+
+
+def verify_ownership(
+    owners: Owners,
+    indices: tuple[int, ...],
+    signatures: tuple[bytes, ...],
+    digest: bytes,
+    now_s: int,
+    recover: Recover,
+) -> None:
+    """Each signature must be of the address its index names, and there must be exactly `threshold` of them."""
+    if owners.locktime > now_s:
+        raise Refused("output is time locked")
+    if owners.threshold < len(indices):
+        raise Refused("input has more signers than expected")
+    if owners.threshold > len(indices):
+        raise Refused("input has less signers than expected")
+    if len(signatures) != len(indices):
+        raise Refused("input expected a different number of signers than provided in the credential")
+    addresses = owners.addresses
+    for index, signature in zip(indices, signatures, strict=True):
+        if index >= len(addresses):
+            raise Refused("input referenced a nonexistent address in the output")
+        try:
+            signer = recover(signature, digest)
+        except WireError as error:
+            raise Refused(str(error)) from error
+        if signer != addresses[index]:
+            expected, got = short_id_text(addresses[index]), short_id_text(signer)
+            raise Refused(f"wrong signature: expected signature from {expected} but got from {got}")

@@ -1,0 +1,84 @@
+"""getUTXOs' pages: addresses in the order of their bytes, each one's outputs newest first, every output once per call.
+
+A page ends with where it looked last, not with what it found last, and the next one goes on from there. An address is
+searched for at most `limit` outputs in one call.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+
+from icefall.wire.ids import EMPTY_ID, EMPTY_SHORT_ID
+from icefall.xchain.store import NEWEST, AssetChainReader, Stored
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    address: bytes = EMPTY_SHORT_ID
+    utxo_id: bytes = EMPTY_ID
+
+
+class Page(msgspec.Struct, frozen=True):
+    utxos: list[Stored]
+    end: Cursor
+
+
+class Lists(Protocol):
+    """The lists a page is cut from: an address's own outputs, or those another chain exported to it."""
+
+    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[Stored]: ...
+
+    def end_of(self, address: bytes, start: bytes, looked: list[Stored], before: bytes) -> bytes:
+        """The UTXO ID a page ends with when `address` was searched last."""
+        ...
+
+
+class OwnUtxos:
+    """Goes on behind the start; a start that has been spent restarts its address's list."""
+
+    def __init__(self, chain: AssetChainReader) -> None:
+        self._chain = chain
+
+    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[Stored]:
+        place = None if utxo_id == EMPTY_ID else await self._chain.place(address, utxo_id)
+        return await self._chain.utxos(address, NEWEST if place is None else place, limit)
+
+    def end_of(self, _address: bytes, _start: bytes, looked: list[Stored], before: bytes) -> bytes:
+        return looked[-1].utxo_id if looked else before
+
+
+class ExportedUtxos:
+    """Like the node's shared memory, returns the start itself once more."""
+
+    def __init__(self, chain: AssetChainReader, source: bytes) -> None:
+        self._chain = chain
+        self._source = source
+
+    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[Stored]:
+        place = None if utxo_id == EMPTY_ID else await self._chain.atomic_place(self._source, utxo_id)
+        return await self._chain.atomic_utxos(self._source, address, NEWEST if place is None else place + 1, limit)
+
+    def end_of(self, _address: bytes, start: bytes, looked: list[Stored], _before: bytes) -> bytes:
+        return looked[-1].utxo_id if looked else start
+
+
+async def page_of(lists: Lists, addresses: Iterable[bytes], start: Cursor, limit: int) -> Page:
+    found: list[Stored] = []
+    seen: set[bytes] = set()
+    end = start
+    for address in sorted(set(addresses)):
+        if address < start.address:
+            continue
+        begin = start.utxo_id if address == start.address else EMPTY_ID
+        looked: list[Stored] = []
+        for utxo in await lists.after(address, begin, limit):
+            looked.append(utxo)
+            if utxo.utxo_id not in seen:
+                seen.add(utxo.utxo_id)
+                found.append(utxo)
+                if len(found) == limit:
+                    break
+        end = Cursor(address, lists.end_of(address, begin, looked, end.utxo_id))
+        if len(found) == limit:
+            break
+    return Page(found, end)

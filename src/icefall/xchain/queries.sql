@@ -1,0 +1,117 @@
+-- name: ledger
+select chain, genesis_hash, genesis_txs, height, next_seq from ledger where chain_id = :chain_id;
+
+-- name: put_ledger
+insert into ledger (chain_id, genesis_hash, genesis_txs, height, next_seq)
+values (:chain_id, :genesis_hash, :genesis_txs, -1, 0);
+
+-- name: advance_ledger
+update ledger set height = :height, next_seq = :next_seq where chain = :chain and height = :height - 1;
+
+-- name: put_block
+insert into ledger_block (chain, height, block_id, container_id, accepted_ns, inner_at, inner_size, container)
+values (:chain, :height, :block_id, :container_id, :accepted_ns, :inner_at, :inner_size, :container);
+
+-- name: height
+select height from ledger where chain = :chain;
+
+-- name: block_by_height
+select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and height = :height;
+
+-- name: block_by_id
+select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and block_id = :block_id;
+
+-- name: block_by_container_id
+select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and container_id = :block_id;
+
+-- name: last_container
+select height, block_id, container_id, container from ledger_block where chain = :chain order by height desc limit 1;
+
+-- name: put_tx
+insert into ledger_tx (chain, seq, txid, height, bytes) values (:chain, :seq, :txid, :height, :bytes);
+
+-- name: tx
+select bytes from ledger_tx where chain = :chain and txid = :txid;
+
+-- name: tx_at
+select seq, txid, height from ledger_tx where chain = :chain and seq = :seq;
+
+-- name: put_utxo
+insert into utxo (chain, utxo_id, bytes) values (:chain, :utxo_id, :bytes) returning place;
+
+-- name: put_utxo_owner
+insert into utxo_owner (chain, address, place) values (:chain, :address, :place);
+
+-- name: take_utxo
+delete from utxo where chain = :chain and utxo_id = :utxo_id returning place;
+
+-- name: take_utxo_owner
+delete from utxo_owner where chain = :chain and address = :address and place = :place;
+
+-- name: utxo
+select bytes from utxo where chain = :chain and utxo_id = :utxo_id;
+
+-- name: utxo_place
+select u.place from utxo u join utxo_owner o on o.chain = u.chain and o.place = u.place
+where u.chain = :chain and u.utxo_id = :utxo_id and o.address = :address;
+
+-- name: utxos_of_address
+select u.place, u.utxo_id, u.bytes from utxo_owner o join utxo u on u.place = o.place
+where o.chain = :chain and o.address = :address and o.place < :below order by o.place desc limit :limit;
+
+-- name: put_atomic
+insert into atomic_utxo (destination, source, utxo_id, bytes) values (:destination, :source, :utxo_id, :bytes)
+returning place;
+
+-- name: put_atomic_owner
+insert into atomic_owner (destination, source, address, place) values (:destination, :source, :address, :place);
+
+-- name: take_atomic
+delete from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id
+returning place, bytes;
+
+-- name: take_atomic_owner
+delete from atomic_owner
+where destination = :destination and source = :source and address = :address and place = :place;
+
+-- name: put_taken
+insert into atomic_taken (destination, source, utxo_id) values (:destination, :source, :utxo_id);
+
+-- name: cancel_taken
+delete from atomic_taken where destination = :destination and source = :source and utxo_id = :utxo_id;
+
+-- name: atomic
+select bytes from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
+
+-- name: atomic_place
+select place from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
+
+-- name: atomic_of_address
+select u.place, u.utxo_id, u.bytes from atomic_owner o join atomic_utxo u on u.place = o.place
+where o.destination = :destination and o.source = :source and o.address = :address and o.place < :below
+order by o.place desc limit :limit;
+
+-- name: put_address_tx
+insert or ignore into address_tx (chain, address, seq, asset) values (:chain, :address, :seq, :asset);
+
+-- name: txs_of_address
+select distinct seq from address_tx where chain = :chain and address = :address and seq < :below
+order by seq desc limit :limit;
+
+-- name: txs_of_address_asset
+select seq from address_tx where chain = :chain and address = :address and asset = :asset and seq < :below
+order by seq desc limit :limit;
+
+-- name: put_refused
+insert into refused_tx (chain, txid, reason) values (:chain, :txid, :reason)
+on conflict (chain, txid) do update set reason = excluded.reason;
+
+-- name: trim_refused
+delete from refused_tx where chain = :chain and place <= (
+    select place from refused_tx where chain = :chain order by place desc limit 1 offset :keep);
+
+-- name: refused
+select reason from refused_tx where chain = :chain and txid = :txid;
+
+-- name: forget_refused
+delete from refused_tx where chain = :chain and txid = :txid;

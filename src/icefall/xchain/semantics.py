@@ -1,0 +1,193 @@
+"""What a transaction may do in a given state: spend what is there, with the right signatures, in assets that allow it.
+
+Texts of the part that every transaction has carry a prefix; those of imports, exports and operations do not.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from icefall.wire.avm_types import (
+    BaseTx,
+    CreateAssetTx,
+    Credential,
+    ExportTx,
+    ImportTx,
+    Operation,
+    OperationTx,
+    TransferableInput,
+    TransferableOutput,
+    TransferOutput,
+    Tx,
+    Utxo,
+    Verifiable,
+)
+from icefall.wire.ids import PRIMARY_NETWORK, hash256, id_from_text, id_text, input_id
+from icefall.xchain.model import ChainRules, Refused, State
+from icefall.xchain.operations import verify_operation
+from icefall.xchain.ownership import Recover, Signers, verify_ownership
+
+SECP_FX = 0
+
+# Mainnet accepted this one before its operations were checked as they are now.
+_OPERATIONS_UNCHECKED = frozenset({id_from_text("MkvpJS13eCnEYeYi9B5zuWrU9goG9RBj7nr83U7BjrFV22a12")})
+
+
+def verify_semantics(tx: Tx, rules: ChainRules, state: State, now_s: int, recover: Recover | None = None) -> None:
+    """Refuses what `state` does not allow. The transaction must have passed `verify_syntax`."""
+    verification = _Verification(tx, rules, state, now_s, recover or Signers())
+    verification.base(tx.unsigned)
+    special = _SPECIAL.get(type(tx.unsigned))
+    if special is not None:
+        special(verification, tx.unsigned)
+
+
+def fx_of(value: Any) -> int:
+    """The Fx that a value belongs to: type IDs are dealt out in fives, after those of the transactions."""
+    index: int = value.type_id // 5 - 1
+    return index
+
+
+def unknown_chain(chain_id: bytes) -> Refused:
+    """What a `State` says of a chain that nobody created."""
+    text = id_text(chain_id)
+    return Refused(f'failed to get subnet of "{text}": problem retrieving blockchain "{text}": not found')
+
+
+def not_a_chain(txid: bytes) -> Refused:
+    """What a `State` says of a P-Chain transaction that created no chain."""
+    text = id_text(txid)
+    return Refused(f'failed to get subnet of "{text}": "{text}" is not a blockchain')
+
+
+class _Verification:
+    """One transaction being looked at: what it is checked against, and what has been found out so far."""
+
+    __slots__ = ("_fxs", "chain_id", "credentials", "digest", "now_s", "recover", "state", "txid")
+
+    def __init__(self, tx: Tx, rules: ChainRules, state: State, now_s: int, recover: Recover) -> None:
+        self.txid = tx.txid
+        self.credentials = tx.credentials
+        self.digest = hash256(tx.unsigned_raw)
+        self.chain_id = rules.chain_id
+        self.state = state
+        self.now_s = now_s
+        self.recover = recover
+        self._fxs: dict[bytes, tuple[int, ...]] = {}
+
+    def base(self, tx: BaseTx) -> None:
+        """The inputs and outputs that every transaction may have."""
+        for given, credential in zip(tx.inputs, self.credentials, strict=False):
+            try:
+                self.transfer(given, credential, self._utxo_of(given))
+            except Refused as refusal:
+                raise Refused(f"failed to verify transfer: {refusal}") from None
+        for row in tx.outputs:
+            try:
+                self.output(row)
+            except Refused as refusal:
+                raise Refused(f"failed to verify fx usage: {refusal}") from None
+
+    def transfer(self, given: TransferableInput, credential: Verifiable, utxo: Utxo) -> None:
+        """An input spends exactly the UTXO it names."""
+        if utxo.asset_id != given.asset_id:
+            raise Refused("asset IDs in the input don't match the utxo")
+        fx = fx_of(credential)
+        self.require_fx(fx, given.asset_id)
+        if fx != SECP_FX:
+            raise Refused("cant transfer with this fx")
+        if not isinstance(credential, Credential):
+            raise Refused("wrong credential type")
+        output, spend = utxo.output, given.input
+        if not isinstance(output, TransferOutput):
+            raise Refused("wrong utxo type")
+        if output.amount != spend.amount:
+            raise Refused(f"utxo amount and input amount are not equal: {output.amount} != {spend.amount}")
+        verify_ownership(
+            output.owners, spend.signature_indices, credential.signatures, self.digest, self.now_s, self.recover
+        )
+
+    def output(self, row: TransferableOutput) -> None:
+        """An output is of an Fx that its asset supports."""
+        self.require_fx(fx_of(row.output), row.asset_id)
+
+    def operation(self, operation: Operation, credential: Verifiable) -> None:
+        """An operation consumes what it names, in its own asset."""
+        outputs = []
+        for at in operation.utxo_ids:
+            utxo = self.state.utxo(input_id(at.txid, at.output_index))
+            if utxo is None:
+                raise Refused("not found")
+            if utxo.asset_id != operation.asset_id:
+                raise Refused("asset IDs in the input don't match the utxo")
+            outputs.append(utxo.output)
+        done: Any = operation.operation
+        self.require_fx(fx_of(done), operation.asset_id)
+        owners = verify_operation(done, credential, outputs)
+        signatures: tuple[bytes, ...] = credential.signatures  # type: ignore[union-attr]  # verify_operation saw it
+        verify_ownership(owners, done.signature_indices, signatures, self.digest, self.now_s, self.recover)
+
+    def require_fx(self, fx: int, asset_id: bytes) -> None:
+        """The asset was created with support for an Fx."""
+        supported = self._fxs.get(asset_id)
+        if supported is None:
+            supported = self._fxs[asset_id] = self._fxs_of(asset_id)
+        if fx not in supported:
+            raise Refused("incompatible feature extension")
+
+    def require_peer(self, chain_id: bytes) -> None:
+        """Another chain of the same subnet: only those share memory with this one."""
+        if chain_id == self.chain_id:
+            raise Refused("same chainID")
+        subnet_id = self.state.subnet_of(chain_id)
+        if subnet_id != PRIMARY_NETWORK:
+            expected, got = id_text(PRIMARY_NETWORK), id_text(subnet_id)
+            raise Refused(f'mismatched subnetIDs; expected "{expected}" got "{got}"')
+
+    def _utxo_of(self, given: TransferableInput) -> Utxo:
+        utxo_id = input_id(given.txid, given.output_index)
+        utxo = self.state.utxo(utxo_id)
+        if utxo is None:
+            raise Refused(f"failed to get utxo {id_text(utxo_id)}: not found")
+        return utxo
+
+    def _fxs_of(self, asset_id: bytes) -> tuple[int, ...]:
+        tx = self.state.tx(asset_id)
+        if tx is None:
+            raise Refused("not found")
+        if not isinstance(tx.unsigned, CreateAssetTx):
+            raise Refused("not an asset")
+        return tuple([state.fx_index for state in tx.unsigned.initial_states])
+
+
+def _verify_operations(verification: _Verification, tx: OperationTx) -> None:
+    if verification.txid in _OPERATIONS_UNCHECKED:
+        return
+    credentials = verification.credentials[len(tx.inputs) :]
+    for operation, credential in zip(tx.operations, credentials, strict=True):
+        verification.operation(operation, credential)
+
+
+def _verify_import(verification: _Verification, tx: ImportTx) -> None:
+    verification.require_peer(tx.source_chain)
+    utxos = []
+    for given in tx.imported_inputs:
+        utxo = verification.state.atomic_utxo(tx.source_chain, input_id(given.txid, given.output_index))
+        if utxo is None:
+            raise Refused("not found")
+        utxos.append(utxo)
+    credentials = verification.credentials[len(tx.inputs) :]
+    for given, credential, utxo in zip(tx.imported_inputs, credentials, utxos, strict=True):
+        verification.transfer(given, credential, utxo)
+
+
+def _verify_export(verification: _Verification, tx: ExportTx) -> None:
+    verification.require_peer(tx.destination_chain)
+    for row in tx.exported_outputs:
+        verification.output(row)
+
+
+_SPECIAL: dict[type, Callable[[_Verification, Any], None]] = {
+    OperationTx: _verify_operations,
+    ImportTx: _verify_import,
+    ExportTx: _verify_export,
+}

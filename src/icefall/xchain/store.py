@@ -1,0 +1,248 @@
+"""The asset chain's rows: one writer commits whole blocks, readers answer from what was committed.
+
+UTXOs are stored in the bytes that are sent; nothing is re-encoded on the way out.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from icefall.db.engine import Reader, Store, StoreError, Transaction
+from icefall.db.statements import load
+from icefall.wire.avm import unpack_tx, unpack_utxo
+from icefall.wire.avm_types import Tx, Utxo
+from icefall.wire.ids import hash256
+from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.xchain.model import Accepted, NewUtxo, TxEffects, owners_of
+
+SQL = load("icefall.xchain", "queries.sql")
+REFUSED_KEPT = 64
+NEWEST = (1 << 63) - 1
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """How far a stored chain has come."""
+
+    chain: int
+    genesis_txs: int
+    height: int
+    next_seq: int
+
+
+class Stored(msgspec.Struct, frozen=True, gc=False):
+    """A UTXO as it stands in an address's list."""
+
+    place: int
+    utxo_id: bytes
+    raw: bytes
+
+
+# -- writing: inside the engine's transaction ----------------------------------------------------------------------
+
+
+def open_ledger(tx: Transaction, chain_id: bytes, genesis: bytes) -> Checkpoint | None:
+    """Where the chain stands; None when this store has never seen it."""
+    rows = tx.rows(SQL.ledger, {"chain_id": chain_id})
+    if not rows:
+        return None
+    chain, genesis_hash, genesis_txs, height, next_seq = rows[0]
+    if genesis_hash != hash256(genesis):
+        raise StoreError("this data directory holds the chain with another genesis: use another --data-dir")
+    return Checkpoint(chain, genesis_txs, height, next_seq)
+
+
+def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: Accepted) -> Checkpoint:
+    """A chain at height 0: its assets' transactions, their outputs, and block 0."""
+    count = len(first.effects)
+    tx.run(SQL.put_ledger, {"chain_id": chain_id, "genesis_hash": hash256(genesis), "genesis_txs": count})
+    chain = tx.rows(SQL.ledger, {"chain_id": chain_id})[0][0]
+    fresh = Checkpoint(chain, count, -1, 0)
+    return put_accepted(tx, fresh, chain_id, first)
+
+
+def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Accepted) -> Checkpoint:
+    """One block with all it changes. The checkpoint moves by exactly one height, or everything is undone."""
+    block = accepted.block
+    tx.run(
+        SQL.put_block,
+        {
+            "chain": at.chain,
+            "height": block.height,
+            "block_id": block.block_id,
+            "container_id": accepted.container_id,
+            "accepted_ns": accepted.accepted_ns,
+            "inner_at": accepted.container.index(block.raw),
+            "inner_size": len(block.raw),
+            "container": accepted.container,
+        },
+    )
+    seq = at.next_seq
+    for effects in accepted.effects:
+        _put_effects(tx, at.chain, chain_id, block.height, seq, effects)
+        seq += 1
+    after = Checkpoint(at.chain, at.genesis_txs, block.height, seq)
+    if not tx.run(SQL.advance_ledger, {"chain": at.chain, "height": block.height, "next_seq": seq}):
+        raise StoreError(f"block {block.height} does not follow the stored height {at.height}")
+    return after
+
+
+def _put_effects(tx: Transaction, chain: int, chain_id: bytes, height: int, seq: int, effects: TxEffects) -> None:
+    row = {"chain": chain, "seq": seq, "txid": effects.tx.txid, "height": height, "bytes": effects.tx.raw}
+    tx.run(SQL.put_tx, row)
+    for utxo_id, utxo in zip(effects.spent, effects.spent_utxos, strict=False):
+        place = tx.rows(SQL.take_utxo, {"chain": chain, "utxo_id": utxo_id})[0][0]
+        tx.run_many(
+            SQL.take_utxo_owner, [{"chain": chain, "address": a, "place": place} for a in owners_of(utxo.output)]
+        )
+    for new in effects.created:
+        place = tx.rows(SQL.put_utxo, {"chain": chain, "utxo_id": new.utxo_id, "bytes": new.raw})[0][0]
+        tx.run_many(SQL.put_utxo_owner, [{"chain": chain, "address": a, "place": place} for a in new.addresses])
+    for utxo_id in effects.imported:
+        take_atomic(tx, chain_id, effects.peer_chain_id, utxo_id)
+    put_atomic(tx, effects.peer_chain_id, chain_id, effects.exported)
+    touched = {(address, utxo.asset_id) for utxo in effects.spent_utxos for address in owners_of(utxo.output)}
+    for new in (*effects.created, *effects.exported):
+        touched.update((address, new.utxo.asset_id) for address in new.addresses)
+    tx.run_many(
+        SQL.put_address_tx,
+        [{"chain": chain, "address": address, "seq": seq, "asset": asset} for address, asset in sorted(touched)],
+    )
+
+
+def put_atomic(tx: Transaction, destination: bytes, source: bytes, exports: Iterable[NewUtxo]) -> None:
+    """What `source` exports to `destination`. One that was taken before it came is simply gone."""
+    for new in exports:
+        key = {"destination": destination, "source": source, "utxo_id": new.utxo_id}
+        if tx.run(SQL.cancel_taken, key):
+            continue
+        place = tx.rows(SQL.put_atomic, key | {"bytes": new.raw})[0][0]
+        sides = {"destination": destination, "source": source, "place": place}
+        tx.run_many(SQL.put_atomic_owner, [sides | {"address": address} for address in new.addresses])
+
+
+def take_atomic(tx: Transaction, destination: bytes, source: bytes, utxo_id: bytes) -> None:
+    key = {"destination": destination, "source": source, "utxo_id": utxo_id}
+    taken = tx.rows(SQL.take_atomic, key)
+    if not taken:
+        tx.run(SQL.put_taken, key)
+        return
+    place, raw = taken[0]
+    sides = {"destination": destination, "source": source, "place": place}
+    owners = owners_of(unpack_utxo(raw).output)
+    tx.run_many(SQL.take_atomic_owner, [sides | {"address": address} for address in owners])
+
+
+def put_refusals(tx: Transaction, chain: int, refusals: Iterable[tuple[bytes, str]]) -> None:
+    for txid, reason in refusals:
+        tx.run(SQL.put_refused, {"chain": chain, "txid": txid, "reason": reason})
+    tx.run(SQL.trim_refused, {"chain": chain, "keep": REFUSED_KEPT})
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+class StoredState:
+    """The last accepted state, for the engine's rules. Assets' transactions never change and are kept at hand."""
+
+    def __init__(self, store: Store, chain: int, chain_id: bytes, subnet_of: Callable[[bytes], bytes]) -> None:
+        self._store = store
+        self._chain = chain
+        self._chain_id = chain_id
+        self.subnet_of = subnet_of
+        self._assets: dict[bytes, Tx] = {}
+
+    def utxo(self, utxo_id: bytes) -> Utxo | None:
+        rows = self._store.read(SQL.utxo, {"chain": self._chain, "utxo_id": utxo_id})
+        return unpack_utxo(rows[0][0]) if rows else None
+
+    def tx(self, txid: bytes) -> Tx | None:
+        known = self._assets.get(txid)
+        if known is None:
+            rows = self._store.read(SQL.tx, {"chain": self._chain, "txid": txid})
+            if not rows:
+                return None
+            known = unpack_tx(rows[0][0], GENESIS_SIZE_MAX)
+            if len(self._assets) < 4096:
+                self._assets[txid] = known
+        return known
+
+    def atomic_utxo(self, peer_chain_id: bytes, utxo_id: bytes) -> Utxo | None:
+        key = {"destination": self._chain_id, "source": peer_chain_id, "utxo_id": utxo_id}
+        rows = self._store.read(SQL.atomic, key)
+        return unpack_utxo(rows[0][0]) if rows else None
+
+
+class AssetChainReader:
+    """Everything a worker may ask of one asset chain."""
+
+    def __init__(self, reader: Reader, chain_id: bytes) -> None:
+        self._reader = reader
+        self._chain_id = chain_id
+        self._number: int | None = None
+
+    async def _chain(self) -> int:
+        """The chain's number in this store never changes once it has one."""
+        if self._number is None:
+            rows = await self._reader.rows(SQL.ledger, {"chain_id": self._chain_id})
+            if not rows:
+                raise StoreError("the chain is not in the store")
+            self._number = int(rows[0][0])
+        return self._number
+
+    async def height(self) -> int:
+        return int((await self._reader.rows(SQL.height, {"chain": await self._chain()}))[0][0])
+
+    async def block_at(self, height: int) -> bytes | None:
+        if height > NEWEST:
+            return None
+        return _only(await self._reader.rows(SQL.block_by_height, {"chain": await self._chain(), "height": height}))
+
+    async def block(self, block_id: bytes) -> bytes | None:
+        """By its own ID or, as a convenience, by its container's."""
+        key = {"chain": await self._chain(), "block_id": block_id}
+        return _only(await self._reader.rows(SQL.block_by_id, key)) or _only(
+            await self._reader.rows(SQL.block_by_container_id, key)
+        )
+
+    async def tx(self, txid: bytes) -> bytes | None:
+        return _only(await self._reader.rows(SQL.tx, {"chain": await self._chain(), "txid": txid}))
+
+    async def refusal(self, txid: bytes) -> str | None:
+        rows = await self._reader.rows(SQL.refused, {"chain": await self._chain(), "txid": txid})
+        return rows[0][0] if rows else None
+
+    async def utxos(self, address: bytes, below: int, limit: int) -> list[Stored]:
+        """Newest first."""
+        key = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
+        return [Stored(*row) for row in await self._reader.rows(SQL.utxos_of_address, key)]
+
+    async def place(self, address: bytes, utxo_id: bytes) -> int | None:
+        """Where a UTXO stands in an address's list."""
+        key = {"chain": await self._chain(), "address": address, "utxo_id": utxo_id}
+        rows = await self._reader.rows(SQL.utxo_place, key)
+        return rows[0][0] if rows else None
+
+    async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[Stored]:
+        key = {"destination": self._chain_id, "source": source, "address": address, "below": below, "limit": limit}
+        return [Stored(*row) for row in await self._reader.rows(SQL.atomic_of_address, key)]
+
+    async def atomic_place(self, source: bytes, utxo_id: bytes) -> int | None:
+        key = {"destination": self._chain_id, "source": source, "utxo_id": utxo_id}
+        rows = await self._reader.rows(SQL.atomic_place, key)
+        return rows[0][0] if rows else None
+
+    async def address_txs(self, address: bytes, asset: bytes, below: int, limit: int) -> list[tuple[int, bytes, int]]:
+        """(seq, txid, height), newest first, of one asset or of all."""
+        key = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
+        if asset:
+            rows = await self._reader.rows(SQL.txs_of_address_asset, key | {"asset": asset})
+        else:
+            rows = await self._reader.rows(SQL.txs_of_address, key)
+        found = []
+        for (seq,) in rows:
+            found.extend(await self._reader.rows(SQL.tx_at, {"chain": await self._chain(), "seq": seq}))
+        return [(seq, txid, height) for seq, txid, height in found]
+
+
+def _only(rows: list[tuple[bytes]]) -> bytes | None:
+    return rows[0][0] if rows else None

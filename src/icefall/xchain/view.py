@@ -1,0 +1,20 @@
+"""What a worker knows of an asset chain without asking: its names, its fees, how its genesis calls its assets."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from icefall.wire.avm_json import Place
+from icefall.wire.ids import id_text
+
+
+class ChainView(msgspec.Struct, frozen=True):
+    chain_id: bytes
+    place: Place
+    asset_ids: Mapping[str, bytes]  # by genesis alias, the fee asset first
+    tx_fee: int
+    create_asset_tx_fee: int
+
+    def asset_name(self, asset_id: bytes) -> str:
+        """A genesis asset by its alias, any other by its ID."""
+        return next((name for name, known in self.asset_ids.items() if known == asset_id), "") or id_text(asset_id)

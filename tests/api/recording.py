@@ -1,0 +1,185 @@
+"""The recorded calls of a real node: which of them concern what is served now, how to send one, how to compare."""
+
+import base64
+import gzip
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from server import Reply, Wire
+
+FILE = Path(__file__).parent.parent / "vectors" / "node_api_calls.jsonl.gz"
+GROUPS = ("http", "jsonrpc", "admin", "info", "health")
+NOT_PLAIN = ("EXEC", "SIGNAL", "LS", "RAW", "CURL")  # process starts, directory listings, raw sockets
+
+
+class Asked(msgspec.Struct, frozen=True):
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: str
+    body_b64: str = ""
+    body_len: int = 0
+    body_truncated: bool = False
+    version: str = "HTTP/1.1"
+
+
+class Answered(msgspec.Struct, frozen=True):
+    status: int | None
+    headers: dict[str, str]
+    body: str
+    error: str = ""
+    body_b64: str = ""
+    body_truncated: bool = False
+
+
+class Row(msgspec.Struct, frozen=True):
+    n: int
+    group: str
+    note: str
+    part: str
+    request: Asked
+    response: Answered
+
+    @property
+    def rpc_method(self) -> str:
+        """The method a JSON body names; empty for anything else."""
+        try:
+            body = json.loads(self.request.body)
+        except ValueError:
+            return ""
+        method = body.get("method") if isinstance(body, dict) else None
+        return method if isinstance(method, str) else ""
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """Every plain HTTP row of the groups that concern admin, health, info and HTTP itself, in order."""
+    decoder = msgspec.json.Decoder(Row)
+    with gzip.open(FILE) as lines:
+        every = [decoder.decode(line) for line in lines]
+    return tuple(row for row in every if row.group in GROUPS and row.request.method not in NOT_PLAIN)
+
+
+# -- sending -----------------------------------------------------------------------------------------------------
+
+
+def body_bytes(row: Row) -> bytes:
+    """The body as it was sent. Five long ones are cut in the file; they are padding, and made again here."""
+    asked = row.request
+    if asked.body_b64 and not asked.body_truncated:
+        return base64.b64decode(asked.body_b64)
+    body = asked.body.encode()
+    if not asked.body_truncated:
+        return body
+    tail = b'"}}' if '"alias"' in asked.body[:100] else b"}"
+    return body + body[-1:] * (asked.body_len - len(body) - len(tail)) + tail
+
+
+def send(row: Row, wire: Wire) -> Reply:
+    asked = row.request
+    body = body_bytes(row)
+    headers = asked.headers or {"Host": "127.0.0.1:9690"} | (
+        {"Content-Type": "application/json", "Content-Length": str(len(body))} if body else {}
+    )
+    return wire.send(asked.method, asked.path, headers, body, version=asked.version)
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------
+
+NOT_SERVED_CHECKS = ("bls", "futureupgrade", "validation")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)")
+_ZONE = re.compile(r"(?:Z|[+-]\d\d:\d\d)$")
+_NODE_ID = re.compile(r"NodeID-[1-9A-HJ-NP-Za-km-z]{33}")
+_COMPARED = ("content-type", "location")
+
+
+def difference(row: Row, reply: Reply) -> str:
+    """How an answer differs from the recorded one; empty when it does not."""
+    want = row.response
+    if reply.status != (want.status or 0):
+        return f"status {reply.status}, recorded {want.status}"
+    ours, theirs = _value(_text(reply)), _value(_recorded_text(row))
+    if ours != theirs:
+        return f"body {str(ours)[:300]}, recorded {str(theirs)[:300]}"
+    theirs_headers = {name.lower(): value for name, value in want.headers.items()}
+    names = [name for name in {*theirs_headers, *(key.lower() for key, _ in reply.headers)} if _matters(name)]
+    for name in sorted(names):
+        mine, recorded = reply.header(name), theirs_headers.get(name)
+        if mine != recorded:
+            return f"header {name}: {mine!r}, recorded {recorded!r}"
+    return ""
+
+
+def _matters(name: str) -> bool:
+    return name in _COMPARED or name.startswith("access-control-")
+
+
+def _text(reply: Reply) -> str:
+    packed = reply.header("content-encoding") == "gzip"
+    return (gzip.decompress(reply.body) if packed else reply.body).decode("utf-8", "replace")
+
+
+def _recorded_text(row: Row) -> str:
+    want = row.response
+    raw = base64.b64decode(want.body_b64) if want.body_b64 and not want.body_truncated else want.body.encode()
+    return (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode("utf-8", "replace")
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text, object_pairs_hook=_object)
+    except ValueError:
+        return text
+    if isinstance(value, Ordered):
+        return _settled(value)
+    return value
+
+
+class Ordered(list[tuple[str, Any]]):
+    """A JSON object: the order of its keys counts."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Ordered:
+    return Ordered(pairs)
+
+
+def _settled(value: Any, name: str = "") -> Any:
+    """The value without what differs from run to run: times, durations, figures of the disk, node IDs."""
+    if isinstance(value, Ordered):
+        if name == "checks":
+            return [(key, _check(key, one)) for key, one in value if key not in NOT_SERVED_CHECKS]
+        return [(key, _settled(one, key)) for key, one in value]
+    if isinstance(value, list):
+        return [_settled(one) for one in value]
+    if isinstance(value, str):
+        return _NODE_ID.sub("NodeID-", value)
+    return value
+
+
+def _check(name: str, check: Ordered) -> list[tuple[str, Any]]:
+    masked: list[tuple[str, Any]] = []
+    for key, one in check:
+        match key:
+            case "timestamp" | "timeOfFirstFailure":
+                assert _TIME.fullmatch(one), one
+                masked.append((key, one if one.startswith("0001") else _ZONE.findall(one)))
+            case "duration" | "contiguousFailures":
+                assert isinstance(one, int), one
+                masked.append((key, one == 0))
+            case "error":
+                masked.append((key, re.sub(r"\d+%", "n%", one)))
+            case _:
+                masked.append((key, _message(name, one)))
+    return masked
+
+
+def _message(name: str, message: Any) -> Any:
+    if name == "diskspace" and isinstance(message, Ordered):
+        return [(key, isinstance(figure, int)) for key, figure in message]
+    if name == "router" and isinstance(message, Ordered):
+        return [(key, type(figure)) for key, figure in message]
+    return _settled(message)

@@ -1,0 +1,73 @@
+"""The engines the conformance suite runs on, each as a kit that opens stores. A second engine is a second kit."""
+
+import itertools
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from icefall.db.engine import Reader, Store
+from icefall.db.sqlite import SqliteReader, SqliteStore
+
+NOTES = "create table note (id integer primary key, text text not null);\n"
+_numbers = itertools.count()
+
+
+def package_of(folder: Path, engine: str, scripts: Mapping[str, str]) -> str:
+    """A new importable package with these migrations: `{"0001_notes": "create ..."}`."""
+    name = f"migrated_{next(_numbers)}"
+    migrations = folder / name / "migrations"
+    migrations.mkdir(parents=True)
+    (folder / name / "__init__.py").touch()
+    for what, script in scripts.items():
+        (migrations / f"{what}.{engine}.sql").write_text(script)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return name
+
+
+class Kit(Protocol):
+    """One store's place. Whatever it opens is closed by `close`."""
+
+    name: str
+
+    def open(self, scripts: Mapping[str, str], query_limit_s: float = 5.0) -> Store: ...
+
+    def reader(self, query_limit_s: float = 5.0) -> Reader: ...
+
+    def slow(self) -> str:
+        """A query that would run for minutes."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SqliteKit:
+    name = "sqlite"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.path = folder / "store.sqlite"
+        self._opened: list[Reader] = []
+
+    def open(self, scripts: Mapping[str, str], query_limit_s: float = 5.0) -> SqliteStore:
+        store = SqliteStore(self.path, package_of(self._folder, self.name, scripts), query_limit_s)
+        self._opened.append(store)
+        return store
+
+    def reader(self, query_limit_s: float = 5.0) -> SqliteReader:
+        reader = SqliteReader(self.path, query_limit_s)
+        self._opened.append(reader)
+        return reader
+
+    def slow(self) -> str:
+        return "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+
+    def close(self) -> None:
+        for opened in reversed(self._opened):
+            opened.close()
+        if str(self._folder) in sys.path:
+            sys.path.remove(str(self._folder))
+
+
+KITS = {SqliteKit.name: SqliteKit}

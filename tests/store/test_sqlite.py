@@ -1,0 +1,223 @@
+"""What is SQLite's own: the journal, the pragmas, other people's files, damage, and a disk that is full."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from engines import NOTES, SqliteKit
+
+from icefall.db import sqlite
+from icefall.db.engine import StoreBusy, StoreError, Transaction
+from icefall.db.sqlite import APPLICATION_ID, SqliteReader, SqliteStore
+
+V1 = {"0001_notes": NOTES}
+PUT = "insert into note (id, text) values (:id, :text)"
+COUNT = "select count(*) from note"
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Iterator[SqliteKit]:
+    kit = SqliteKit(tmp_path)
+    yield kit
+    kit.close()
+
+
+@pytest.fixture
+def store(kit: SqliteKit) -> SqliteStore:
+    return kit.open(V1)
+
+
+def put_many(store: SqliteStore, numbers: range, size: int = 1) -> None:
+    rows = [{"id": number, "text": "x" * size} for number in numbers]
+    asyncio.run(store.write(lambda tx: tx.run_many(PUT, rows)))
+
+
+def pragma(path: Path, name: str) -> object:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(f"pragma {name}").fetchone()[0]
+    finally:
+        connection.close()
+
+
+def test_the_file_is_ours_numbered_and_in_wal_mode(kit: SqliteKit, store: SqliteStore) -> None:
+    assert pragma(kit.path, "journal_mode") == "wal"
+    assert pragma(kit.path, "application_id") == APPLICATION_ID
+    assert pragma(kit.path, "user_version") == 1
+    assert pragma(kit.path, "page_size") == 8192
+    assert asyncio.run(store.rows("pragma query_only")) == [(1,)]
+
+
+def test_a_failed_migration_keeps_the_old_number(kit: SqliteKit) -> None:
+    kit.open(V1).close()
+    with pytest.raises(StoreError):
+        kit.open(V1 | {"0002_bad": "create table half (id integer);\ncreate table half (id integer);"})
+    assert pragma(kit.path, "user_version") == 1
+    assert asyncio.run(kit.reader().rows("select count(*) from sqlite_master where name = 'half'")) == [(0,)]
+
+
+def test_statements_of_a_migration_may_span_lines_and_hold_semicolons(kit: SqliteKit) -> None:
+    script = (
+        "-- a; comment\n"
+        "create table t (\n  a text default ';'\n);\n"
+        "create trigger g after insert on t begin\n  update t set a = 'b;';\n  update t set a = a || 'c';\nend;\n"
+        "insert into t (a) values ('x');\n\ninsert into t (a) values ('y');\n"
+        "insert into t (a) values ('last one without an end')"
+    )
+    store = kit.open({"0001_odd": script})
+    assert asyncio.run(store.rows("select a from t")) == [("b;c",)] * 3
+
+
+def test_a_newer_store_keeps_every_byte(kit: SqliteKit) -> None:
+    kit.open(V1 | {"0002_more": "create table more (id integer);"}).close()
+    before = kit.path.read_bytes()
+    with pytest.raises(StoreError, match="newer"):
+        kit.open(V1)
+    assert kit.path.read_bytes() == before
+    assert not kit.path.with_name("store.sqlite-wal").exists()
+
+
+@pytest.mark.parametrize("setup", ["create table theirs (id integer)", "pragma application_id = 7"])
+def test_a_foreign_database_is_refused_and_left_alone(kit: SqliteKit, setup: str) -> None:
+    connection = sqlite3.connect(kit.path)
+    connection.execute(setup)
+    connection.commit()
+    connection.close()
+    before = kit.path.read_bytes()
+    with pytest.raises(StoreError, match=r"store\.sqlite is not an Icefall store: use another --data-dir"):
+        kit.open(V1)
+    assert kit.path.read_bytes() == before
+    assert pragma(kit.path, "journal_mode") == "delete"
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(kit: SqliteKit) -> None:
+    kit.path.write_bytes(b"these are my holiday notes\n" * 500)
+    with pytest.raises(StoreError, match=r"store\.sqlite cannot be \w+: file is not a database"):
+        kit.open(V1)
+    assert kit.path.read_bytes().startswith(b"these are my holiday notes\n")
+
+
+def test_a_damaged_header_is_refused(kit: SqliteKit) -> None:
+    kit.open(V1).close()
+    damaged = bytearray(kit.path.read_bytes())
+    damaged[100:4000] = bytes(3900)  # the page that lists the tables
+    kit.path.write_bytes(damaged)
+    with pytest.raises(StoreError, match=r"store\.sqlite cannot be used: .*malformed"):
+        kit.open(V1)
+
+
+def test_damage_found_while_running_is_told_as_the_stores_failure(kit: SqliteKit) -> None:
+    store = kit.open(V1)
+    put_many(store, range(2000), size=100)
+    store.close()
+    damaged = bytearray(kit.path.read_bytes())
+    damaged[3 * 8192 :] = b"\xff" * (len(damaged) - 3 * 8192)
+    kit.path.write_bytes(damaged)
+    store = kit.open(V1)
+    with pytest.raises(StoreError, match="malformed"):
+        asyncio.run(store.rows("select sum(length(text)) from note"))
+    with pytest.raises(StoreError, match="malformed"):
+        asyncio.run(store.write(lambda tx: tx.rows("select sum(length(text)) from note")))
+
+
+def test_a_reader_needs_a_store_that_is_there(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        SqliteReader(tmp_path / "none.sqlite")
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        SqliteStore(tmp_path / "none" / "store.sqlite", "icefall.node")
+
+
+def test_a_full_disk_fails_the_write_and_loses_nothing(kit: SqliteKit, store: SqliteStore) -> None:
+    put_many(store, range(10))
+    pages = store._writer.execute("pragma page_count").fetchone()[0]
+    store._writer.execute(f"pragma max_page_count = {pages + 5}")
+    for _ in range(3):
+        with pytest.raises(StoreError, match="full"):
+            put_many(store, range(100, 5000), size=200)
+        assert asyncio.run(store.rows(COUNT)) == [(10,)]
+    store._writer.execute("pragma max_page_count = 1000000")
+    put_many(store, range(100, 5000), size=200)
+    assert asyncio.run(kit.reader().rows(COUNT)) == [(4910,)]
+
+
+def test_a_file_that_may_not_grow_fails_the_commit_and_loses_nothing(kit: SqliteKit) -> None:
+    """The real thing: the kernel refuses to let the journal grow, in a process of its own."""
+    kit.open(V1).close()
+    script = f"""
+import asyncio, pathlib, resource, signal, sys
+sys.path.insert(0, {str(kit.path.parent)!r})
+from icefall.db.engine import StoreError
+from icefall.db.sqlite import SqliteStore
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = SqliteStore(pathlib.Path({str(kit.path)!r}), "migrated_full")
+put = lambda first, last: asyncio.run(store.write(lambda tx: tx.run_many({PUT!r},
+    [dict(id=n, text="x" * 500) for n in range(first, last)])))
+put(0, 10)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+try:
+    put(10, 5000)
+except StoreError as error:
+    print("refused:", error)
+print(asyncio.run(store.rows({COUNT!r})))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+put(10, 5000)
+print(asyncio.run(store.rows({COUNT!r})))
+"""
+    folder = kit.path.parent / "migrated_full" / "migrations"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "0001_notes.sqlite.sql").write_text(NOTES)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    refused, between, after = ended.stdout.splitlines()
+    assert refused.startswith("refused: the store failed: ")
+    assert (between, after) == ("[(10,)]", "[(5000,)]")
+
+
+def test_kill_9_keeps_what_was_committed(kit: SqliteKit) -> None:
+    kit.open(V1).close()
+    script = f"""
+import os, sqlite3
+connection = sqlite3.connect({str(kit.path)!r}, isolation_level=None)
+for number in range(50):
+    connection.execute({PUT!r}, dict(id=number, text="x"))
+connection.execute("begin immediate")
+connection.execute("delete from note")
+print("ready", flush=True)
+os.kill(os.getpid(), 9)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.stdout, ended.returncode) == ("ready\n", -9)
+    assert asyncio.run(kit.open(V1).rows(COUNT)) == [(50,)]
+
+
+def test_another_writer_that_holds_on_too_long_is_told(
+    kit: SqliteKit, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_LIMIT_MS", 50)
+    impatient = kit.open(V1)
+    other = sqlite3.connect(kit.path, isolation_level=None)
+    other.execute("begin immediate")
+    began = time.perf_counter()
+    with pytest.raises(StoreBusy, match="locked for too long"):
+        asyncio.run(impatient.write(lambda tx: None))
+    assert time.perf_counter() - began < 2
+    other.execute("rollback")
+    other.close()
+    asyncio.run(impatient.write(lambda tx: None))
+
+
+def test_a_constraint_is_a_bug_and_keeps_its_name(store: SqliteStore) -> None:
+    def change(tx: Transaction) -> None:
+        tx.run(PUT, {"id": 1, "text": None})
+
+    with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"):
+        asyncio.run(store.write(change))

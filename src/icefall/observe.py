@@ -71,12 +71,14 @@ class LogFile:
         self._path = path
         self._fd = -1
         self._checked = 0.0
+        self._torn = False
 
     def write(self, line: bytes) -> None:
         try:
             if time.monotonic() - self._checked > _REOPEN_S:
                 self._reopen()
-            os.write(self._fd, line)
+            whole = b"\n" + line if self._torn else line
+            self._torn = os.write(self._fd, whole) < len(whole)  # a disk that fills up takes part of a line
         except OSError:
             self._checked = 0.0  # a log that cannot be written must not stop what it tells of
 
@@ -121,9 +123,8 @@ class Log:
         if to_file and self._file is not None:
             self._file.write(line)
         if to_terminal:
-            text = line.decode() if self._as_json else self._plain(now, level, message, fields)
             try:
-                self._terminal.write(text)
+                self._terminal.write(line.decode() if self._as_json else self._plain(now, level, message, fields))
                 self._terminal.flush()
             except (OSError, ValueError):
                 pass  # a closed terminal is no reason to stop

@@ -237,7 +237,7 @@ def test_a_migration_that_fails_changes_nothing_at_all(kit: Kit) -> None:
     first.close()
     broken = V1 | {
         "0002_good": "insert into note (id, text) values (2, 'kept');",
-        "0003_bad": "create table half (id integer);\ninsert into note values (3, '');\ninsert into nowhere values (1);",
+        "0003_bad": "create table half (id int);\ninsert into note values (3, '');\ninsert into nowhere values (1);",
     }
     with pytest.raises(StoreError, match="nowhere"):
         kit.open(broken)

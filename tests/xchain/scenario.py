@@ -1,4 +1,4 @@
-"""The recorded history `scenario-1`: a real node's answers to every attempt to issue a transaction, in order of time."""
+"""The recorded history `scenario-1`: what a real node answered to every attempt to issue a transaction, in order."""
 
 import calendar
 import gzip

@@ -86,7 +86,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
         deprecated="use avm.getTxFee and platform.getFeeConfig", says="Fees of the network."),
     Rpc(path=INFO, method="info.upgrades", result=i.Upgrades, handler=info.upgrades, needs=INFO_ON,
         says="When each network upgrade takes effect."),
-    Rpc(path=INFO, method="info.uptime", params=i.UptimeAsk, result=i.Uptime, handler=info.uptime, needs=INFO_ON,
+    Rpc(path=INFO, method="info.uptime", result=i.Uptime, handler=info.uptime, needs=INFO_ON,
         says="Uptime of this node as its peers see it."),
     Rpc(path=INFO, method="info.acps", result=i.Acps, handler=info.acps, needs=INFO_ON,
         says="Stake for and against each community proposal."),

@@ -93,8 +93,13 @@ class Health:
                 ran.clear()
 
     async def run_once(self, checks: list[Check]) -> None:
-        results = await asyncio.gather(*(self._run(check) for check in checks))
+        """Run these at the same time; each result is stored as it comes, whoever else is still at it."""
+        running = {asyncio.ensure_future(self._run(check)) for check in checks}
+        while running:
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            await self._keep([task.result() for task in done])
 
+    async def _keep(self, results: list[tuple[Check, bool, Answer]]) -> None:
         def store(tx: Transaction) -> None:
             for check, passed, answer in results:
                 _put(tx, check, passed=passed, answer=msgspec.json.encode(answer))

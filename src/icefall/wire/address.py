@@ -12,6 +12,7 @@ def address_text(chain: str, hrp: str, address: bytes) -> str:
     return f"{chain}-{bech32.encode(hrp, address)}"
 
 
+@lru_cache(maxsize=16384)
 def address_from_text(text: str) -> tuple[str, str, bytes]:
     """Chain, human-readable part and payload. Which chain and network they must be, and that the payload has 20 bytes,
     is the caller's to check: a node checks in that order."""

@@ -3,6 +3,7 @@
 `*_id` is bytes, `*_text` is what a user reads.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 
 from Crypto.Hash import RIPEMD160
@@ -19,7 +20,7 @@ EMPTY_SHORT_ID = bytes(SHORT_ID_SIZE)
 PRIMARY_NETWORK = EMPTY_ID  # the subnet of P, X and C
 PLATFORM_CHAIN = EMPTY_ID  # the P-Chain has no transaction that created it
 
-id_text = cb58.encode
+id_text = lru_cache(maxsize=16384)(cb58.encode)  # assets, chains and recent transactions recur in answers
 short_id_text = cb58.encode
 
 

@@ -79,7 +79,7 @@ async def get_tx_fee(_: NoParams, facts: NodeFacts) -> schema.Fees:
     )
 
 
-async def uptime(_: schema.UptimeAsk) -> schema.Uptime:
+async def uptime(_: NoParams) -> schema.Uptime:
     """Of the stake that could see this node, all does: there is nobody else."""
     return schema.Uptime("100.0000", "100.0000")
 

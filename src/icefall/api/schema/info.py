@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from icefall.api.kinds import NO_ID, Id, NodeIds, Text
+from icefall.api.kinds import NodeIds, Text
 from icefall.api.schema.names import Ask, Told
 
 
@@ -16,10 +16,6 @@ class ChainAsk(Ask, frozen=True):
 
 class PeersAsk(Ask, frozen=True):
     node_ids: NodeIds = []
-
-
-class UptimeAsk(Ask, frozen=True):
-    subnet_id: Id = NO_ID
 
 
 class NetworkId(Told, frozen=True):

@@ -1,0 +1,56 @@
+"""The baseline: a granian worker that answers the bytes it was given, and nothing else."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from granian import Granian
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.log import LogLevels
+
+_ANSWER = os.environ.get("ICEFALL_BENCH_ANSWER", "").encode()
+_HEADERS = [("content-type", "application/json; charset=utf-8")]
+
+
+async def app(_scope: Any, protocol: Any) -> None:
+    await protocol()
+    protocol.response_bytes(200, _HEADERS, _ANSWER)
+
+
+@contextmanager
+def bare_server(answer: bytes) -> Iterator[tuple[str, int]]:
+    """Its address and process, with the same server settings as ours."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.bare", str(port)], env={**os.environ, "ICEFALL_BENCH_ANSWER": answer.decode()}
+    )
+    try:
+        for _ in range(500):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}/", process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    Granian(
+        "bench.bare:app",
+        port=int(sys.argv[1]),
+        interface=Interfaces.RSGI,
+        loop=Loops.uvloop,
+        http=HTTPModes.auto,
+        websockets=False,
+        log_level=LogLevels.error,
+    ).serve()

@@ -1,0 +1,135 @@
+"""How fast one engine takes transactions: issueTx accepted per second, with the CPU of worker and engine beside it."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from tests.server import Server, serving
+
+from bench.load import cpu_seconds, descendants
+from icefall.wire import checkhex
+from icefall.wire.avm import pack_tx, pack_unsigned, unpack_utxo
+from icefall.wire.avm_parts import pack_transferable_output
+from icefall.wire.avm_types import (
+    BaseTx,
+    Credential,
+    Owners,
+    TransferableInput,
+    TransferableOutput,
+    TransferInput,
+    TransferOutput,
+    Tx,
+    Utxo,
+)
+from icefall.wire.avm_utxos import produced
+from icefall.wire.ids import hash256, id_from_text, id_text
+from icefall.wire.keys import address_of, private_key_from_text, sign
+
+SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
+ADDRESS = address_of(SECRET)
+ADDRESS_TEXT = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
+X_CHAIN = id_from_text("2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed")
+FEE = 1_000_000
+TXS, CLIENTS, FANOUT = 3000, 8, 600
+
+
+def transfer(utxo: Utxo, outputs: int, to: bytes = ADDRESS) -> Tx:
+    """Splits one UTXO of ours into equal parts."""
+    assert isinstance(utxo.output, TransferOutput)
+    share = (utxo.output.amount - FEE) // outputs
+    output = TransferableOutput(utxo.asset_id, TransferOutput(share, Owners(0, 1, (to,))))
+    made = tuple(sorted((output,) * outputs, key=pack_transferable_output))
+    spent = TransferableInput(utxo.txid, utxo.output_index, utxo.asset_id, TransferInput(utxo.output.amount, (0,)))
+    unsigned = BaseTx(12345, X_CHAIN, made, (spent,), b"")
+    signature = sign(SECRET, hash256(pack_unsigned(unsigned)))
+    return pack_tx(unsigned, [Credential((signature,))])
+
+
+def issue(server: Server, tx: Tx) -> str:
+    answer = server.call("/ext/bc/X", "avm.issueTx", {"tx": checkhex.encode(tx.raw)})
+    txid = str(answer["result"]["txID"])
+    while server.call("/ext/bc/X", "avm.getTxStatus", {"txID": txid})["result"]["status"] != "Accepted":
+        time.sleep(0.005)
+    return txid
+
+
+def richest(server: Server) -> Utxo:
+    told = server.call("/ext/bc/X", "avm.getUTXOs", {"addresses": [ADDRESS_TEXT]})["result"]["utxos"]
+    utxos = [unpack_utxo(checkhex.decode(text)) for text in told]
+    return max(utxos, key=lambda utxo: utxo.output.amount if isinstance(utxo.output, TransferOutput) else 0)
+
+
+def fund(server: Server, outputs: int) -> str:
+    """One transaction that gives our address so many outputs."""
+    return issue(server, transfer(richest(server), outputs))
+
+
+def _spread(server: Server, count: int) -> list[Utxo]:
+    """So many UTXOs, made by a tree of transactions."""
+    first = transfer(richest(server), -(-count // FANOUT))
+    issue(server, first)
+    found: list[Utxo] = []
+    for utxo in produced(first):
+        tx = transfer(utxo, FANOUT)
+        issue(server, tx)
+        found += produced(tx)
+    return found[:count]
+
+
+def _send(address: tuple[str, int], requests: Sequence[bytes], refused: list[bytes]) -> None:
+    with socket.create_connection(address) as connection:
+        for request in requests:
+            connection.sendall(request)
+            answer = connection.recv(1 << 16)
+            if b'"txID"' not in answer:
+                refused.append(answer)
+
+
+def run() -> None:
+    with TemporaryDirectory() as folder, serving("node", Path(folder)) as server:
+        parts = urlsplit(server.url())
+        assert parts.hostname
+        assert parts.port
+        txs = [transfer(utxo, 2) for utxo in _spread(server, TXS)]
+        requests = [_request(parts.netloc, tx) for tx in txs]
+        engine = server.told["enginePid"]
+        workers = [pid for pid in descendants(server.told["pid"]) if pid not in (server.told["pid"], engine)]
+        before = cpu_seconds([engine]), cpu_seconds(workers)
+        refused: list[bytes] = []
+        began = time.monotonic()
+        threads = [
+            threading.Thread(target=_send, args=((parts.hostname, parts.port), requests[start::CLIENTS], refused))
+            for start in range(CLIENTS)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        issued = time.monotonic() - began
+        last = id_text(txs[-1].txid)
+        while server.call("/ext/bc/X", "avm.getTxStatus", {"txID": last})["result"]["status"] == "Processing":
+            time.sleep(0.005)
+        took = time.monotonic() - began
+        assert not refused, refused[0]
+        height = int(server.call("/ext/bc/X", "avm.getHeight")["result"]["height"])
+        spent = cpu_seconds([engine]) - before[0], cpu_seconds(workers) - before[1]
+    print(f"ledger: {TXS} signed transfers (1 in, 2 out) from {CLIENTS} clients, one engine, one worker")
+    print(f"  issued {TXS / issued:.0f}/s, accepted {TXS / took:.0f}/s, in {height - 2 - TXS // FANOUT} blocks")
+    print(f"  CPU per transaction: engine {spent[0] / TXS * 1e6:.0f} us, worker {spent[1] / TXS * 1e6:.0f} us")
+
+
+def _request(host: str, tx: Tx) -> bytes:
+    params = {"tx": checkhex.encode(tx.raw)}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "avm.issueTx", "params": params}).encode()
+    head = (
+        "POST /ext/bc/X HTTP/1.1",
+        f"Host: {host}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    )
+    return "\r\n".join((*head, "", "")).encode() + body

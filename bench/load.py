@@ -1,0 +1,105 @@
+"""Load on a local server, and what it cost the server: wrk where it is installed, else a plain client of our own."""
+
+import os
+import re
+import selectors
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+CONNECTIONS = 16
+SECONDS = float(os.environ.get("ICEFALL_BENCH_SECONDS", "4"))
+
+
+class Figures(NamedTuple):
+    """`cpu_us` is server CPU per request: what other load on the machine disturbs least."""
+
+    per_second: float
+    cpu_us: float
+    p99_ms: float
+
+
+def descendants(pid: int) -> list[int]:
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += descendants(int(child))
+    return found
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    total = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def measure(url: str, body: bytes | None, server_pids: list[int]) -> Figures:
+    """One warm-up, then a run; POST of a JSON body, or GET."""
+    run = _wrk if shutil.which("wrk") else _plain
+    run(url, body, 0.5)
+    before, began = cpu_seconds(server_pids), time.monotonic()
+    count, p99_ms = run(url, body, SECONDS)
+    elapsed = time.monotonic() - began
+    return Figures(count / elapsed, (cpu_seconds(server_pids) - before) / count * 1e6, p99_ms)
+
+
+def _wrk(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
+    with TemporaryDirectory() as folder:
+        script = Path(folder) / "request.lua"
+        lines = ['wrk.headers["Content-Type"] = "application/json"']
+        if body is not None:
+            lines += ['wrk.method = "POST"', f"wrk.body = [==[{body.decode()}]==]"]
+        script.write_text("\n".join(lines))
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}", "--latency", "-s", str(script), url]
+        text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    if "Non-2xx" in text or "Socket errors" in text:
+        raise RuntimeError(f"{url}: {text}")
+    count = re.search(r"(\d+) requests in", text)
+    p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
+    assert count
+    assert p99
+    return int(count[1]), float(p99[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[p99[2]]
+
+
+def _plain(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
+    parts = urlsplit(url)
+    head = f"{'GET' if body is None else 'POST'} {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body or b'')}\r\n\r\n"
+    request = head.encode() + (body or b"")
+    pool = selectors.DefaultSelector()
+    for _ in range(CONNECTIONS):
+        connection = socket.create_connection((parts.hostname, parts.port))
+        pool.register(connection, selectors.EVENT_READ, [time.monotonic(), b""])
+        connection.sendall(request)
+    waits: list[float] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for key, _ in pool.select(1.0):
+            connection, state = key.fileobj, key.data
+            assert isinstance(connection, socket.socket)
+            state[1] += connection.recv(1 << 20)
+            if not _whole(state[1]):
+                continue
+            waits.append(time.monotonic() - state[0])
+            state[:] = [time.monotonic(), b""]
+            connection.sendall(request)
+    for key in list(pool.get_map().values()):
+        assert isinstance(key.fileobj, socket.socket)
+        key.fileobj.close()
+    waits.sort()
+    return len(waits), waits[int(len(waits) * 0.99)] * 1000
+
+
+def _whole(answer: bytes) -> bool:
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(answer[:200].decode("utf-8", "replace"))
+    return length is not None and len(rest) >= int(length[1])

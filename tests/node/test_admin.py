@@ -1,0 +1,347 @@
+"""What an administrator can change, in the engine: the rules, the texts, and that a refusal changes nothing."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from icefall.db.engine import StoreError
+from icefall.db.sqlite import SqliteStore
+from icefall.errors import CallFailed
+from icefall.node.admin import Admin, loggers_named
+from icefall.node.chains import Chains, primary_chains
+from icefall.node.profiles import LockStats, Profiles
+from icefall.node.store import PACKAGE, NodeReader, bind_network
+from icefall.observe import LevelPage, Logs
+from icefall.wire.ids import AVM_ID, id_text
+
+X_ID, C_ID = b"x" * 32, b"c" * 32
+X_TEXT = id_text(X_ID)
+LOGGERS = ["main", "vm-factory", "P", "X", "C"]
+VM_TEXT = id_text(b"v" * 32)
+
+
+class Bench:
+    """An administrator's end of an engine, over one data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = SqliteStore(folder / "node.sqlite", PACKAGE)
+        self.reader = NodeReader(self.store)
+        self.page = LevelPage.private(LOGGERS)
+        for name in LOGGERS:
+            self.page.put(name, "INFO", "WARN")
+        self.chains = Chains(primary_chains(X_ID, C_ID, b"1" * 32, b"2" * 32, b"3" * 32), self.reader)
+        self.locks = LockStats()
+        self.plugins = folder / "plugins"
+        self.plugins.mkdir(exist_ok=True)
+        self.admin = Admin(
+            self.store,
+            self.chains,
+            frozenset({"admin", "health", "info", "metrics"}),
+            Logs("engine", self.page, folder / "logs", "json"),
+            Profiles(folder / "profiles", self.locks),
+            self.plugins,
+            self.locks,
+        )
+
+    def alias(self, endpoint: str, alias: str) -> None:
+        asyncio.run(self.admin.alias(endpoint, alias))
+
+    def alias_chain(self, chain: str, alias: str) -> None:
+        asyncio.run(self.admin.alias_chain(chain, alias))
+
+    def endpoint(self, alias: str) -> str | None:
+        return asyncio.run(self.reader.endpoint_of(alias))
+
+    def rows(self) -> int:
+        count = "select (select count(*) from endpoint_alias) + (select count(*) from chain_alias)"
+        return int(asyncio.run(self.store.rows(count))[0][0])
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    bench.store.close()
+
+
+# -- aliases of endpoints ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "alias", ["myinfo", "a/b/c", "with space", "é" * 256, "a" * 512, "", "q?x=1", "trail/", "health/liveness", "Info"]
+)
+def test_nearly_any_text_can_be_an_alias(bench: Bench, alias: str) -> None:
+    bench.alias("info", alias)
+    assert bench.endpoint(alias) == "info"
+
+
+@pytest.mark.parametrize("alias", ["a" * 513, "é" * 257, "🧊" * 129])
+def test_an_alias_has_512_bytes_at_most(bench: Bench, alias: str) -> None:
+    with pytest.raises(CallFailed, match=r"^alias length is too long$"):
+        bench.alias("info", alias)
+    with pytest.raises(CallFailed, match=r"^alias length is too long$"):
+        bench.alias_chain("X", alias)
+    assert bench.rows() == 0
+
+
+@pytest.mark.parametrize("alias", ["info", "admin", f"bc/{X_TEXT}"])
+def test_an_endpoint_is_no_alias(bench: Bench, alias: str) -> None:
+    with pytest.raises(CallFailed) as caught:
+        bench.alias("health", alias)
+    assert str(caught.value) == f"failed to create endpoint as /ext/{alias} already exists"
+    assert bench.rows() == 0
+
+
+@pytest.mark.parametrize("alias", ["X", "avm", "bc/C", "platform"])
+def test_a_built_in_alias_is_taken(bench: Bench, alias: str) -> None:
+    with pytest.raises(CallFailed) as caught:
+        bench.alias("health", alias)
+    assert str(caught.value) == f"route is either already aliased or already maps to a handle: /ext/{alias}"
+
+
+def test_an_alias_is_given_once(bench: Bench) -> None:
+    bench.alias("info", "mine")
+    for endpoint in ("info", "health"):
+        with pytest.raises(CallFailed, match="route is either already aliased or already maps to a handle: /ext/mine"):
+            bench.alias(endpoint, "mine")
+    assert bench.endpoint("mine") == "info"
+
+
+def test_a_target_need_not_exist(bench: Bench) -> None:
+    bench.alias("not/there/yet", "later")
+    bench.alias("later", "latest")
+    assert (bench.endpoint("later"), bench.endpoint("latest")) == ("not/there/yet", "later")
+
+
+# -- aliases of chains -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chain", ["X", "avm", X_TEXT])
+def test_a_chain_alias_works_wherever_its_id_does(bench: Bench, chain: str) -> None:
+    bench.alias_chain(chain, "mychain")
+    assert asyncio.run(bench.chains.lookup("mychain")) == X_ID
+    assert bench.endpoint("bc/mychain") == f"bc/{X_TEXT}"
+    assert asyncio.run(bench.chains.aliases(X_TEXT)) == ["X", "avm", X_TEXT, "mychain"]
+
+
+def test_chain_aliases_are_listed_in_the_order_they_were_given(bench: Bench) -> None:
+    for alias in ("zeta", "alpha", "mid"):
+        bench.alias_chain("X", alias)
+    bench.alias_chain("zeta", "by alias")
+    assert asyncio.run(bench.chains.aliases(X_TEXT)) == ["X", "avm", X_TEXT, "zeta", "alpha", "mid", "by alias"]
+
+
+@pytest.mark.parametrize(
+    ("chain", "alias", "text"),
+    [
+        ("nope", "a", "there is no ID with alias: nope"),
+        ("", "a", "there is no ID with alias: "),
+        ("X", "X", "alias already mapped to an ID: X"),
+        ("X", "C", "alias already mapped to an ID: C"),
+        ("X", X_TEXT, f"alias already mapped to an ID: {X_TEXT}"),
+    ],
+)
+def test_chain_aliases_refused(bench: Bench, chain: str, alias: str, text: str) -> None:
+    with pytest.raises(CallFailed) as caught:
+        bench.alias_chain(chain, alias)
+    assert str(caught.value) == text
+    assert bench.rows() == 0
+
+
+def test_the_same_chain_alias_again_is_refused(bench: Bench) -> None:
+    bench.alias_chain("X", "mine")
+    for chain in ("X", "C"):
+        with pytest.raises(CallFailed, match="alias already mapped to an ID: mine"):
+            bench.alias_chain(chain, "mine")
+
+
+def test_a_chain_alias_whose_route_is_taken_changes_nothing(bench: Bench) -> None:
+    bench.alias("info", "bc/mine")
+    with pytest.raises(CallFailed, match="route is either already aliased or already maps to a handle: /ext/bc/mine"):
+        bench.alias_chain("X", "mine")
+    with pytest.raises(CallFailed, match="there is no ID with alias: mine"):
+        asyncio.run(bench.chains.lookup("mine"))
+    assert bench.endpoint("bc/mine") == "info"
+    assert bench.rows() == 1
+
+
+def test_of_two_who_want_an_alias_at_once_one_gets_it(bench: Bench) -> None:
+    async def scenario() -> list[object]:
+        calls = [bench.admin.alias_chain(chain, "mine") for chain in ("X", "C") * 10]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    outcomes = asyncio.run(scenario())
+    assert outcomes.count(None) == 1
+    assert {str(outcome) for outcome in outcomes if outcome} == {"alias already mapped to an ID: mine"}
+    assert bench.rows() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("X", "input string is smaller than the checksum size"), ("", None), (X_TEXT[:-1] + "x", None)],
+)
+def test_get_chain_aliases_takes_ids_only(bench: Bench, text: str, error: str | None) -> None:
+    with pytest.raises(CallFailed, match=error):
+        asyncio.run(bench.chains.aliases(text))
+    assert asyncio.run(bench.chains.aliases(id_text(b"?" * 32))) is None
+
+
+def test_aliases_survive_a_restart(bench: Bench, tmp_path: Path) -> None:
+    bench.alias("info", "mine")
+    bench.alias_chain("C", "sea")
+    again = Bench(tmp_path)
+    assert again.endpoint("mine") == "info"
+    assert asyncio.run(again.chains.lookup("sea")) == C_ID
+    again.store.close()
+
+
+# -- levels ------------------------------------------------------------------------------------------------------
+
+
+def set_level(bench: Bench, logger: str, log_level: str, display_level: str) -> list[str]:
+    return asyncio.run(bench.admin.set_logger_level(logger, log_level, display_level))
+
+
+def test_one_logger_changes_and_the_others_do_not(bench: Bench) -> None:
+    assert set_level(bench, "X", "DEBUG", "") == ["X"]
+    assert bench.page.get("X") == ("DEBUG", "WARN")
+    assert set_level(bench, "X", "", "OFF") == ["X"]
+    assert bench.page.get("X") == ("DEBUG", "OFF")
+    assert {bench.page.get(name) for name in LOGGERS if name != "X"} == {("INFO", "WARN")}
+
+
+def test_without_a_name_all_change(bench: Bench) -> None:
+    assert set_level(bench, "", "VERBO", "FATAL") == sorted(LOGGERS)
+    assert {bench.page.get(name) for name in LOGGERS} == {("VERBO", "FATAL")}
+
+
+def test_a_level_must_be_given_and_that_is_said_before_the_name_is_looked_at(bench: Bench) -> None:
+    with pytest.raises(CallFailed, match=r"^need to specify either displayLevel or logLevel$"):
+        set_level(bench, "nobody", "", "")
+
+
+@pytest.mark.parametrize("name", ["nobody", "x", "Main"])
+def test_an_unknown_logger_is_refused(bench: Bench, name: str) -> None:
+    with pytest.raises(CallFailed, match=f'^logger with name "{name}" not found$'):
+        set_level(bench, name, "DEBUG", "")
+    with pytest.raises(CallFailed, match=f'^logger with name "{name}" not found$'):
+        loggers_named(bench.page, name)
+
+
+def test_levels_survive_a_restart(bench: Bench, tmp_path: Path) -> None:
+    set_level(bench, "X", "DEBUG", "")
+    again = Bench(tmp_path)
+    asyncio.run(again.admin.restore_levels())
+    assert again.page.get("X") == ("DEBUG", "WARN")
+    assert again.page.get("main") == ("INFO", "WARN")
+    again.store.close()
+
+
+def test_levels_of_a_logger_that_is_no_more_are_ignored(bench: Bench, tmp_path: Path) -> None:
+    put = "insert into logger_level (logger, log_level, display_level) values ('old', 'DEBUG', 'DEBUG')"
+    asyncio.run(bench.store.write(lambda tx: tx.run(put)))
+    asyncio.run(bench.admin.restore_levels())
+    assert bench.page.names() == sorted(LOGGERS)
+
+
+def test_levels_set_at_the_same_time_do_not_undo_each_other(bench: Bench) -> None:
+    async def scenario() -> None:
+        for _ in range(20):
+            await asyncio.gather(
+                bench.admin.set_logger_level("X", "DEBUG", ""), bench.admin.set_logger_level("X", "", "OFF")
+            )
+            assert bench.page.get("X") == ("DEBUG", "OFF")
+            await bench.admin.set_logger_level("X", "INFO", "WARN")
+
+    asyncio.run(scenario())
+
+
+def test_a_level_that_cannot_be_stored_does_not_hold_either(bench: Bench) -> None:
+    bench.store._writer.execute("pragma query_only = on")
+    with pytest.raises(StoreError):
+        set_level(bench, "", "DEBUG", "DEBUG")
+    assert {bench.page.get(name) for name in LOGGERS} == {("INFO", "WARN")}
+
+
+# -- plugins and profiles ----------------------------------------------------------------------------------------
+
+
+def test_a_plugin_is_loaded_once_and_remembered(bench: Bench, tmp_path: Path) -> None:
+    (bench.plugins / f"{VM_TEXT}.py").write_text("class vm:\n    version = '1'\n    aliases = ['mine']\n")
+
+    async def scenario() -> list[object]:
+        return await asyncio.gather(*(bench.admin.load_vms() for _ in range(3)))
+
+    outcomes = asyncio.run(scenario())
+    assert sorted(outcomes, key=str) == [
+        {"new": {VM_TEXT: ["mine"]}, "failed": {}},
+        {"new": {}, "failed": {}},
+        {"new": {}, "failed": {}},
+    ]
+    assert [(p.vm_id, p.aliases) for p in asyncio.run(bench.reader.plugins())] == [(VM_TEXT, ["mine"])]
+
+
+def test_a_plugin_that_fails_is_told_once_logged_and_remembered(bench: Bench, tmp_path: Path) -> None:
+    (bench.plugins / f"{VM_TEXT}.py").write_text("raise RuntimeError('no luck')")
+    told = asyncio.run(bench.admin.load_vms())
+    assert told["new"] == {}
+    assert "no luck" in str(told["failed"][VM_TEXT])
+    assert asyncio.run(bench.admin.load_vms()) == {"new": {}, "failed": {}}
+    assert "no luck" in (tmp_path / "logs" / "vm-factory.log").read_text()
+    (plugin,) = asyncio.run(bench.reader.plugins())
+    assert (plugin.aliases, "no luck" in plugin.failure) == ([], True)
+
+
+def test_plugins_that_cannot_be_looked_through_are_a_refusal(bench: Bench) -> None:
+    (bench.plugins / "junk.py").touch()
+    with pytest.raises(CallFailed, match=r'^invalid vmID: "junk"$'):
+        asyncio.run(bench.admin.load_vms())
+
+
+def test_a_plugin_named_like_a_known_vm_is_skipped(bench: Bench) -> None:
+    (bench.plugins / f"{id_text(AVM_ID)}.py").write_text("raise RuntimeError")
+    (bench.plugins / "evm.py").write_text("raise RuntimeError")
+    assert asyncio.run(bench.admin.load_vms()) == {"new": {}, "failed": {}}
+
+
+def test_profiles_refuse_with_the_nodes_words(bench: Bench, tmp_path: Path) -> None:
+    commands = bench.admin.commands()
+
+    async def call(name: str) -> None:
+        await commands[name]()  # type: ignore[misc]
+
+    with pytest.raises(CallFailed, match=r"^cpu profiler doesn't exist$"):
+        asyncio.run(call("stop_cpu_profiler"))
+    asyncio.run(call("start_cpu_profiler"))
+    with pytest.raises(CallFailed, match=r"^cpu profiler already running$"):
+        asyncio.run(call("start_cpu_profiler"))
+    for name in ("stop_cpu_profiler", "memory_profile", "lock_profile"):
+        asyncio.run(call(name))
+    assert sorted(path.name for path in (tmp_path / "profiles").iterdir()) == [
+        "cpu.profile",
+        "lock.profile",
+        "mem.profile",
+    ]
+
+
+def test_waits_for_the_administrators_locks_are_profiled(bench: Bench) -> None:
+    async def scenario() -> None:
+        await asyncio.gather(*(bench.admin.set_logger_level("X", "DEBUG", "") for _ in range(5)))
+
+    asyncio.run(scenario())
+    assert bench.locks.profile().samples
+
+
+# -- the directory's network -------------------------------------------------------------------------------------
+
+
+def test_a_data_directory_belongs_to_one_network(bench: Bench) -> None:
+    assert asyncio.run(bench.store.write(lambda tx: bind_network(tx, 12345, 100))) == 100
+    assert asyncio.run(bench.store.write(lambda tx: bind_network(tx, 12345, 200))) == 100
+    with pytest.raises(StoreError) as caught:
+        asyncio.run(bench.store.write(lambda tx: bind_network(tx, 1, 300)))
+    assert str(caught.value) == (
+        "this data directory belongs to network 12345, not 1: use another --data-dir, or --network-id=12345"
+    )

@@ -1,0 +1,528 @@
+"""Health: when checks run, what is stored of them, and what each of this node's own checks says."""
+
+import asyncio
+import io
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from icefall.db.engine import StoreError
+from icefall.db.sqlite import SqliteStore
+from icefall.node import checks as node_checks_module
+from icefall.node.chains import primary_chains
+from icefall.node.checks import (
+    ChainStatus,
+    Thresholds,
+    Traffic,
+    bootstrapped,
+    database,
+    diskspace,
+    network,
+    node_checks,
+    router,
+    shutting_down,
+)
+from icefall.node.health import HEALTH, NOT_YET_RUN, READINESS, Check, Health, Unhealthy
+from icefall.node.store import PACKAGE, NodeReader
+from icefall.observe import LevelPage, Log
+from icefall.wire.ids import PRIMARY_NETWORK, id_text
+
+HOUR_NS, SECOND_NS, MS_NS = 3600 * 10**9, 10**9, 10**6
+
+
+class Bench:
+    """A store, the checks' runner, and what was logged."""
+
+    def __init__(self, folder: Path, period_ns: int = HOUR_NS, limit_ns: int = SECOND_NS) -> None:
+        self.store = SqliteStore(folder / "node.sqlite", PACKAGE)
+        self.terminal = io.StringIO()
+        page = LevelPage.private(["main"])
+        page.put("main", "OFF", "VERBO")
+        log = Log("main", "engine", page, None, self.terminal, as_json=True)
+        self.health = Health(self.store, log, period_ns, limit_ns)
+        self.checks: list[Check] = []
+
+    async def add(self, name: str, run: Callable[[], Awaitable[Any]], **rest: Any) -> Check:
+        check = Check(name, run, **rest)
+        self.checks.append(check)
+        await self.health.register(check)
+        return check
+
+    async def answers(self, kind: str = HEALTH) -> dict[str, dict[str, Any]]:
+        return {r.name: msgspec.json.decode(r.answer) for r in await NodeReader(self.store).health_results(kind)}
+
+    async def passed(self, kind: str = HEALTH) -> dict[str, bool]:
+        return {result.name: result.passed for result in await NodeReader(self.store).health_results(kind)}
+
+    async def once(self, check: Check) -> dict[str, Any]:
+        await self.health.run_once([check])
+        return (await self.answers(check.kind))[check.name]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.health.run_forever())
+        yield
+        assert not task.done()
+        task.cancel()
+
+    async def until(self, truth: Callable[[], Coroutine[Any, Any, bool]], limit_s: float = 5.0) -> None:
+        async with asyncio.timeout(limit_s):
+            while not await truth():
+                await asyncio.sleep(0.005)
+
+
+Scenario = Callable[[Bench], Coroutine[Any, Any, None]]
+Play = Callable[..., None]
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    """Run a scenario on a bench of its own."""
+
+    def run(scenario: Scenario, **settings: int) -> None:
+        async def body() -> None:
+            bench = Bench(tmp_path, **settings)
+            try:
+                await scenario(bench)
+            finally:
+                bench.store.close()
+
+        asyncio.run(body())
+
+    return run
+
+
+class Switch:
+    """A check that passes or fails as it is told, and counts its runs."""
+
+    def __init__(self, error: str = "") -> None:
+        self.error = error
+        self.runs = 0
+
+    async def run(self) -> Any:
+        self.runs += 1
+        if self.error:
+            raise Unhealthy(self.error, {"seen": self.runs})
+        return {"seen": self.runs}
+
+
+async def fine() -> Any:
+    return None
+
+
+# -- when they run -----------------------------------------------------------------------------------------------
+
+
+def test_a_registered_check_has_not_yet_run(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.add("a", fine)
+        assert await bench.passed() == {"a": False}
+        (result,) = await NodeReader(bench.store).health_results(HEALTH)
+        assert bytes(result.answer) == NOT_YET_RUN
+        assert NOT_YET_RUN == b'{"error":"not yet run","timestamp":"0001-01-01T00:00:00Z","duration":0}'
+
+    play(scenario)
+
+
+def test_results_of_an_earlier_life_are_forgotten(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        check = await bench.add("a", fine)
+        await bench.health.run_once([check])
+        await bench.health.begin()
+        assert await bench.answers() == {}
+
+    play(scenario)
+
+
+def test_checks_run_when_registered_not_a_period_later(play: Play) -> None:
+    first, second = Switch(), Switch()
+
+    async def scenario(bench: Bench) -> None:
+        await bench.add("first", first.run)
+        async with bench.running():
+
+            async def first_done() -> bool:
+                return (await bench.passed())["first"]
+
+            await bench.until(first_done)
+            await bench.add("second", second.run)
+
+            async def second_done() -> bool:
+                return (await bench.passed())["second"]
+
+            await bench.until(second_done)
+        assert (first.runs, second.runs) == (1, 1)
+
+    play(scenario, period_ns=HOUR_NS)
+
+
+def test_checks_run_every_period(play: Play) -> None:
+    switch = Switch()
+
+    async def scenario(bench: Bench) -> None:
+        await bench.add("a", switch.run)
+        async with bench.running():
+
+            async def often() -> bool:
+                return switch.runs >= 4
+
+            await bench.until(often)
+            stamp = (await bench.answers())["a"]["timestamp"]
+
+            async def moved() -> bool:
+                return bool((await bench.answers())["a"]["timestamp"] != stamp)
+
+            await bench.until(moved)
+
+    play(scenario, period_ns=20 * MS_NS)
+
+
+def test_checks_run_at_the_same_time(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        barrier = asyncio.Barrier(3)
+
+        async def meet() -> Any:
+            await barrier.wait()
+
+        for name in "abc":
+            await bench.add(name, meet)
+        await bench.health.run_once(bench.checks)
+        assert await bench.passed() == {"a": True, "b": True, "c": True}
+
+    play(scenario)
+
+
+# -- what is stored ----------------------------------------------------------------------------------------------
+
+
+def test_a_passing_check_has_message_time_and_duration_and_no_more(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        answer = await bench.once(await bench.add("a", Switch().run))
+        assert list(answer) == ["message", "timestamp", "duration"]
+        assert answer["message"] == {"seen": 1}
+        assert 0 < answer["duration"] < SECOND_NS
+        assert answer["timestamp"].startswith("20")
+        silent = await bench.once(await bench.add("silent", fine))
+        assert list(silent) == ["timestamp", "duration"]
+
+    play(scenario)
+
+
+def test_failures_are_counted_from_the_first_and_vanish_with_recovery(play: Play) -> None:
+    switch = Switch("broken")
+
+    async def scenario(bench: Bench) -> None:
+        check = await bench.add("a", switch.run)
+        first = await bench.once(check)
+        keys = ["message", "error", "timestamp", "duration", "contiguousFailures", "timeOfFirstFailure"]
+        assert list(first) == keys
+        assert (first["error"], first["message"]) == ("broken", {"seen": 1})
+        assert first["timeOfFirstFailure"] == first["timestamp"]
+        second, third = await bench.once(check), await bench.once(check)
+        assert [a["contiguousFailures"] for a in (first, second, third)] == [1, 2, 3]
+        assert third["timeOfFirstFailure"] == first["timestamp"] != third["timestamp"]
+        assert await bench.passed() == {"a": False}
+        switch.error = ""
+        assert list(await bench.once(check)) == ["message", "timestamp", "duration"]
+        assert await bench.passed() == {"a": True}
+        switch.error = "again"
+        again = await bench.once(check)
+        assert again["contiguousFailures"] == 1
+        assert again["timeOfFirstFailure"] == again["timestamp"]
+        assert bench.terminal.getvalue().count("a check fails") == 2  # once a spell, not once a run
+
+    play(scenario)
+
+
+def test_readiness_once_passed_stays_passed(play: Play) -> None:
+    switch = Switch("starting")
+
+    async def scenario(bench: Bench) -> None:
+        latched = await bench.add("bootstrapped", switch.run, kind=READINESS, latches=True)
+        plain = await bench.add("bootstrapped", switch.run)  # the same name among the health checks is another
+        assert (await bench.once(latched))["error"] == "starting"
+        switch.error = ""
+        await bench.once(latched)
+        switch.error = "lost"
+        before = (await bench.answers(READINESS))["bootstrapped"]["timestamp"]
+        after = await bench.once(latched)
+        assert "error" not in after
+        assert "contiguousFailures" not in after
+        assert after["timestamp"] != before
+        assert await bench.passed(READINESS) == {"bootstrapped": True}
+        assert (await bench.once(plain))["error"] == "lost"
+
+    play(scenario)
+
+
+def test_any_exception_is_a_failure_with_its_name(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        async def bug() -> Any:
+            raise KeyError("x")
+
+        assert (await bench.once(await bench.add("a", bug)))["error"] == "KeyError: 'x'"
+
+    play(scenario)
+
+
+def test_tags_and_order_are_stored(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        for name in ("router", "X", "bootstrapped", "C", "é"):
+            await bench.add(name, fine, tags=("subnet", "other") if name in "XC" else ())
+        results = await NodeReader(bench.store).health_results(HEALTH)
+        assert [result.name for result in results] == ["C", "X", "bootstrapped", "router", "é"]
+        assert [result.tags for result in results] == [["subnet", "other"], ["subnet", "other"], [], [], []]
+
+    play(scenario)
+
+
+# -- checks that hang, stores that fail --------------------------------------------------------------------------
+
+
+def test_a_hanging_check_is_given_up_and_the_others_never_notice(play: Play) -> None:
+    ended: list[str] = []
+
+    async def hang() -> Any:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    async def scenario(bench: Bench) -> None:
+        await bench.add("hangs", hang)
+        await bench.add("works", Switch().run)
+        async with bench.running():
+
+            async def works() -> bool:
+                return (await bench.passed())["works"]
+
+            await bench.until(works, limit_s=0.9)  # stored while the other still hangs
+            assert (await bench.answers())["hangs"]["error"] == "not yet run"
+
+            async def reported() -> bool:
+                return bool((await bench.answers())["hangs"]["error"] != "not yet run")
+
+            await bench.until(reported)
+        answer = (await bench.answers())["hangs"]
+        assert answer["error"] == "the check did not finish within 1s"
+        assert SECOND_NS <= answer["duration"] < 5 * SECOND_NS
+        assert answer["contiguousFailures"] == 1
+        assert ended == ["cancelled"]
+        assert (await bench.answers())["works"]["duration"] < 0.9 * SECOND_NS
+
+    play(scenario, limit_ns=SECOND_NS)
+
+
+def test_a_check_that_cannot_be_cancelled_is_not_started_twice(play: Play) -> None:
+    began = 0
+    free = asyncio.Event()
+
+    async def stubborn() -> Any:
+        nonlocal began
+        began += 1
+        while not free.is_set():
+            try:
+                await free.wait()
+            except asyncio.CancelledError:
+                continue
+        return "free"
+
+    async def scenario(bench: Bench) -> None:
+        check = await bench.add("a", stubborn)
+        assert "did not finish within 50ms" in (await bench.once(check))["error"]
+        assert (await bench.once(check))["error"] == "the check is still running since an earlier period"
+        assert (await bench.once(check))["contiguousFailures"] == 3
+        free.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert (await bench.once(check))["message"] == "free"
+        assert began == 2
+
+    play(scenario, limit_ns=50 * MS_NS)
+
+
+def test_a_store_that_fails_keeps_old_results_and_the_runner_alive(play: Play) -> None:
+    switch = Switch()
+
+    async def scenario(bench: Bench) -> None:
+        check = await bench.add("a", switch.run)
+        before = await bench.once(check)
+        pages = bench.store._writer.execute("pragma page_count").fetchone()[0]
+        bench.store._writer.execute(f"pragma max_page_count = {pages}")
+        switch.error = "x" * 50_000
+        assert await bench.once(check) == before
+        assert "health results could not be stored" in bench.terminal.getvalue()
+        bench.store._writer.execute("pragma max_page_count = 100000")
+        assert (await bench.once(check))["contiguousFailures"] == 2
+
+    play(scenario)
+
+
+# -- this node's own checks --------------------------------------------------------------------------------------
+
+
+def test_the_database_check_really_writes_and_reads(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        probe = "select value from probe where id = 1"
+        await database(bench.store)
+        first = await bench.store.rows(probe)
+        await database(bench.store)
+        assert await bench.store.rows(probe) != first
+        check = await bench.add("database", lambda: database(bench.store))
+        assert "error" not in await bench.once(check)
+        bench.store._writer.execute("alter table probe rename to gone")
+        assert (await bench.once(check))["error"] == "StoreError: the store failed: no such table: probe"
+        bench.store._writer.execute("alter table gone rename to probe")
+        assert "error" not in await bench.once(check)
+
+    play(scenario)
+
+
+def test_the_database_check_fails_when_writes_are_lost(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.store._writer.execute("create trigger lose after insert on probe begin delete from probe; end")
+        with pytest.raises(Unhealthy, match=r"^wrote \d+, read back \[\]$"):
+            await database(bench.store)
+
+    play(scenario)
+
+
+def test_the_database_check_fails_when_nothing_can_be_written(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.store._writer.execute("pragma query_only = on")
+        with pytest.raises(StoreError, match="readonly"):
+            await database(bench.store)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("free", "error", "stops"),
+    [
+        (1000, "", False),
+        (100, "", False),
+        (99, "remaining available disk space percentage (9%) is below warning threshold available space percentage "
+             "(10%)", False),
+        (30, "remaining available disk space percentage (3%) is below warning threshold available space percentage "
+             "(10%)", False),
+        (29, "remaining available disk space percentage (2%) is below minimum threshold available space percentage "
+             "(3%)", True),
+        (0, "remaining available disk space percentage (0%) is below minimum threshold available space percentage "
+            "(3%)", True),
+    ],
+)  # fmt: skip
+def test_disk_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, error: str, stops: bool) -> None:
+    usage = SimpleNamespace(f_bavail=free, f_blocks=1000, f_frsize=4096)
+    monkeypatch.setattr(node_checks_module, "os", SimpleNamespace(statvfs=lambda _: usage))
+    said: list[str] = []
+    message = {"availableDiskBytes": free * 4096, "availableDiskPercentage": free // 10}
+    if error:
+        with pytest.raises(Unhealthy) as caught:
+            asyncio.run(diskspace(tmp_path, 10, 3, said.append))
+        assert str(caught.value) == error
+        assert caught.value.message == message
+    else:
+        assert asyncio.run(diskspace(tmp_path, 10, 3, said.append)) == message
+    assert said == (["low on disk space. Shutting down..."] if stops else [])
+
+
+def test_disk_space_of_the_real_disk(tmp_path: Path) -> None:
+    message = asyncio.run(diskspace(tmp_path, 0, 0, pytest.fail))
+    usage = os.statvfs(tmp_path)
+    assert message["availableDiskBytes"] == pytest.approx(usage.f_bavail * usage.f_frsize, rel=0.05)
+    assert 0 <= message["availableDiskPercentage"] <= 100
+
+
+def test_network_stands_alone() -> None:
+    assert asyncio.run(network()) == {"connectedPeers": 0, "sendFailRate": 0}
+
+
+def test_router_counts_what_is_outstanding() -> None:
+    now = 0
+    traffic = Traffic(lambda: now)
+    assert asyncio.run(router(traffic, 2)) == {"longestRunningRequest": "0s", "outstandingRequests": 0}
+    ends = [traffic.call() for _ in range(2)]
+    now = 1_500_000_000
+    assert asyncio.run(router(traffic, 2)) == {"longestRunningRequest": "1.5s", "outstandingRequests": 2}
+    third = traffic.call()
+    with pytest.raises(Unhealthy, match=r"^the router is not healthy reason: .* too high \(3 > 2\)$") as caught:
+        asyncio.run(router(traffic, 2))
+    assert caught.value.message == {"longestRunningRequest": "1.5s", "outstandingRequests": 3}
+    now = 301 * SECOND_NS
+    with pytest.raises(Unhealthy) as caught:
+        asyncio.run(router(traffic, 2))
+    assert str(caught.value) == (
+        "the router is not healthy reason: number of outstanding requests too high (3 > 2), "
+        "time for outstanding requests 5m1s > 5m0s"
+    )
+    for end in (*ends, third, third):  # ending twice is harmless
+        end()
+    assert traffic.outstanding() == (0, 0)
+
+
+def statuses() -> list[ChainStatus]:
+    chains = primary_chains(b"x" * 32, b"c" * 32, b"1" * 32, b"2" * 32, b"3" * 32)
+    return [ChainStatus(chain) for chain in chains]
+
+
+def test_bootstrapped_lists_the_subnets_that_wait() -> None:
+    chains = statuses()
+    assert asyncio.run(bootstrapped(chains)) == []
+    chains[1].bootstrapped = chains[2].bootstrapped = False
+    with pytest.raises(Unhealthy, match=r"^subnets not bootstrapped$") as caught:
+        asyncio.run(bootstrapped(chains))
+    assert caught.value.message == [id_text(PRIMARY_NETWORK)]
+
+
+def test_a_chains_message() -> None:
+    status = statuses()[0]
+    networking = {"disconnectedValidators": [], "percentConnected": 1}
+    assert asyncio.run(status.check()) == {
+        "engine": {
+            "consensus": {
+                "avgAcceptanceTime": "0s",
+                "lastAcceptedHeight": 0,
+                "lastAcceptedID": id_text(b"2" * 32),
+                "longestProcessingBlock": "0s",
+                "processingBlocks": 0,
+            },
+            "vm": None,
+        },
+        "networking": networking,
+    }
+    status.bootstrapped = False
+    assert asyncio.run(status.check()) == {"engine": {"consensus": {}, "vm": None}, "networking": networking}
+
+
+def test_shutting_down_says_so(play: Play) -> None:
+    async def scenario(bench: Bench) -> None:
+        check = shutting_down()
+        await bench.health.register(check)
+        answer = await bench.once(check)
+        assert (answer["message"], answer["error"]) == ({"isShuttingDown": True}, "server shutting down")
+
+    play(scenario)
+
+
+def test_all_checks_of_a_node_pass_at_once(play: Play, tmp_path: Path) -> None:
+    async def scenario(bench: Bench) -> None:
+        limits = Thresholds(0, 0, 10)
+        traffic = Traffic(lambda: 0)
+        for check in node_checks(statuses(), bench.store, tmp_path, limits, traffic, pytest.fail):
+            await bench.health.register(check)
+            bench.checks.append(check)
+        await bench.health.run_once(bench.checks)
+        names = ["C", "P", "X", "bootstrapped", "database", "diskspace", "network", "router"]
+        assert list(await bench.passed()) == names
+        assert all((await bench.passed()).values())
+        assert await bench.passed(READINESS) == {"bootstrapped": True}
+        tagged = [r.name for r in await NodeReader(bench.store).health_results(HEALTH) if r.tags]
+        assert tagged == ["C", "P", "X"]
+
+    play(scenario)

@@ -1,0 +1,193 @@
+"""Random histories of every kind of transaction, against a ledger so plain that it can be seen to be right.
+
+ICEFALL_FUZZ_CASES sets how many transactions are made, ICEFALL_FUZZ_SEED which ones.
+"""
+
+import os
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from memory import BLOCK_0, RULES, MemoryState
+from wallet import NOW_S, Wallet
+
+from icefall.wire import checkhex
+from icefall.wire.avm_types import (
+    Block,
+    CreateAssetTx,
+    ExportTx,
+    ImportTx,
+    MintOperation,
+    NftMintOperation,
+    NftTransferOperation,
+    NftTransferOutput,
+    OperationTx,
+    PropertyBurnOperation,
+    PropertyMintOperation,
+    TransferOutput,
+    Tx,
+)
+from icefall.xchain.blocks import verify_block
+from icefall.xchain.builder import build
+from icefall.xchain.issue import issue, parse_issue
+from icefall.xchain.mempool import Mempool
+from icefall.xchain.model import Refused
+from icefall.xchain.ownership import Signers
+
+CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "1000"))
+SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
+
+
+class Ledger:
+    """What is where, by (transaction, output number); and how much of each asset there must be in all."""
+
+    def __init__(self, state: MemoryState) -> None:
+        self.here = {(utxo.txid, utxo.output_index): (utxo.asset_id, utxo.output) for utxo in state.utxos.values()}
+        self.arrived: dict[tuple[bytes, bytes, int], Any] = {}  # (peer, ...): exported to us
+        self.left: dict[tuple[bytes, bytes, int], Any] = {}  # (peer, ...): exported by us
+        self.supply: Counter[bytes] = Counter()
+        self.kinds: Counter[str] = Counter()
+        for asset_id, output in self.here.values():
+            self.supply[asset_id] += output.amount  # type: ignore[union-attr]
+
+    def accept(self, tx: Tx) -> None:
+        unsigned = tx.unsigned
+        self.kinds[type(unsigned).__name__] += 1
+        for spent in unsigned.inputs:
+            asset_id, output = self.here.pop((spent.txid, spent.output_index))
+            assert (asset_id, output.amount) == (spent.asset_id, spent.input.amount)  # type: ignore[union-attr]
+        made: list[tuple[bytes, Any]] = [(row.asset_id, row.output) for row in unsigned.outputs]
+        if isinstance(unsigned, CreateAssetTx):
+            for state in unsigned.initial_states:
+                made += [(tx.txid, output) for output in state.outputs]
+                self.supply[tx.txid] += sum(out.amount for out in state.outputs if isinstance(out, TransferOutput))
+        if isinstance(unsigned, OperationTx):
+            for operation in unsigned.operations:
+                (at,) = operation.utxo_ids
+                del self.here[at.txid, at.output_index]
+                made += [(operation.asset_id, output) for output in self._made_by(operation.operation)]
+                if isinstance(operation.operation, MintOperation):
+                    self.supply[operation.asset_id] += operation.operation.transfer_output.amount
+        if isinstance(unsigned, ImportTx):
+            for spent in unsigned.imported_inputs:
+                asset_id, output = self.arrived.pop((unsigned.source_chain, spent.txid, spent.output_index))
+                self.supply[asset_id] += output.amount
+        for index, row in enumerate(made):
+            self.here[tx.txid, index] = row
+        if isinstance(unsigned, ExportTx):
+            for index, out in enumerate(unsigned.exported_outputs, len(made)):
+                self.left[unsigned.destination_chain, tx.txid, index] = (out.asset_id, out.output)
+                self.supply[out.asset_id] -= out.output.amount
+
+    def _made_by(self, operation: Any) -> list[Any]:
+        self.kinds[type(operation).__name__] += 1
+        if isinstance(operation, MintOperation):
+            return [operation.mint_output, operation.transfer_output]
+        if isinstance(operation, NftMintOperation):
+            return [NftTransferOutput(operation.group_id, operation.payload, owners) for owners in operation.outputs]
+        if isinstance(operation, NftTransferOperation):
+            return [operation.output]
+        if isinstance(operation, PropertyMintOperation):
+            return [operation.mint_output, operation.owned_output]
+        assert isinstance(operation, PropertyBurnOperation)
+        return []
+
+    def held(self) -> Counter[bytes]:
+        """How much of each asset there is."""
+        total: Counter[bytes] = Counter()
+        for asset_id, output in self.here.values():
+            if isinstance(output, TransferOutput):
+                total[asset_id] += output.amount
+        return total
+
+
+class History:
+    def __init__(self, seed: int) -> None:
+        self.wallet = Wallet(seed)
+        self.random = random.Random(seed)
+        self.state = MemoryState()
+        self.ledger = Ledger(self.state)
+        self.mempool = Mempool()
+        self.signers = Signers()
+        self.tip: Block = BLOCK_0
+        self.txs = 0
+
+    def block(self, txs: list[Tx]) -> None:
+        for tx in txs:
+            again = parse_issue(checkhex.encode(tx.raw))
+            assert again == tx
+            issue(again, self.mempool, RULES, self.state, NOW_S, self.signers)
+        built = build(self.mempool, self.tip, RULES, self.state, NOW_S, recover=self.signers)
+        assert built.block is not None
+        assert built.block.txs == tuple(txs)
+        effects = verify_block(built.block, self.tip, RULES, self.state, NOW_S)
+        assert effects == built.effects
+        self.state.accept(effects)
+        self.mempool.accepted(built.block.txs)
+        self.tip = built.block
+        self.txs += len(txs)
+        for tx in txs:
+            self.ledger.accept(tx)
+        self.wallet.accepted()
+
+    def receive(self) -> None:
+        peer_chain_id, utxo = self.wallet.receive()
+        self.state.put_atomic(peer_chain_id, utxo)
+        self.ledger.arrived[peer_chain_id, utxo.txid, utxo.output_index] = (utxo.asset_id, utxo.output)
+
+    def compare(self) -> None:
+        state, ledger = self.state, self.ledger
+        utxos = state.utxos.values()
+        assert {(utxo.txid, utxo.output_index): (utxo.asset_id, utxo.output) for utxo in utxos} == ledger.here
+        arrived = {(peer, utxo.txid, utxo.output_index) for (peer, _), utxo in state.atomic.items()}
+        assert arrived == set(ledger.arrived)
+        assert len(state.exported) == len(ledger.left)
+        held = ledger.held()
+        for asset_id, supply in ledger.supply.items():
+            assert held[asset_id] == supply - self.wallet.burned[asset_id]
+
+
+def test_state_follows_the_ledger_and_no_value_appears_or_vanishes() -> None:
+    history = History(SEED)
+    history.block([history.wallet.fan_out(60)])
+    while history.txs < CASES:
+        for _ in range(history.random.randrange(4)):
+            history.receive()
+        history.block([history.wallet.tx() for _ in range(history.random.randint(1, 20))])
+        history.compare()
+    assert history.wallet.burned[RULES.fee_asset_id] >= history.txs * RULES.tx_fee
+    assert len(history.ledger.kinds) == 10, history.ledger.kinds  # five kinds of transactions, five of operations
+
+
+def test_a_chain_of_transactions_fits_into_one_block() -> None:
+    """Not through the mempool, which looks at the accepted state only; but a block from elsewhere may hold it."""
+    from icefall.wire.avm import pack_block
+
+    history = History(SEED)
+    txs = [history.wallet.fan_out(30)]
+    for _ in range(min(CASES, 200)):
+        history.wallet.accepted()
+        txs.append(history.wallet.tx())
+    block = pack_block(BLOCK_0.block_id, 1, NOW_S, txs)
+    history.state.accept(verify_block(block, BLOCK_0, RULES, history.state, NOW_S))
+    for tx in txs:
+        history.ledger.accept(tx)
+    history.compare()
+
+
+@pytest.mark.parametrize("seed", [SEED, SEED + 1])
+def test_damaged_transactions_are_refused_and_never_break_anything(seed: int) -> None:
+    history = History(seed)
+    history.block([history.wallet.fan_out(60)])
+    refused = 0
+    for _ in range(min(CASES, 400)):
+        raw = bytearray(history.wallet.tx().raw)
+        history.wallet.undo()
+        raw[history.random.randrange(len(raw))] ^= 1 << history.random.randrange(8)
+        try:
+            tx = parse_issue(checkhex.encode(bytes(raw)))
+            issue(tx, Mempool(), RULES, history.state, NOW_S, history.signers)
+        except Refused:
+            refused += 1
+    assert refused > 350 * min(CASES, 400) // 400

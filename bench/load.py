@@ -75,9 +75,9 @@ def _plain(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
     request = head.encode() + (body or b"")
     pool = selectors.DefaultSelector()
     for _ in range(CONNECTIONS):
-        connection = socket.create_connection((parts.hostname, parts.port))
-        pool.register(connection, selectors.EVENT_READ, [time.monotonic(), b""])
-        connection.sendall(request)
+        opened = socket.create_connection((parts.hostname, parts.port))
+        pool.register(opened, selectors.EVENT_READ, [time.monotonic(), b""])
+        opened.sendall(request)
     waits: list[float] = []
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

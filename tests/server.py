@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from types import TracebackType
@@ -84,10 +84,8 @@ class Wire:
         return reply
 
     def _exchange(self, connection: socket.socket, raw: bytes, method: str) -> Reply:
-        try:
+        with suppress(OSError):  # refused before all was sent; the answer may still be there
             connection.sendall(raw)
-        except OSError:
-            pass  # refused before all was sent; the answer may still be there
         try:
             response = HTTPResponse(connection, method=method)
             try:
@@ -106,7 +104,8 @@ class Wire:
 class Server:
     """A running `icefall <verb>`."""
 
-    def __init__(self, data_dir: Path, process: subprocess.Popen[bytes], errors: Path) -> None:
+    def __init__(self, verb: str, data_dir: Path, process: subprocess.Popen[bytes], errors: Path) -> None:
+        self.verb = verb
         self.data_dir = data_dir
         self.process = process
         self._errors = errors
@@ -144,7 +143,7 @@ class Server:
         return self._errors.read_text(errors="replace")
 
     def await_start(self) -> None:
-        process_file = self.data_dir / "process.json"
+        process_file = self.data_dir / ("process.json" if self.verb in ("up", "node") else f"process-{self.verb}.json")
         deadline = time.monotonic() + START_LIMIT_S
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -159,7 +158,7 @@ class Server:
             self.told = json.loads(process_file.read_bytes())
         except (FileNotFoundError, json.JSONDecodeError):
             return False
-        return True
+        return bool(self.told["pid"] == self.process.pid)  # one that was killed leaves its file behind
 
     def await_ready(self) -> None:
         """Until readiness says 200; each check has run then."""
@@ -205,7 +204,7 @@ def serving(
             env={**kept, **(environment or {})},
             cwd=cwd,
         )
-    server = Server(data_dir, process, errors)
+    server = Server(verb, data_dir, process, errors)
     try:
         server.await_start()
         if ready and "nodeUri" in server.told:

@@ -228,12 +228,11 @@ def when_orphaned(heard: Callable[[str], None]) -> None:
     threading.Thread(target=listen, daemon=True).start()
 
 
-def die_with_parent() -> None:
-    """For processes whose standard input is not ours: end when the parent has."""
-    parent = os.getppid()
+def die_with_parent(parent_pid: int) -> None:
+    """For processes whose standard input is not ours: end when the parent has, also if it already has."""
 
     def look() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent_pid:
             time.sleep(0.5)
         os._exit(1)
 

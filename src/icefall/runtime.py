@@ -35,7 +35,7 @@ def run(verb: str, config: Config) -> int:
         for listener in addresses:
             supervisor.start(listener)
         supervisor.await_listeners(addresses.values())
-        process_file = data_dir / "process.json"
+        process_file = data_dir / ("process.json" if engine else f"process-{verb}.json")  # beside a node's, not over it
         process_file.write_text(
             json.dumps({"pid": os.getpid(), "enginePid": engine.pid if engine else None,
                         **{f"{name}Uri": address.url for name, address in addresses.items()}}, indent=2)
@@ -68,6 +68,8 @@ def _made(data_dir: Path) -> Path:
         (data_dir / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartRefused(f"the data directory {data_dir} cannot be made: {error.strerror}") from error
+    if not all(os.access(path, os.W_OK | os.X_OK) for path in (data_dir, data_dir / "run")):
+        raise StartRefused(f"the data directory {data_dir} cannot be written: Permission denied")
     return data_dir
 
 
@@ -90,7 +92,7 @@ def _child() -> int:
             import uvloop  # noqa: PLC0415
 
             return uvloop.run(run_engine(told.config))
-        return run_listener(told.role, told.config)
+        return run_listener(told.role, told.config, beside_engine=told.verb in HAS_ENGINE)
     except (StartRefused, StoreError, IdentityError) as error:
         print(f"icefall: {error}", file=sys.stderr, flush=True)
         return 1

@@ -40,6 +40,7 @@ from icefall.xchain.store import AssetChainReader
 from icefall.xchain.view import ChainView
 
 _ORDERS = "ICEFALL_TEST_WORKER_ORDERS"  # from a listener to its workers, through granian
+_FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
 _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
 _KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
 
@@ -47,16 +48,18 @@ _KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
 class _Orders(msgspec.Struct):
     listener: str
     config: Config
+    beside_engine: bool
+    parent_pid: int
 
 
-def run_listener(listener: str, config: Config) -> int:
+def run_listener(listener: str, config: Config, *, beside_engine: bool) -> int:
     """Serve until told to stop. Granian starts the workers, and starts a dead one again."""
     from granian import Granian  # noqa: PLC0415  only the process that listens needs a server
     from granian.constants import HTTPModes, Interfaces, Loops  # noqa: PLC0415
     from granian.http import HTTP1Settings  # noqa: PLC0415
     from granian.log import LogLevels  # noqa: PLC0415
 
-    os.environ[_ORDERS] = msgspec.json.encode(_Orders(listener, config)).decode()
+    os.environ[_ORDERS] = msgspec.json.encode(_Orders(listener, config, beside_engine, os.getpid())).decode()
     when_orphaned(lambda line: None if line else os.kill(os.getpid(), signal.SIGTERM))
     Granian(
         "icefall.worker:worker_app",
@@ -68,7 +71,7 @@ def run_listener(listener: str, config: Config) -> int:
         loop=Loops.uvloop,
         http=HTTPModes.auto,
         websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=max(1, config.http_idle_timeout // 10**6)),
+        http1_settings=HTTP1Settings(header_read_timeout=max(1, (config.http_idle_timeout or _FOREVER_NS) // 10**6)),
         log_level=LogLevels.error,
         respawn_failed_workers=True,
         respawn_interval=0.5,
@@ -79,13 +82,13 @@ def run_listener(listener: str, config: Config) -> int:
 
 def worker_app() -> RsgiApp:
     """What a granian worker serves."""
-    die_with_parent()
     told = msgspec.json.decode(os.environ[_ORDERS], type=_Orders)
-    return RsgiApp(build_app(told.listener, told.config))
+    die_with_parent(told.parent_pid)
+    return RsgiApp(build_app(told.listener, told.config, beside_engine=told.beside_engine))
 
 
-def build_app(listener: str, config: Config) -> App:
-    """The app of one listener, from its part of the table."""
+def build_app(listener: str, config: Config, *, beside_engine: bool) -> App:
+    """The app of one listener, from its part of the table. Beside an engine it obeys the engine's log levels."""
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
     data_dir = Path(config.data_dir)
@@ -113,6 +116,8 @@ def build_app(listener: str, config: Config) -> App:
         }
         headers = [("node-id", facts.node_id_text)]
         mounts = _mounts(network, store, services[Chains])
+    elif beside_engine:
+        logs = logs_of(config, "worker", network_of(config, int(time.time())), create=False)
     else:
         levels = (config.log_level.upper(), config.log_display_level.upper())
         logs = open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format)
@@ -126,7 +131,7 @@ def build_app(listener: str, config: Config) -> App:
         meter,
         logs["main"],
         headers,
-        config.http_read_timeout / 1e9,
+        (config.http_read_timeout or _FOREVER_NS) / 1e9,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
 from server import Reply, Wire
 
 FILE = Path(__file__).parent.parent / "vectors" / "node_api_calls.jsonl.gz"

@@ -62,7 +62,6 @@ EWOQ = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxG
 PEERS = (PLATFORM_CHAIN, GENESIS.c_chain_id)
 NOW_S = 1_800_000_000  # locks before it are open, locks after it are not
 MEMO_SIZE_MAX = 256
-SPENDABLE_TARGET = 300  # above it a wallet spends more than it makes
 
 AVAX = RULES.fee_asset_id
 
@@ -82,11 +81,13 @@ class Spend(NamedTuple):
 
 
 class Wallet:
-    """`burned` counts, per asset, what its transactions have destroyed: fees, and now and then a surplus."""
+    """`burned` counts, per asset, what its transactions have destroyed: fees, and now and then a surplus. `target` is
+    how many outputs it tries to have at hand; a transaction may take eight of them."""
 
-    def __init__(self, seed: int = 1, key_count: int = 12, now_s: int = NOW_S) -> None:
+    def __init__(self, seed: int = 1, key_count: int = 12, target: int = 300) -> None:
         self.random = random.Random(seed)
-        self.now_s = now_s
+        self.now_s = NOW_S
+        self.target = target
         self.burned: Counter[bytes] = Counter()
         secrets = [EWOQ, *(sha256(f"{seed}/{index}".encode()).digest() for index in range(key_count))]
         self.secrets = {address_of(secret): secret for secret in secrets}
@@ -198,9 +199,11 @@ class Wallet:
         """Sends away anything but the greatest amount, which would soon leave nothing here."""
         spends = self._inputs(self.random.randint(1, 3))
         outputs = sorted(self._outputs(spends), key=lambda row: row.output.amount)
-        away = self.random.randint(1, len(outputs) - 1) if len(outputs) > 1 else 0
-        exported = outputs[:away] or [self._to_one(AVAX, 1)]
-        kept = outputs[away:] if away else []
+        away = self.random.randrange(len(outputs))
+        largest = outputs.pop()
+        rest = TransferOutput(largest.output.amount - 1, largest.output.owners)
+        exported = [*outputs[:away], self._to_one(largest.asset_id, 1)]
+        kept = [*outputs[away:], TransferableOutput(largest.asset_id, rest)]
         destination = self.random.choice(PEERS)
         return self._finish(ExportTx, spends, kept, destination, tuple(sorted(exported, key=_output_order)))
 
@@ -253,7 +256,7 @@ class Wallet:
         rich = [row for row in found if row[1].asset_id == AVAX and row[2].amount > 3 * RULES.tx_fee]
         first = self.random.choice(rich)
         others = [row for row in found if row is not first]
-        many = count - 1 if len(others) < SPENDABLE_TARGET else count + 4
+        many = count - 1 if len(others) < self.target else count + 4
         chosen = [first, *self.random.sample(others, min(len(others), many))]
         spends = [self._spend(utxo_id, utxo) for utxo_id, utxo, _ in chosen]
         return sorted(spends, key=_input_order)
@@ -271,7 +274,7 @@ class Wallet:
                 rest -= share
                 if self.random.random() > 0.05:
                     outputs.append(TransferableOutput(asset_id, TransferOutput(share, self.owners())))
-            parts = 2 if len(self.spendable) < SPENDABLE_TARGET and rest > 10**9 else 1
+            parts = 2 if len(self.spendable) < self.target and rest > 10**9 else 1
             outputs += [self._to_one(asset_id, rest // parts)] * parts if rest else []
         return sorted(outputs, key=_output_order)
 

@@ -1,12 +1,12 @@
 -- name: ledger
-select chain, genesis_hash, genesis_txs, height, next_seq from ledger where chain_id = :chain_id;
+select chain, genesis_hash, genesis_txs, height, next_seq, next_place from ledger where chain_id = :chain_id;
 
 -- name: put_ledger
-insert into ledger (chain_id, genesis_hash, genesis_txs, height, next_seq)
-values (:chain_id, :genesis_hash, :genesis_txs, -1, 0);
+insert into ledger (chain_id, genesis_hash, genesis_txs, height, next_seq, next_place)
+values (:chain_id, :genesis_hash, :genesis_txs, -1, 0, 0);
 
 -- name: advance_ledger
-update ledger set height = :height, next_seq = :next_seq where chain = :chain and height = :height - 1;
+update ledger set height = :height, next_seq = :next_seq, next_place = :next_place where chain = :chain and height = :height - 1;
 
 -- name: put_block
 insert into ledger_block (chain, height, block_id, container_id, accepted_ns, inner_at, inner_size, container)
@@ -37,16 +37,16 @@ select bytes from ledger_tx where chain = :chain and txid = :txid;
 select seq, txid, height from ledger_tx where chain = :chain and seq = :seq;
 
 -- name: put_utxo
-insert into utxo (chain, utxo_id, bytes) values (:chain, :utxo_id, :bytes) returning place;
+insert into utxo (place, chain, utxo_id, bytes) values (?, ?, ?, ?);
 
 -- name: put_utxo_owner
-insert into utxo_owner (chain, address, place) values (:chain, :address, :place);
+insert into utxo_owner (chain, address, place) values (?, ?, ?);
 
 -- name: take_utxo
-delete from utxo where chain = :chain and utxo_id = :utxo_id returning place;
+delete from utxo where chain = ? and utxo_id = ? returning place;
 
 -- name: take_utxo_owner
-delete from utxo_owner where chain = :chain and address = :address and place = :place;
+delete from utxo_owner where chain = ? and address = ? and place = ?;
 
 -- name: utxo
 select bytes from utxo where chain = :chain and utxo_id = :utxo_id;
@@ -92,7 +92,7 @@ where o.destination = :destination and o.source = :source and o.address = :addre
 order by o.place desc limit :limit;
 
 -- name: put_address_tx
-insert or ignore into address_tx (chain, address, seq, asset) values (:chain, :address, :seq, :asset);
+insert into address_tx (chain, address, seq, asset) values (?, ?, ?, ?);
 
 -- name: txs_of_address
 select distinct seq from address_tx where chain = :chain and address = :address and seq < :below

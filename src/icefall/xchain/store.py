@@ -18,6 +18,7 @@ from icefall.xchain.model import Accepted, NewUtxo, TxEffects, owners_of
 SQL = load("icefall.xchain", "queries.sql")
 REFUSED_KEPT = 64
 NEWEST = (1 << 63) - 1
+_PLACE_BITS = 48  # places of different chains never meet
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -27,6 +28,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     genesis_txs: int
     height: int
     next_seq: int
+    next_place: int
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
@@ -45,10 +47,10 @@ def open_ledger(tx: Transaction, chain_id: bytes, genesis: bytes) -> Checkpoint 
     rows = tx.rows(SQL.ledger, {"chain_id": chain_id})
     if not rows:
         return None
-    chain, genesis_hash, genesis_txs, height, next_seq = rows[0]
+    chain, genesis_hash, *at = rows[0]
     if genesis_hash != hash256(genesis):
         raise StoreError("this data directory holds the chain with another genesis: use another --data-dir")
-    return Checkpoint(chain, genesis_txs, height, next_seq)
+    return Checkpoint(chain, *at)
 
 
 def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: Accepted) -> Checkpoint:
@@ -56,8 +58,7 @@ def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: Accepte
     count = len(first.effects)
     tx.run(SQL.put_ledger, {"chain_id": chain_id, "genesis_hash": hash256(genesis), "genesis_txs": count})
     chain = tx.rows(SQL.ledger, {"chain_id": chain_id})[0][0]
-    fresh = Checkpoint(chain, count, -1, 0)
-    return put_accepted(tx, fresh, chain_id, first)
+    return put_accepted(tx, Checkpoint(chain, count, -1, 0, chain << _PLACE_BITS), chain_id, first)
 
 
 def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Accepted) -> Checkpoint:
@@ -76,37 +77,58 @@ def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Acc
             "container": accepted.container,
         },
     )
-    seq = at.next_seq
-    for effects in accepted.effects:
-        _put_effects(tx, at.chain, chain_id, block.height, seq, effects)
-        seq += 1
-    after = Checkpoint(at.chain, at.genesis_txs, block.height, seq)
-    if not tx.run(SQL.advance_ledger, {"chain": at.chain, "height": block.height, "next_seq": seq}):
+    tx.run_many(
+        SQL.put_tx,
+        [
+            {"chain": at.chain, "seq": seq, "txid": row.tx.txid, "height": block.height, "bytes": row.tx.raw}
+            for seq, row in enumerate(accepted.effects, at.next_seq)
+        ],
+    )
+    next_place = _put_created(tx, at, accepted.effects)
+    _take_spent(tx, at.chain, accepted.effects)
+    for row in accepted.effects:
+        for utxo_id in row.imported:
+            take_atomic(tx, chain_id, row.peer_chain_id, utxo_id)
+        put_atomic(tx, row.peer_chain_id, chain_id, row.exported)
+    _put_history(tx, at, accepted.effects)
+    after = Checkpoint(at.chain, at.genesis_txs, block.height, at.next_seq + len(accepted.effects), next_place)
+    moved = {"chain": at.chain, "height": after.height, "next_seq": after.next_seq, "next_place": after.next_place}
+    if not tx.run(SQL.advance_ledger, moved):
         raise StoreError(f"block {block.height} does not follow the stored height {at.height}")
     return after
 
 
-def _put_effects(tx: Transaction, chain: int, chain_id: bytes, height: int, seq: int, effects: TxEffects) -> None:
-    row = {"chain": chain, "seq": seq, "txid": effects.tx.txid, "height": height, "bytes": effects.tx.raw}
-    tx.run(SQL.put_tx, row)
-    for utxo_id, utxo in zip(effects.spent, effects.spent_utxos, strict=False):
-        place = tx.rows(SQL.take_utxo, {"chain": chain, "utxo_id": utxo_id})[0][0]
-        tx.run_many(
-            SQL.take_utxo_owner, [{"chain": chain, "address": a, "place": place} for a in owners_of(utxo.output)]
-        )
-    for new in effects.created:
-        place = tx.rows(SQL.put_utxo, {"chain": chain, "utxo_id": new.utxo_id, "bytes": new.raw})[0][0]
-        tx.run_many(SQL.put_utxo_owner, [{"chain": chain, "address": a, "place": place} for a in new.addresses])
-    for utxo_id in effects.imported:
-        take_atomic(tx, chain_id, effects.peer_chain_id, utxo_id)
-    put_atomic(tx, effects.peer_chain_id, chain_id, effects.exported)
-    touched = {(address, utxo.asset_id) for utxo in effects.spent_utxos for address in owners_of(utxo.output)}
-    for new in (*effects.created, *effects.exported):
-        touched.update((address, new.utxo.asset_id) for address in new.addresses)
-    tx.run_many(
-        SQL.put_address_tx,
-        [{"chain": chain, "address": address, "seq": seq, "asset": asset} for address, asset in sorted(touched)],
-    )
+def _put_created(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) -> int:
+    """All outputs a block makes, before any is spent: a later transaction may spend what an earlier one made."""
+    place = at.next_place
+    utxos, owners = [], []
+    for row in effects:
+        for new in row.created:
+            utxos.append((place, at.chain, new.utxo_id, new.raw))
+            owners += [(at.chain, address, place) for address in new.addresses]
+            place += 1
+    tx.run_many(SQL.put_utxo, utxos)
+    tx.run_many(SQL.put_utxo_owner, owners)
+    return place
+
+
+def _take_spent(tx: Transaction, chain: int, effects: Iterable[TxEffects]) -> None:
+    owners = []
+    for row in effects:
+        for utxo_id, utxo in zip(row.spent, row.spent_utxos, strict=False):  # imported ones follow those
+            place = tx.rows(SQL.take_utxo, (chain, utxo_id))[0][0]
+            owners += [(chain, address, place) for address in owners_of(utxo.output)]
+    tx.run_many(SQL.take_utxo_owner, owners)
+
+
+def _put_history(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) -> None:
+    rows = []
+    for seq, row in enumerate(effects, at.next_seq):
+        touched = {(address, utxo.asset_id) for utxo in row.spent_utxos for address in owners_of(utxo.output)}
+        for new in (*row.created, *row.exported):
+            touched.update((address, new.utxo.asset_id) for address in new.addresses)
+        rows += [(at.chain, address, seq, asset) for address, asset in touched]
+    tx.run_many(SQL.put_address_tx, rows)
 
 
 def put_atomic(tx: Transaction, destination: bytes, source: bytes, exports: Iterable[NewUtxo]) -> None:

@@ -1,7 +1,7 @@
 -- A row is an asset chain kept in this store: how far it has come, and the next free numbers. Moves with every block.
 create table ledger (
     chain integer primary key, chain_id blob not null unique, genesis_hash blob not null, genesis_txs integer not null,
-    height integer not null, next_seq integer not null
+    height integer not null, next_seq integer not null, next_place integer not null
 );
 
 -- A row says: the block with this ID was accepted at `height`, in this container, at `accepted_ns` of our clock.
@@ -20,7 +20,7 @@ create table ledger_tx (
 
 -- A row is an unspent output, in the bytes that are sent. `place` grows with every output ever made, so newest first
 -- is by `place` downwards.
-create table utxo (place integer primary key autoincrement, chain integer not null, utxo_id blob not null,
+create table utxo (place integer primary key, chain integer not null, utxo_id blob not null,
                    bytes blob not null, unique (chain, utxo_id));
 
 -- A row says: this address is among the owners of the unspent output at `place`.

@@ -1,0 +1,200 @@
+"""Every difference between the dialects, observed in both."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from icefall.api.dialect import BATCH_MAX, DIALECTS, DIFFERENCES, Dialect
+from icefall.api.endpoint import NODE
+from icefall.api.failure import failure_body
+from icefall.errors import Unavailable
+from server import Server, serving
+
+SCENARIO = Path(__file__).parent.parent / "vectors" / "scenario-1" / "scenario.jsonl.gz"
+INFO, ADMIN, X = "/ext/info", "/ext/admin", "/ext/bc/X"
+AVAX_ID = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"  # a transaction, and no chain
+RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
+
+
+def post(server: Server, body: str, path: str = INFO) -> Any:
+    """The JSON of an answer; None when it is empty."""
+    reply = server.ask("POST", path, body.encode())
+    assert reply.status == 200
+    return reply.json() if reply.body else None
+
+
+def code(answer: Any) -> int:
+    return int(answer["error"]["code"])
+
+
+CALL = '{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
+TOLD = {"networkID": "12345"}
+
+
+# -- one observation a difference ----------------------------------------------------------------------------------
+
+
+def method_not_found(server: Server) -> list[int]:
+    return [code(server.call(INFO, method)) for method in ("info.nope", "nope.getNetworkID", "getNetworkID", "")]
+
+
+def bad_params(server: Server) -> list[int]:
+    wrong: list[tuple[str, Any]] = [("info.getNetworkID", "x"), ("info.getBlockchainID", {"alias": 1})]
+    return [code(server.call(INFO, method, params)) for method, params in wrong]
+
+
+def invalid_request(server: Server) -> list[int]:
+    return [code(post(server, body)) for body in ("5", '"x"', "true", '{"jsonrpc":2}', '{"jsonrpc":"2.0","method":5}')]
+
+
+def batches(server: Server) -> list[Any]:
+    answers = [post(server, f"[{','.join([CALL] * count)}]") for count in (0, 1, BATCH_MAX, BATCH_MAX + 1)]
+    return [len(answer) if isinstance(answer, list) else code(answer) for answer in answers]
+
+
+def null_id_answered(server: Server) -> Any:
+    return post(server, CALL.replace('"id":1', '"id":null'))
+
+
+def trailing_bytes_ignored(server: Server) -> list[Any]:
+    answers = [post(server, CALL + more) for more in (" x", "}", CALL)]
+    return [answer.get("result") or code(answer) for answer in answers]
+
+
+def plain_failures(server: Server) -> list[Any]:
+    replies = [
+        server.ask("GET", INFO, headers={"Host": "evil.com"}),
+        server.ask("GET", "/ext/nothing"),
+        server.ask("GET", INFO),
+        server.ask("POST", INFO, headers={"Content-Type": "application/json", "Content-Length": str((1 << 20) + 1)}),
+        server.ask("POST", INFO, CALL.encode(), headers={"Content-Type": "text/plain"}),
+    ]
+    return [failure(str(reply.header("content-type")), reply.body) for reply in replies]
+
+
+def failure(media: str, body: bytes) -> Any:
+    if media == "application/json; charset=utf-8":
+        told = json.loads(body)
+        assert list(told) == ["message", "statusCode", "error"]
+        return told["statusCode"], told["error"]
+    assert media == "text/plain; charset=utf-8"
+    return body.decode()
+
+
+def error_data(server: Server) -> list[Any]:
+    errors = [server.call(INFO, "info.nope")["error"], post(server, "{")["error"], post(server, '{"id":7}')["error"]]
+    return [error.get("data", "absent") for error in errors]
+
+
+def set_level_tells(server: Server) -> Any:
+    return server.call(ADMIN, "admin.setLoggerLevel", {"loggerName": "P", "logLevel": "WARN"})["result"]
+
+
+def no_aliases(server: Server) -> Any:
+    return server.call(ADMIN, "admin.getChainAliases", {"chain": AVAX_ID})["result"]
+
+
+def alias_of_endpoint(server: Server) -> list[Any]:
+    told = server.call(ADMIN, "admin.alias", {"endpoint": "health/liveness", "alias": "alive"})["result"]
+    return [told, server.ask("GET", "/ext/alive").status]
+
+
+def head_everywhere(server: Server) -> Any:
+    reply = server.ask("HEAD", "/ext/health")
+    assert not reply.body
+    return reply.status
+
+
+def four_tx_states(server: Server) -> list[str]:
+    with gzip.open(SCENARIO) as lines:
+        accepted = [row for row in map(json.loads, lines) if row["chain"] == "X" and row["accepted"]]
+    refused = accepted[-1]  # what it spends does not exist yet
+    assert "error" in server.call(X, "avm.issueTx", {"tx": refused["tx"]})
+    asked = (refused["txID"], AVAX_ID)
+    return [server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] for txid in asked]
+
+
+def tells_source_chain(server: Server) -> list[Any]:
+    asked: list[dict[str, Any]] = [{"addresses": [RICH], "sourceChain": "P"}, {"addresses": [RICH], "limit": 1}]
+    return [server.call(X, "avm.getUTXOs", params)["result"].get("sourceChain", "absent") for params in asked]
+
+
+# -- and what it must be -----------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    observe: Callable[[Server], Any]
+    interface: Any
+    live: Any
+
+
+LEVELS = {"loggerLevels": {"P": {"logLevel": "WARN", "displayLevel": "INFO"}}}
+NOTHING_READ = {"jsonrpc": "", "method": "", "params": None, "id": None}
+CASES = (
+    Case(method_not_found, [-32601] * 4, [-32000] * 4),
+    Case(bad_params, [-32602] * 2, [-32000] * 2),
+    Case(invalid_request, [-32600] * 5, [-32700] * 5),
+    Case(batches, [-32600, 1, BATCH_MAX, -32600], [-32700] * 4),
+    Case(null_id_answered, {"jsonrpc": "2.0", "result": TOLD, "id": None}, None),
+    Case(trailing_bytes_ignored, [-32700] * 3, [TOLD] * 3),
+    Case(
+        plain_failures,
+        [
+            (403, "Forbidden"),
+            (404, "Not Found"),
+            (405, "Method Not Allowed"),
+            (413, "Content Too Large"),
+            (415, "Unsupported Media Type"),
+        ],
+        [
+            "invalid host specified\n",
+            "404 page not found\n",
+            "rpc: POST method required, received GET",
+            "a request body may be 1048576 bytes long at most",
+            "rpc: unrecognized Content-Type: text/plain",
+        ],
+    ),
+    Case(error_data, ["absent"] * 3, [None, NOTHING_READ, {**NOTHING_READ, "id": 7}]),
+    Case(set_level_tells, {}, LEVELS),
+    Case(no_aliases, {"aliases": []}, {"aliases": None}),
+    Case(alias_of_endpoint, [{}, 200], [{}, 404]),
+    Case(head_everywhere, 200, 405),
+    Case(four_tx_states, ["Rejected", "Accepted"], ["Unknown", "Accepted"]),
+    Case(tells_source_chain, ["P", "absent"], ["absent", "absent"]),
+)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                serving("node", tmp_path_factory.mktemp(name), f"--dialect={name}", "--api-admin-enabled=true")
+            )
+            for name in DIALECTS
+        }
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.observe.__name__)
+def test_a_difference(case: Case, dialect: str, programs: dict[str, Server]) -> None:
+    assert case.observe(programs[dialect]) == getattr(case, dialect)
+
+
+def test_unavailable_is_said_as_other_failures_are() -> None:
+    told = {name: failure(*failure_body(Unavailable("not now"), NODE, dialect)) for name, dialect in DIALECTS.items()}
+    assert told == {"interface": (503, "Service Unavailable"), "live": "not now"}
+
+
+def test_every_difference_has_a_case() -> None:
+    fields = [field.name for field in msgspec.structs.fields(Dialect) if field.name != "name"]
+    assert [one.field for one in DIFFERENCES] == fields
+    assert {case.observe.__name__ for case in CASES} == set(fields)
+    for field in fields:
+        assert len({repr(getattr(dialect, field)) for dialect in DIALECTS.values()}) == 2, f"{field} differs nowhere"

@@ -1,0 +1,124 @@
+"""Every row of the table is called once with valid input and must give a good answer of the shape it declares."""
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from icefall.api.endpoint import LISTENERS, Rest, Rpc
+from icefall.api.endpoints import ENDPOINTS, rows_of
+from server import Server, serving
+
+SCENARIO = Path(__file__).parent.parent / "vectors" / "scenario-1" / "scenario.jsonl.gz"
+X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
+RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
+
+
+def first_accepted() -> dict[str, Any]:
+    """The first transaction of a recorded history that began as ours does."""
+    with gzip.open(SCENARIO) as lines:
+        every = (json.loads(line) for line in lines)
+        return next(row for row in every if row["chain"] == "X" and row["accepted"])
+
+
+TX = first_accepted()
+
+# What to send, by the name of the method; what is not named is called without parameters.
+INPUTS: dict[str, Any] = {
+    "health.health": {"tags": ["11111111111111111111111111111111LpoYY"]},
+    "health.readiness": {"tags": []},
+    "admin.alias": {"endpoint": "health", "alias": "fitness"},
+    "admin.aliasChain": {"chain": "X", "alias": "assets"},
+    "admin.getChainAliases": {"chain": X_ID},
+    "admin.getLoggerLevel": {"loggerName": "main"},
+    "admin.setLoggerLevel": {"loggerName": "X", "logLevel": "DEBUG"},
+    "info.getBlockchainID": {"alias": "X"},
+    "info.isBootstrapped": {"chain": "X"},
+    "info.peers": {"nodeIDs": []},
+    "avm.getAllBalances": {"address": RICH},
+    "avm.getAssetDescription": {"assetID": "AVAX"},
+    "avm.getBalance": {"address": RICH, "assetID": "AVAX"},
+    "avm.getBlock": {"blockID": "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst"},
+    "avm.getBlockByHeight": {"height": "0"},
+    "avm.issueTx": {"tx": TX["tx"]},
+    "avm.getTx": {"txID": TX["txID"]},
+    "avm.getTxStatus": {"txID": TX["txID"]},
+    "avm.getUTXOs": {"addresses": [RICH], "limit": 5},
+    "avm.getAddressTxs": {"address": RICH, "assetID": "AVAX"},
+}
+# Rows that only make sense after another.
+AFTER = {"admin.stopCPUProfiler": "admin.startCPUProfiler"}
+SPENT = ("avm.issueTx", "avm.getTx", "avm.getTxStatus")  # one transaction, issued once, and found again
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("all")
+    (directory / "data" / "plugins").mkdir(parents=True)
+    with serving("up", directory, "--api-admin-enabled=true") as server:
+        yield server
+
+
+def good(program: Server, row: Rpc) -> Any:
+    answer = program.call(row.path, row.method, INPUTS.get(row.method))
+    assert set(answer) == {"jsonrpc", "result", "id"}, answer
+    shapes = get_args(row.result) or (row.result,)
+    assert any(_fits(answer["result"], shape) for shape in shapes), answer
+    return answer["result"]
+
+
+METHODS = {row.method: row for row in ENDPOINTS if isinstance(row, Rpc)}
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in SPENT])
+def test_every_method_gives_a_good_answer(method: str, program: Server) -> None:
+    if method in AFTER:
+        program.call(METHODS[AFTER[method]].path, AFTER[method])
+    good(program, METHODS[method])
+
+
+def test_a_transaction_is_issued_and_found(program: Server) -> None:
+    assert good(program, METHODS["avm.issueTx"]) == {"txID": TX["txID"]}
+    deadline = time.monotonic() + 10
+    while good(program, METHODS["avm.getTxStatus"]) != {"status": "Accepted"}:
+        assert time.monotonic() < deadline
+    assert good(program, METHODS["avm.getTx"])["tx"] == TX["tx"]
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Of the declared shape, without a key that is not declared."""
+    raw = msgspec.json.encode(value)
+    try:
+        read = msgspec.json.decode(raw, type=shape)
+    except msgspec.ValidationError:
+        return False
+    return bool(msgspec.json.decode(msgspec.json.encode(read)) == value)
+
+
+PLAIN = [(listener, row) for listener in LISTENERS for row in rows_of(listener) if isinstance(row, Rest)]
+
+
+@pytest.mark.parametrize(("listener", "row"), PLAIN, ids=lambda one: one if isinstance(one, str) else one.label)
+def test_every_plain_endpoint_gives_a_good_answer(listener: str, row: Rest, program: Server) -> None:
+    reply = program.ask("GET" if row.verb == "*" else row.verb, row.path, listener=listener)
+    assert reply.status == 200
+    assert reply.header("content-type") == row.media
+    if row.media == "application/json":
+        shape = dict[str, Any] if row.result is dict else row.result
+        assert _fits(reply.json(), shape)
+    else:
+        assert reply.body
+
+
+def test_inputs_are_of_rows_that_exist() -> None:
+    assert set(INPUTS) | set(AFTER) | set(SPENT) <= set(METHODS)
+
+
+def test_every_method_that_takes_parameters_has_an_input() -> None:
+    takes = {method for method, row in METHODS.items() if msgspec.structs.fields(row.params)}
+    assert takes - set(INPUTS) == {"health.liveness"}

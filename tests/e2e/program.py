@@ -1,0 +1,106 @@
+"""The processes of a running program as the kernel sees them, and runs of it that end by themselves."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from server import Server
+
+
+class Process(NamedTuple):
+    """Its start tells a process from a later one with the same number."""
+
+    pid: int
+    parent: int
+    started: str
+    command: str
+
+    @property
+    def role(self) -> str:
+        """`engine` or a listener's name; workers have their listener's."""
+        return self.command.rpartition("icefall.runtime ")[2].split()[0] if "icefall.runtime" in self.command else ""
+
+    def runs(self) -> bool:
+        now = _process(self.pid)
+        return now is not None and now.started == self.started
+
+
+def _process(pid: int) -> Process | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return None
+    return None if stat[0] == "Z" else Process(pid, int(stat[1]), stat[19], command)
+
+
+def family(pid: int) -> list[Process]:
+    """The process and all that descend from it."""
+    seen = [p for entry in Path("/proc").iterdir() if entry.name.isdigit() and (p := _process(int(entry.name)))]
+    found = [process for process in seen if process.pid == pid]
+    for one in found:
+        found += [process for process in seen if process.parent == one.pid]
+    return found
+
+
+def workers(server: Server, listener: str = "node") -> list[Process]:
+    parents = {process.pid for process in family(server.process.pid) if process.role == listener}
+    return [process for process in family(server.process.pid) if process.parent in parents and process.role == listener]
+
+
+def listener_process(server: Server, listener: str = "node") -> Process:
+    return next(p for p in family(server.process.pid) if p.role == listener and p.parent == server.process.pid)
+
+
+def until(truth: Callable[[], bool], limit_s: float, what: str) -> float:
+    """Wait for it; the seconds it took."""
+    began = time.monotonic()
+    while not truth():
+        assert time.monotonic() - began < limit_s, f"not within {limit_s} s: {what}"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def all_gone(processes: list[Process], limit_s: float) -> None:
+    until(lambda: not any(p.runs() for p in processes), limit_s, f"the end of {[p for p in processes if p.runs()]}")
+
+
+def _obey_modes() -> None:
+    """Even root may not write where the mode says no: what it runs next has lost that right."""
+    if os.getuid() == 0:
+        drop_from_bounding_set, dac_override = 24, 1
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override)
+
+
+class Outcome(NamedTuple):
+    code: int
+    said: str
+
+
+def outcome(verb: str, data_dir: Path, *settings: str, bound_by_modes: bool = False) -> Outcome:
+    """A run that is expected to end by itself."""
+    command = [sys.executable, "-m", "icefall.cli", verb, f"--data-dir={data_dir}"]
+    ports = [f"--{port}=0" for port in ("http-port", "data-port", "metrics-port")]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}
+    with subprocess.Popen(
+        [*command, *ports, *settings],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=kept,
+        preexec_fn=_obey_modes if bound_by_modes else None,  # noqa: PLW1509
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            said, _ = process.communicate()
+            raise AssertionError(f"went on running: {said}") from None
+    return Outcome(process.returncode, said)

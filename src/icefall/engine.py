@@ -11,11 +11,13 @@ from typing import Any
 from icefall import __version__, meters
 from icefall.api.routes import node_bases
 from icefall.config import Config
+from icefall.db.engine import Transaction
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import CallFailed
 from icefall.link import EngineServer, socket_path
 from icefall.network import Network, network_of
+from icefall.node import index
 from icefall.node.admin import Admin
 from icefall.node.chains import Chains
 from icefall.node.checks import ChainStatus, Thresholds, Traffic, node_checks, shutting_down
@@ -27,6 +29,8 @@ from icefall.observe import Logs, open_logs
 from icefall.processes import READY, when_orphaned
 from icefall.wire.networks import network_name
 from icefall.xchain.chain import AssetChain, Pace
+from icefall.xchain.model import Accepted
+from icefall.xchain.store import Checkpoint
 
 
 async def run_engine(config: Config) -> int:
@@ -34,7 +38,7 @@ async def run_engine(config: Config) -> int:
     data_dir = Path(config.data_dir)
     lock = StoreLock(data_dir / "node.lock")
     store = SqliteStore(store_path(data_dir), PACKAGE)
-    start = await store.write(lambda tx: bind_network(tx, config.network_id, int(time.time())))
+    start = await store.write(lambda tx: _admitted(tx, config))
     network = network_of(config, start)
     logs = logs_of(config, "engine", network, create=True)
     meters.clear(data_dir / "run")
@@ -73,6 +77,13 @@ async def run_engine(config: Config) -> int:
     return code
 
 
+def _admitted(tx: Transaction, config: Config) -> int:
+    """In one transaction: the data directory is this network's, and its index stays what it promised to be."""
+    start = bind_network(tx, config.network_id, int(time.time()))
+    index.admit(tx, enabled=config.index_enabled, allow_incomplete=config.index_allow_incomplete)
+    return start
+
+
 def logs_of(config: Config, process: str, network: Network, *, create: bool) -> Logs:
     return open_logs(
         process,
@@ -95,12 +106,28 @@ def _ended(task: asyncio.Task[Any], logs: Logs, stop: Callable[[int], None]) -> 
 
 def _ledgers(config: Config, network: Network, store: SqliteStore, logs: Logs) -> dict[bytes, AssetChain]:
     pace = Pace(config.block_time / 1e9, config.block_txs_max)
+    indexed = network.genesis.x_chain_id if config.index_enabled else b""
     return {
         spec.chain.chain_id: AssetChain(
-            store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, pace, logs[spec.chain.name]
+            store,
+            spec.rules,
+            spec.genesis,
+            spec.block_0,
+            network.subnet_of,
+            pace,
+            logs[spec.chain.name],
+            _index_x if spec.chain.chain_id == indexed else None,
         )
         for spec in network.asset_chains
     }
+
+
+def _index_x(tx: Transaction, at: Checkpoint, accepted: Accepted) -> None:
+    """The X-Chain's block and transactions, as they enter the index."""
+    when = accepted.accepted_ns
+    index.append(tx, index.X_BLOCK, [(accepted.container_id, when, accepted.block.height, None)])
+    numbered = enumerate(accepted.effects, at.next_seq)
+    index.append(tx, index.X_TX, [(row.tx.txid, when, seq, None) for seq, row in numbered])
 
 
 def _ledger_commands(ledgers: dict[bytes, AssetChain]) -> dict[str, Callable[..., Any]]:

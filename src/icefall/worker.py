@@ -16,7 +16,7 @@ from icefall.api.assemble import Mount, bases_of, meter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
 from icefall.api.endpoint import DATA, METRICS, NODE
-from icefall.api.endpoints import ENDPOINTS, P, X, rows_of
+from icefall.api.endpoints import ENDPOINTS, INDEX, P, X, rows_of
 from icefall.api.guards import Hosts, Origins
 from icefall.api.handlers.pages import MeterSource, Pages
 from icefall.api.openapi import document
@@ -31,6 +31,7 @@ from icefall.network import Network, is_public, network_of
 from icefall.node.chains import Chain, Chains
 from icefall.node.facts import NodeFacts
 from icefall.node.identity import ensure_identity
+from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.store import NodeReader, store_path
 from icefall.observe import LevelPage, open_logs
 from icefall.processes import die_with_parent, when_orphaned
@@ -140,7 +141,7 @@ def _enabled(config: Config) -> Callable[[str], bool]:
 
 
 def _mounts(network: Network, store: Reader, chains: Chains) -> list[Mount]:
-    """Each asset chain under all its names, and P under its own."""
+    """Each asset chain under all its names, each series of the index, and P under its own names."""
     mounts = []
     for spec in network.asset_chains:
         place = spec.view.place
@@ -150,6 +151,10 @@ def _mounts(network: Network, store: Reader, chains: Chains) -> list[Mount]:
             Addresses: Addresses(chains, spec.chain.chain_id, place.chain, place.hrp),
         }
         mounts.append(Mount(X, _paths(spec.chain), services))
+    x_chain_id = network.genesis.x_chain_id
+    for series in ALL_SERIES:
+        services = {IndexReader: IndexReader(store, series, x_chain_id)}
+        mounts.append(Mount(INDEX, (f"/ext/index/{series.path}",), services))
     platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
     return [*mounts, Mount(P, _paths(platform), {})]
 

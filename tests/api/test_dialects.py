@@ -41,7 +41,7 @@ TOLD = {"networkID": "12345"}
 
 
 def method_not_found(server: Server) -> list[int]:
-    return [code(server.call(INFO, method)) for method in ("info.nope", "nope.getNetworkID", "getNetworkID", "")]
+    return [code(server.call(INFO, method)) for method in ("info.nope", "nope.getNetworkID", "getNetworkID", "a.b.c")]
 
 
 def bad_params(server: Server) -> list[int]:
@@ -60,6 +60,12 @@ def batches(server: Server) -> list[Any]:
 
 def null_id_answered(server: Server) -> Any:
     return post(server, CALL.replace('"id":1', '"id":null'))
+
+
+def no_request_answered(server: Server) -> list[Any]:
+    bodies = ("{}", '{"id":1}', '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":1}', '{"jsonrpc":"1.0","method":"a.b"}')
+    answers = [post(server, body) for body in bodies]
+    return [answer and (code(answer), answer["id"]) for answer in answers]
 
 
 def trailing_bytes_ignored(server: Server) -> list[Any]:
@@ -142,6 +148,11 @@ CASES = (
     Case(invalid_request, [-32600] * 5, [-32700] * 5),
     Case(batches, [-32600, 1, BATCH_MAX, -32600], [-32700] * 4),
     Case(null_id_answered, {"jsonrpc": "2.0", "result": TOLD, "id": None}, None),
+    Case(
+        no_request_answered,
+        [(-32600, None), (-32600, 1), (-32600, None), (-32600, 1), (-32600, None)],
+        [None, (-32600, 1), None, (-32000, 1), None],
+    ),
     Case(trailing_bytes_ignored, [-32700] * 3, [TOLD] * 3),
     Case(
         plain_failures,

@@ -16,6 +16,7 @@ class Dialect(msgspec.Struct, frozen=True):
     invalid_request: int  # a body that is JSON, but no request
     batches: bool
     null_id_answered: bool
+    no_request_answered: bool  # without `jsonrpc` 2.0 or a method nothing is a notification
     trailing_bytes_ignored: bool
     plain_failures: bool  # refusals of the node listener as the node's plain text, not as JSON
     error_data: bool  # `data` is always there, null or the request
@@ -25,6 +26,8 @@ class Dialect(msgspec.Struct, frozen=True):
     head_everywhere: bool
     four_tx_states: bool
     tells_source_chain: bool
+    range_is_array: bool
+    empty_range: bool
 
 
 INTERFACE = Dialect(
@@ -34,6 +37,7 @@ INTERFACE = Dialect(
     invalid_request=-32600,
     batches=True,
     null_id_answered=True,
+    no_request_answered=True,
     trailing_bytes_ignored=False,
     plain_failures=False,
     error_data=False,
@@ -43,6 +47,8 @@ INTERFACE = Dialect(
     head_everywhere=True,
     four_tx_states=True,
     tells_source_chain=True,
+    range_is_array=True,
+    empty_range=True,
 )
 LIVE = Dialect(
     name="live",
@@ -51,6 +57,7 @@ LIVE = Dialect(
     invalid_request=-32700,
     batches=False,
     null_id_answered=False,
+    no_request_answered=False,
     trailing_bytes_ignored=True,
     plain_failures=True,
     error_data=True,
@@ -60,6 +67,8 @@ LIVE = Dialect(
     head_everywhere=False,
     four_tx_states=False,
     tells_source_chain=False,
+    range_is_array=False,
+    empty_range=False,
 )
 DIALECTS = {dialect.name: dialect for dialect in (INTERFACE, LIVE)}
 BATCH_MAX = 100
@@ -80,6 +89,9 @@ DIFFERENCES = (
     Difference("batches", "a batch (JSON array)", f"answered, 1 to {BATCH_MAX} calls; empty or larger: -32600",
                "refused with -32700"),
     Difference("null_id_answered", "`id` is null", "answered with id null", "executed, 200 with an empty body"),
+    Difference("no_request_answered", "an object without `jsonrpc` 2.0, or without a method",
+               "-32600, with id null where none was given", "200 with an empty body where no id was given, else -32600"
+               " for the first and -32000 for the second"),
     Difference("trailing_bytes_ignored", "bytes after the first JSON value", "-32700", "ignored"),
     Difference("plain_failures", "403, 404, 405, 413, 415, 503 of the node listener", "`{message, statusCode, error}`",
                "the node's plain text"),
@@ -91,4 +103,7 @@ DIFFERENCES = (
     Difference("four_tx_states", "avm.getTxStatus", "Accepted, Processing, Rejected (the last 64 refused) or Unknown",
                "Accepted or Unknown"),
     Difference("tells_source_chain", "`sourceChain` in the answer of avm.getUTXOs", "present when asked for", "absent"),
+    Difference("range_is_array", "result of index.getContainerRange", "an array", "`{containers}`"),
+    Difference("empty_range", "index.getContainerRange with numToFetch 0", "null",
+               "error `numToFetch must be in [1,1024] but is 0`"),
 )  # fmt: skip

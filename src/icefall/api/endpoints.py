@@ -1,22 +1,20 @@
 """THE TABLE: every path and method Icefall serves. A new one is a row here and its function."""
 
 from icefall.api.endpoint import LISTENERS, Rest, Rpc
-from icefall.api.handlers import admin, avm, health, info, pages, platform
+from icefall.api.handlers import admin, avm, health, index, info, pages, platform
 from icefall.api.schema import admin as a
 from icefall.api.schema import avm as v
 from icefall.api.schema import health as h
+from icefall.api.schema import index as n
 from icefall.api.schema import info as i
 from icefall.api.schema import platform as pl
 from icefall.api.schema.names import Empty
 
 ADMIN, HEALTH, INFO = "/ext/admin", "/ext/health", "/ext/info"
-X, P = "/ext/bc/X", "/ext/bc/P"  # and under every other name of such a chain: `mounts` of api/assemble.py
-ADMIN_ON, HEALTH_ON, INFO_ON, METRICS_ON = (
-    "api-admin-enabled",
-    "api-health-enabled",
-    "api-info-enabled",
-    "api-metrics-enabled",
-)
+# Each stands under more names than this one: `Mount` in api/assemble.py.
+X, P, INDEX = "/ext/bc/X", "/ext/bc/P", "/ext/index/X/block"
+ADMIN_ON, HEALTH_ON, INDEX_ON = "api-admin-enabled", "api-health-enabled", "index-enabled"
+INFO_ON, METRICS_ON = "api-info-enabled", "api-metrics-enabled"
 
 # fmt: off
 ENDPOINTS: tuple[Rest | Rpc, ...] = (
@@ -119,6 +117,21 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
         says="All transactions that gave to an address or took from it, newest first, of all assets or one."),
     Rpc(path=P, method="platform.getFeeConfig", result=pl.FeeConfig, handler=platform.get_fee_config,
         says="How the platform chain prices complexity; clients ask before they build a transaction."),
+
+    # -- the index of accepted containers -----------------------------------------------------------------------
+    Rpc(path=INDEX, method="index.getContainerByID", params=n.ByIdAsk, result=n.IndexContainer, needs=INDEX_ON,
+        handler=index.get_container_by_id, says="A container by its ID."),
+    Rpc(path=INDEX, method="index.getContainerByIndex", params=n.ByIndexAsk, result=n.IndexContainer, needs=INDEX_ON,
+        handler=index.get_container_by_index, says="A container by its number."),
+    Rpc(path=INDEX, method="index.getContainerRange", params=n.RangeAsk, needs=INDEX_ON,
+        result=list[n.IndexContainer] | n.Containers | None, handler=index.get_container_range,
+        says="Up to 1024 containers from a number on; fewer where fewer are left, null for none."),
+    Rpc(path=INDEX, method="index.getIndex", params=n.IdAsk, result=n.IndexNumber, needs=INDEX_ON,
+        handler=index.get_index, says="The number of a container."),
+    Rpc(path=INDEX, method="index.getLastAccepted", params=n.EncodingAsk, result=n.IndexContainer, needs=INDEX_ON,
+        handler=index.get_last_accepted, says="The container accepted last."),
+    Rpc(path=INDEX, method="index.isAccepted", params=n.IdAsk, result=n.IsAccepted, needs=INDEX_ON,
+        handler=index.is_accepted, says="Whether a container is in the index."),
 
     # -- of every listener --------------------------------------------------------------------------------------
     Rest(verb="*", path="/ext/metrics", result=str, handler=pages.prometheus, needs=METRICS_ON,

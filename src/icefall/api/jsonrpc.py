@@ -23,6 +23,7 @@ ARGUMENT_TEXT = (
     "See documentation for example calls"
 )
 VERSION_TEXT = "jsonrpc must be 2.0"
+METHOD_TEXT = "method must be given"
 PARSE, INVALID, INTERNAL = -32700, -32600, -32603
 _TYPE_TEXT = "json: cannot unmarshal {} into Go {} of type {}"
 _NOTHING = {b"", b"null"}
@@ -96,13 +97,17 @@ class Service:
             if envelope.jsonrpc != "2.0":
                 raise Refused(INVALID, VERSION_TEXT, envelope)
             if method is None:
+                if self._dialect.no_request_answered and not envelope.method:
+                    raise Refused(INVALID, METHOD_TEXT, envelope)
                 raise Refused(self._dialect.method_not_found, self._unknown(envelope.method))
             try:
                 ask = method.binder.from_json(bytes(envelope.params))
             except Malformed:
                 raise Refused(self._dialect.bad_params, ARGUMENT_TEXT) from None
         except Refused as refused:
-            return self._silent(envelope, self._refuse(refused, envelope))
+            outcome = self._refuse(refused, envelope)
+            answered = refused.code == INVALID and self._dialect.no_request_answered
+            return outcome if answered else self._silent(envelope, outcome)
         began = self._meters.begin(method.slot)
         error: IcefallError | None = None
         try:

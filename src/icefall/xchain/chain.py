@@ -35,6 +35,9 @@ from icefall.xchain.store import (
 
 _RETRY_S = 1.0
 
+OnAccept = Callable[[Transaction, Checkpoint, Accepted], None]
+"""What else is to be written in a block's transaction; the checkpoint is the one before the block."""
+
 
 class Pace(msgspec.Struct, frozen=True):
     """At most one block every `block_time_s`, each of at most `txs_max` transactions; 0 means no such bound."""
@@ -53,6 +56,7 @@ class AssetChain:
         subnet_of: Callable[[bytes], bytes],
         pace: Pace,
         log: Log,
+        on_accept: OnAccept | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.rules = rules
@@ -62,6 +66,7 @@ class AssetChain:
         self._subnet_of = subnet_of
         self._pace = pace
         self._log = log
+        self._on_accept = on_accept or (lambda tx, at, accepted: None)
         self._now = now
         self._mempool = Mempool()
         self._signers = Signers()  # so that building a block does not recover again what issuing has recovered
@@ -148,6 +153,7 @@ class AssetChain:
 
         def change(tx: Transaction) -> Checkpoint:
             put_refusals(tx, self._at.chain, refusals)
+            self._on_accept(tx, self._at, accepted)
             return put_accepted(tx, self._at, self.rules.chain_id, accepted)
 
         try:

@@ -1,0 +1,96 @@
+"""The index of accepted containers: five series, each numbered from 0 in the order this node accepted them.
+
+A row commits with the block it describes. The asset chain's rows only point to bytes its own tables hold.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from icefall.db.engine import Reader, Transaction
+from icefall.db.statements import load
+from icefall.errors import StartRefused
+from icefall.node.store import SQL as NODE_SQL
+from icefall.node.store import fact
+
+SQL = load("icefall.node", "index.sql")
+
+
+class Series(NamedTuple):
+    """`statement` names the query that finds the bytes."""
+
+    number: int
+    path: str
+    statement: str = "containers"
+
+
+C_BLOCK, P_BLOCK = Series(1, "C/block"), Series(2, "P/block")
+X_BLOCK, X_TX = Series(3, "X/block", "block_containers"), Series(4, "X/tx", "tx_containers")
+X_VTX = Series(5, "X/vtx")  # frozen: what it held stays readable, nothing is added
+ALL_SERIES = (C_BLOCK, P_BLOCK, X_TX, X_BLOCK, X_VTX)
+BLOCKS_OF = {"C": C_BLOCK, "P": P_BLOCK, "X": X_BLOCK}
+
+
+class Container(NamedTuple):
+    number: int
+    container_id: bytes
+    accepted_ns: int
+    raw: bytes
+
+
+# -- whether to index at all ---------------------------------------------------------------------------------------
+
+
+def admit(tx: Transaction, *, enabled: bool, allow_incomplete: bool) -> None:
+    """Keep the promise that an index is complete, or refuse to start. A refusal changes nothing."""
+    indexed, incomplete = fact(tx, "indexed") is not None, fact(tx, "index_incomplete") is not None
+    if enabled:
+        if incomplete and not allow_incomplete:
+            raise StartRefused(
+                "index is incomplete but incomplete indices are disabled: this data directory once ran without the "
+                "index. Accept what it misses with --index-allow-incomplete, or start on a fresh --data-dir"
+            )
+        tx.run(NODE_SQL.put_fact, {"name": "indexed", "value": "1"})
+        return
+    if indexed and not allow_incomplete:
+        raise StartRefused(
+            "running would cause index to become incomplete but incomplete indices are disabled: start with "
+            "--index-enabled=true, or accept that the index will miss what is accepted now with "
+            "--index-allow-incomplete"
+        )
+    tx.run(NODE_SQL.put_fact, {"name": "index_incomplete", "value": "1"})
+
+
+# -- writing: inside the engine's transaction ----------------------------------------------------------------------
+
+
+def append(tx: Transaction, series: Series, rows: Iterable[tuple[bytes, int, int | None, bytes | None]]) -> None:
+    """(container ID, accepted ns, source, bytes) in the order of acceptance."""
+    first = tx.rows(SQL.next_number, (series.number,))[0][0]
+    numbered: Sequence[tuple[object, ...]] = [(series.number, first + place, *row) for place, row in enumerate(rows)]
+    tx.run_many(SQL.put_container, numbered)
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+class IndexReader:
+    """One series. `x_chain_id` says which asset chain its rows point into."""
+
+    def __init__(self, reader: Reader, series: Series, x_chain_id: bytes) -> None:
+        self._reader = reader
+        self._series = series
+        self._statement: str = getattr(SQL, series.statement)
+        self._base = {"series": series.number} | ({"chain_id": x_chain_id} if series.statement != "containers" else {})
+
+    async def last_number(self) -> int | None:
+        rows = await self._reader.rows(SQL.last_number, {"series": self._series.number})
+        return int(rows[0][0]) if rows[0][0] is not None else None
+
+    async def number_of(self, container_id: bytes) -> int | None:
+        rows = await self._reader.rows(SQL.number_of, {"series": self._series.number, "container_id": container_id})
+        return rows[0][0] if rows else None
+
+    async def run(self, start: int, count: int) -> list[Container]:
+        """Up to `count` containers from number `start` on."""
+        rows = await self._reader.rows(self._statement, {**self._base, "start": start, "count": count})
+        return [Container(*row) for row in rows]

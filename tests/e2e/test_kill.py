@@ -1,0 +1,129 @@
+"""kill -9 of every kind of process, in the middle of work."""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from program import all_gone, family, listener_process, until, workers
+
+from server import Reply, Server, serving
+
+LIVENESS = b'{"jsonrpc":"2.0","id":1,"method":"health.liveness"}'
+ALIVE = {"jsonrpc": "2.0", "result": {"checks": {}, "healthy": True}, "id": 1}
+
+
+@contextmanager
+def hammered(server: Server) -> Iterator[list[tuple[float, Reply]]]:
+    """Clients that ask without end; every answer with its time."""
+    answers: list[tuple[float, Reply]] = []
+    done = threading.Event()
+
+    def client() -> None:
+        while not done.is_set():
+            try:
+                reply = server.ask("POST", "/ext/health", LIVENESS)
+            except OSError:
+                reply = Reply(0, [], b"")
+            answers.append((time.monotonic(), reply))
+            time.sleep(0.002)
+
+    threads = [threading.Thread(target=client) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield answers
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+def set_something(server: Server) -> None:
+    assert server.call("/ext/admin", "admin.alias", {"endpoint": "info", "alias": "mine"})["result"] == {}
+    assert server.call("/ext/admin", "admin.aliasChain", {"chain": "X", "alias": "ex"})["result"] == {}
+    levels = {"loggerName": "X", "logLevel": "DEBUG", "displayLevel": "FATAL"}
+    assert server.call("/ext/admin", "admin.setLoggerLevel", levels)["result"] == {}
+
+
+def assert_still_there(server: Server) -> None:
+    assert server.call("/ext/mine", "info.getNetworkID")["result"] == {"networkID": "12345"}
+    x_id = server.call("/ext/info", "info.getBlockchainID", {"alias": "X"})["result"]["blockchainID"]
+    assert server.call("/ext/info", "info.getBlockchainID", {"alias": "ex"})["result"]["blockchainID"] == x_id
+    levels = server.call("/ext/admin", "admin.getLoggerLevel", {"loggerName": "X"})["result"]["loggerLevels"]
+    assert levels == {"X": {"logLevel": "DEBUG", "displayLevel": "FATAL"}}
+
+
+def assert_served_again(server: Server, victim: int) -> None:
+    """Kill under load; 3 s later all is as before, and no answer in between was a wrong one."""
+    with hammered(server) as answers:
+        until(lambda: len(answers) > 50, 10, "answers before the kill")
+        killed = time.monotonic()
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: time.monotonic() - killed > 0.6, 5, "the death to be felt")
+        until(lambda: answers[-1][1].status == 200, 3 - (time.monotonic() - killed), "answers again")
+        since = len(answers)
+        until(lambda: len(answers) > since + 100, 10, "a hundred answers after it")
+    assert {reply.status for _, reply in answers} <= {0, 200}
+    assert all(json.loads(reply.body) == ALIVE for _, reply in answers if reply.status)
+    late = [reply.status for when, reply in answers if when > killed + 3]
+    assert all(status == 200 for status in late)
+
+
+def test_a_worker(tmp_path: Path) -> None:
+    with serving("node", tmp_path, "--api-admin-enabled") as server:
+        set_something(server)
+        (worker,) = workers(server)
+        assert_served_again(server, worker.pid)
+        (fresh,) = workers(server)
+        assert fresh.pid != worker.pid
+        assert_still_there(server)
+        assert server.ask("GET", "/ext/health").status == 200
+
+
+def test_a_listener_takes_its_workers_along_and_is_started_again(tmp_path: Path) -> None:
+    with serving("node", tmp_path, "--api-admin-enabled") as server:
+        set_something(server)
+        old = [listener_process(server), *workers(server)]
+        assert_served_again(server, old[0].pid)
+        all_gone(old, 3)
+        assert_still_there(server)
+        assert "the node listener ended (killed by SIGKILL): starting it again" in server.said()
+
+
+def test_the_engine(tmp_path: Path) -> None:
+    with serving("up", tmp_path, "--api-admin-enabled", code=1) as server:
+        set_something(server)
+        everybody = family(server.process.pid)
+        began = time.monotonic()
+        os.kill(server.told["enginePid"], signal.SIGKILL)
+        assert server.process.wait(10) == 1
+        assert time.monotonic() - began < 10
+        assert "the engine ended unexpectedly (killed by SIGKILL): stopping" in server.said()
+        all_gone(everybody, 1)
+        assert not (server.data_dir / "process.json").exists()
+    with serving("up", tmp_path, "--api-admin-enabled") as server:
+        assert_still_there(server)
+
+
+def test_the_supervisor(tmp_path: Path) -> None:
+    with serving("up", tmp_path, "--api-admin-enabled", code=-9) as server:
+        set_something(server)
+        everybody = family(server.process.pid)
+        os.kill(server.process.pid, signal.SIGKILL)
+        all_gone(everybody, 6)
+    with serving("up", tmp_path, "--api-admin-enabled") as server:
+        assert_still_there(server)
+
+
+def test_everything_at_once(tmp_path: Path) -> None:
+    with serving("node", tmp_path, "--api-admin-enabled", code=-9) as server:
+        set_something(server)
+        for process in family(server.process.pid):
+            os.kill(process.pid, signal.SIGKILL)
+    with serving("node", tmp_path, "--api-admin-enabled") as server:
+        assert_still_there(server)

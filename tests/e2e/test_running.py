@@ -1,0 +1,119 @@
+"""The program in its several shapes: what is switched off, how long it waits, and what runs alone."""
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from program import family, until
+
+from icefall.wire.ids import id_text
+from server import Wire, serving
+
+VM_TEXT = id_text(b"v" * 32)
+
+
+def test_readiness_does_not_wait_for_a_period(tmp_path: Path) -> None:
+    with serving("node", tmp_path, "--health-check-frequency=1h", ready=False) as server:
+        until(lambda: server.ask("GET", "/ext/health/readiness").status == 200, 2, "readiness")
+        until(lambda: server.ask("GET", "/ext/health").status == 200, 2, "health")
+        checks = server.ask("GET", "/ext/health").json()["checks"]
+        assert list(checks) == sorted(checks)
+        assert {"C", "P", "X", "bootstrapped", "database", "diskspace", "network", "router"} <= set(checks)
+
+
+def test_what_is_switched_off_is_not_there(tmp_path: Path) -> None:
+    off = [f"--api-{name}-enabled=false" for name in ("admin", "info", "health", "metrics")]
+    with serving("node", tmp_path, *off, ready=False) as server:
+        for path in ("/ext/admin", "/ext/info", "/ext/health", "/ext/health/liveness", "/ext/metrics"):
+            for method in ("GET", "POST"):
+                assert server.ask(method, path, b"{}" if method == "POST" else b"").status == 404, path
+        assert server.ask("GET", "/docs").status == 200
+
+
+def test_admin_is_off_unless_asked_for(tmp_path: Path) -> None:
+    with serving("node", tmp_path) as server:
+        assert server.ask("POST", "/ext/admin", b'{"jsonrpc":"2.0","id":1,"method":"admin.loadVMs"}').status == 404
+        assert server.ask("GET", "/ext/info").status == 405
+
+
+def read_all(connection: socket.socket, limit_s: float) -> tuple[bytes, float]:
+    """Everything until the other side closes, and when that was."""
+    connection.settimeout(limit_s)
+    began, read = time.monotonic(), b""
+    while piece := connection.recv(4096):
+        read += piece
+    return read, time.monotonic() - began
+
+
+def test_clients_that_dawdle(tmp_path: Path) -> None:
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / f"{VM_TEXT}.py").write_text("import time\ntime.sleep(2)\nclass vm:\n    version = '1'\n")
+    settings = ("--http-read-timeout=700ms", "--http-idle-timeout=1s", "--api-admin-enabled", f"--plugin-dir={plugins}")
+    with serving("node", tmp_path, *settings) as server:
+        address = Wire(server.url()).address
+        head = b"POST /ext/info HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        with socket.create_connection(address) as slow:  # a body that never comes
+            slow.sendall(head + b'Content-Length: 100\r\n\r\n{"jsonrpc"')
+            slow.settimeout(5)
+            began = time.monotonic()
+            assert slow.recv(4096).startswith(b"HTTP/1.1 408 ")
+            assert 0.5 < time.monotonic() - began < 3
+        with socket.create_connection(address) as slow:  # a chunk now, the rest never
+            slow.sendall(head + b'Transfer-Encoding: chunked\r\n\r\n5\r\n{"jso\r\n')
+            slow.settimeout(5)
+            assert slow.recv(4096).startswith(b"HTTP/1.1 408 ")
+        with socket.create_connection(address) as silent:
+            assert read_all(silent, 6)[1] > 0.5
+        with socket.create_connection(address) as half:
+            half.sendall(b"GET /ext/health/liveness HTTP/1.1\r\nHost: loc")
+            _, waited = read_all(half, 6)
+            assert 0.5 < waited < 5
+        with socket.create_connection(address) as idle:
+            idle.sendall(b"GET /ext/health/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            read, waited = read_all(idle, 6)
+            assert read.startswith(b"HTTP/1.1 200 ")
+            assert 0.5 < waited < 5
+        slow_answer = server.call("/ext/admin", "admin.loadVMs")  # longer than all of these
+        assert slow_answer["result"] == {"newVMs": {VM_TEXT: []}}
+
+
+def test_a_timeout_of_zero_is_none(tmp_path: Path) -> None:
+    with serving("node", tmp_path, "--http-read-timeout=0s", "--http-idle-timeout=0s") as server:
+        with socket.create_connection(Wire(server.url()).address) as slow:
+            body = b'{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
+            head = f"POST /ext/info HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+            for piece in (head[:30].encode(), head[30:].encode(), b"\r\n\r\n", body[:10], body[10:]):
+                slow.sendall(piece)
+                time.sleep(0.05)
+            slow.settimeout(5)
+            assert b'"networkID":"12345"' in slow.recv(4096)
+
+
+@pytest.mark.parametrize("verb", ["data", "metrics"])
+def test_a_worker_verb_runs_alone_and_takes_no_lock(tmp_path: Path, verb: str) -> None:
+    with serving(verb, tmp_path) as server:
+        assert server.ask("GET", "/openapi.json", listener=verb).status == 200
+        assert server.ask("GET", "/nothing", listener=verb).status == 404
+        assert not (server.data_dir / "node.lock").exists()
+        assert not (server.data_dir / "node.sqlite").exists()
+        assert [process.role for process in family(server.process.pid)].count("engine") == 0
+
+
+def test_worker_verbs_run_beside_a_node_in_its_directory(tmp_path: Path) -> None:
+    with serving("node", tmp_path) as node:
+        told = (node.data_dir / "process.json").read_bytes()
+        with serving("data", tmp_path) as data, serving("metrics", tmp_path) as metrics:
+            assert data.ask("GET", "/docs", listener="data").status == 200
+            assert metrics.ask("GET", "/docs", listener="metrics").status == 200
+            assert (node.data_dir / "process.json").read_bytes() == told
+        assert (node.data_dir / "process.json").read_bytes() == told
+        assert node.ask("GET", "/ext/health").status == 200
+
+
+def test_a_data_directory_too_long_for_a_socket(tmp_path: Path) -> None:
+    with serving("node", tmp_path / ("d" * 110), "--api-admin-enabled") as server:
+        assert len(str(server.data_dir)) > 107
+        assert server.call("/ext/admin", "admin.alias", {"endpoint": "info", "alias": "mine"})["result"] == {}
+        assert server.call("/ext/mine", "info.getNetworkID")["result"] == {"networkID": "12345"}

@@ -27,8 +27,10 @@ from icefall.node.profiles import LockStats, Profiles
 from icefall.node.store import PACKAGE, NodeReader, bind_network, store_path
 from icefall.observe import Logs, open_logs
 from icefall.processes import READY, when_orphaned
+from icefall.wire.ids import id_text
 from icefall.wire.networks import network_name
 from icefall.xchain.chain import AssetChain, Pace
+from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import Accepted
 from icefall.xchain.store import Checkpoint
 
@@ -51,15 +53,16 @@ async def run_engine(config: Config) -> int:
             stopped.set_result(code)
 
     ledgers = _ledgers(config, network, store, logs)
-    for ledger in ledgers.values():
-        await ledger.start()
+    for chain in ledgers.values():
+        await chain.ledger.start()
+        logs["main"].info("a chain is open", chain=id_text(chain.ledger.rules.chain_id), height=chain.ledger.height)
     admin = await _admin(config, network, store, logs)
     traffic = Traffic(time.monotonic_ns)
     health = await _health(config, network, store, logs, ledgers, traffic, stop)
     server = EngineServer(socket_path(data_dir), {**admin.commands(), **_ledger_commands(ledgers)}, traffic.call)
     await server.start()
     tasks = [asyncio.create_task(health.run_forever())]
-    tasks += [asyncio.create_task(ledger.run_forever()) for ledger in ledgers.values()]
+    tasks += [asyncio.create_task(chain.run_forever()) for chain in ledgers.values()]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, logs, stop))
     _follow_supervisor(health, stop)
@@ -107,19 +110,12 @@ def _ended(task: asyncio.Task[Any], logs: Logs, stop: Callable[[int], None]) -> 
 def _ledgers(config: Config, network: Network, store: SqliteStore, logs: Logs) -> dict[bytes, AssetChain]:
     pace = Pace(config.block_time / 1e9, config.block_txs_max)
     indexed = network.genesis.x_chain_id if config.index_enabled else b""
-    return {
-        spec.chain.chain_id: AssetChain(
-            store,
-            spec.rules,
-            spec.genesis,
-            spec.block_0,
-            network.subnet_of,
-            pace,
-            logs[spec.chain.name],
-            _index_x if spec.chain.chain_id == indexed else None,
-        )
-        for spec in network.asset_chains
-    }
+    chains = {}
+    for spec in network.asset_chains:
+        on_accept = _index_x if spec.chain.chain_id == indexed else None
+        ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, on_accept)
+        chains[spec.chain.chain_id] = AssetChain(ledger, pace, logs[spec.chain.name])
+    return chains
 
 
 def _index_x(tx: Transaction, at: Checkpoint, accepted: Accepted) -> None:
@@ -177,7 +173,8 @@ async def _health(
         config.system_tracker_disk_required_available_space_percentage,
         config.router_health_max_outstanding_requests,
     )
-    statuses = [ChainStatus(chain, ledgers.get(chain.chain_id)) for chain in network.chains]
+    moving = {chain_id: chain.ledger for chain_id, chain in ledgers.items()}
+    statuses = [ChainStatus(chain, moving.get(chain.chain_id)) for chain in network.chains]
     for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, low_disk):
         await health.register(check)
     return health

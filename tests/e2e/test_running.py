@@ -80,15 +80,22 @@ def test_clients_that_dawdle(tmp_path: Path) -> None:
 
 
 def test_a_timeout_of_zero_is_none(tmp_path: Path) -> None:
-    with serving("node", tmp_path, "--http-read-timeout=0s", "--http-idle-timeout=0s") as server:
-        with socket.create_connection(Wire(server.url()).address) as slow:
-            body = b'{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
-            head = f"POST /ext/info HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-            for piece in (head[:30].encode(), head[30:].encode(), b"\r\n\r\n", body[:10], body[10:]):
-                slow.sendall(piece)
-                time.sleep(0.05)
-            slow.settimeout(5)
-            assert b'"networkID":"12345"' in slow.recv(4096)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
+    lines = [
+        b"POST /ext/info HTTP/1.1",
+        b"Host: localhost",
+        b"Content-Type: application/json",
+        b"Content-Length: 53",
+        b"",
+    ]
+    pieces = [line + b"\r\n" for line in lines] + [body[:10], body[10:]]
+    settings = ("--http-read-timeout=0s", "--http-idle-timeout=0s")
+    with serving("node", tmp_path, *settings) as server, socket.create_connection(Wire(server.url()).address) as slow:
+        for piece in pieces:
+            slow.sendall(piece)
+            time.sleep(0.03)
+        slow.settimeout(5)
+        assert b'"networkID":"12345"' in slow.recv(4096)
 
 
 @pytest.mark.parametrize("verb", ["data", "metrics"])

@@ -13,7 +13,7 @@ accepted, tell it so. It starts from the local network's genesis, whose one rich
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -92,7 +92,8 @@ class Wallet:
         secrets = [EWOQ, *(sha256(f"{seed}/{index}".encode()).digest() for index in range(key_count))]
         self.secrets = {address_of(secret): secret for secret in secrets}
         self.addresses = sorted(self.secrets)
-        self.spendable: dict[bytes, Utxo] = {}
+        self.transfers: dict[bytes, Utxo] = {}  # what inputs can spend
+        self.tokens: dict[bytes, Utxo] = {}  # what only operations can
         self.peered: dict[bytes, Peered] = {}
         self._coming: list[Utxo] = []
         self._taken: dict[bytes, Utxo] = {}
@@ -118,12 +119,13 @@ class Wallet:
         self._burning.clear()
         for utxo in self._coming:
             if self._signers(utxo.output.owners) is not None:
-                self.spendable[input_id(utxo.txid, utxo.output_index)] = utxo
+                self._put(input_id(utxo.txid, utxo.output_index), utxo)
         self._coming.clear()
 
     def undo(self) -> None:
         """None of the transactions made since then will be: what they spent may be spent again."""
-        self.spendable.update(self._taken)
+        for utxo_id, utxo in self._taken.items():
+            self._put(utxo_id, utxo)
         self.peered.update(self._taken_peered)
         for pending in (self._taken, self._taken_peered, self._burning, self._coming):
             pending.clear()
@@ -140,18 +142,17 @@ class Wallet:
 
     def fan_out(self, count: int = 200) -> Tx:
         """Splits the largest holding, so that many transactions can be made at once."""
-        held = (row for row in self._transfers() if row[1].asset_id == AVAX)
-        utxo_id, utxo, output = max(held, key=lambda row: row[2].amount)
-        share = (output.amount - RULES.tx_fee) // count
+        utxo_id, utxo = max(self.transfers.items(), key=lambda row: _amount_of(row[1]))
+        share = (_amount_of(utxo) - RULES.tx_fee) // count
         outputs = [self._to_one(AVAX, share) for _ in range(count)]
         return self._finish(BaseTx, [self._spend(utxo_id, utxo)], outputs)
 
     def send(self) -> Tx:
         """The plainest of all: one input, one key, two outputs."""
-        plain = (row for row in self._transfers() if row[1].asset_id == AVAX and row[2].owners.threshold == 1)
-        utxo_id, utxo, output = next(row for row in plain if row[2].amount > 2 * RULES.tx_fee)
+        plain = (row for row in self.transfers.items() if row[1].output.owners.threshold == 1)
+        utxo_id, utxo = next(row for row in plain if _amount_of(row[1]) > 2 * RULES.tx_fee)
         sent = self._amount(1000)
-        change = output.amount - RULES.tx_fee - sent
+        change = _amount_of(utxo) - RULES.tx_fee - sent
         outputs = [self._to_one(AVAX, sent), self._to_one(AVAX, change)]
         return self._finish(BaseTx, [self._spend(utxo_id, utxo)], outputs)
 
@@ -170,12 +171,12 @@ class Wallet:
         return self._finish(CreateAssetTx, spends, self._outputs(spends), name, symbol, 9, states)
 
     def operation(self) -> Tx | None:
-        usable = [row for row in self.spendable.items() if not isinstance(row[1].output, TransferOutput)]
-        if not usable:
+        if not self.tokens:
             return None
         made = []
-        for utxo_id, utxo in self.random.sample(usable, min(len(usable), self.random.randint(1, 3))):
-            self._taken[utxo_id] = self.spendable.pop(utxo_id)
+        count = min(len(self.tokens), self.random.randint(1, 3))
+        for utxo_id, utxo in self.random.sample(list(self.tokens.items()), count):
+            self._taken[utxo_id] = self.tokens.pop(utxo_id)
             signers = self._signers(utxo.output.owners) or []
             indices = tuple(range(len(signers)))
             done = _OPERATIONS[type(utxo.output)](self, utxo.output, indices)
@@ -228,10 +229,9 @@ class Wallet:
     def _amount(self, below: int) -> int:
         return 1 + self.random.randrange(below)
 
-    def _transfers(self) -> Iterator[tuple[bytes, Utxo, TransferOutput]]:
-        for utxo_id, utxo in self.spendable.items():
-            if isinstance(utxo.output, TransferOutput):
-                yield utxo_id, utxo, utxo.output
+    def _put(self, utxo_id: bytes, utxo: Utxo) -> None:
+        of = self.transfers if isinstance(utxo.output, TransferOutput) else self.tokens
+        of[utxo_id] = utxo
 
     def _signers(self, owners: Owners) -> list[bytes] | None:
         """The keys that unlock what these owners hold; None if it cannot be unlocked now."""
@@ -243,7 +243,7 @@ class Wallet:
         if utxo_id in self.peered:
             self._taken_peered[utxo_id] = self.peered.pop(utxo_id)
         else:
-            self._taken[utxo_id] = self.spendable.pop(utxo_id)
+            self._taken[utxo_id] = self.transfers.pop(utxo_id)
         output = utxo.output
         assert isinstance(output, TransferOutput)
         signers = self._signers(output.owners) or []
@@ -252,13 +252,13 @@ class Wallet:
 
     def _inputs(self, count: int) -> list[Spend]:
         """What pays the fee, and perhaps some more of anything."""
-        found = list(self._transfers())
-        rich = [row for row in found if row[1].asset_id == AVAX and row[2].amount > 3 * RULES.tx_fee]
-        first = self.random.choice(rich)
-        others = [row for row in found if row is not first]
-        many = count - 1 if len(others) < self.target else count + 4
-        chosen = [first, *self.random.sample(others, min(len(others), many))]
-        spends = [self._spend(utxo_id, utxo) for utxo_id, utxo, _ in chosen]
+        found = list(self.transfers.items())
+        while _amount_of((first := self.random.choice(found))[1]) <= 3 * RULES.tx_fee:
+            pass
+        count += 0 if len(found) < self.target else 4
+        others = self.random.sample(found, min(len(found), count))
+        chosen = dict([first, *others[1:]])
+        spends = [self._spend(utxo_id, utxo) for utxo_id, utxo in chosen.items()]
         return sorted(spends, key=_input_order)
 
     def _outputs(self, spends: Iterable[Spend]) -> list[TransferableOutput]:
@@ -274,7 +274,7 @@ class Wallet:
                 rest -= share
                 if self.random.random() > 0.05:
                     outputs.append(TransferableOutput(asset_id, TransferOutput(share, self.owners())))
-            parts = 2 if len(self.spendable) < self.target and rest > 10**9 else 1
+            parts = 2 if len(self.transfers) < self.target and rest > 10**9 else 1
             outputs += [self._to_one(asset_id, rest // parts)] * parts if rest else []
         return sorted(outputs, key=_output_order)
 
@@ -323,6 +323,11 @@ class Wallet:
 
     def property_burn(self, _output: PropertyOwnedOutput, indices: tuple[int, ...]) -> FxOperation:
         return PropertyBurnOperation(indices)
+
+
+def _amount_of(utxo: Utxo) -> int:
+    """How much of the fee asset it is."""
+    return utxo.output.amount if isinstance(utxo.output, TransferOutput) and utxo.asset_id == AVAX else 0
 
 
 def _input_order(spend: Spend) -> tuple[bytes, int]:

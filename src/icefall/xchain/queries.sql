@@ -25,7 +25,7 @@ select substr(container, inner_at + 1, inner_size) from ledger_block where chain
 select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and container_id = :block_id;
 
 -- name: last_container
-select height, block_id, container_id, container from ledger_block where chain = :chain order by height desc limit 1;
+select container from ledger_block where chain = :chain order by height desc limit 1;
 
 -- name: put_tx
 insert into ledger_tx (chain, seq, txid, height, bytes) values (:chain, :seq, :txid, :height, :bytes);

@@ -1,0 +1,81 @@
+"""An asset chain as it is stored: where it stands, the state its rules read, and the one way to move it."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from icefall.db.engine import Store, Transaction
+from icefall.wire.avm import genesis_txs, unpack_block, unpack_genesis
+from icefall.wire.avm_types import Block
+from icefall.wire.proposer import Container, unpack_container
+from icefall.xchain.execute import Nothing, effects_of
+from icefall.xchain.model import Accepted, ChainRules
+from icefall.xchain.store import SQL, Checkpoint, StoredState, open_ledger, put_accepted, put_genesis
+
+OnAccept = Callable[[Transaction, Checkpoint, Accepted], None]
+"""What else is to be written in a block's transaction; the checkpoint is the one before the block."""
+
+
+class Ledger:
+    """`tip` is the last accepted block, `container` its wrapping; block 0 has none."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: ChainRules,
+        genesis: bytes,
+        block_0: bytes,
+        subnet_of: Callable[[bytes], bytes],
+        on_accept: OnAccept | None = None,
+    ) -> None:
+        self.store = store
+        self.rules = rules
+        self._genesis = genesis
+        self._block_0 = block_0
+        self._subnet_of = subnet_of
+        self._on_accept = on_accept
+        self.at: Checkpoint
+        self.state: StoredState
+        self.tip: Block
+        self.container: Container | None = None
+
+    @property
+    def height(self) -> int:
+        return self.tip.height
+
+    @property
+    def last_container_id(self) -> bytes:
+        return self.container.container_id if self.container else self.tip.block_id
+
+    async def start(self) -> None:
+        """Take up where the store left off, or begin with the genesis."""
+        self.at = await self.store.write(self._opened)
+        self.state = StoredState(self.store, self.at.chain, self.rules.chain_id, self._subnet_of)
+        raw = self.store.read(SQL.last_container, {"chain": self.at.chain})[0][0]
+        if self.at.height:
+            self.container = unpack_container(raw)
+        self.tip = unpack_block(self.container.inner if self.container else raw)
+
+    def _opened(self, tx: Transaction) -> Checkpoint:
+        at = open_ledger(tx, self.rules.chain_id, self._genesis)
+        if at is not None:
+            return at
+        block = unpack_block(self._block_0)
+        made = tuple(effects_of(asset, Nothing()) for asset in genesis_txs(unpack_genesis(self._genesis)))
+        first = Accepted(block, block.block_id, block.raw, time.time_ns(), made)
+        return put_genesis(tx, self.rules.chain_id, self._genesis, first)
+
+    async def commit(self, blocks: Sequence[Accepted], also: Callable[[Transaction], None] | None = None) -> None:
+        """Blocks that follow the tip, in one transaction; the ledger moves when they are safely stored."""
+
+        def change(tx: Transaction) -> Checkpoint:
+            at = self.at
+            if also is not None:
+                also(tx)
+            for accepted in blocks:
+                if self._on_accept is not None:
+                    self._on_accept(tx, at, accepted)
+                at = put_accepted(tx, at, self.rules.chain_id, accepted)
+            return at
+
+        self.at = await self.store.write(change)
+        self.tip, self.container = blocks[-1].block, unpack_container(blocks[-1].container)

@@ -18,6 +18,7 @@ def first_accepted() -> dict[str, Any]:
 
 
 TX = first_accepted()
+CONTAINER = "<the block that accepted it>"
 
 # What to send, by the name of the method; what is not named is called without parameters.
 INPUTS: dict[str, Any] = {
@@ -41,4 +42,10 @@ INPUTS: dict[str, Any] = {
     "avm.getTxStatus": {"txID": TX["txID"]},
     "avm.getUTXOs": {"addresses": [RICH], "limit": 5},
     "avm.getAddressTxs": {"address": RICH, "assetID": "AVAX"},
+    "index.getContainerByID": {"id": CONTAINER},
+    "index.getContainerByIndex": {"index": 0},
+    "index.getContainerRange": {"startIndex": 0, "numToFetch": "10"},
+    "index.getIndex": {"id": CONTAINER},
+    "index.getLastAccepted": {"encoding": "hex"},
+    "index.isAccepted": {"id": CONTAINER, "encoding": "hex"},
 }

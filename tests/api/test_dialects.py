@@ -2,13 +2,14 @@
 
 import gzip
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from inputs import RICH, SCENARIO, TX
 
 from icefall.api.dialect import BATCH_MAX, DIALECTS, DIFFERENCES, Dialect
 from icefall.api.endpoint import NODE
@@ -16,10 +17,8 @@ from icefall.api.failure import failure_body
 from icefall.errors import Unavailable
 from server import Server, serving
 
-SCENARIO = Path(__file__).parent.parent / "vectors" / "scenario-1" / "scenario.jsonl.gz"
-INFO, ADMIN, X = "/ext/info", "/ext/admin", "/ext/bc/X"
+INFO, ADMIN, X, INDEX = "/ext/info", "/ext/admin", "/ext/bc/X", "/ext/index/X/block"
 AVAX_ID = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"  # a transaction, and no chain
-RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 
 
 def post(server: Server, body: str, path: str = INFO) -> Any:
@@ -131,6 +130,20 @@ def tells_source_chain(server: Server) -> list[Any]:
     return [server.call(X, "avm.getUTXOs", params)["result"].get("sourceChain", "absent") for params in asked]
 
 
+def range_is_array(server: Server) -> Any:
+    server.call(X, "avm.issueTx", {"tx": TX["tx"]})
+    deadline = time.monotonic() + 10
+    while server.call(INDEX, "index.getLastAccepted").get("result") is None:
+        assert time.monotonic() < deadline
+    told = server.call(INDEX, "index.getContainerRange", {"startIndex": 0, "numToFetch": 5})["result"]
+    return [one["index"] for one in told] if isinstance(told, list) else list(told)
+
+
+def empty_range(server: Server) -> Any:
+    answer = server.call(INDEX, "index.getContainerRange", {"startIndex": 0, "numToFetch": 0})
+    return answer["error"]["message"] if "error" in answer else answer["result"]
+
+
 # -- and what it must be -----------------------------------------------------------------------------------------
 
 
@@ -178,6 +191,8 @@ CASES = (
     Case(head_everywhere, 200, 405),
     Case(four_tx_states, ["Rejected", "Accepted"], ["Unknown", "Accepted"]),
     Case(tells_source_chain, ["P", "absent"], ["absent", "absent"]),
+    Case(range_is_array, ["0"], ["containers"]),
+    Case(empty_range, None, "numToFetch must be in [1,1024] but is 0"),
 )
 
 
@@ -186,7 +201,13 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ser
     with ExitStack() as stack:
         yield {
             name: stack.enter_context(
-                serving("node", tmp_path_factory.mktemp(name), f"--dialect={name}", "--api-admin-enabled=true")
+                serving(
+                    "node",
+                    tmp_path_factory.mktemp(name),
+                    f"--dialect={name}",
+                    "--api-admin-enabled=true",
+                    "--index-enabled=true",
+                )
             )
             for name in DIALECTS
         }

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from inputs import INPUTS, TX
+from inputs import CONTAINER, INPUTS, TX
 
 from icefall.api.endpoint import LISTENERS, Rest, Rpc
 from icefall.api.endpoints import ENDPOINTS, rows_of
@@ -14,7 +14,9 @@ from server import Server, serving
 
 # Rows that only make sense after another.
 AFTER = {"admin.stopCPUProfiler": "admin.startCPUProfiler"}
-SPENT = ("avm.issueTx", "avm.getTx", "avm.getTxStatus")  # one transaction, issued once, and found again
+# Rows that are about a transaction: it is issued once, and found again.
+SPENT = ("avm.issueTx", "avm.getTx", "avm.getTxStatus")
+INDEXED = tuple(row.method for row in ENDPOINTS if isinstance(row, Rpc) and row.method.startswith("index."))
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def good(program: Server, row: Rpc) -> Any:
-    answer = program.call(row.path, row.method, INPUTS.get(row.method))
+def good(program: Server, row: Rpc, container: str = "") -> Any:
+    params = INPUTS.get(row.method)
+    if params and params.get("id") == CONTAINER:
+        params = params | {"id": container}
+    answer = program.call(row.path, row.method, params)
     assert set(answer) == {"jsonrpc", "result", "id"}, answer
     shapes = get_args(row.result) or (row.result,)
     assert any(_fits(answer["result"], shape) for shape in shapes), answer
@@ -36,7 +41,7 @@ def good(program: Server, row: Rpc) -> Any:
 METHODS = {row.method: row for row in ENDPOINTS if isinstance(row, Rpc)}
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if method not in SPENT])
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in SPENT + INDEXED])
 def test_every_method_gives_a_good_answer(method: str, program: Server) -> None:
     if method in AFTER:
         program.call(METHODS[AFTER[method]].path, AFTER[method])
@@ -49,6 +54,9 @@ def test_a_transaction_is_issued_and_found(program: Server) -> None:
     while good(program, METHODS["avm.getTxStatus"]) != {"status": "Accepted"}:
         assert time.monotonic() < deadline
     assert good(program, METHODS["avm.getTx"])["tx"] == TX["tx"]
+    container = good(program, METHODS["index.getLastAccepted"])["id"]
+    for method in INDEXED:
+        good(program, METHODS[method], container)
 
 
 def _fits(value: Any, shape: Any) -> bool:

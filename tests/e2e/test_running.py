@@ -64,8 +64,6 @@ def test_clients_that_dawdle(tmp_path: Path) -> None:
             slow.sendall(head + b'Transfer-Encoding: chunked\r\n\r\n5\r\n{"jso\r\n')
             slow.settimeout(5)
             assert slow.recv(4096).startswith(b"HTTP/1.1 408 ")
-        with socket.create_connection(address) as silent:
-            assert read_all(silent, 6)[1] > 0.5
         with socket.create_connection(address) as half:
             half.sendall(b"GET /ext/health/liveness HTTP/1.1\r\nHost: loc")
             _, waited = read_all(half, 6)

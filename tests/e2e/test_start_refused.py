@@ -1,5 +1,6 @@
 """Starts that must be refused: exit code 1, one plain sentence, nothing changed and nobody harmed."""
 
+import asyncio
 import os
 import socket
 from pathlib import Path
@@ -7,7 +8,13 @@ from pathlib import Path
 import pytest
 from program import Outcome, family, outcome
 
+from icefall.db.sqlite import SqliteStore
+from icefall.node.store import PACKAGE, bind_network, store_path
 from server import serving
+
+
+def made_store(data_dir: Path) -> SqliteStore:
+    return SqliteStore(store_path(data_dir), PACKAGE)
 
 
 def assert_refused(ended: Outcome, *parts: str) -> None:
@@ -49,24 +56,22 @@ def test_a_port_in_use(tmp_path: Path, shared: bool) -> None:
 
 
 def test_another_network(tmp_path: Path) -> None:
-    with serving("node", tmp_path):
-        pass
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.suffix in (".crt", ".key", ".sqlite")}
-    ended = outcome("node", tmp_path / "data", "--network-id=fuji")
-    assert_refused(ended, "belongs to network 12345, not 5", "--network-id=12345")
-    assert {path: path.read_bytes() for path in before} == before
-    with serving("node", tmp_path) as again:
-        assert again.call("/ext/info", "info.getNetworkID")["result"] == {"networkID": "12345"}
+    store = made_store(tmp_path)
+    asyncio.run(store.write(lambda tx: bind_network(tx, 12345, 1)))
+    store.close()
+    before = store_path(tmp_path).read_bytes()
+    assert_refused(outcome("node", tmp_path, "--network-id=fuji"), "belongs to network 12345, not 5", "-id=12345")
+    assert store_path(tmp_path).read_bytes() == before
+    assert not (tmp_path / "staking").exists()
 
 
 def test_a_newer_store(tmp_path: Path) -> None:
-    with serving("node", tmp_path):
-        pass
-    store = tmp_path / "data" / "node.sqlite"
+    made_store(tmp_path).close()
+    store = store_path(tmp_path)
     written = bytearray(store.read_bytes())
     written[60:64] = (99).to_bytes(4, "big")  # user_version
     store.write_bytes(written)
-    assert_refused(outcome("node", tmp_path / "data"), "written by a newer Icefall (schema 99", "upgrade Icefall")
+    assert_refused(outcome("node", tmp_path), "written by a newer Icefall (schema 99", "upgrade Icefall")
     assert store.read_bytes() == written
 
 

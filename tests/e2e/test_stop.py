@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from program import all_gone, family, until
 
+from icefall.db.lock import StoreLock
 from icefall.wire.ids import id_text
 from server import Reply, serving
 
@@ -50,13 +53,20 @@ def test_a_signal_ends_it_after_what_is_under_way(tmp_path: Path, number: signal
 
 
 def test_a_signal_while_it_starts_ends_it_too(tmp_path: Path) -> None:
-    with serving("node", tmp_path, ready=False) as server:
-        everybody = family(server.process.pid)
-    all_gone(everybody, 1)
+    command = [sys.executable, "-m", "icefall.cli", "node", f"--data-dir={tmp_path}", "--http-port=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as starting:
+        until(lambda: any(process.role == "engine" for process in family(starting.pid)), 20, "an engine")
+        starting.send_signal(signal.SIGTERM)
+        said, _ = starting.communicate(timeout=20)
+        assert starting.returncode == 0, said
+        assert "Traceback" not in said
+    assert not (tmp_path / "process.json").exists()
+    StoreLock(tmp_path / "node.lock").release()
 
 
 def test_it_goes_on_serving_for_the_time_it_was_given(tmp_path: Path) -> None:
-    with serving("node", tmp_path, "--http-shutdown-wait=2s", "--health-check-frequency=1h") as server:
+    settings = ("--http-shutdown-wait=2s", "--http-shutdown-timeout=5s", "--health-check-frequency=1h")
+    with serving("node", tmp_path, *settings) as server:
         assert server.ask("GET", "/ext/health").status == 200
         began = time.monotonic()
         os.kill(server.process.pid, signal.SIGTERM)

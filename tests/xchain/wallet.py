@@ -18,6 +18,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from memory import GENESIS, RULES
+from parts import CREDENTIALS, Parts
 
 from icefall.wire.avm import genesis_txs, pack_tx, pack_unsigned, unpack_genesis
 from icefall.wire.avm_parts import pack_operation, pack_part
@@ -27,25 +28,11 @@ from icefall.wire.avm_types import (
     CreateAssetTx,
     Credential,
     ExportTx,
-    FxOperation,
     ImportTx,
     InitialState,
-    MintOperation,
-    MintOutput,
-    NftCredential,
-    NftMintOperation,
-    NftMintOutput,
-    NftTransferOperation,
-    NftTransferOutput,
     Operation,
     OperationTx,
-    Output,
     Owners,
-    PropertyBurnOperation,
-    PropertyCredential,
-    PropertyMintOperation,
-    PropertyMintOutput,
-    PropertyOwnedOutput,
     TransferableInput,
     TransferableOutput,
     TransferInput,
@@ -86,12 +73,11 @@ class Wallet:
 
     def __init__(self, seed: int = 1, key_count: int = 12, target: int = 300) -> None:
         self.random = random.Random(seed)
-        self.now_s = NOW_S
         self.target = target
         self.burned: Counter[bytes] = Counter()
         secrets = [EWOQ, *(sha256(f"{seed}/{index}".encode()).digest() for index in range(key_count))]
         self.secrets = {address_of(secret): secret for secret in secrets}
-        self.addresses = sorted(self.secrets)
+        self.parts = Parts(self.random, sorted(self.secrets), NOW_S)
         self.transfers: dict[bytes, Utxo] = {}  # what inputs can spend
         self.tokens: dict[bytes, Utxo] = {}  # what only operations can
         self.peered: dict[bytes, Peered] = {}
@@ -133,7 +119,7 @@ class Wallet:
     def receive(self, amount: int = 0) -> Peered:
         """A peer chain exports to this one; the caller puts it into the atomic memory."""
         self._serial += 1
-        output = TransferOutput(amount or self._amount(10**9), self.owners())
+        output = TransferOutput(amount or self.parts.amount(10**9), self.parts.owners())
         txid = hash256(b"export" + self._serial.to_bytes(8, "big"))
         peered = Peered(self.random.choice(PEERS), Utxo(txid, self.random.randrange(3), AVAX, output))
         if self._signers(output.owners) is not None:
@@ -151,7 +137,7 @@ class Wallet:
         """The plainest of all: one input, one key, two outputs."""
         plain = (row for row in self.transfers.items() if row[1].output.owners.threshold == 1)
         utxo_id, utxo = next(row for row in plain if _amount_of(row[1]) > 2 * RULES.tx_fee)
-        sent = self._amount(1000)
+        sent = self.parts.amount(1000)
         change = _amount_of(utxo) - RULES.tx_fee - sent
         outputs = [self._to_one(AVAX, sent), self._to_one(AVAX, change)]
         return self._finish(BaseTx, [self._spend(utxo_id, utxo)], outputs)
@@ -165,7 +151,7 @@ class Wallet:
     def create_asset(self) -> Tx:
         spends = self._inputs(1)
         fxs = sorted(self.random.sample(range(3), self.random.randint(1, 3)))
-        states = tuple(InitialState(fx, self._state_outputs(fx)) for fx in fxs)
+        states = tuple(InitialState(fx, self.parts.state_outputs(fx)) for fx in fxs)
         name = "Asset " + str(self.random.randrange(1000))
         symbol = "".join(self.random.choices("ABCXYZ", k=self.random.randint(1, 4)))
         return self._finish(CreateAssetTx, spends, self._outputs(spends), name, symbol, 9, states)
@@ -179,12 +165,12 @@ class Wallet:
             self._taken[utxo_id] = self.tokens.pop(utxo_id)
             signers = self._signers(utxo.output.owners) or []
             indices = tuple(range(len(signers)))
-            done = _OPERATIONS[type(utxo.output)](self, utxo.output, indices)
+            done = self.parts.operation_on(utxo.output, indices)
             made.append((Operation(utxo.asset_id, (UtxoId(utxo.txid, utxo.output_index),), done), signers))
         made.sort(key=lambda row: pack_operation(row[0]))
         spends = self._inputs(1)
         operations = tuple(operation for operation, _ in made)
-        unlock = [(_CREDENTIALS[operation.operation.type_id], signers) for operation, signers in made]
+        unlock = [(CREDENTIALS[type(operation.operation)], signers) for operation, signers in made]
         return self._finish(OperationTx, spends, self._outputs(spends), operations, unlock=unlock)
 
     def import_(self) -> Tx:
@@ -210,24 +196,9 @@ class Wallet:
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
-    def owners(self) -> Owners:
-        """Mostly one address; sometimes several, nobody in particular, or not yet."""
-        draw = self.random.random()
-        locktime = 0
-        if draw < 0.05:
-            return Owners(0, 0, ())
-        if draw < 0.15:
-            locktime = self.now_s + self.random.choice((-1000, 0, 1, 1000))
-        size = self.random.choice((1, 1, 1, 1, 2, 3))
-        addresses = tuple(sorted(self.random.sample(self.addresses, size)))
-        return Owners(locktime, self.random.randint(1, size), addresses)
-
     def _to_one(self, asset_id: bytes, amount: int) -> TransferableOutput:
-        owners = Owners(0, 1, (self.random.choice(self.addresses),))
+        owners = Owners(0, 1, (self.random.choice(self.parts.addresses),))
         return TransferableOutput(asset_id, TransferOutput(amount, owners))
-
-    def _amount(self, below: int) -> int:
-        return 1 + self.random.randrange(below)
 
     def _put(self, utxo_id: bytes, utxo: Utxo) -> None:
         of = self.transfers if isinstance(utxo.output, TransferOutput) else self.tokens
@@ -235,7 +206,7 @@ class Wallet:
 
     def _signers(self, owners: Owners) -> list[bytes] | None:
         """The keys that unlock what these owners hold; None if it cannot be unlocked now."""
-        if owners.locktime > self.now_s or not all(address in self.secrets for address in owners.addresses):
+        if owners.locktime > NOW_S or not all(address in self.secrets for address in owners.addresses):
             return None
         return [self.secrets[address] for address in owners.addresses[: owners.threshold]]
 
@@ -255,7 +226,7 @@ class Wallet:
         found = list(self.transfers.items())
         while _amount_of((first := self.random.choice(found))[1]) <= 3 * RULES.tx_fee:
             pass
-        count += 0 if len(found) < self.target else 4
+        count += 0 if len(found) < self.target else 2
         others = self.random.sample(found, min(len(found), count))
         chosen = dict([first, *others[1:]])
         spends = [self._spend(utxo_id, utxo) for utxo_id, utxo in chosen.items()]
@@ -270,17 +241,13 @@ class Wallet:
         for asset_id, amount in held.items():
             rest = amount
             while rest and self.random.random() < 0.5:
-                share = self._amount(min(rest, 10**9))
+                share = self.parts.amount(min(rest, 10**9))
                 rest -= share
                 if self.random.random() > 0.05:
-                    outputs.append(TransferableOutput(asset_id, TransferOutput(share, self.owners())))
+                    outputs.append(TransferableOutput(asset_id, TransferOutput(share, self.parts.owners())))
             parts = 2 if len(self.transfers) < self.target and rest > 10**9 else 1
             outputs += [self._to_one(asset_id, rest // parts)] * parts if rest else []
         return sorted(outputs, key=_output_order)
-
-    def _state_outputs(self, fx: int) -> tuple[Output, ...]:
-        count = self.random.randint(0, 3)
-        return tuple(sorted((self.random.choice(_STATES[fx])(self) for _ in range(count)), key=pack_part))
 
     def _finish(
         self,
@@ -308,22 +275,6 @@ class Wallet:
         for made in (*unsigned.outputs, *getattr(unsigned, "exported_outputs", ())):
             self._burning[made.asset_id] -= made.output.amount
 
-    def mint(self, output: MintOutput, indices: tuple[int, ...]) -> FxOperation:
-        return MintOperation(indices, output, TransferOutput(self._amount(10**9), self.owners()))
-
-    def nft_mint(self, output: NftMintOutput, indices: tuple[int, ...]) -> FxOperation:
-        owners = tuple(self.owners() for _ in range(self.random.randint(0, 3)))
-        return NftMintOperation(indices, output.group_id, self.random.randbytes(self.random.choice((0, 32))), owners)
-
-    def nft_transfer(self, output: NftTransferOutput, indices: tuple[int, ...]) -> FxOperation:
-        return NftTransferOperation(indices, NftTransferOutput(output.group_id, output.payload, self.owners()))
-
-    def property_mint(self, output: PropertyMintOutput, indices: tuple[int, ...]) -> FxOperation:
-        return PropertyMintOperation(indices, output, PropertyOwnedOutput(self.owners()))
-
-    def property_burn(self, _output: PropertyOwnedOutput, indices: tuple[int, ...]) -> FxOperation:
-        return PropertyBurnOperation(indices)
-
 
 def _amount_of(utxo: Utxo) -> int:
     """How much of the fee asset it is."""
@@ -336,34 +287,3 @@ def _input_order(spend: Spend) -> tuple[bytes, int]:
 
 def _output_order(row: TransferableOutput) -> tuple[bytes, bytes]:
     return row.asset_id, pack_part(row.output)
-
-
-_OPERATIONS: dict[type, Callable[[Wallet, Any, tuple[int, ...]], FxOperation]] = {
-    MintOutput: Wallet.mint,
-    NftMintOutput: Wallet.nft_mint,
-    NftTransferOutput: Wallet.nft_transfer,
-    PropertyMintOutput: Wallet.property_mint,
-    PropertyOwnedOutput: Wallet.property_burn,
-}
-_CREDENTIALS: dict[int, type[AnyCredential]] = {
-    MintOperation.type_id: Credential,
-    NftMintOperation.type_id: NftCredential,
-    NftTransferOperation.type_id: NftCredential,
-    PropertyMintOperation.type_id: PropertyCredential,
-    PropertyBurnOperation.type_id: PropertyCredential,
-}
-# By fxIndex: what a new asset may begin with.
-_STATES: list[list[Callable[[Wallet], Output]]] = [
-    [
-        lambda wallet: TransferOutput(wallet.random.randint(1, 10**12), wallet.owners()),
-        lambda wallet: MintOutput(wallet.owners()),
-    ],
-    [
-        lambda wallet: NftMintOutput(wallet.random.randrange(4), wallet.owners()),
-        lambda wallet: NftTransferOutput(wallet.random.randrange(4), b"first", wallet.owners()),
-    ],
-    [
-        lambda wallet: PropertyMintOutput(wallet.owners()),
-        lambda wallet: PropertyOwnedOutput(wallet.owners()),
-    ],
-]

@@ -1,0 +1,64 @@
+"""P and C as we follow them: their containers go into the index, what they export to X is theirs to hand on.
+
+Their own state is not kept: nothing here is executed, everything is checked by hash and link.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from icefall.db.engine import Store, Transaction
+from icefall.node.index import SQL, Series, append
+
+
+class ForeignContainer(NamedTuple):
+    container_id: bytes
+    raw: bytes
+    block_id: bytes
+    height: int
+
+
+class Position(msgspec.Struct, frozen=True):
+    """After `count` containers, the last of which was this one."""
+
+    count: int
+    container_id: bytes
+    block_id: bytes
+    height: int
+
+
+class ForeignChain:
+    """`series` is None when the index is off: the chain is followed all the same, its bytes are not kept."""
+
+    def __init__(self, store: Store, name: str, chain_id: bytes, genesis_id: bytes, series: Series | None) -> None:
+        self.name = name
+        self.chain_id = chain_id
+        self._store = store
+        self._series = series
+        rows = store.read(SQL.followed, {"chain_id": chain_id})
+        self.position = Position(*rows[0]) if rows else Position(0, genesis_id, genesis_id, 0)
+
+    @property
+    def height(self) -> int:
+        return self.position.height
+
+    @property
+    def last_container_id(self) -> bytes:
+        return self.position.container_id
+
+    async def accept(self, containers: Sequence[ForeignContainer], also: Callable[[Transaction], None]) -> None:
+        """A run, what `also` writes for it, and the new position: one transaction."""
+        last = containers[-1]
+        after = Position(self.position.count + len(containers), last.container_id, last.block_id, last.height)
+        now_ns = time.time_ns()
+
+        def change(tx: Transaction) -> None:
+            if self._series is not None:
+                append(tx, self._series, [(row.container_id, now_ns, None, row.raw) for row in containers])
+            also(tx)
+            tx.run(SQL.put_followed, {"chain_id": self.chain_id, **msgspec.structs.asdict(after)})
+
+        await self._store.write(change)
+        self.position = after

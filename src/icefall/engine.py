@@ -112,13 +112,13 @@ def _ledgers(config: Config, network: Network, store: SqliteStore, logs: Logs) -
     indexed = network.genesis.x_chain_id if config.index_enabled else b""
     chains = {}
     for spec in network.asset_chains:
-        on_accept = _index_x if spec.chain.chain_id == indexed else None
+        on_accept = index_x if spec.chain.chain_id == indexed else None
         ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, on_accept)
         chains[spec.chain.chain_id] = AssetChain(ledger, pace, logs[spec.chain.name])
     return chains
 
 
-def _index_x(tx: Transaction, at: Checkpoint, accepted: Accepted) -> None:
+def index_x(tx: Transaction, at: Checkpoint, accepted: Accepted) -> None:
     """The X-Chain's block and transactions, as they enter the index."""
     when = accepted.accepted_ns
     index.append(tx, index.X_BLOCK, [(accepted.container_id, when, accepted.block.height, None)])

@@ -88,7 +88,7 @@ def worker_app() -> RsgiApp:
     return RsgiApp(build_app(told.listener, told.config, beside_engine=told.beside_engine))
 
 
-def build_app(listener: str, config: Config, *, beside_engine: bool) -> App:
+def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> App:
     """The app of one listener, from its part of the table. Beside an engine it obeys the engine's log levels."""
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)

@@ -72,6 +72,14 @@ def trailing_bytes_ignored(server: Server) -> list[Any]:
     return [answer.get("result") or code(answer) for answer in answers]
 
 
+def bad_utf8_ignored(server: Server) -> list[Any]:
+    bodies = [b'{"jsonrpc":"2.0","id":"\xff","method":"info.getNetworkID"}',
+              b'{"jsonrpc":"2.0","ID":"\xff","method":"info.getNetworkID"}',
+              b'{"jsonrpc":"2.0","id":1,"method":"info.getBlockchainID","params":{"alias":"\xc3"}}']  # fmt: skip
+    answers = [server.ask("POST", INFO, body).body for body in bodies]
+    return [json.loads(answer)["error"]["code"] if b"error" in answer else answer[-8:] for answer in answers]
+
+
 def plain_failures(server: Server) -> list[Any]:
     replies = [
         server.ask("GET", INFO, headers={"Host": "evil.com"}),
@@ -167,6 +175,7 @@ CASES = (
         [None, (-32600, 1), None, (-32000, 1), None],
     ),
     Case(trailing_bytes_ignored, [-32700] * 3, [TOLD] * 3),
+    Case(bad_utf8_ignored, [-32700] * 3, [b'd":"\xff"}\n'] * 2 + [-32000]),
     Case(
         plain_failures,
         [

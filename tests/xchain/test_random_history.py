@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from memory import BLOCK_0, RULES, MemoryState
+from memory_state import BLOCK_0, RULES, MemoryState
 from wallet import NOW_S, Wallet
 
 from icefall.wire import checkhex

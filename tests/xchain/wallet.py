@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from memory import GENESIS, RULES
-from parts import CREDENTIALS, Parts
+from memory_state import GENESIS, RULES
+from random_parts import CREDENTIALS, Parts
 
 from icefall.wire.avm import genesis_txs, pack_tx, pack_unsigned, unpack_genesis
 from icefall.wire.avm_parts import pack_operation, pack_part
@@ -224,8 +224,9 @@ class Wallet:
     def _inputs(self, count: int) -> list[Spend]:
         """What pays the fee, and perhaps some more of anything."""
         found = list(self.transfers.items())
-        while _amount_of((first := self.random.choice(found))[1]) <= 3 * RULES.tx_fee:
-            pass
+        draws = (self.random.choice(found) for _ in range(10_000))
+        first = next((row for row in draws if _amount_of(row[1]) > 3 * RULES.tx_fee), None)
+        assert first, "nothing left that pays a fee: call fan_out() first, and accepted() more often"
         count += 0 if len(found) < self.target else 2
         others = self.random.sample(found, min(len(found), count))
         chosen = dict([first, *others[1:]])

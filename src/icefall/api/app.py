@@ -148,8 +148,8 @@ class App:
         except TimeoutError:
             raise RequestTimeout("the body did not arrive in time") from None
         answer, method, error = await route.service.answer(body)
-        if error is not None and error.__cause__ is not None:
-            cause = error.__cause__
+        if isinstance(error, InternalError):  # a caller's mistakes are not for our log
+            cause = error.__cause__ or error
             self._log.error("a call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
         status = 503 if is_unavailable(error) else 200
         if not answer:

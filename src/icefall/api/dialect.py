@@ -18,6 +18,7 @@ class Dialect(msgspec.Struct, frozen=True):
     null_id_answered: bool
     no_request_answered: bool  # without `jsonrpc` 2.0 or a method nothing is a notification
     trailing_bytes_ignored: bool
+    bad_utf8_ignored: bool
     plain_failures: bool  # refusals of the node listener as the node's plain text, not as JSON
     error_data: bool  # `data` is always there, null or the request
     set_level_tells: bool
@@ -39,6 +40,7 @@ INTERFACE = Dialect(
     null_id_answered=True,
     no_request_answered=True,
     trailing_bytes_ignored=False,
+    bad_utf8_ignored=False,
     plain_failures=False,
     error_data=False,
     set_level_tells=False,
@@ -59,6 +61,7 @@ LIVE = Dialect(
     null_id_answered=False,
     no_request_answered=False,
     trailing_bytes_ignored=True,
+    bad_utf8_ignored=True,
     plain_failures=True,
     error_data=True,
     set_level_tells=True,
@@ -93,6 +96,8 @@ DIFFERENCES = (
                "-32600, with id null where none was given", "200 with an empty body where no id was given, else -32600"
                " for the first and -32000 for the second"),
     Difference("trailing_bytes_ignored", "bytes after the first JSON value", "-32700", "ignored"),
+    Difference("bad_utf8_ignored", "bytes that are not UTF-8, in a string", "-32700",
+               "read as U+FFFD; in `id` sent back"),
     Difference("plain_failures", "403, 404, 405, 413, 415, 503 of the node listener", "`{message, statusCode, error}`",
                "the node's plain text"),
     Difference("error_data", "`data` of a JSON-RPC error", "absent", "null, or the request as it was understood"),

@@ -24,9 +24,9 @@ ARGUMENT_TEXT = (
 )
 VERSION_TEXT = "jsonrpc must be 2.0"
 METHOD_TEXT = "method must be given"
-PARSE, INVALID, INTERNAL = -32700, -32600, -32603
+INTERNAL_TEXT = "internal error"
+PARSE, INVALID = -32700, -32600
 _TYPE_TEXT = "json: cannot unmarshal {} into Go {} of type {}"
-_NOTHING = {b"", b"null"}
 
 
 class Envelope(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,6 +81,8 @@ class Service:
     async def answer(self, body: bytes) -> Outcome:
         try:
             envelope = _decoder.decode(body)
+            if not (body.isascii() or self._dialect.bad_utf8_ignored):
+                body.decode()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             try:
                 value = self._first_value(body)
@@ -115,14 +117,15 @@ class Service:
         except IcefallError as raised:
             error = raised
         except Exception as bug:  # say so plainly, give nothing away, let the log have it
-            error = InternalError("internal error")
+            error = InternalError(INTERNAL_TEXT)
             error.__cause__ = bug
         finally:
             self._meters.end(method.slot, began, failed=error is not None)
         if error is None:
             body = b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, _echo(bytes(envelope.id)))
         else:
-            body = self._refusal(Refused(error.rpc_code, str(error)), envelope)
+            text = INTERNAL_TEXT if isinstance(error, InternalError) else str(error)
+            body = self._refusal(Refused(error.rpc_code, text), envelope)
         return self._silent(envelope, Outcome(body, method, error))
 
     def _silent(self, envelope: Envelope, outcome: Outcome) -> Outcome:
@@ -149,7 +152,8 @@ class Service:
                 continue
             answers.append(await self._one(envelope))
         told = [answer.body.rstrip(b"\n") for answer in answers if answer.body]
-        error = next((answer.error for answer in answers if is_unavailable(answer.error)), None)
+        ours = [answer.error for answer in answers if isinstance(answer.error, (Unavailable, InternalError))]
+        error = max(ours, key=is_unavailable, default=None)
         return Outcome(b"[%b]\n" % b",".join(told) if told else b"", None, error)
 
     def _first_value(self, body: bytes) -> bytes:
@@ -159,6 +163,11 @@ class Service:
             raise Refused(PARSE, str(error)) from error
         if rest and not self._dialect.trailing_bytes_ignored:
             raise Refused(PARSE, "unexpected bytes after the JSON value")
+        if not self._dialect.bad_utf8_ignored:
+            try:
+                value.decode()
+            except UnicodeDecodeError as error:
+                raise Refused(PARSE, f"byte {error.start} is not UTF-8") from error
         return value
 
     def _read(self, value: bytes) -> Envelope:

@@ -102,11 +102,11 @@ class SqliteStore(SqliteReader):
     def _prepare(self, path: Path, package: str) -> None:
         at = int(self._writer.execute("pragma user_version").fetchone()[0])
         owner = int(self._writer.execute("pragma application_id").fetchone()[0])
-        tables = self._writer.execute("select count(*) from sqlite_master").fetchone()[0]
-        if owner != APPLICATION_ID and (owner or tables):
+        schema = int(self._writer.execute("pragma schema_version").fetchone()[0])  # 0: nothing was ever created here
+        if owner != APPLICATION_ID and (owner or schema):
             raise StoreError(f"{path} is not an Icefall store: use another --data-dir")
         waiting = pending(migrations(package, "sqlite"), at, str(path))
-        if not tables:
+        if not schema:
             self._writer.execute("pragma page_size = 8192")
         mode = self._writer.execute("pragma journal_mode = wal").fetchone()[0]
         if mode != "wal":

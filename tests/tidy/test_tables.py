@@ -1,0 +1,41 @@
+"""The tables and what is made of them: every endpoint says what it does, and the pages in docs/ are fresh."""
+
+from collections.abc import Callable
+
+import pytest
+from source import ROOT
+
+from icefall.api.docs import GENERATED
+from icefall.api.endpoint import Rest, Rpc
+from icefall.api.endpoints import ENDPOINTS
+
+README = ROOT / "README.md"
+API_PAGE = (ROOT / "docs" / "api.md").read_text()
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.label)
+def test_every_endpoint_says_what_it_does_and_is_documented(row: Rest | Rpc) -> None:
+    assert row.says.strip() == row.says
+    assert row.says.endswith(".")
+    assert len(row.says) > 10
+    assert f"`{row.label}`" in API_PAGE
+    assert row.says in API_PAGE
+
+
+def test_no_endpoint_is_there_twice() -> None:
+    labels = [(row.path, row.label) for row in ENDPOINTS]
+    assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize(("name", "make"), GENERATED.items(), ids=list(GENERATED))
+def test_generated_pages_are_fresh(name: str, make: Callable[[], str]) -> None:
+    assert (ROOT / "docs" / name).read_text() == make(), "run make docs"
+
+
+def test_the_readme_says_how_to_start_and_how_to_test() -> None:
+    told = README.read_text()
+    assert "make up" in told
+    assert "make test" in told
+    makefile = (ROOT / "Makefile").read_text()
+    assert "\nup:" in makefile
+    assert "\ntest:" in makefile

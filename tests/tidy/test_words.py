@@ -1,0 +1,81 @@
+"""SQL where it belongs, no drawers for odds and ends, nothing left to do later, nothing that only works on one machine."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+from source import ROOT, Module, modules, texts
+
+SQL = re.compile(
+    r"\b(select\b.+\bfrom|insert\s+(or\s+\w+\s+)?into|update\s+\w+\s+set|delete\s+from|replace\s+into"
+    r"|(create|drop|alter)\s+(unique\s+)?(table|index|view|trigger))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+CONTROL = re.compile(r"^\s*(pragma\s+\w|begin\b|commit\b|rollback\b|savepoint\b|attach\s)", re.IGNORECASE)
+ENGINES = ("src/icefall/db/sqlite.py", "src/icefall/db/postgres.py")  # may control transactions, know no table
+LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+MACHINE = re.compile(r"(?<![\w.$}/:-])/(root|home/\w+|Users/\w+|work)/[\w.]")
+DRAWERS = {"utils", "util", "helpers", "common", "misc", "tools", "shared", "base"}
+
+
+def strings(module: Module) -> Iterator[ast.Constant]:
+    """Every string that is not a docstring."""
+    said = {
+        id(node.body[0].value)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
+def test_sql_lives_in_sql_files(module: Module) -> None:
+    for node in strings(module):
+        where = f"{module.shown}:{node.lineno}: {node.value!r}"
+        assert not SQL.search(str(node.value)), where
+        assert module.shown in ENGINES or not CONTROL.match(str(node.value)), where
+
+
+def test_the_scan_finds_sql() -> None:
+    for text in ("select a from b", "INSERT INTO t", "update t set x = 1", "delete from t", "create unique index i"):
+        assert SQL.search(text), text
+    for text in ("select one of them", "created a table", "update it", "taken from"):
+        assert not SQL.search(text), text
+
+
+def test_there_are_no_drawers_for_odds_and_ends() -> None:
+    assert [module.shown for module in modules() if module.path.stem in DRAWERS] == []
+
+
+def test_packages_re_export_nothing() -> None:
+    for module in modules():
+        if module.path.name == "__init__.py":
+            held = [node for node in module.tree.body if not isinstance(node, ast.Expr)]
+            names = [ast.unparse(node.targets[0]) for node in held if isinstance(node, ast.Assign)]
+            assert len(names) == len(held), f"{module.shown} holds more than a name"
+            assert set(names) <= {"__version__"}, module.shown
+
+
+def test_nothing_is_left_for_later() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in texts(".py", ".sql", ".md", ".toml", ".js")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if LATER.search(line)
+    ]
+    assert found == []
+
+
+def test_nothing_names_a_path_of_one_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in (*texts(".py", ".sql", ".md", ".toml", ".js", ".sh"), ROOT / "Makefile")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if MACHINE.search(line)
+    ]
+    assert found == []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from icefall import __version__, meters
-from icefall.api.routes import node_bases
+from icefall.api.routes import NODE_BASES
 from icefall.config import Config
 from icefall.db.engine import Transaction
 from icefall.db.lock import StoreLock
@@ -143,7 +143,7 @@ async def _admin(config: Config, network: Network, store: SqliteStore, logs: Log
     admin = Admin(
         store,
         Chains(network.chains, NodeReader(store)),
-        node_bases(index=config.index_enabled),
+        NODE_BASES,
         logs,
         Profiles(Path(config.profile_dir), locks),
         Path(config.plugin_dir),

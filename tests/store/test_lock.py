@@ -40,7 +40,10 @@ def test_the_lock_is_free_when_its_holder_is_killed(tmp_path: Path) -> None:
 
 def test_a_child_process_does_not_inherit_it(tmp_path: Path) -> None:
     lock = StoreLock(tmp_path / "node.lock")
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False) as child:
+    command = [sys.executable, "-c", "print('up', flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"
         lock.release()
         StoreLock(tmp_path / "node.lock").release()
         child.communicate(b"\n")

@@ -1,4 +1,4 @@
-"""Who may import whom, as docs/architecture.md says it, and nobody in a circle."""
+"""Who may import whom, one way only: MAY_IMPORT is the rule. Nobody imports in a circle, and what decides is pure."""
 
 import pytest
 from source import Module, imports, modules

@@ -1,4 +1,4 @@
-"""SQL where it belongs, no drawers for odds and ends, nothing left to do later, nothing that only works on one machine."""
+"""SQL where it belongs, no drawers for odds and ends, nothing left for later, nothing tied to one machine."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ SQL = re.compile(
 CONTROL = re.compile(r"^\s*(pragma\s+\w|begin\b|commit\b|rollback\b|savepoint\b|attach\s)", re.IGNORECASE)
 ENGINES = ("src/icefall/db/sqlite.py", "src/icefall/db/postgres.py")  # may control transactions, know no table
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
-MACHINE = re.compile(r"(?<![\w.$}/:-])/(root|home/\w+|Users/\w+|work)/[\w.]")
+MACHINE = re.compile(r"(?<![\w.$}/:-])/(root|home/\w+|Users/\w+|work/(main|shared))/")
 DRAWERS = {"utils", "util", "helpers", "common", "misc", "tools", "shared", "base"}
 
 

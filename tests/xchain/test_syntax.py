@@ -7,7 +7,6 @@ from craft import (
     ALICE,
     AVAX,
     FEE,
-    KEYS,
     NOBODY,
     base,
     create,
@@ -17,7 +16,6 @@ from craft import (
     operate,
     out,
     refusal_of,
-    signed,
     spend_any,
     unsigned_with,
 )
@@ -236,10 +234,8 @@ def test_number_of_credentials(name: str, difference: int) -> None:
     tx = with_all_credentials(GOOD[name])
     needed = len(tx.credentials)
     given = max(0, needed + difference)
-    assert (
-        refusal_of(verify_syntax, unsigned_with(tx.unsigned, *empty_credentials(given)), RULES)
-        == f"wrong number of credentials: {given} != {needed}"
-    )
+    text = refusal_of(verify_syntax, unsigned_with(tx.unsigned, *empty_credentials(given)), RULES)
+    assert text == f"wrong number of credentials: {given} != {needed}"
 
 
 def test_malformed_comes_before_the_number_of_credentials() -> None:
@@ -247,18 +243,15 @@ def test_malformed_comes_before_the_number_of_credentials() -> None:
 
 
 def test_what_stands_in_for_a_credential_is_looked_at_itself() -> None:
-    assert (
-        refusal_of(verify_syntax, unsigned_with(base([], [IN]), MintOutput(UNSPENDABLE), Credential(())), RULES)
-        == "output is unspendable"
-    )
+    tx = unsigned_with(base([], [IN]), MintOutput(UNSPENDABLE), Credential(()))
+    assert refusal_of(verify_syntax, tx, RULES) == "output is unspendable"
     verify_syntax(unsigned_with(base([], [IN]), MintOutput(ALICE)), RULES)
 
 
 def test_states_are_counted_by_the_chain() -> None:
     fewer = msgspec.structs.replace(RULES, fx_count=1)
-    assert (
-        refusal_of(verify_syntax, signed(create(InitialState(1, ())), KEYS[:1]), fewer) == "unknown feature extension"
-    )
+    tx = with_all_credentials(create(InitialState(1, ())))
+    assert refusal_of(verify_syntax, tx, fewer) == "unknown feature extension"
 
 
 def test_creating_an_asset_has_its_own_fee() -> None:

@@ -12,6 +12,8 @@ from icefall.api.jsonrpc import Service
 from icefall.node.store import NodeReader
 
 ROOT = "/ext/"
+# What answers by itself: these names can never become aliases. `index/X` can, where only `index/X/block` answers.
+NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
 
 
 class Plain(msgspec.Struct, frozen=True):
@@ -67,12 +69,6 @@ class Routes:
             if route is not None:
                 return route
         return None
-
-
-def node_bases(*, index: bool) -> frozenset[str]:
-    """The bases that are there by themselves, whatever the chains are called: their names can never become aliases."""
-    chains = ("index/C", "index/P", "index/X") if index else ()
-    return frozenset(("admin", "health", "info", "metrics", *chains))
 
 
 def _splits(path: str) -> list[tuple[str, str]]:

@@ -160,7 +160,7 @@ def _first_of_long(data: bytes, error: Exception) -> tuple[bytes, bytes]:
     trailing = _TRAILING.search(str(error))
     if not trailing:
         raise JsonError("nested too deeply" if isinstance(error, RecursionError) else str(error)) from error
-    end = int(trailing[1])
+    end = int(trailing[1]) - 1  # it counts the first byte too many
     return data[:end].strip(_BLANK), data[end:]
 
 

@@ -30,7 +30,7 @@ def verify_block(
     if block.time < parent.time:
         raise Refused("proposed timestamp before current chain time")
     overlay = Overlay(state)
-    signers = recover or Signers()
+    signers = Signers() if recover is None else recover
     return tuple([execute(tx, rules, overlay, now_s, signers) for tx in block.txs])
 
 

@@ -37,7 +37,7 @@ def build(
     Invalid ones leave the mempool at once. Those in the block stay until `Mempool.accepted` is told of it.
     """
     overlay = Overlay(state)
-    signers = recover or Signers()
+    signers = Signers() if recover is None else recover
     effects: list[TxEffects] = []
     dropped: list[tuple[bytes, str]] = []
     room = BLOCK_SIZE_TARGET

@@ -62,7 +62,7 @@ class Overlay:
         self._below = below
         self._utxos: dict[bytes, Utxo | None] = {}  # None: spent, or not there
         self._txs: dict[bytes, Tx] = {}
-        self._imported: set[tuple[bytes, bytes]] = set()
+        self._imported: set[bytes] = set()
 
     def utxo(self, utxo_id: bytes) -> Utxo | None:
         try:
@@ -83,10 +83,9 @@ class Overlay:
 
     def add(self, effects: TxEffects) -> None:
         """Puts a transaction on top, unless it imports what an earlier one imports."""
-        taken = {(effects.peer_chain_id, utxo_id) for utxo_id in effects.imported}
-        if not self._imported.isdisjoint(taken):
+        if not self._imported.isdisjoint(effects.imported):
             raise Refused("block contains conflicting transactions")
-        self._imported |= taken
+        self._imported.update(effects.imported)
         for utxo_id in effects.spent:
             self._utxos[utxo_id] = None
         for new in effects.created:

@@ -34,7 +34,7 @@ _OPERATIONS_UNCHECKED = frozenset({id_from_text("MkvpJS13eCnEYeYi9B5zuWrU9goG9RB
 
 def verify_semantics(tx: Tx, rules: ChainRules, state: State, now_s: int, recover: Recover | None = None) -> None:
     """Refuses what `state` does not allow. The transaction must have passed `verify_syntax`."""
-    verification = _Verification(tx, rules, state, now_s, recover or Signers())
+    verification = _Verification(tx, rules, state, now_s, Signers() if recover is None else recover)
     verification.base(tx.unsigned)
     special = _SPECIAL.get(type(tx.unsigned))
     if special is not None:

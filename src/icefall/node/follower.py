@@ -1,0 +1,320 @@
+"""One chain of an upstream, followed: its history first, in runs, then its tip.
+
+A run is fetched while the one before it is committed. Nothing is stored that `verify` and a second upstream, where there
+is one, have not let through.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from icefall.node.follow import (
+    FollowedChain,
+    Lie,
+    Links,
+    NotYet,
+    Offered,
+    Position,
+    Refused,
+    Unlinked,
+    Unreadable,
+    identify,
+    verify,
+)
+from icefall.node.upstreams import NoneLeft, Upstreams
+from icefall.observe import Log
+from icefall.upstream.client import UpstreamDown, UpstreamError, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.node import RANGE_MAX, Fetched, UpstreamNode
+from icefall.wire.ids import id_text
+
+POLL_S = 0.5
+_RATE_WINDOW_S = 30.0
+
+State = Literal["bootstrapping", "following", "stopped"]
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """`of` and `eta_s` are None while no upstream has told its tip, or nothing moves."""
+
+    done: int
+    of: int | None
+    per_second: float
+    eta_s: float | None
+
+
+class Stopped(Exception):
+    """This chain cannot go on; what has been accepted is still served."""
+
+
+class Conflict(Stopped):
+    """Two histories, each of them consistent."""
+
+
+class Follower:
+    """`run` ends only when the chain cannot go on, and `why` then says the reason. Cancelling it is safe at any time."""
+
+    def __init__(
+        self,
+        chain: FollowedChain,
+        links: Links,
+        upstreams: Upstreams,
+        log: Log,
+        *,
+        poll_s: float = POLL_S,
+        run_max: int = RANGE_MAX,
+        imports_from: "Sequence[Follower]" = (),
+    ) -> None:
+        self.chain = chain
+        self.why: str | None = None  # it stopped
+        self.conflict: str | None = None  # it stopped because of two histories
+        self.waiting: str | None = None  # for another chain
+        self._links = links
+        self._upstreams = upstreams
+        self._log = log
+        self._clock = upstreams.clock
+        self._poll_s = poll_s
+        self._run_max = run_max
+        self._run_size = run_max
+        self._imports_from = tuple(imports_from)
+        self._target: int | None = None  # how many the upstream had when we began
+        self._source: UpstreamNode | None = None  # who gave us our last container
+        self._position: Position | None = None
+        self._arrived = False
+        self._samples: deque[tuple[float, int]] = deque([(self._clock.now(), chain.count)])
+
+    @property
+    def name(self) -> str:
+        return self.chain.name
+
+    @property
+    def state(self) -> State:
+        if self.why is not None:
+            return "stopped"
+        return "following" if self.bootstrapped else "bootstrapping"
+
+    @property
+    def bootstrapped(self) -> bool:
+        """It has been at the tip once; stopping later does not undo that."""
+        return self._target is not None and self.chain.count >= self._target
+
+    @property
+    def progress(self) -> Progress:
+        (since, before), now = self._samples[0], self._clock.now()
+        done, of = self.chain.count, self._target
+        rate = (done - before) / (now - since) if now > since else 0.0
+        missing = None if of is None else max(0, of - done)
+        eta_s = 0.0 if missing == 0 else missing / rate if missing is not None and rate > 0 else None
+        return Progress(done, of, rate, eta_s)
+
+    async def run(self) -> None:
+        node: UpstreamNode | None = None
+        move_on = False
+        try:
+            while True:
+                node = await self._upstreams.pick(node, move_on=move_on)
+                move_on = await self._turn(node)
+        except (NoneLeft, Stopped) as reason:
+            self.why = str(reason)
+            if isinstance(reason, Conflict):
+                self.conflict = str(reason)
+            self._log.error("this chain is not followed any further", reason=self.why)
+
+    async def _turn(self, node: UpstreamNode) -> bool:
+        """Take what `node` has for us. True when the next turn is another's."""
+        try:
+            moved = await self._advance(node)
+        except Lie as lie:
+            self._upstreams.drop(node, str(lie))
+        except UpstreamFailure as failure:
+            self._upstreams.rest(node, failure)
+            self._run_size = max(1, self._run_size // 2)
+        else:
+            self._upstreams.praise(node)
+            if not moved:
+                await self._clock.sleep(self._poll_s)
+                return True  # every upstream's tip is looked at in turn, so one that lags does not hold us back
+            return False
+        if not self.bootstrapped:
+            self._target = None  # the next upstream says how far there is to go
+        return True
+
+    # -- one upstream --------------------------------------------------------------------------------------------
+
+    async def _advance(self, node: UpstreamNode) -> bool:
+        """Everything up to the upstream's tip as it is now. False if it has nothing new; a lower tip is mere lag."""
+        tip = await node.last_accepted(self.name)
+        if not self.bootstrapped:
+            self._target = self._target or (0 if tip is None else tip.number + 1)
+        if tip is not None and tip.number == self.chain.count - 1:
+            await self._compare_tip(node, tip)
+        moved = tip is not None and tip.number >= self.chain.count
+        if tip is not None and moved:
+            await self._take(node, tip.number)
+        if self.bootstrapped and not self._arrived:
+            self._arrived = True
+            self._log.info("at the upstream's tip", upstream=node.name, containers=self.chain.count)
+        return moved
+
+    async def _take(self, node: UpstreamNode, last: int) -> None:
+        position = self._next_position()
+        fetch = self._fetch(node, position.number, last)
+        try:
+            while True:
+                run, position = await self._verified(node, position, await fetch)
+                more = position.number <= last
+                if more:
+                    fetch = self._fetch(node, position.number, last)
+                await self._compare(node, run)
+                await self._commit(node, run, position)
+                if not more:
+                    return
+        finally:
+            fetch.cancel()
+            await asyncio.gather(fetch, return_exceptions=True)
+
+    def _fetch(self, node: UpstreamNode, start: int, last: int) -> asyncio.Task[list[Fetched]]:
+        return asyncio.create_task(self._range(node, start, min(self._run_size, last + 1 - start)))
+
+    async def _range(self, node: UpstreamNode, start: int, count: int) -> list[Fetched]:
+        fetched = await node.containers(self.name, start, count)
+        if not fetched:
+            raise UpstreamGarbage(f"{node.name} sent no {self.name} containers from {start}, which it said it has")
+        self._run_size = min(self._run_max, 2 * self._run_size)
+        return fetched
+
+    async def _verified(
+        self, node: UpstreamNode, position: Position, fetched: list[Fetched]
+    ) -> tuple[list[Offered], Position]:
+        try:
+            return verify(self._links, position, fetched)
+        except Unlinked as unlinked:
+            raise await self._other_history(node, unlinked) from unlinked
+        except Unreadable as unreadable:
+            if unreadable.readable:
+                await self._compare(node, unreadable.readable)
+                await self._commit(node, unreadable.readable, None)
+            raise Stopped(f"{node.name}: {unreadable}") from unreadable
+
+    async def _commit(self, node: UpstreamNode, run: Sequence[Offered], after: Position | None) -> None:
+        """Store a run. An import may wait once for the other chains; if its export is not there then, there is none."""
+        begin, end = run[0].number, run[-1].number + 1
+        waited = False
+        while self.chain.count < end:
+            if self._upstreams.dropped(node):
+                raise UpstreamDown(f"{node.name} lied about another chain")
+            rest = run[self.chain.count - begin :]
+            self._position, before = None, self.chain.count
+            try:
+                await self.chain.accept(rest)
+            except Refused as refused:
+                raise Lie(f"{self.name} container {self.chain.count} breaks the chain's rules: {refused}") from refused
+            except NotYet as not_yet:
+                if waited:
+                    raise Lie(f"{self.name} container {self.chain.count}: {not_yet}") from not_yet
+                await self._await_exports(node, str(not_yet))
+                waited = True
+            finally:
+                if self.chain.count > before:
+                    self._source = node
+                    self._sample()
+        self._position = after
+
+    def _sample(self) -> None:
+        now = self._clock.now()
+        self._samples.append((now, self.chain.count))
+        while len(self._samples) > 2 and self._samples[1][0] < now - _RATE_WINDOW_S:
+            self._samples.popleft()
+
+    def _next_position(self) -> Position:
+        known = self._position
+        chain = self.chain
+        if known is not None and (known.number, known.container_id) == (chain.count, chain.last_container_id):
+            return known
+        return Position(chain.count, chain.last_container_id, chain.last_block_id)
+
+    # -- other chains --------------------------------------------------------------------------------------------
+
+    async def _await_exports(self, node: UpstreamNode, what: str) -> None:
+        """Until the chains we import from are where `node` has them now, which is after it accepted the import."""
+        try:
+            for other in self._imports_from:
+                self.waiting = f"{what}: waits until {node.name} has bootstrapped {other.name}"
+                while not await node.is_bootstrapped(other.name):  # until then its chains run ahead of one another
+                    await self._clock.sleep(self._poll_s)
+                tip = await node.last_accepted(other.name)
+                count = 0 if tip is None else tip.number + 1
+                self.waiting = f"{what}: waits for {other.name} to reach {count} containers"
+                await self._await_count(node, other, count)
+        finally:
+            self.waiting = None
+
+    async def _await_count(self, node: UpstreamNode, other: "Follower", count: int) -> None:
+        while other.chain.count < count:
+            if other.why is not None:
+                raise Stopped(f"{self.waiting}, which has stopped: {other.why}")
+            if self._upstreams.dropped(node):
+                raise UpstreamDown(f"{node.name} lied about another chain")
+            await self._clock.sleep(self._poll_s)
+
+    # -- other upstreams -----------------------------------------------------------------------------------------
+
+    async def _compare(self, node: UpstreamNode, run: Sequence[Offered]) -> None:
+        """Another upstream must know the end of a run as the same container. It may lag, or be down: that is no vote."""
+        for other in await self._upstreams.compare_with(node):
+            try:
+                theirs = await other.container(self.name, run[-1].number)
+            except UpstreamError:
+                continue
+            except UpstreamFailure as failure:
+                self._upstreams.rest(other, failure)
+                continue
+            if theirs.id_text == id_text(run[-1].container_id):
+                return
+            await self._contradiction(node, other, run)
+
+    async def _contradiction(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[Offered]) -> None:
+        """`other` has another container there. If its run is a lie we are rid of it; if not, there are two histories."""
+        position, rivals = self._next_position(), []
+        try:
+            while position.number <= run[-1].number:
+                count = min(self._run_size, run[-1].number + 1 - position.number)
+                part, position = verify(self._links, position, await self._range(other, position.number, count))
+                rivals += part
+        except (Lie, Unreadable) as lie:
+            self._upstreams.drop(other, str(lie))
+            return
+        except UpstreamFailure as failure:
+            self._upstreams.rest(other, failure)
+            return
+        for ours, rival in zip(run, rivals, strict=True):
+            if ours.container_id != rival.container_id:
+                raise _conflict(self.name, ours.number, node.name, ours.container_id, other.name, rival.container_id)
+        self._upstreams.drop(other, f"it sent two different {self.name} containers {run[-1].number}")
+
+    async def _compare_tip(self, node: UpstreamNode, tip: Fetched) -> None:
+        """Our last container is its last one too."""
+        if tip.id_text != id_text(self.chain.last_container_id):
+            raise await self._other_history(node, Lie(f"its last {self.name} container is {tip.id_text[:80]}"))
+
+    async def _other_history(self, node: UpstreamNode, suspicion: Lie) -> Exception:
+        """What does not follow ours: a lie, unless the upstream knows our last container as another one."""
+        number, ours = self.chain.count - 1, self.chain.last_container_id
+        theirs = await node.container(self.name, number)
+        if self._source is node or theirs.id_text == id_text(ours):
+            return suspicion
+        said_by = "us" if self._source is None else self._source.name
+        try:
+            verified = identify(self._links, theirs)
+        except Lie as lie:
+            return lie
+        return _conflict(self.name, number, said_by, ours, node.name, verified)
+
+
+def _conflict(name: str, number: int, one: str, one_id: bytes, other: str, other_id: bytes) -> Conflict:
+    return Conflict(
+        f"two histories: {name} container {number} is {id_text(one_id)} according to {one}, "
+        f"and {id_text(other_id)} according to {other}"
+    )

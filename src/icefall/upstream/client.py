@@ -1,0 +1,256 @@
+"""JSON-RPC over HTTP to one upstream: bounded in time, size and number, tried again where that can help."""
+
+import asyncio
+import itertools
+import random
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from icefall.upstream.meter import Clock, Meter
+
+_T = TypeVar("_T")
+_EXCERPT_SIZE = 200
+_CHUNK_SIZE = 1 << 16
+
+
+class UpstreamFailure(Exception):
+    """A call without a result. `again`: the same request may fare better; `sent`: the upstream may have got it."""
+
+    again = False
+    sent = True
+
+
+class UpstreamDown(UpstreamFailure):
+    """No answer: not reached, too slow, overloaded, or cut off. Another time may do, or another upstream."""
+
+    again = True
+
+    def __init__(self, text: str, *, sent: bool = True, timed_out: bool = False, after_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.sent = sent
+        self.timed_out = timed_out
+        self.after_s = after_s  # how long it asked to be left alone
+
+
+class UpstreamError(UpstreamFailure):
+    """It answered no. `str(error)` is its own text, `status` the HTTP status it came with."""
+
+    def __init__(self, text: str, status: int = 200) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class UpstreamGarbage(UpstreamFailure):
+    """An answer that means nothing: not JSON, the wrong shape, or without end."""
+
+    def __init__(self, text: str, *, again: bool = False) -> None:
+        super().__init__(text)
+        self.again = again
+
+
+class Limits(msgspec.Struct, frozen=True):
+    connect_s: float = 5.0
+    total_s: float = 30.0
+    calls_at_once: int = 8
+    answer_size_max: int = 64 << 20
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """The pause doubles from `first_s`; half of it is left to chance, so that many clients do not return together."""
+
+    attempts: int = 4
+    first_s: float = 0.25
+    longest_s: float = 10.0
+    asked_for_max_s: float = 30.0  # of what a retry-after header asks for
+
+    def pause_s(self, attempt: int, after_s: float, chance: float) -> float:
+        """Between attempt number `attempt` (from 1) and the next."""
+        doubled = min(self.longest_s, self.first_s * 2.0 ** min(attempt - 1, 32))
+        return max(doubled * (0.5 + chance / 2), min(after_s, self.asked_for_max_s))
+
+
+LIMITS, RETRY = Limits(), Retry()
+
+
+class _Complaint(msgspec.Struct):
+    message: str
+    code: int = 0
+
+
+class _Answer(msgspec.Struct):
+    id: Any = None
+    result: msgspec.Raw = msgspec.Raw()
+    error: _Complaint | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Answer)
+
+
+class Client:
+    """One upstream. `name` is its address without whatever may be secret in it."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        chance: Callable[[], float] = random.random,
+        limits: Limits = LIMITS,
+        retry: Retry = RETRY,
+    ) -> None:
+        base = URL(url)
+        if base.scheme not in ("http", "https") or not base.host:
+            raise ValueError("an upstream's address looks like http://host:9650")
+        self.name = str(base.origin())
+        self.clock = clock or Clock()
+        self.meter = Meter(self.clock)
+        self._base = base
+        self._chance = chance
+        self._limits = limits
+        self._retry = retry
+        self._slots = asyncio.Semaphore(limits.calls_at_once)
+        self._numbers = itertools.count(1)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def call(
+        self,
+        path: str,
+        method: str,
+        params: dict[str, Any],
+        result: type[_T],
+        *,
+        repeatable: bool = True,
+        patient: bool = True,
+    ) -> _T:
+        """The result of a method, as `result`.
+
+        What is not `repeatable` is tried again only if the upstream cannot have seen it. Without patience a call that
+        timed out is not tried again: the caller would rather ask for less.
+        """
+        for attempt in itertools.count(1):
+            try:
+                async with self._slots:
+                    return await self._attempt(path, method, params, result)
+            except UpstreamFailure as failure:
+                timed_out = isinstance(failure, UpstreamDown) and failure.timed_out
+                useless = not failure.again or (failure.sent and not repeatable) or (timed_out and not patient)
+                if useless or attempt >= self._retry.attempts:
+                    raise
+                after_s = failure.after_s if isinstance(failure, UpstreamDown) else 0.0
+            await self.clock.sleep(self._retry.pause_s(attempt, after_s, self._chance()))
+        raise AssertionError("unreachable")
+
+    async def _attempt(self, path: str, method: str, params: dict[str, Any], result: type[_T]) -> _T:
+        ticket = self.meter.begin()
+        try:
+            answer = await self._answer(path, method, params, result)
+        except UpstreamError:
+            self.meter.end(ticket, failed=False)
+            raise
+        except UpstreamFailure:
+            self.meter.end(ticket, failed=True)
+            raise
+        except BaseException:
+            self.meter.abandon(ticket)
+            raise
+        self.meter.end(ticket, failed=False)
+        return answer
+
+    async def _answer(self, path: str, method: str, params: dict[str, Any], result: type[_T]) -> _T:
+        number = next(self._numbers)
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        raw = await self._post(path, body)
+        try:
+            answer = _DECODER.decode(raw)
+        except msgspec.ValidationError as error:
+            raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            text = f"{self.name} answered {method} with something that is not JSON: {error}"
+            raise UpstreamGarbage(text, again=True) from error
+        if answer.id != number:
+            raise UpstreamGarbage(f"{self.name} answered request {number} with the answer to {_excerpt(answer.id)}")
+        if answer.error is not None:
+            raise UpstreamError(answer.error.message)
+        if not bytes(answer.result):
+            raise UpstreamGarbage(f"{self.name} answered {method} with neither a result nor an error")
+        try:
+            return msgspec.json.decode(answer.result, type=result)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
+
+    async def _post(self, path: str, body: bytes) -> bytes:
+        url = self._base.with_path(self._base.path.rstrip("/") + path, keep_query=True)
+        try:
+            async with self._open().post(url, data=body, allow_redirects=False) as response:
+                if response.status == 200:
+                    return await self._read(response)
+                raise await self._refusal(response, path)
+        except TimeoutError as error:
+            sent = not isinstance(error, aiohttp.ConnectionTimeoutError)
+            waited_s = self._limits.total_s if sent else self._limits.connect_s
+            text = f"{self.name} gave no answer within {waited_s:g} s"
+            raise UpstreamDown(text, sent=sent, timed_out=sent) from error
+        except aiohttp.ClientConnectorError as error:
+            raise UpstreamDown(f"{self.name} cannot be reached: {error.os_error}", sent=False) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UpstreamDown(f"{self.name} broke off: {error or type(error).__name__}") from error
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """The whole body, unless it is longer than any honest one: that is left unread."""
+        raw = bytearray()
+        async for chunk in response.content.iter_chunked(_CHUNK_SIZE):
+            raw += chunk
+            if len(raw) > self._limits.answer_size_max:
+                response.close()
+                raise UpstreamGarbage(f"{self.name} answered with more than {self._limits.answer_size_max} bytes")
+        return bytes(raw)
+
+    async def _refusal(self, response: aiohttp.ClientResponse, path: str) -> UpstreamFailure:
+        status = response.status
+        said = _excerpt((await response.content.read(_EXCERPT_SIZE)).decode("utf-8", "replace"))
+        text = f"{self.name}{path} answered {status}{': ' if said else ''}{said}"
+        if status == 429 or status >= 500:
+            # Turned away at the door, so it has not been acted upon; of a 500 that is not certain.
+            return UpstreamDown(text, sent=status not in (429, 503), after_s=_seconds(response))
+        if 300 <= status < 400:
+            text += f" (it points to {_excerpt(response.headers.get('location', ''))}: give that address)"
+        return UpstreamError(text, status)
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
+                timeout=aiohttp.ClientTimeout(total=self._limits.total_s, sock_connect=self._limits.connect_s),
+                connector=aiohttp.TCPConnector(limit=self._limits.calls_at_once),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,  # we ask for none, and a small body that grows is a trap
+            )
+        return self._session
+
+
+def _seconds(response: aiohttp.ClientResponse) -> float:
+    """What a retry-after header asks for: seconds, or a date measured from the answer's own."""
+    text = response.headers.get("retry-after", "")
+    try:
+        if text.isascii() and text.isdigit():
+            return float(text[:9])
+        date = response.headers.get("date", "")
+        return max(0.0, (parsedate_to_datetime(text) - parsedate_to_datetime(date)).total_seconds())
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _excerpt(value: Any) -> str:
+    """Something an upstream said, fit for a log line."""
+    text = " ".join(str(value)[:_EXCERPT_SIZE].split())
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,0 +1,196 @@
+"""What we ask of a node we follow, typed: who it is, what it has accepted, and to issue a transaction."""
+
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from icefall.upstream.client import Client, UpstreamError, UpstreamGarbage
+from icefall.wire import checkhex
+from icefall.wire.avm import genesis_from_asset_tx
+from icefall.wire.errors import WireError
+from icefall.wire.genesis import x_chain_id
+from icefall.wire.ids import hash256, id_from_text, id_text
+from icefall.wire.packer import GENESIS_SIZE_MAX
+
+RANGE_MAX = 1024  # containers a node hands out at once
+
+_T = TypeVar("_T")
+_EMPTY = "no containers have been accepted"
+_Number = Annotated[str, msgspec.Meta(pattern="^(0|[1-9][0-9]{0,18})$")]
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class IndexOff(UpstreamError):
+    """The node keeps no index, so there is nothing to follow it by."""
+
+
+class Fetched(NamedTuple):
+    """A container as an upstream tells of it: nothing has been checked but that the text is well-formed."""
+
+    number: int
+    id_text: str
+    raw: bytes
+    accepted_at: datetime  # by the upstream's clock
+
+
+class FirstAsset(NamedTuple):
+    """How an asset chain begins, proven by its ID."""
+
+    network_id: int
+    chain_id: bytes
+    fee_asset_id: bytes
+    genesis: bytes
+
+
+class _Container(msgspec.Struct):
+    id: str
+    bytes: str
+    timestamp: _Time
+    encoding: str
+    index: _Number
+
+
+class _Containers(msgspec.Struct):
+    containers: list[_Container] | None
+
+
+class _NetworkId(msgspec.Struct, rename={"network_id": "networkID"}):
+    network_id: _Number
+
+
+class _BlockchainId(msgspec.Struct, rename={"blockchain_id": "blockchainID"}):
+    blockchain_id: str
+
+
+class _Bootstrapped(msgspec.Struct, rename="camel"):
+    is_bootstrapped: bool
+
+
+class _Asset(msgspec.Struct, rename={"asset_id": "assetID"}):
+    asset_id: str
+
+
+class _Encoded(msgspec.Struct):
+    tx: str
+    encoding: str
+
+
+class _Issued(msgspec.Struct, rename={"txid_text": "txID"}):
+    txid_text: str
+
+
+class UpstreamNode:
+    """One node. Every answer is decoded strictly; what it says is believed by nobody yet."""
+
+    def __init__(self, client: Client) -> None:
+        self.name = client.name
+        self.client = client
+
+    # -- who it is ---------------------------------------------------------------------------------------------
+
+    async def network_id(self) -> int:
+        return int((await self.client.call("/ext/info", "info.getNetworkID", {}, _NetworkId)).network_id)
+
+    async def blockchain_id(self, alias: str) -> bytes:
+        answer = await self.client.call("/ext/info", "info.getBlockchainID", {"alias": alias}, _BlockchainId)
+        return self._id(answer.blockchain_id)
+
+    async def is_bootstrapped(self, chain: str) -> bool:
+        answer = await self.client.call("/ext/info", "info.isBootstrapped", {"chain": chain}, _Bootstrapped)
+        return answer.is_bootstrapped
+
+    async def first_asset(self) -> FirstAsset:
+        """The X-Chain's genesis, rebuilt from the transaction of its fee asset. It must come to the chain's ID."""
+        network_id, chain_id = await self.network_id(), await self.blockchain_id("X")
+        described = await self.client.call("/ext/bc/X", "avm.getAssetDescription", {"assetID": "AVAX"}, _Asset)
+        asset_id = self._id(described.asset_id)
+        raw = await self.tx(asset_id)
+        if hash256(raw) != asset_id:
+            raise UpstreamGarbage(f"{self.name} sent the transaction {id_text(hash256(raw))} as {id_text(asset_id)}")
+        try:
+            genesis = genesis_from_asset_tx(raw)
+        except WireError as error:
+            raise UpstreamGarbage(f"{self.name} sent a first asset that is none: {error}") from error
+        if x_chain_id(network_id, genesis) != chain_id:
+            raise UpstreamError(
+                f"the genesis of {self.name}'s X-Chain cannot be rebuilt from its fee asset alone: "
+                "give the network's genesis with --genesis-file"
+            )
+        return FirstAsset(network_id, chain_id, asset_id, genesis)
+
+    async def tx(self, txid: bytes) -> bytes:
+        """A signed transaction of the X-Chain."""
+        params = {"txID": id_text(txid), "encoding": "hex"}
+        answer = await self.client.call("/ext/bc/X", "avm.getTx", params, _Encoded)
+        return self._bytes(answer.tx, answer.encoding)
+
+    # -- what it has accepted ----------------------------------------------------------------------------------
+
+    async def last_accepted(self, chain: str, kind: str = "block") -> Fetched | None:
+        """The newest container; None while there is none."""
+        try:
+            answer = await self._index(chain, kind, "getLastAccepted", {}, _Container)
+        except UpstreamError as error:
+            if str(error) == _EMPTY:
+                return None
+            raise
+        return self._fetched(answer)
+
+    async def container(self, chain: str, number: int, kind: str = "block") -> Fetched:
+        """The container that this upstream keeps under a number."""
+        return self._fetched(await self._index(chain, kind, "getContainerByIndex", {"index": str(number)}, _Container))
+
+    async def containers(self, chain: str, start: int, count: int, kind: str = "block") -> list[Fetched]:
+        """At most `count` of them; fewer where the index ends. A node wraps the list, Icefall's interface does not."""
+        params = {"startIndex": str(start), "numToFetch": str(min(count, RANGE_MAX))}
+        shape: Any = _Containers | list[_Container] | None
+        answer: Any = await self._index(chain, kind, "getContainerRange", params, shape, patient=False)
+        rows: list[_Container] = (answer.containers if isinstance(answer, _Containers) else answer) or []
+        if len(rows) > count:
+            raise UpstreamGarbage(f"{self.name} sent {len(rows)} containers when asked for {count}")
+        return [self._fetched(row) for row in rows]
+
+    # -- what it may do for us ---------------------------------------------------------------------------------
+
+    async def issue_tx(self, text: str, encoding: str = "hex", *, path: str = "/ext/bc/X", method: str = "") -> str:
+        """The ID of the transaction it took. UpstreamError carries its own words; it is never sent twice."""
+        params = {"tx": text, "encoding": encoding}
+        name = method or ("wallet.issueTx" if path.endswith("/wallet") else "avm.issueTx")
+        return (await self.client.call(path, name, params, _Issued, repeatable=False)).txid_text
+
+    async def _index(
+        self, chain: str, kind: str, method: str, params: dict[str, str], result: type[_T], *, patient: bool = True
+    ) -> _T:
+        path = f"/ext/index/{chain}/{kind}"
+        try:
+            given = {**params, "encoding": "hex"}
+            return await self.client.call(path, f"index.{method}", given, result, patient=patient)
+        except UpstreamError as error:
+            if error.status == 404:
+                raise IndexOff(
+                    f"{self.name} keeps no index of accepted containers ({path} answered 404): "
+                    "start that node with --index-enabled=true",
+                    404,
+                ) from error
+            raise
+
+    def _fetched(self, row: _Container) -> Fetched:
+        return Fetched(int(row.index), row.id, self._bytes(row.bytes, row.encoding), row.timestamp)
+
+    def _bytes(self, text: str, encoding: str) -> bytes:
+        if encoding != "hex":
+            raise UpstreamGarbage(f"{self.name} answered in {encoding[:20]!r} when asked for hex")
+        try:
+            raw = checkhex.decode(text)
+        except WireError as error:
+            raise UpstreamGarbage(f"{self.name} sent damaged bytes: {error}") from error
+        if not raw or len(raw) > GENESIS_SIZE_MAX:
+            raise UpstreamGarbage(f"{self.name} sent {len(raw)} bytes where a container or transaction belongs")
+        return raw
+
+    def _id(self, text: str) -> bytes:
+        try:
+            return id_from_text(text)
+        except WireError as error:
+            raise UpstreamGarbage(f"{self.name} sent an ID that is none: {error}") from error

@@ -1,0 +1,139 @@
+"""A random history on a real store: the same seed gives the same history, in one go or after any number of crashes.
+
+`python -m tests.xchain.stored <directory> <seed> <blocks> [<die at the n-th write>]` carries it on from where it stands.
+"""
+
+import asyncio
+import hashlib
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.xchain.wallet import NOW_S, Peered, Wallet
+
+from icefall.config import load
+from icefall.db import sqlite
+from icefall.db.engine import Transaction
+from icefall.engine import index_x
+from icefall.network import network_of
+from icefall.node.store import PACKAGE, fact, store_path
+from icefall.node.store import SQL as NODE_SQL
+from icefall.observe import LevelPage, Logs
+from icefall.wire import checkhex
+from icefall.wire.avm import pack_utxo
+from icefall.wire.avm_types import Tx
+from icefall.wire.ids import input_id
+from icefall.xchain.chain import AssetChain, Pace
+from icefall.xchain.ledger import Ledger
+from icefall.xchain.model import NewUtxo, owners_of
+from icefall.xchain.store import put_atomic
+
+TXS_MAX = 8
+QUIET = "OFF"
+
+
+class Step(NamedTuple):
+    """What peers export, then the transactions of one block."""
+
+    received: list[Peered]
+    txs: list[Tx]
+
+
+def history(seed: int, blocks: int) -> Iterator[Step]:
+    wallet = Wallet(seed, target=10 * TXS_MAX)
+    first = wallet.fan_out(80)
+    wallet.accepted()
+    yield Step([], [first])
+    for _ in range(blocks - 1):
+        received = [wallet.receive() for _ in range(wallet.random.randrange(3))]
+        txs = [wallet.tx() for _ in range(wallet.random.randint(1, TXS_MAX))]
+        wallet.accepted()
+        yield Step(received, txs)
+
+
+class StoredChain:
+    """A chain on a store of its own, with a clock that stands still."""
+
+    def __init__(self, directory: Path) -> None:
+        config = load("node", [f"--data-dir={directory}"], {}, directory).config
+        network = network_of(config, NOW_S)
+        spec = network.asset_chains[0]
+        page = LevelPage.private(["X"])
+        page.put("X", QUIET, QUIET)
+        self.chain_id = spec.chain.chain_id
+        self.store = sqlite.SqliteStore(store_path(directory), PACKAGE)
+        ledger = Ledger(self.store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
+        self.chain = AssetChain(ledger, Pace(), Logs("test", page, None, "plain")["X"], now=lambda: NOW_S)
+
+    async def carry_on(self, steps: Iterator[Step]) -> None:
+        """Do what is still to be done. Exports and blocks are commits of their own; each is done once."""
+        await self.chain.ledger.start()
+        done = int(await self.store.write(lambda tx: fact(tx, "received") or "0"))
+        for number, step in enumerate(steps, 1):
+            if number > done:
+                await self.store.write(lambda tx, n=number, s=step: self._receive(tx, n, s))  # type: ignore[misc]
+            if number > self.chain.ledger.height:
+                for tx in step.txs:
+                    await self.chain.issue(checkhex.encode(tx.raw), "hex")
+                assert await self.chain.accept_pending()
+                assert self.chain.ledger.height == number
+
+    def _receive(self, tx: Transaction, number: int, step: Step) -> None:
+        for peer_chain_id, utxo in step.received:
+            utxo_id = input_id(utxo.txid, utxo.output_index)
+            new = NewUtxo(utxo_id, utxo, pack_utxo(utxo), owners_of(utxo.output))
+            put_atomic(tx, self.chain_id, peer_chain_id, [new])
+        tx.run(NODE_SQL.put_fact, {"name": "received", "value": str(number)})
+
+
+def digest(directory: Path) -> str:
+    """Of every row of every table, acceptance times left out."""
+    connection = sqlite3.connect(store_path(directory))
+    total = hashlib.sha256()
+    try:
+        for (table,) in connection.execute(
+            "select name from sqlite_master where type = 'table' order by name"
+        ).fetchall():
+            columns = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[1] != "accepted_ns"]
+            listed = ", ".join(columns)
+            for row in connection.execute(f"select {listed} from {table} order by {listed}"):
+                total.update(repr((table, row)).encode())
+    finally:
+        connection.close()
+    return total.hexdigest()
+
+
+def _die_at(write: int) -> None:
+    """Kill this process for good at its n-th statement of a transaction."""
+    left = write
+
+    def counted(method: Any) -> Any:
+        def run(*args: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return method(*args)
+
+        return run
+
+    transaction: Any = sqlite._SqliteTransaction
+    for name in ("rows", "run", "run_many"):
+        setattr(transaction, name, counted(getattr(transaction, name)))
+
+
+def main() -> None:
+    directory, seed, blocks, *die = sys.argv[1:]
+    if die:
+        _die_at(int(die[0]))
+    stored = StoredChain(Path(directory))
+    asyncio.run(stored.carry_on(history(int(seed), int(blocks))))
+    stored.store.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The asset chain on a real store: equal to a plain model after every block, whole after kill -9 at any point."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.xchain.memory_state import BLOCK_0, RULES, MemoryState
+from tests.xchain.stored import StoredChain, digest, history
+from tests.xchain.wallet import AVAX, NOW_S, Wallet
+
+from icefall.db.sqlite import SqliteReader
+from icefall.node.store import store_path
+from icefall.wire import checkhex
+from icefall.wire.avm import pack_utxo
+from icefall.wire.avm_types import BaseTx, Owners, TransferableOutput, TransferOutput
+from icefall.wire.avm_utxos import produced
+from icefall.wire.ids import input_id
+from icefall.xchain.blocks import verify_block
+from icefall.xchain.paging import Cursor, OwnUtxos, page_of
+from icefall.xchain.store import AssetChainReader
+
+SEED = 20261115
+BLOCKS = int(os.environ.get("ICEFALL_FUZZ_CASES", "60"))
+CRASHES = 12  # `bench` runs more
+
+
+def test_the_store_holds_what_a_plain_model_holds_after_every_block(tmp_path: Path) -> None:
+    asyncio.run(_beside_model(tmp_path))
+
+
+async def _beside_model(directory: Path) -> None:
+    stored, model, parent = StoredChain(directory), MemoryState(), BLOCK_0
+    steps = []
+    for step in history(SEED, BLOCKS):
+        steps.append(step)
+        await stored.carry_on(iter(steps))
+        for peer_chain_id, utxo in step.received:
+            model.put_atomic(peer_chain_id, utxo)
+        block = stored.chain.ledger.tip
+        assert [tx.txid for tx in block.txs] == [tx.txid for tx in step.txs]
+        model.accept(verify_block(block, parent, RULES, model, NOW_S))
+        parent = block
+        rows = stored.store.read("select utxo_id, bytes from utxo")
+        assert dict(rows) == {utxo_id: pack_utxo(utxo) for utxo_id, utxo in model.utxos.items()}
+        owners = stored.store.read("select count(*) from utxo_owner")[0][0]
+        assert owners == sum(len(utxo.output.owners.addresses) for utxo in model.utxos.values())
+        here = stored.store.read("select source, utxo_id from atomic_utxo where destination = ?", (RULES.chain_id,))
+        assert set(here) == set(model.atomic)
+    stored.store.close()
+
+
+def run_child(directory: Path, *more: str) -> int:
+    command = [sys.executable, "-m", "tests.xchain.stored", str(directory), str(SEED), str(BLOCKS), *more]
+    return subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parent.parent.parent).returncode
+
+
+def test_kill_9_at_any_write_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
+    clean, crashed = tmp_path / "clean", tmp_path / "crashed"
+    clean.mkdir()
+    crashed.mkdir()
+    assert run_child(clean) == 0
+    source = random.Random(SEED)
+    for _ in range(CRASHES):
+        assert run_child(crashed, str(source.randint(2, 120))) in (0, -signal.SIGKILL)
+    assert run_child(crashed) == 0
+    assert digest(crashed) == digest(clean)
+
+
+def test_a_hundred_thousand_utxos_are_paged_once_each_and_the_first_page_is_as_fast_as_any(tmp_path: Path) -> None:
+    asyncio.run(_many(tmp_path))
+
+
+async def _many(directory: Path) -> None:
+    stored = StoredChain(directory)
+    await stored.chain.ledger.start()
+    wallet = Wallet(SEED)
+    rich, poor = b"\x01" * 20, b"\x02" * 20
+    made: set[bytes] = set()
+    for _ in range(150):
+        tx = _spread(wallet, rich, 700)
+        await stored.chain.issue(checkhex.encode(tx.raw), "hex")
+        await stored.chain.accept_pending()
+        wallet.accepted()
+        made |= {input_id(u.txid, u.output_index) for u in produced(tx) if u.output.owners.addresses == (rich,)}
+    tx = _spread(wallet, poor, 10)
+    await stored.chain.issue(checkhex.encode(tx.raw), "hex")
+    await stored.chain.accept_pending()
+    stored.store.close()
+    assert len(made) > 100_000
+
+    reader = AssetChainReader(SqliteReader(store_path(directory)), RULES.chain_id)
+    lists, cursor, seen = OwnUtxos(reader), Cursor(), []
+    while True:
+        page = await page_of(lists, [rich], cursor, 1024)
+        if not page.utxos:
+            break
+        seen += [utxo.utxo_id for utxo in page.utxos]
+        cursor = page.end
+    assert len(seen) == len(set(seen))
+    assert set(seen) == made
+
+    times = {}
+    for address in (rich, poor) * 3:
+        began = time.process_time()
+        for _ in range(200):
+            await page_of(lists, [address], Cursor(), 10)
+        times[address] = min(times.get(address, 9.0), time.process_time() - began)
+    assert times[rich] < 1.5 * times[poor]
+
+
+def _spread(wallet: Wallet, to: bytes, count: int) -> object:
+    """A transaction of the wallet that gives `count` outputs to one address and the rest back."""
+    outputs = [TransferableOutput(AVAX, TransferOutput(1000 + i, Owners(0, 1, (to,)))) for i in range(count)]
+    utxo_id, utxo = max(wallet.transfers.items(), key=lambda row: row[1].output.amount)
+    change = utxo.output.amount - RULES.tx_fee - sum(out.output.amount for out in outputs)
+    outputs.append(wallet._to_one(AVAX, change))
+    return wallet._finish(BaseTx, [wallet._spend(utxo_id, utxo)], outputs)

@@ -50,7 +50,7 @@ if __name__ == "__main__":
         port=int(sys.argv[1]),
         interface=Interfaces.RSGI,
         loop=Loops.uvloop,
-        http=HTTPModes.auto,
+        http=HTTPModes.http1,
         websockets=False,
         log_level=LogLevels.error,
     ).serve()

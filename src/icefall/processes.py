@@ -44,20 +44,33 @@ class Address(NamedTuple):
         return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
 
 
-def claim(what: str, address: Address) -> Address:
+class Claim(NamedTuple):
+    """An address that is ours. The guard is bound but never listens: it only keeps others from being given the port."""
+
+    address: Address
+    guard: socket.socket
+
+
+def claim(what: str, address: Address) -> Claim:
     """Refuse an address somebody listens on. Port 0 becomes a free one."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+    guard = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((address.host, address.port))
-            probe.listen(1)
-        except (OSError, OverflowError) as error:
-            raise StartRefused(
-                f"cannot listen on {address.host}:{address.port} for the {what} interface: "
-                f"{getattr(error, 'strerror', None) or error}; use another --{what.replace('node', 'http')}-port"
-            ) from None
-        return Address(address.host, probe.getsockname()[1])
+            probe.listen(1)  # without SO_REUSEPORT, so that sharing a port with somebody fails here and now
+            port = probe.getsockname()[1]
+        guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the listeners bind beside it
+        guard.bind((address.host, port))
+    except (OSError, OverflowError) as error:
+        guard.close()
+        raise StartRefused(
+            f"cannot listen on {address.host}:{address.port} for the {what} interface: "
+            f"{getattr(error, 'strerror', None) or error}; use another --{what.replace('node', 'http')}-port"
+        ) from None
+    return Claim(Address(address.host, port), guard)
 
 
 class Child:
@@ -97,6 +110,9 @@ class Child:
     def wait_ready(self) -> bool:
         assert self._process.stdout is not None
         return self._process.stdout.readline() == READY
+
+    def lives(self) -> bool:
+        return self._process.poll() is None
 
     def how_it_ended(self) -> str:
         code = self._process.returncode
@@ -180,7 +196,7 @@ class Supervisor:
     def stop(self) -> None:
         """Listeners first, so that what they are answering can still reach the engine."""
         wait_s, limit_s = self._config.http_shutdown_wait / 1e9, self._config.http_shutdown_timeout / 1e9
-        if wait_s and self._engine:
+        if wait_s and self._engine and self._engine.lives():
             self._engine.tell("draining")
             time.sleep(wait_s)
         deadline = time.monotonic() + limit_s

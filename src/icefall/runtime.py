@@ -14,7 +14,7 @@ from icefall.db.engine import StoreError
 from icefall.engine import run_engine
 from icefall.errors import StartRefused
 from icefall.node.identity import IdentityError
-from icefall.processes import Address, Supervisor, claim, orders
+from icefall.processes import Address, Claim, Supervisor, claim, orders
 from icefall.wire.networks import network_name
 from icefall.worker import run_listener
 
@@ -26,7 +26,8 @@ def run(verb: str, config: Config) -> int:
     """`icefall up | node | data | metrics`."""
     if config.upstream:
         raise StartRefused("this version does not follow an upstream yet: leave --upstream out")
-    config, addresses = _claimed(verb, config)
+    config, claims = _claimed(verb, config)
+    addresses = {listener: claimed.address for listener, claimed in claims.items()}
     data_dir = _made(Path(config.data_dir))
     supervisor = Supervisor(verb, config, lambda text: print(f"icefall: {text}", file=sys.stderr, flush=True))
     supervisor.catch_signals()
@@ -52,15 +53,15 @@ def run(verb: str, config: Config) -> int:
         supervisor.stop()
 
 
-def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, Address]]:
-    """The configuration with real ports in place of 0, and the address of each listener."""
+def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, Claim]]:
+    """The configuration with real ports in place of 0, and what each listener may listen on."""
     ports = {NODE: "http_port", DATA: "data_port", METRICS: "metrics_port"}
-    addresses = {
+    claims = {
         listener: claim(listener, Address(config.http_host, getattr(config, ports[listener])))
         for listener in LISTENERS_OF[verb]
     }
-    changed = {ports[listener]: address.port for listener, address in addresses.items()}
-    return msgspec.structs.replace(config, **changed), addresses
+    changed = {ports[listener]: claimed.address.port for listener, claimed in claims.items()}
+    return msgspec.structs.replace(config, **changed), claims
 
 
 def _made(data_dir: Path) -> Path:

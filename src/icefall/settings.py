@@ -121,7 +121,7 @@ GROUPS: dict[str, tuple[Setting, ...]] = {
         Setting("http-read-timeout", Duration(), "30s", "Time a client has to send a request."),
         Setting("http-idle-timeout", Duration(), "120s", "Time an idle connection is kept."),
         Setting("http-shutdown-wait", SHUTDOWN, "0s", "Time to go on serving after the stop signal."),
-        Setting("http-shutdown-timeout", SHUTDOWN, "8s", "Time that open requests have to end."),
+        Setting("http-shutdown-timeout", SHUTDOWN, "5s", "Time that open requests have to end."),
     ),
     "Interfaces": (
         Setting("dialect", Choice(("interface", "live")), "interface", "Answer by the book, or as deployed nodes do."),

@@ -70,7 +70,7 @@ def run_listener(listener: str, config: Config, *, beside_engine: bool) -> int:
         interface=Interfaces.RSGI,
         workers=config.http_workers,
         loop=Loops.uvloop,
-        http=HTTPModes.auto,
+        http=HTTPModes.http1,  # in `auto` a connection that never says anything would be kept for ever
         websockets=False,
         http1_settings=HTTP1Settings(header_read_timeout=max(1, (config.http_idle_timeout or _FOREVER_NS) // 10**6)),
         log_level=LogLevels.error,

@@ -1,6 +1,6 @@
 """One chain of an upstream, followed: its history first, in runs, then its tip.
 
-A run is fetched while the one before it is committed. Nothing is stored that `verify` and a second upstream, where there
+A run is fetched while the one before it is committed. Nothing is stored that `verify`, and a second upstream where there
 is one, have not let through.
 """
 
@@ -54,7 +54,7 @@ class Conflict(Stopped):
 
 
 class Follower:
-    """`run` ends only when the chain cannot go on, and `why` then says the reason. Cancelling it is safe at any time."""
+    """`run` ends only when the chain cannot go on; `why` then says the reason. It may be cancelled at any time."""
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ class Follower:
     # -- other upstreams -----------------------------------------------------------------------------------------
 
     async def _compare(self, node: UpstreamNode, run: Sequence[Offered]) -> None:
-        """Another upstream must know the end of a run as the same container. It may lag, or be down: that is no vote."""
+        """Another upstream must know the end of a run as the same container. One that lags or is down has no vote."""
         for other in await self._upstreams.compare_with(node):
             try:
                 theirs = await other.container(self.name, run[-1].number)
@@ -276,7 +276,7 @@ class Follower:
             await self._contradiction(node, other, run)
 
     async def _contradiction(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[Offered]) -> None:
-        """`other` has another container there. If its run is a lie we are rid of it; if not, there are two histories."""
+        """`other` has another container there. If its run is a lie we are rid of it; else there are two histories."""
         position, rivals = self._next_position(), []
         try:
             while position.number <= run[-1].number:

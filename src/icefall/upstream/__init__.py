@@ -1,1 +1,1 @@
-"""Nodes we read from: how they are asked, and what their answers must look like. What to believe is decided elsewhere."""
+"""Nodes we read from: how they are asked, and what their answers look like. What to believe is decided elsewhere."""

@@ -3,6 +3,7 @@
 `*_id` is bytes, `*_text` is what a user reads.
 """
 
+import hashlib
 from functools import lru_cache
 from hashlib import sha256
 
@@ -10,6 +11,8 @@ from Crypto.Hash import RIPEMD160
 
 from icefall.wire import cb58
 from icefall.wire.errors import WireError
+
+_FAST_RIPEMD160 = "ripemd160" in hashlib.algorithms_available  # OpenSSL builds may lack it
 
 ID_SIZE = 32
 SHORT_ID_SIZE = 20
@@ -40,6 +43,10 @@ FX_NAMES = {SECP256K1_FX_ID: "secp256k1fx", NFT_FX_ID: "nftfx", PROPERTY_FX_ID: 
 AVM_FX_IDS = (SECP256K1_FX_ID, NFT_FX_ID, PROPERTY_FX_ID)  # in the order of their fxIndex
 
 
+def _ripemd160(raw: bytes) -> bytes:
+    return hashlib.new("ripemd160", raw).digest() if _FAST_RIPEMD160 else RIPEMD160.new(raw).digest()
+
+
 def hash256(raw: bytes) -> bytes:
     """The ID of anything named after its bytes: transactions, blocks, chains."""
     return sha256(raw).digest()
@@ -47,7 +54,7 @@ def hash256(raw: bytes) -> bytes:
 
 def hash160(raw: bytes) -> bytes:
     """The short ID of a public key or a certificate."""
-    return RIPEMD160.new(sha256(raw).digest()).digest()
+    return _ripemd160(sha256(raw).digest())
 
 
 def input_id(txid: bytes, output_index: int) -> bytes:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from server import Reply, Wire
+from tests.server import Reply, Wire
 
 FILE = Path(__file__).parent.parent / "vectors" / "node_api_calls.jsonl.gz"
 GROUPS = ("http", "jsonrpc", "admin", "info", "health")

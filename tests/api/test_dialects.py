@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from inputs import RICH, SCENARIO, TX
+from tests.api.inputs import RICH, SCENARIO, TX
+from tests.server import Server, serving
 
 from icefall.api.dialect import BATCH_MAX, DIALECTS, DIFFERENCES, Dialect
 from icefall.api.endpoint import NODE
 from icefall.api.failure import failure_body
 from icefall.errors import Unavailable
-from server import Server, serving
 
 INFO, ADMIN, X, INDEX = "/ext/info", "/ext/admin", "/ext/bc/X", "/ext/index/X/block"
 AVAX_ID = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"  # a transaction, and no chain

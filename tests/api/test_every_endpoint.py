@@ -6,11 +6,11 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from inputs import CONTAINER, INPUTS, TX
+from tests.api.inputs import CONTAINER, INPUTS, TX
+from tests.server import Server, serving
 
 from icefall.api.endpoint import LISTENERS, Rest, Rpc
 from icefall.api.endpoints import ENDPOINTS, rows_of
-from server import Server, serving
 
 # Rows that only make sense after another.
 AFTER = {"admin.stopCPUProfiler": "admin.startCPUProfiler"}

@@ -15,14 +15,14 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from inputs import INPUTS, RICH, X_ID
+from tests.api.inputs import INPUTS, RICH, X_ID
+from tests.server import Reply, Server, serving
 
 from icefall.api.bind import Binder
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.endpoint import LISTENERS, METRICS, NODE, Rest, Rpc
 from icefall.api.endpoints import ENDPOINTS, rows_of
 from icefall.api.kinds import Malformed
-from server import Reply, Server, serving
 
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "10000"))
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "20261115"))

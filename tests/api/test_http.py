@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from tests.server import JSON_TYPE, Reply, Server, serving
 
 from icefall.api.app import BODY_MAX
 from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
 from icefall.api.endpoints import rows_of
-from server import JSON_TYPE, Reply, Server, serving
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
 INFO = "/ext/info"

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.server import Reply, Server, serving
 
 from icefall.api.dialect import BATCH_MAX
-from server import Reply, Server, serving
 
 INFO, ADMIN, X = "/ext/info", "/ext/admin", "/ext/bc/X"
 TOLD = {"networkID": "12345"}

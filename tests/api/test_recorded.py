@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from recording import Row, difference, rows, send
-
-from server import Server, serving
+from tests.api.recording import Row, difference, rows, send
+from tests.server import Server, serving
 
 LIVE = ("--dialect=live", "--api-admin-enabled=true", "--index-enabled=true")
 

@@ -117,7 +117,7 @@ REFUSALS = [
         '--health-check-frequency must be a Go duration above zero, such as 30s, got "0s"',
     ),
     (["--http-shutdown-timeout=9001ms"], '--http-shutdown-timeout must be a Go duration from 0s to 9s, got "9001ms"'),
-    (["--http-shutdown-wait=2s"], "--http-shutdown-wait and --http-shutdown-timeout must not exceed 9s together"),
+    (["--http-shutdown-wait=6s"], "--http-shutdown-wait and --http-shutdown-timeout must not exceed 9s together"),
     (["--system-tracker-disk-warning-available-space-percentage=51"], 'must be 0..50, got "51"'),
     (["--system-tracker-disk-warning-available-space-percentage=2"], "(3) must not be greater than"),
     (["--http-port=9652"], "--http-port, --data-port and --metrics-port must differ"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from server import Server
+from tests.server import Server
 
 
 class Process(NamedTuple):

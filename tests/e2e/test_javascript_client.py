@@ -4,8 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from counterparts import npm_project, program
-from server import serving
+from tests.counterparts import npm_project, program
+from tests.server import serving
 
 AVAX = 10**9
 HERE = Path(__file__).parent / "js"

@@ -6,12 +6,11 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from program import all_gone, family, listener_process, until, workers
-
-from server import Reply, Server, serving
+from tests.e2e.program import all_gone, family, listener_process, until, workers
+from tests.server import Reply, Server, serving
 
 LIVENESS = b'{"jsonrpc":"2.0","id":1,"method":"health.liveness"}'
 ALIVE = {"jsonrpc": "2.0", "result": {"checks": {}, "healthy": True}, "id": 1}
@@ -124,6 +123,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
     with serving("node", tmp_path, "--api-admin-enabled", code=-9) as server:
         set_something(server)
         for process in family(server.process.pid):
-            os.kill(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # some follow their parent by themselves
+                os.kill(process.pid, signal.SIGKILL)
     with serving("node", tmp_path, "--api-admin-enabled") as server:
         assert_still_there(server)

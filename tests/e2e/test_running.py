@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
-from program import family, until
+from tests.e2e.program import family, until
+from tests.server import Wire, serving
 
 from icefall.wire.ids import id_text
-from server import Wire, serving
 
 VM_TEXT = id_text(b"v" * 32)
 

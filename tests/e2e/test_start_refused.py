@@ -6,11 +6,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from program import Outcome, family, outcome
+from tests.e2e.program import Outcome, family, outcome
+from tests.server import serving
 
 from icefall.db.sqlite import SqliteStore
 from icefall.node.store import PACKAGE, bind_network, store_path
-from server import serving
 
 
 def made_store(data_dir: Path) -> SqliteStore:

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from program import all_gone, family, until
+from tests.e2e.program import all_gone, family, until
+from tests.server import Reply, serving
 
 from icefall.db.lock import StoreLock
 from icefall.wire.ids import id_text
-from server import Reply, serving
 
 VM_TEXT = id_text(b"v" * 32)
 SLOW_PLUGIN = "import time\ntime.sleep(1.5)\nclass vm:\n    version = '1'\n"

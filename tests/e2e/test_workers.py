@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from program import until, workers
+from tests.e2e.program import until, workers
+from tests.server import Server, serving
 
 from icefall.meters import Meters, totals
 from icefall.wire.ids import id_text
-from server import Server, serving
 
 VM_TEXT, BAD_VM_TEXT = id_text(b"v" * 32), id_text(b"w" * 32)
 SETTINGS = ("--api-admin-enabled", "--http-workers=2", "--log-format=json")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engines import package_of
+from tests.store.engines import package_of
 
 from icefall.db.engine import StoreError
 from icefall.db.migrate import Migration, migrations, pending

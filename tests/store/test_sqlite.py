@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engines import NOTES, SqliteKit
+from tests.store.engines import NOTES, SqliteKit
 
 from icefall.db import sqlite
 from icefall.db.engine import StoreBusy, StoreError, Transaction

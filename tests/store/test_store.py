@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from engines import KITS, NOTES, Kit
+from tests.store.engines import KITS, NOTES, Kit
 
 from icefall.db.engine import Reader, Row, Store, StoreBusy, StoreError, Transaction
 

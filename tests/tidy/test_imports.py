@@ -1,7 +1,7 @@
 """Who may import whom, one way only: MAY_IMPORT is the rule. Nobody imports in a circle, and what decides is pure."""
 
 import pytest
-from source import Module, imports, modules
+from tests.tidy.source import Module, imports, modules
 
 SHARED = {"errors", "observe", "meters", "link"}
 SETTINGS = {"setting_kinds", "settings", "settings_doc", "config_values", "config_file", "config"}

@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from source import Module, modules
+from tests.tidy.source import Module, modules
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60

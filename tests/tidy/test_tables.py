@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from source import ROOT
+from tests.tidy.source import ROOT
 
 from icefall.api.docs import GENERATED
 from icefall.api.endpoint import Rest, Rpc

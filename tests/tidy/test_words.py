@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from source import ROOT, Module, modules, texts
+from tests.tidy.source import ROOT, Module, modules, texts
 
 SQL = re.compile(
     r"\b(select\b.+\bfrom|insert\s+(or\s+\w+\s+)?into|update\s+\w+\s+set|delete\s+from|replace\s+into"

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from fake_clock import FakeClock
-from replay import FOREVER, Fault, Replay
+from tests.upstream.fake_clock import FakeClock
+from tests.upstream.replay import FOREVER, Fault, Replay
 
 from icefall.upstream.client import (
     Client,
@@ -95,9 +95,9 @@ LASTING: dict[str, tuple[Fault, type[UpstreamFailure], str, int]] = {
     "another id": (Fault(body=b'{"id":99,"result":{}}'), UpstreamGarbage, "the answer to 99", 1),
     "no result": (Fault(body=b'{"id":1}'), UpstreamGarbage, "neither a result nor an error", 1),
     "another shape": (Fault(body=b'{"id":1,"result":{"networkID":5}}'), UpstreamGarbage, "Expected `str`", 1),
-    "not UTF-8": (Fault(body=b'{"id":1,"result":{"networkID":"\xff"}}'), UpstreamGarbage, "", 4),
+    "not UTF-8": (Fault(body=b'{"id":1,"result":{"networkID":"\xff"}}'), UpstreamGarbage, "something else", 1),
     "an error": (Fault(body=b'{"id":1,"error":{"code":-32000,"message":"no"}}'), UpstreamError, "^no$", 1),
-    "nested": (Fault(body=b"[" * 100_000), UpstreamGarbage, "", 4),
+    "nested": (Fault(body=b'{"id":1,"result":' + b"[" * 100_000), UpstreamGarbage, "recursion", 4),
 }
 
 

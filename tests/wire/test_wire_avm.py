@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from avm_values import create_asset_txs, credentials, several, unsigned_txs, utxos, verifiables
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire_vectors import VECTORS, inner_blocks, recorded, vectors
+from tests.wire.avm_values import create_asset_txs, credentials, several, unsigned_txs, utxos, verifiables
+from tests.wire.wire_vectors import VECTORS, inner_blocks, recorded, vectors
 
 from icefall.wire import checkhex
 from icefall.wire.avm import (

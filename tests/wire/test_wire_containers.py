@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire_vectors import SCENARIO_START, containers, recorded
+from tests.wire.wire_vectors import SCENARIO_START, containers, recorded
 
 from icefall.wire import checkhex, rlp
 from icefall.wire.avm import unpack_block, unpack_utxo

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
-from wire_vectors import containers, inner_blocks
+from tests.wire.wire_vectors import containers, inner_blocks
 
 from icefall.wire import bech32, cb58, checkhex, rlp
 from icefall.wire.address import address_from_text

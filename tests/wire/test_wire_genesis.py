@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from wire_vectors import SCENARIO_START, containers, vectors
+from tests.wire.wire_vectors import SCENARIO_START, containers, vectors
 
 from icefall.wire.avm import (
     genesis_from_asset_tx,

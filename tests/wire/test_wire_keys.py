@@ -4,7 +4,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from wire_vectors import vectors
+from tests.wire.wire_vectors import vectors
 
 from icefall.wire import cb58
 from icefall.wire.address import address_text

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire_vectors import inner_blocks, recorded
+from tests.wire.wire_vectors import inner_blocks, recorded
 
 from icefall.wire import rlp, trie
 from icefall.wire.errors import WireError

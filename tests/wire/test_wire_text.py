@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire_vectors import recorded, vectors
+from tests.wire.wire_vectors import recorded, vectors
 
 from icefall.wire import bech32, cb58, checkhex
 from icefall.wire.address import address_from_text, address_text

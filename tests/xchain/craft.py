@@ -5,7 +5,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Any
 
-from memory_state import GENESIS, RULES, MemoryState
+from tests.xchain.memory_state import GENESIS, RULES, MemoryState
 
 from icefall.wire.avm import pack_tx, pack_unsigned
 from icefall.wire.avm_types import (

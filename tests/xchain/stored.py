@@ -1,6 +1,6 @@
 """A random history on a real store: the same seed gives the same history, in one go or after any number of crashes.
 
-`python -m tests.xchain.stored <directory> <seed> <blocks> [<die at the n-th write>]` carries it on from where it stands.
+`python -m tests.xchain.stored <directory> <seed> <blocks> [<die at the n-th write>]` carries it on from there.
 """
 
 import asyncio

@@ -2,8 +2,22 @@
 
 import msgspec
 import pytest
-from craft import ALICE, C_CHAIN, FEE, KEYS, NOW_S, World, base, export, import_, out, refusal_of, signed, spend
-from memory_state import BLOCK_0, RULES
+from tests.xchain.craft import (
+    ALICE,
+    C_CHAIN,
+    FEE,
+    KEYS,
+    NOW_S,
+    World,
+    base,
+    export,
+    import_,
+    out,
+    refusal_of,
+    signed,
+    spend,
+)
+from tests.xchain.memory_state import BLOCK_0, RULES
 
 from icefall.wire.avm import pack_block
 from icefall.wire.avm_types import Block, TransferOutput, Tx, Utxo

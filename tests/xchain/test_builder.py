@@ -1,8 +1,22 @@
 """Blocks made of what waits."""
 
 import pytest
-from craft import ALICE, C_CHAIN, FEE, KEYS, NOBODY, NOW_S, World, base, import_, out, refusal_of, signed, spend
-from memory_state import BLOCK_0, RULES
+from tests.xchain.craft import (
+    ALICE,
+    C_CHAIN,
+    FEE,
+    KEYS,
+    NOBODY,
+    NOW_S,
+    World,
+    base,
+    import_,
+    out,
+    refusal_of,
+    signed,
+    spend,
+)
+from tests.xchain.memory_state import BLOCK_0, RULES
 
 from icefall.wire.avm import pack_block, unpack_block
 from icefall.wire.avm_types import Owners, TransferOutput, Tx

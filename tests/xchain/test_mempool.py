@@ -1,7 +1,7 @@
 """The waiting room: who gets in, who is told what, and for how long that is remembered."""
 
 import pytest
-from craft import (
+from tests.xchain.craft import (
     ALICE,
     C_CHAIN,
     FEE,
@@ -18,7 +18,7 @@ from craft import (
     signed,
     spend,
 )
-from memory_state import RULES
+from tests.xchain.memory_state import RULES
 
 from icefall.wire.avm import pack_tx
 from icefall.wire.avm_types import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from craft import (
+from tests.xchain.craft import (
     ALICE,
     AVAX,
     BOB,
@@ -19,7 +19,7 @@ from craft import (
     signed,
     spend,
 )
-from memory_state import RULES
+from tests.xchain.memory_state import RULES
 
 from icefall.wire.avm_types import (
     Credential,

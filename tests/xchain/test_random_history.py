@@ -9,8 +9,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from memory_state import BLOCK_0, RULES, MemoryState
-from wallet import NOW_S, Wallet
+from tests.xchain.memory_state import BLOCK_0, RULES, MemoryState
+from tests.xchain.wallet import NOW_S, Wallet
 
 from icefall.wire import checkhex
 from icefall.wire.avm import pack_block

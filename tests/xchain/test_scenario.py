@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from memory_state import BLOCK_0, GENESIS, RULES, MemoryState
-from scenario_1 import Attempt, accepted_blocks, attempts, final_utxos
+from tests.xchain.memory_state import BLOCK_0, GENESIS, RULES, MemoryState
+from tests.xchain.scenario_1 import Attempt, accepted_blocks, attempts, final_utxos
 
 from icefall.wire import checkhex
 from icefall.wire.avm import unpack_utxo

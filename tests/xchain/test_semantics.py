@@ -1,7 +1,7 @@
 """Every text of semantic verification, and what ownership looks at first."""
 
 import pytest
-from craft import (
+from tests.xchain.craft import (
     ADDRESSES,
     ALICE,
     BOB,
@@ -23,7 +23,7 @@ from craft import (
     spend,
     unsigned_with,
 )
-from memory_state import RULES
+from tests.xchain.memory_state import RULES
 
 from icefall.wire.avm_types import (
     Credential,

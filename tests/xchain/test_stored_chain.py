@@ -11,13 +11,13 @@ from pathlib import Path
 
 from tests.xchain.memory_state import BLOCK_0, RULES, MemoryState
 from tests.xchain.stored import StoredChain, digest, history
-from tests.xchain.wallet import AVAX, NOW_S, Wallet
+from tests.xchain.wallet import AVAX, NOW_S, Wallet, _amount_of
 
 from icefall.db.sqlite import SqliteReader
 from icefall.node.store import store_path
 from icefall.wire import checkhex
 from icefall.wire.avm import pack_utxo
-from icefall.wire.avm_types import BaseTx, Owners, TransferableOutput, TransferOutput
+from icefall.wire.avm_types import BaseTx, Owners, TransferableOutput, TransferOutput, Tx
 from icefall.wire.avm_utxos import produced
 from icefall.wire.ids import input_id
 from icefall.xchain.blocks import verify_block
@@ -104,7 +104,7 @@ async def _many(directory: Path) -> None:
     assert len(seen) == len(set(seen))
     assert set(seen) == made
 
-    times = {}
+    times: dict[bytes, float] = {}
     for address in (rich, poor) * 3:
         began = time.process_time()
         for _ in range(200):
@@ -113,10 +113,10 @@ async def _many(directory: Path) -> None:
     assert times[rich] < 1.5 * times[poor]
 
 
-def _spread(wallet: Wallet, to: bytes, count: int) -> object:
+def _spread(wallet: Wallet, to: bytes, count: int) -> Tx:
     """A transaction of the wallet that gives `count` outputs to one address and the rest back."""
     outputs = [TransferableOutput(AVAX, TransferOutput(1000 + i, Owners(0, 1, (to,)))) for i in range(count)]
-    utxo_id, utxo = max(wallet.transfers.items(), key=lambda row: row[1].output.amount)
-    change = utxo.output.amount - RULES.tx_fee - sum(out.output.amount for out in outputs)
+    utxo_id, utxo = max(wallet.transfers.items(), key=lambda row: _amount_of(row[1]))
+    change = _amount_of(utxo) - RULES.tx_fee - sum(out.output.amount for out in outputs)
     outputs.append(wallet._to_one(AVAX, change))
     return wallet._finish(BaseTx, [wallet._spend(utxo_id, utxo)], outputs)

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from craft import (
+from tests.xchain.craft import (
     ADDRESSES,
     ALICE,
     AVAX,
@@ -19,7 +19,7 @@ from craft import (
     spend_any,
     unsigned_with,
 )
-from memory_state import RULES
+from tests.xchain.memory_state import RULES
 
 from icefall.wire.avm_types import (
     BaseTx,

@@ -1,7 +1,7 @@
 """Faults of single values: which is found first, and that no type goes unchecked."""
 
 import pytest
-from craft import ADDRESSES, ALICE, refusal_of
+from tests.xchain.craft import ADDRESSES, ALICE, refusal_of
 
 from icefall.wire.avm_types import (
     Credential,

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from memory_state import GENESIS, RULES
-from random_parts import CREDENTIALS, Parts
+from tests.xchain.memory_state import GENESIS, RULES
+from tests.xchain.random_parts import CREDENTIALS, Parts
 
 from icefall.wire.avm import genesis_txs, pack_tx, pack_unsigned, unpack_genesis
 from icefall.wire.avm_parts import pack_operation, pack_part

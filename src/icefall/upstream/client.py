@@ -16,6 +16,7 @@ from icefall.upstream.meter import Clock, Meter
 _T = TypeVar("_T")
 _EXCERPT_SIZE = 200
 _CHUNK_SIZE = 1 << 16
+_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested without end
 
 
 class UpstreamFailure(Exception):
@@ -174,7 +175,7 @@ class Client:
             answer = _DECODER.decode(raw)
         except msgspec.ValidationError as error:
             raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _MALFORMED as error:
             text = f"{self.name} answered {method} with something that is not JSON: {error}"
             raise UpstreamGarbage(text, again=True) from error
         if answer.id != number:
@@ -185,7 +186,7 @@ class Client:
             raise UpstreamGarbage(f"{self.name} answered {method} with neither a result nor an error")
         try:
             return msgspec.json.decode(answer.result, type=result)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _MALFORMED as error:
             raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
 
     async def _post(self, path: str, body: bytes) -> bytes:

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import msgspec
 
 LEVELS = {"VERBO": 1, "DEBUG": 2, "TRACE": 3, "INFO": 4, "WARN": 5, "ERROR": 6, "FATAL": 7, "OFF": 8}
+_DEBUG = LEVELS["DEBUG"]
 LEVEL_NAMES = {number: name for name, number in LEVELS.items()}
 _COLOURS = {"WARN": "33", "ERROR": "31", "FATAL": "31", "DEBUG": "2", "VERBO": "2", "TRACE": "2"}
 _REOPEN_S = 1.0
@@ -55,8 +56,10 @@ class LevelPage:
         slot = self._slots[logger]
         return LEVEL_NAMES[self._memory[slot]], LEVEL_NAMES[self._memory[slot + 1]]
 
-    def wants(self, logger: str, level: int) -> bool:
-        slot = self._slots[logger]
+    def slot(self, logger: str) -> int:
+        return self._slots[logger]
+
+    def wants(self, slot: int, level: int) -> bool:
         return level >= self._memory[slot] or level >= self._memory[slot + 1]
 
     def sinks(self, logger: str, level: int) -> tuple[bool, bool]:
@@ -104,14 +107,16 @@ class Log:
         self, name: str, process: str, page: LevelPage, file: LogFile | None, terminal: TextIO, *, as_json: bool
     ) -> None:
         self.name = name
+        self._slot = page.slot(name)
         self._process = process
         self._page = page
         self._file = file
         self._terminal = terminal
         self._as_json = as_json
 
-    def wants(self, level: str) -> bool:
-        return self._page.wants(self.name, LEVELS[level])
+    def debugs(self) -> bool:
+        """Whether a DEBUG line would go anywhere: asked at every request, so it must cost nothing."""
+        return self._page.wants(self._slot, _DEBUG)
 
     def write(self, level: str, message: str, **fields: Any) -> None:
         to_file, to_terminal = self._page.sinks(self.name, LEVELS[level])

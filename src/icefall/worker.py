@@ -1,5 +1,6 @@
 """A listener and its workers: stateless readers of the store, made from the table."""
 
+import gc
 import os
 import signal
 import time
@@ -85,7 +86,11 @@ def worker_app() -> RsgiApp:
     """What a granian worker serves."""
     told = msgspec.json.decode(os.environ[_ORDERS], type=_Orders)
     die_with_parent(told.parent_pid)
-    return RsgiApp(build_app(told.listener, told.config, beside_engine=told.beside_engine))
+    app = RsgiApp(build_app(told.listener, told.config, beside_engine=told.beside_engine))
+    gc.collect()
+    gc.freeze()  # what lives as long as the worker need not be looked at again and again
+    gc.set_threshold(50_000, 20, 100)
+    return app
 
 
 def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> App:

@@ -96,6 +96,7 @@ class Fault(NamedTuple):
     body: bytes | None = None  # instead of the answer
     keep: float = 1.0  # the share of the answer that is sent before it ends as if it were whole
     hang_s: float = 0.0
+    empty: bool = False  # an answer without a result to speak of
     hang_up: bool = False  # close the connection in the middle of the answer
 
 
@@ -111,6 +112,7 @@ class Replay:
         self.network_id = 12345
         self.chain_ids = {"X": self.genesis.x_chain_id, "C": self.genesis.c_chain_id, "P": PLATFORM_CHAIN}
         self.shown: dict[str, int] = {}  # how many containers it admits to; absent: all of them
+        self.boasts: dict[str, int] = {}  # the number it gives its last container
         self.renumbered: dict[tuple[str, int], int] = {}  # it sends another number
         self.bootstrapped = {"X": True, "P": True, "C": True}
         self.index_on = True
@@ -119,6 +121,7 @@ class Replay:
         self.refuse_issue: str | None = None
         self.issued: list[str] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.paths: list[str] = []
         self.on_call: Callable[[str, dict[str, Any]], None] = lambda method, params: None
         self.url = ""
         self._runner: web.AppRunner | None = None
@@ -157,6 +160,7 @@ class Replay:
         call = json.loads(await request.read())
         method, params = call["method"], call.get("params") or {}
         self.calls.append((method, params))
+        self.paths.append(str(request.rel_url))
         self.on_call(method, params)
         fault = self._fault(method)
         if fault.hang_s:
@@ -171,6 +175,8 @@ class Replay:
             if not error.args:
                 return web.Response(status=404, text="404 page not found\n")
             answer = {"jsonrpc": "2.0", "error": _complaint(error.args[0]), "id": call["id"]}
+        if fault.empty:
+            answer["result"] = None
         body = json.dumps(answer).encode()
         if fault.hang_up:
             response = web.StreamResponse(headers={"Content-Length": str(len(body))})
@@ -227,7 +233,10 @@ class Replay:
         number = count - 1 if method == "index.getLastAccepted" else int(params["index"])
         if number >= count:
             raise LookupError(f"no container at index {number}")
-        return self._container(chain, number)
+        answer = self._container(chain, number)
+        if method == "index.getLastAccepted" and chain in self.boasts:
+            answer["index"] = str(self.boasts[chain])
+        return answer
 
     def _container(self, chain: str, number: int) -> dict[str, str]:
         row = self.chains[chain][number]

@@ -228,10 +228,31 @@ def test_old_failures_are_forgotten() -> None:
     asyncio.run(scene())
 
 
+def test_an_address_may_have_a_path_and_a_query() -> None:
+    async def scene() -> None:
+        async with asking() as (_, replay, clock):
+            client = Client(replay.url + "/some/where/?token=abc%2F1", clock=clock)
+            assert await ask(client) == "12345"
+            assert replay.paths == ["/some/where/ext/info?token=abc/1"]
+            await client.close()
+
+    asyncio.run(scene())
+
+
+def test_a_long_complaint_is_cut() -> None:
+    async def scene() -> None:
+        long = json.dumps({"id": 1, "error": {"code": 1, "message": "x" * 1_000_000}}).encode()
+        async with asking(Fault(body=long)) as (client, _, _):
+            with pytest.raises(UpstreamError) as caught:
+                await ask(client)
+            assert len(str(caught.value)) == 10_000
+
+    asyncio.run(scene())
+
+
 def test_a_name_keeps_what_may_be_secret() -> None:
     client = Client("https://user:pass@node.example:9650/key/secret?token=abc")
     assert client.name == "https://node.example:9650"
-    assert str(client._base.with_path("/key/secret/ext/info", keep_query=True)).endswith("/ext/info?token=abc")
     for bad in ("ftp://a", "node:9650", "", "http://"):
         with pytest.raises(ValueError, match="looks like http://host:9650"):
             Client(bad)

@@ -42,7 +42,7 @@ def test_who_it_is() -> None:
         assert await node.blockchain_id("X") == replay.genesis.x_chain_id
         assert await node.blockchain_id("P") == PLATFORM_CHAIN
         assert await node.is_bootstrapped("X")
-        with pytest.raises(UpstreamError, match="^there is no ID with alias: Q$"):
+        with pytest.raises(UpstreamError, match=r"^there is no ID with alias: Q$"):
             await node.blockchain_id("Q")
 
     on(replay, scene)

@@ -3,7 +3,6 @@
 The order of the gates is the existing node's: preflight, Host, clean path, route, verb, content type, body.
 """
 
-import asyncio
 import zlib
 from typing import NamedTuple, Protocol
 
@@ -14,6 +13,7 @@ from icefall.api.endpoint import NODE
 from icefall.api.failure import Headers, failure_body, failure_headers
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
+from icefall.api.patience import Patience
 from icefall.api.routes import Plain, Route, Routes, cleaned, location
 from icefall.errors import (
     BodyTooLarge,
@@ -37,7 +37,9 @@ class Request(Protocol):
     method: str
     host: str
     path: str
-    query: str
+
+    @property
+    def query(self) -> str: ...
 
     def header(self, name: str) -> str | None: ...
 
@@ -73,7 +75,7 @@ class App:
         self._origins = origins
         self._meters = meters
         self._log = log
-        self._read_timeout_s = read_timeout_s
+        self._patience = Patience(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
 
@@ -82,7 +84,17 @@ class App:
         if asked:
             return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, asked)], b"")
         try:
-            response = await self._answer(request)
+            if not self._hosts.allows(request.host):
+                raise Forbidden("this Host is not allowed here: see --http-allowed-hosts")
+            route = self._paths.get(request.path) or await self._find(request)
+            if isinstance(route, Response):
+                response = route
+            else:
+                plain = self._plain(route, request.method)
+                response = await (self._answer_plain(plain, request) if plain else self._answer_rpc(route, request))
+        except TimeoutError:
+            self._meters.refuse()
+            response = self._failure(RequestTimeout("the body did not arrive in time"))
         except IcefallError as error:
             self._meters.refuse()
             response = self._failure(error)
@@ -90,18 +102,9 @@ class App:
             self._meters.refuse()
             self._log.error("a request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
             response = self._failure(InternalError("something went wrong on our side"))
-        if self._log.wants("DEBUG"):
+        if self._log.debugs():
             self._log.debug("request", method=request.method, path=request.path, status=response.status)
         return self._finished(request, response)
-
-    async def _answer(self, request: Request) -> Response:
-        if not self._hosts.allows(request.host):
-            raise Forbidden("this Host is not allowed here: see --http-allowed-hosts")
-        route = self._paths.get(request.path) or await self._find(request)
-        if isinstance(route, Response):
-            return route
-        plain = self._plain(route, request.method)
-        return await (self._answer_plain(plain, request) if plain else self._answer_rpc(route, request))
 
     async def _find(self, request: Request) -> Route | Response:
         path = request.path
@@ -142,11 +145,11 @@ class App:
         content_type = (request.header("content-type") or "").partition(";")[0]
         if content_type != "application/json" and content_type.lower() != "application/json":
             raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
+        waiting = self._patience.begin()
         try:
-            async with asyncio.timeout(self._read_timeout_s):
-                body = await request.body(BODY_MAX)
-        except TimeoutError:
-            raise RequestTimeout("the body did not arrive in time") from None
+            body = await request.body(BODY_MAX)
+        finally:
+            self._patience.end(waiting)
         answer, method, error = await route.service.answer(body)
         if isinstance(error, InternalError):  # a caller's mistakes are not for our log
             cause = error.__cause__ or error

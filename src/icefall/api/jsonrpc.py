@@ -4,7 +4,7 @@ The fast road is one decode into a struct. Anything it does not take (a key in a
 bytes after the value, broken JSON) goes the slow road, which reads the way the existing node does and finds its words.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -78,19 +78,23 @@ class Service:
         self._dialect = dialect
         self._meters = meters
 
-    async def answer(self, body: bytes) -> Outcome:
+    def answer(self, body: bytes) -> Coroutine[Any, Any, Outcome]:
         try:
             envelope = _decoder.decode(body)
             if not (body.isascii() or self._dialect.bad_utf8_ignored):
                 body.decode()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            try:
-                value = self._first_value(body)
-                if value[:1] == b"[" and self._dialect.batches:
-                    return await self._batch(value)
-                envelope = self._read(value)
-            except Refused as refused:
-                return self._refuse(refused, refused.told or Envelope())
+            return self._slowly(body)
+        return self._one(envelope)
+
+    async def _slowly(self, body: bytes) -> Outcome:
+        try:
+            value = self._first_value(body)
+            if value[:1] == b"[" and self._dialect.batches:
+                return await self._batch(value)
+            envelope = self._read(value)
+        except Refused as refused:
+            return self._refuse(refused, refused.told or Envelope())
         return await self._one(envelope)
 
     async def _one(self, envelope: Envelope) -> Outcome:
@@ -122,7 +126,10 @@ class Service:
         finally:
             self._meters.end(method.slot, began, failed=error is not None)
         if error is None:
-            body = b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, _echo(bytes(envelope.id)))
+            raw_id = bytes(envelope.id)
+            body = b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, _echo(raw_id))
+            if raw_id and raw_id != b"null":
+                return Outcome(body, method)
         else:
             text = INTERNAL_TEXT if isinstance(error, InternalError) else str(error)
             body = self._refusal(Refused(error.rpc_code, text), envelope)

@@ -6,24 +6,31 @@ from icefall.api.app import App, too_large
 
 
 class RsgiRequest:
-    __slots__ = ("_protocol", "_scope", "header", "host", "method", "path", "query")
+    __slots__ = ("_protocol", "_scope", "header", "host", "method", "path")
 
     def __init__(self, scope: Any, protocol: Any) -> None:
         self._scope = scope
         self._protocol = protocol
-        self.header = scope.headers.get
-        # HTTP/2 and absolute targets have an authority; a Host that is no text must not pass for none
-        self.host: str = scope.authority or scope.headers.get("host", "?" if "host" in scope.headers else "")
+        headers = scope.headers
+        self.header = headers.get
+        host = scope.authority or headers.get("host")  # an absolute target has an authority
+        if host is None:
+            host = "?" if "host" in headers else ""  # a Host that is no text must not pass for none
+        self.host: str = host
         self.method: str = scope.method
         self.path: str = scope.path
-        self.query: str = scope.query_string
+
+    @property
+    def query(self) -> str:
+        return str(self._scope.query_string)
 
     async def body(self, limit: int) -> bytes:
         length = self.header("content-length")
         if length is not None:  # the server has checked that it is a number and will hold the client to it
             if int(length) > limit:
                 raise too_large()
-            return bytes(await self._protocol())
+            whole: bytes = await self._protocol()
+            return whole
         pieces: list[bytes] = []
         size = 0
         async for piece in self._protocol:

@@ -33,8 +33,9 @@ class Unlinked(Lie):
 class Unreadable(Exception):
     """A container that is what it says it is, but of a kind we do not know. `readable` is the run before it."""
 
-    def __init__(self, text: str, readable: "list[Offered]") -> None:
+    def __init__(self, text: str, container_id_text: str, readable: "list[Offered]") -> None:
         super().__init__(text)
+        self.container_id_text = container_id_text
         self.readable = readable
 
 
@@ -146,7 +147,7 @@ def verify(links: Links, position: Position, batch: Sequence[Fetched]) -> tuple[
             offered, position = _next(links, position, fetched, first=not run)
         except WireError as error:
             what = f"{links.name} container {fetched.number} ({fetched.id_text}) cannot be read: {error}"
-            raise Unreadable(what, run) from error
+            raise Unreadable(what, fetched.id_text, run) from error
         run.append(offered)
     return run, position
 

@@ -1,15 +1,12 @@
 """One chain of an upstream, followed: its history first, in runs, then its tip.
 
-A run is fetched while the one before it is committed. Nothing is stored that `verify`, and a second upstream where there
-is one, have not let through.
+A run is fetched while the one before it is committed. Nothing is stored that `verify` has not let through, and nothing
+that a second upstream, where there is one, knows otherwise.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from typing import Literal
-
-import msgspec
 
 from icefall.node.follow import (
     FollowedChain,
@@ -24,25 +21,19 @@ from icefall.node.follow import (
     identify,
     verify,
 )
+from icefall.node.progress import Pace, Progress
 from icefall.node.upstreams import NoneLeft, Upstreams
 from icefall.observe import Log
-from icefall.upstream.client import UpstreamDown, UpstreamError, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.client import Retry, UpstreamDown, UpstreamError, UpstreamFailure, UpstreamGarbage
 from icefall.upstream.node import RANGE_MAX, Fetched, UpstreamNode
 from icefall.wire.ids import id_text
 
 POLL_S = 0.5
-_RATE_WINDOW_S = 30.0
+_TROUBLED = Retry(first_s=0.25, longest_s=30.0)
+_RUN_BYTES_MAX = 8 << 20  # two runs of every chain may be in memory
+_GOOD_RUNS = 16  # in a row, before longer ones are tried again
 
 State = Literal["bootstrapping", "following", "stopped"]
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """`of` and `eta_s` are None while no upstream has told its tip, or nothing moves."""
-
-    done: int
-    of: int | None
-    per_second: float
-    eta_s: float | None
 
 
 class Stopped(Exception):
@@ -78,12 +69,14 @@ class Follower:
         self._poll_s = poll_s
         self._run_max = run_max
         self._run_size = run_max
+        self._good_runs = 0
+        self._failures = 0  # in a row, on whatever upstream
         self._imports_from = tuple(imports_from)
         self._target: int | None = None  # how many the upstream had when we began
         self._source: UpstreamNode | None = None  # who gave us our last container
         self._position: Position | None = None
         self._arrived = False
-        self._samples: deque[tuple[float, int]] = deque([(self._clock.now(), chain.count)])
+        self._pace = Pace(self._clock.now(), chain.count)
 
     @property
     def name(self) -> str:
@@ -102,12 +95,7 @@ class Follower:
 
     @property
     def progress(self) -> Progress:
-        (since, before), now = self._samples[0], self._clock.now()
-        done, of = self.chain.count, self._target
-        rate = (done - before) / (now - since) if now > since else 0.0
-        missing = None if of is None else max(0, of - done)
-        eta_s = 0.0 if missing == 0 else missing / rate if missing is not None and rate > 0 else None
-        return Progress(done, of, rate, eta_s)
+        return self._pace.progress(self._clock.now(), self.chain.count, self._target)
 
     async def run(self) -> None:
         node: UpstreamNode | None = None
@@ -130,9 +118,13 @@ class Follower:
             self._upstreams.drop(node, str(lie))
         except UpstreamFailure as failure:
             self._upstreams.rest(node, failure)
-            self._run_size = max(1, self._run_size // 2)
+            self._good_runs, self._run_size = 0, max(1, self._run_size // 2)
+            self._failures += 1
+            if self._failures > len(self._upstreams.nodes):  # the upstream may be fine for other chains
+                await self._clock.sleep(_TROUBLED.pause_s(self._failures, 0.0, 1.0))
         else:
             self._upstreams.praise(node)
+            self._failures = 0
             if not moved:
                 await self._clock.sleep(self._poll_s)
                 return True  # every upstream's tip is looked at in turn, so one that lags does not hold us back
@@ -182,7 +174,12 @@ class Follower:
         fetched = await node.containers(self.name, start, count)
         if not fetched:
             raise UpstreamGarbage(f"{node.name} sent no {self.name} containers from {start}, which it said it has")
-        self._run_size = min(self._run_max, 2 * self._run_size)
+        size = sum(len(row.raw) for row in fetched)
+        self._good_runs += 1
+        if size > _RUN_BYTES_MAX:
+            self._good_runs, self._run_size = 0, max(1, len(fetched) // 2)
+        elif self._good_runs >= _GOOD_RUNS and 2 * size <= _RUN_BYTES_MAX:
+            self._good_runs, self._run_size = 0, min(self._run_max, 2 * self._run_size)
         return fetched
 
     async def _verified(
@@ -203,8 +200,7 @@ class Follower:
         begin, end = run[0].number, run[-1].number + 1
         waited = False
         while self.chain.count < end:
-            if self._upstreams.dropped(node):
-                raise UpstreamDown(f"{node.name} lied about another chain")
+            self._still_trust(node)
             rest = run[self.chain.count - begin :]
             self._position, before = None, self.chain.count
             try:
@@ -216,17 +212,16 @@ class Follower:
                     raise Lie(f"{self.name} container {self.chain.count}: {not_yet}") from not_yet
                 await self._await_exports(node, str(not_yet))
                 waited = True
+            else:
+                if self.chain.count < end:
+                    raise RuntimeError(
+                        f"{self.name} accepted a run of {len(rest)} and kept {self.chain.count - before}"
+                    )
             finally:
                 if self.chain.count > before:
                     self._source = node
-                    self._sample()
+                    self._pace.note(self._clock.now(), self.chain.count)
         self._position = after
-
-    def _sample(self) -> None:
-        now = self._clock.now()
-        self._samples.append((now, self.chain.count))
-        while len(self._samples) > 2 and self._samples[1][0] < now - _RATE_WINDOW_S:
-            self._samples.popleft()
 
     def _next_position(self) -> Position:
         known = self._position
@@ -243,6 +238,7 @@ class Follower:
             for other in self._imports_from:
                 self.waiting = f"{what}: waits until {node.name} has bootstrapped {other.name}"
                 while not await node.is_bootstrapped(other.name):  # until then its chains run ahead of one another
+                    self._still_trust(node)
                     await self._clock.sleep(self._poll_s)
                 tip = await node.last_accepted(other.name)
                 count = 0 if tip is None else tip.number + 1
@@ -253,17 +249,16 @@ class Follower:
 
     async def _await_count(self, node: UpstreamNode, other: "Follower", count: int) -> None:
         while other.chain.count < count:
+            self._still_trust(node)
             if other.why is not None:
                 raise Stopped(f"{self.waiting}, which has stopped: {other.why}")
-            if self._upstreams.dropped(node):
-                raise UpstreamDown(f"{node.name} lied about another chain")
             await self._clock.sleep(self._poll_s)
 
     # -- other upstreams -----------------------------------------------------------------------------------------
 
     async def _compare(self, node: UpstreamNode, run: Sequence[Offered]) -> None:
         """Another upstream must know the end of a run as the same container. One that lags or is down has no vote."""
-        for other in await self._upstreams.compare_with(node):
+        for other in self._upstreams.others(node):
             try:
                 theirs = await other.container(self.name, run[-1].number)
             except UpstreamError:
@@ -277,22 +272,34 @@ class Follower:
 
     async def _contradiction(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[Offered]) -> None:
         """`other` has another container there. If its run is a lie we are rid of it; else there are two histories."""
-        position, rivals = self._next_position(), []
         try:
-            while position.number <= run[-1].number:
-                count = min(self._run_size, run[-1].number + 1 - position.number)
-                part, position = verify(self._links, position, await self._range(other, position.number, count))
-                rivals += part
-        except (Lie, Unreadable) as lie:
+            rivals = await self._ids_of(other, len(run))
+        except Lie as lie:
             self._upstreams.drop(other, str(lie))
             return
         except UpstreamFailure as failure:
             self._upstreams.rest(other, failure)
             return
-        for ours, rival in zip(run, rivals, strict=True):
-            if ours.container_id != rival.container_id:
-                raise _conflict(self.name, ours.number, node.name, ours.container_id, other.name, rival.container_id)
+        for ours, rival in zip(run, rivals, strict=False):
+            if id_text(ours.container_id) != rival:
+                raise _conflict(self.name, ours.number, node.name, id_text(ours.container_id), other.name, rival)
         self._upstreams.drop(other, f"it sent two different {self.name} containers {run[-1].number}")
+
+    async def _ids_of(self, other: UpstreamNode, count: int) -> list[str]:
+        """Its next containers after our last, verified; the last of them may be one that we cannot read."""
+        start = position = self._next_position()
+        ids: list[str] = []
+        while len(ids) < count:
+            fetched = await self._range(other, position.number, min(self._run_size, count - len(ids)))
+            try:
+                part, position = verify(self._links, position, fetched)
+            except Unlinked as unlinked:
+                raise (await self._other_history(other, unlinked) if position is start else unlinked) from unlinked
+            except Unreadable as unreadable:
+                readable = [id_text(offered.container_id) for offered in unreadable.readable]
+                return [*ids, *readable, unreadable.container_id_text]
+            ids += [id_text(offered.container_id) for offered in part]
+        return ids
 
     async def _compare_tip(self, node: UpstreamNode, tip: Fetched) -> None:
         """Our last container is its last one too."""
@@ -302,19 +309,26 @@ class Follower:
     async def _other_history(self, node: UpstreamNode, suspicion: Lie) -> Exception:
         """What does not follow ours: a lie, unless the upstream knows our last container as another one."""
         number, ours = self.chain.count - 1, self.chain.last_container_id
+        if self._source is node:
+            return suspicion
         theirs = await node.container(self.name, number)
-        if self._source is node or theirs.id_text == id_text(ours):
+        if theirs.id_text == id_text(ours):
             return suspicion
         said_by = "us" if self._source is None else self._source.name
         try:
-            verified = identify(self._links, theirs)
+            identify(self._links, theirs)
         except Lie as lie:
             return lie
-        return _conflict(self.name, number, said_by, ours, node.name, verified)
+        return _conflict(self.name, number, said_by, id_text(ours), node.name, theirs.id_text)
+
+    def _still_trust(self, node: UpstreamNode) -> None:
+        """While we waited it may have been caught by the follower of another chain."""
+        if self._upstreams.dropped(node):
+            raise UpstreamDown(f"{node.name} lied about another chain")
 
 
-def _conflict(name: str, number: int, one: str, one_id: bytes, other: str, other_id: bytes) -> Conflict:
+def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> Conflict:
     return Conflict(
-        f"two histories: {name} container {number} is {id_text(one_id)} according to {one}, "
-        f"and {id_text(other_id)} according to {other}"
+        f"two histories: {name} container {number} is {one_id_text} according to {one}, "
+        f"and {other_id_text} according to {other}"
     )

@@ -12,7 +12,7 @@ from icefall.upstream.meter import Clock
 from icefall.upstream.node import UpstreamNode
 from icefall.wire.ids import id_text
 
-_REST = Retry(first_s=0.5, longest_s=30.0, asked_for_max_s=60.0)
+_REST = Retry(first_s=0.5, longest_s=60.0, asked_for_max_s=60.0)
 
 
 class NoneLeft(Exception):
@@ -40,15 +40,20 @@ class Traffic(msgspec.Struct, frozen=True):
 class Standing(msgspec.Struct):
     """What we think of one upstream."""
 
-    admitted: bool = False
+    admitted: bool = False  # it is of our network
+    sound: bool = False  # the latest thing it was asked came out right
     dropped: str | None = None  # the lie it told
     failures: int = 0  # in a row
     rests_until: float = 0.0
-    trouble: str | None = None  # the latest failure, until a call succeeds
+    trouble: str | None = None  # the latest failure, until something comes out right
 
 
 class Upstreams:
-    """Shared by the followers of all chains: who lies about one chain is believed about none."""
+    """Shared by the followers of all chains: who lies about one chain is believed about none.
+
+    Only upstreams that are sound are handed out. The others are probed in the background when they have rested, so that
+    one which hangs holds nobody up.
+    """
 
     def __init__(
         self,
@@ -60,51 +65,96 @@ class Upstreams:
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.nodes = tuple(nodes)
+        for place, node in enumerate(self.nodes):  # two may differ only in what a name leaves out
+            if any(node.name == other.name for other in self.nodes[:place]):
+                node.name += f"#{place + 1}"
         self.clock = clock or Clock()
         self._identity = identity
         self._log = log
         self._chance = chance
         self._standings = {node: Standing() for node in self.nodes}
-        self._admission = asyncio.Lock()
+        self._probes: dict[UpstreamNode, asyncio.Task[None]] = {}
 
     # -- choosing ----------------------------------------------------------------------------------------------
 
     async def pick(self, last: UpstreamNode | None = None, *, move_on: bool = False) -> UpstreamNode:
-        """`last` again, if it is fit and we need not move on; else the next fit one. Waits while all of them rest."""
+        """`last` again, if it is sound and we need not move on; else the next sound one. Waits until there is one."""
         while True:
-            fit = self._fit()
-            if not fit:
-                if all(self.dropped(node) for node in self.nodes):
-                    raise NoneLeft("no upstream is left: " + "; ".join(self.lies().values()))
-                await self.clock.sleep(max(0.0, self._first_rested_s() - self.clock.now()))
-                continue
-            node = self._choose(fit, last, move_on=move_on)
-            if await self._admit(node):
-                return node
+            self._probe_the_rested()
+            sound = self._sound()
+            if sound:
+                return self._choose(sound, last, move_on=move_on)
+            if len(self.lies()) == len(self.nodes):
+                raise NoneLeft("no upstream is left: " + "; ".join(self.lies().values()))
+            await self._change()
 
     def others(self, node: UpstreamNode) -> list[UpstreamNode]:
-        """Fit ones besides `node`, to compare notes with."""
-        fit, place = self._fit(), self.nodes.index(node)
-        return [other for other in (*self.nodes[place + 1 :], *self.nodes[:place]) if other in fit]
+        """Sound ones besides `node`, to compare notes with."""
+        sound = self._sound()
+        return [other for other in self._from(node) if other in sound and other is not node]
 
-    async def compare_with(self, node: UpstreamNode) -> list[UpstreamNode]:
-        """`others`, introduced."""
-        return [other for other in self.others(node) if await self._admit(other)]
+    def _sound(self) -> list[UpstreamNode]:
+        return [node for node, it in self._standings.items() if it.sound and it.dropped is None]
 
-    def _fit(self) -> list[UpstreamNode]:
-        now = self.clock.now()
-        return [node for node, it in self._standings.items() if it.dropped is None and it.rests_until <= now]
-
-    def _first_rested_s(self) -> float:
-        return min(it.rests_until for it in self._standings.values() if it.dropped is None)
-
-    def _choose(self, fit: list[UpstreamNode], last: UpstreamNode | None, *, move_on: bool) -> UpstreamNode:
+    def _choose(self, sound: list[UpstreamNode], last: UpstreamNode | None, *, move_on: bool) -> UpstreamNode:
         if last is None:
-            return fit[0]
-        if last in fit and not move_on:
+            return sound[0]
+        if last in sound and not move_on:
             return last
-        place = self.nodes.index(last) + 1
-        return next(node for node in (*self.nodes[place:], *self.nodes[:place]) if node in fit)
+        return next(node for node in self._from(last) if node in sound)
+
+    def _from(self, node: UpstreamNode) -> Sequence[UpstreamNode]:
+        """All of them, in turn, `node` last."""
+        place = self.nodes.index(node) + 1
+        return (*self.nodes[place:], *self.nodes[:place])
+
+    # -- probing -----------------------------------------------------------------------------------------------
+
+    def _probe_the_rested(self) -> None:
+        now = self.clock.now()
+        for node, standing in self._standings.items():
+            if not standing.sound and standing.dropped is None and standing.rests_until <= now:
+                self._probe(node)
+
+    def _probe(self, node: UpstreamNode) -> asyncio.Task[None]:
+        probe = self._probes.get(node)
+        if probe is None:
+            probe = self._probes[node] = asyncio.create_task(self._ask(node))
+            probe.add_done_callback(lambda _: self._probes.pop(node, None))
+        return probe
+
+    async def _ask(self, node: UpstreamNode) -> None:
+        """Who it is, the first time, and whether it keeps an index."""
+        standing = self._standings[node]
+        try:
+            stranger = None if standing.admitted else await self._stranger(node)
+            if stranger is not None:
+                self.drop(node, stranger)
+                return
+            standing.admitted = True
+            await node.last_accepted("X")
+        except UpstreamFailure as failure:
+            self.rest(node, failure)
+        else:
+            standing.sound, standing.trouble = True, None  # `failures` stay: it has yet to do some real work
+
+    async def _change(self) -> None:
+        """Until a probe has ended, or somebody has rested."""
+        resting = [
+            it.rests_until for node, it in self._standings.items() if node not in self._probes and not it.dropped
+        ]
+        waits = set(self._probes.values())
+        alarm = None
+        if resting:
+            alarm = asyncio.create_task(self.clock.sleep(max(0.0, min(resting) - self.clock.now())))
+            waits.add(alarm)
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            if alarm is not None:
+                alarm.cancel()
 
     # -- judging -----------------------------------------------------------------------------------------------
 
@@ -120,6 +170,7 @@ class Upstreams:
         standing = self._standings[node]
         if standing.dropped is not None:
             return
+        standing.sound = False
         standing.failures += 1
         standing.trouble = str(failure)
         after_s = failure.after_s if isinstance(failure, UpstreamDown) else 0.0
@@ -144,25 +195,6 @@ class Upstreams:
         rows = self._standings.items()
         return {node.name: it.trouble for node, it in rows if it.trouble is not None and it.dropped is None}
 
-    async def _admit(self, node: UpstreamNode) -> bool:
-        """Before its first use an upstream says who it is."""
-        standing = self._standings[node]
-        if standing.admitted:
-            return True
-        async with self._admission:
-            if standing.admitted or standing.dropped is not None:
-                return standing.admitted
-            try:
-                stranger = await self._stranger(node)
-            except UpstreamFailure as failure:
-                self.rest(node, failure)
-                return False
-            if stranger is not None:
-                self.drop(node, stranger)
-                return False
-            standing.admitted = True
-            return True
-
     async def _stranger(self, node: UpstreamNode) -> str | None:
         """Why a node is not of this network."""
         network_id = await node.network_id()
@@ -176,41 +208,25 @@ class Upstreams:
 
     # -- for start-up, issueTx and health ----------------------------------------------------------------------
 
-    async def greet(self, chains: Sequence[str] = ("X", "P", "C")) -> dict[str, str]:
-        """Ask each upstream who it is and for its indices. What stands against any of them, by name."""
-        against = await asyncio.gather(*(self._greet(node, chains) for node in self.nodes))
-        return {node.name: text for node, text in zip(self.nodes, against, strict=True) if text is not None}
-
-    async def _greet(self, node: UpstreamNode, chains: Sequence[str]) -> str | None:
-        if not await self._admit(node):
-            standing = self._standings[node]
-            return standing.dropped or standing.trouble
-        try:
-            for chain in chains:
-                await node.last_accepted(chain)
-        except UpstreamFailure as failure:
-            return str(failure)
-        return None
+    async def greet(self) -> dict[str, str]:
+        """Ask each upstream who it is and for its index. What stands against any of them, by name."""
+        await asyncio.gather(*(self._probe(node) for node in self.nodes if not self.dropped(node)))
+        return self.lies() | self.troubles()
 
     async def issue_tx(self, text: str, encoding: str, *, path: str = "/ext/bc/X") -> str:
         """Hand a transaction to the first upstream that takes it; to the next only if the first cannot have seen it."""
-        failure: UpstreamFailure | None = None
-        for node in self._fit() or [node for node in self.nodes if not self.dropped(node)]:
-            if not await self._admit(node):
-                continue
+        self._probe_the_rested()
+        if self._probes and not self._sound():
+            await asyncio.wait(self._probes.values(), return_when=asyncio.FIRST_COMPLETED)
+        for node in self._sound():
             try:
                 return await node.issue_tx(text, encoding, path=path)
-            except UpstreamDown as down:
-                self.rest(node, down)
-                failure = down
-                if down.sent:
-                    break
-            except UpstreamGarbage as garbage:
-                raise UpstreamDown(str(garbage)) from garbage
-        if failure is None:
-            reasons = [*self.lies().values(), *self.troubles().values()]
-            raise UpstreamDown("no upstream takes transactions: " + "; ".join(reasons), sent=False)
-        raise failure
+            except (UpstreamDown, UpstreamGarbage) as failure:
+                self.rest(node, failure)
+                if failure.sent:
+                    raise
+        reasons = [*self.lies().values(), *self.troubles().values()]
+        raise UpstreamDown("no upstream takes transactions now: " + "; ".join(reasons), sent=False)
 
     def traffic(self) -> Traffic:
         meters = [node.client.meter for node in self.nodes]
@@ -229,4 +245,8 @@ class Upstreams:
         )
 
     async def close(self) -> None:
+        probes = list(self._probes.values())
+        for probe in probes:
+            probe.cancel()
+        await asyncio.gather(*probes, return_exceptions=True)
         await asyncio.gather(*(node.client.close() for node in self.nodes))

@@ -15,6 +15,7 @@ from icefall.upstream.meter import Clock, Meter
 
 _T = TypeVar("_T")
 _EXCERPT_SIZE = 200
+_COMPLAINT_SIZE = 10_000
 _CHUNK_SIZE = 1 << 16
 _MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested without end
 
@@ -155,8 +156,8 @@ class Client:
         ticket = self.meter.begin()
         try:
             answer = await self._answer(path, method, params, result)
-        except UpstreamError:
-            self.meter.end(ticket, failed=False)
+        except UpstreamError as error:
+            self.meter.end(ticket, failed=error.status != 200)
             raise
         except UpstreamFailure:
             self.meter.end(ticket, failed=True)
@@ -181,7 +182,7 @@ class Client:
         if answer.id != number:
             raise UpstreamGarbage(f"{self.name} answered request {number} with the answer to {_excerpt(answer.id)}")
         if answer.error is not None:
-            raise UpstreamError(answer.error.message)
+            raise UpstreamError(answer.error.message[:_COMPLAINT_SIZE])
         if not bytes(answer.result):
             raise UpstreamGarbage(f"{self.name} answered {method} with neither a result nor an error")
         try:
@@ -190,7 +191,7 @@ class Client:
             raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
 
     async def _post(self, path: str, body: bytes) -> bytes:
-        url = self._base.with_path(self._base.path.rstrip("/") + path, keep_query=True)
+        url = self._base.with_path(self._base.path.rstrip("/") + path).with_query(self._base.query)
         try:
             async with self._open().post(url, data=body, allow_redirects=False) as response:
                 if response.status == 200:
@@ -202,7 +203,8 @@ class Client:
             text = f"{self.name} gave no answer within {waited_s:g} s"
             raise UpstreamDown(text, sent=sent, timed_out=sent) from error
         except aiohttp.ClientConnectorError as error:
-            raise UpstreamDown(f"{self.name} cannot be reached: {error.os_error}", sent=False) from error
+            reason = getattr(error, "os_error", error)  # a bad certificate has none
+            raise UpstreamDown(f"{self.name} cannot be reached: {reason}", sent=False) from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamDown(f"{self.name} broke off: {error or type(error).__name__}") from error
 

@@ -20,7 +20,7 @@ class Clock:
 
 
 class Meter:
-    """An attempt counts as failed when no answer came of it; an upstream that says no has answered."""
+    """An attempt failed when no JSON-RPC answer came of it; an upstream that says no in JSON-RPC has answered."""
 
     def __init__(self, clock: Clock) -> None:
         self.calls = 0

@@ -145,7 +145,7 @@ class UpstreamNode:
         """At most `count` of them; fewer where the index ends. A node wraps the list, Icefall's interface does not."""
         params = {"startIndex": str(start), "numToFetch": str(min(count, RANGE_MAX))}
         shape: Any = _Containers | list[_Container] | None
-        answer: Any = await self._index(chain, kind, "getContainerRange", params, shape, patient=False)
+        answer: Any = await self._index(chain, kind, "getContainerRange", params, shape)
         rows: list[_Container] = (answer.containers if isinstance(answer, _Containers) else answer) or []
         if len(rows) > count:
             raise UpstreamGarbage(f"{self.name} sent {len(rows)} containers when asked for {count}")
@@ -159,13 +159,12 @@ class UpstreamNode:
         name = method or ("wallet.issueTx" if path.endswith("/wallet") else "avm.issueTx")
         return (await self.client.call(path, name, params, _Issued, repeatable=False)).txid_text
 
-    async def _index(
-        self, chain: str, kind: str, method: str, params: dict[str, str], result: type[_T], *, patient: bool = True
-    ) -> _T:
+    async def _index(self, chain: str, kind: str, method: str, params: dict[str, str], result: type[_T]) -> _T:
+        """Without patience: who follows has others to ask, or can ask for less."""
         path = f"/ext/index/{chain}/{kind}"
         try:
             given = {**params, "encoding": "hex"}
-            return await self.client.call(path, f"index.{method}", given, result, patient=patient)
+            return await self.client.call(path, f"index.{method}", given, result, patient=False)
         except UpstreamError as error:
             if error.status == 404:
                 raise IndexOff(

@@ -1,0 +1,531 @@
+"""Upstreams that lie, fail or disagree: what each comes to, and that nothing unverified is ever stored."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.follow.scene import Chains, Scene, following, play
+from tests.upstream.replay import (
+    FOREVER,
+    Fault,
+    Replay,
+    Row,
+    local_genesis,
+    other_history,
+    recorded,
+    rewrapped,
+)
+
+from icefall.upstream.client import UpstreamDown, UpstreamError
+from icefall.wire.avm import pack_block, unpack_block
+from icefall.wire.ids import hash256
+from icefall.wire.proposer import unpack_container
+
+ALL = (176, 13, 12)
+AT = 90  # where the lie is told: in the middle of the second run
+
+
+def true_prefix(chains: Chains) -> bool:
+    """Whether all that is stored is what really happened."""
+    rows = recorded()
+    return all(
+        [offered.raw for offered in chain.accepted] == [row.raw for row in rows[chain.name][: chain.count]]
+        for chain in (chains.x, chains.p, chains.c)
+    )
+
+
+# -- proven lies -------------------------------------------------------------------------------------------------
+
+
+def wrong_id(replay: Replay) -> None:
+    replay.chains["X"][AT] = Row(replay.chains["X"][AT + 1].id_text, replay.chains["X"][AT].raw)
+
+
+def broken_parent(replay: Replay) -> None:
+    replay.chains["X"][AT] = rewrapped(replay.chains["X"][AT], parent_id=hash256(b"another"))
+
+
+def broken_parent_at_the_seam(replay: Replay) -> None:
+    replay.chains["X"][50:] = other_history(replay.chains["X"], 40)[50:]
+
+
+def broken_inner_parent(replay: Replay) -> None:
+    inner = unpack_container(replay.chains["X"][AT].raw).inner
+    replay.chains["X"][AT] = rewrapped(replay.chains["X"][AT], inner=inner[:6] + hash256(b"another") + inner[38:])
+
+
+def truncated_bytes(replay: Replay) -> None:
+    replay.chains["X"][AT] = replay.chains["X"][AT]._replace(raw=replay.chains["X"][AT].raw[:-9])
+
+
+def skipped_number(replay: Replay) -> None:
+    replay.renumbered = {("X", number): number + 1 for number in range(AT, 176)}
+
+
+def index_with_a_hole(replay: Replay) -> None:
+    del replay.chains["X"][AT : AT + 3]
+
+
+def index_that_starts_late(replay: Replay) -> None:
+    del replay.chains["X"][:30]
+
+
+def another_network(replay: Replay) -> None:
+    replay.network_id = 5
+
+
+def another_chain(replay: Replay) -> None:
+    replay.chain_ids["C"] = hash256(b"another C-Chain")
+
+
+def another_genesis(replay: Replay) -> None:
+    """A local network of another day: X and C begin alike, P does not."""
+    replay.chains["P"][0] = rewrapped(replay.chains["P"][0], parent_id=local_genesis(1_700_000_000).p_block_0_id)
+
+
+def a_transaction_that_fails(replay: Replay) -> None:
+    """A well-linked block whose transactions have been spent already."""
+    rows = replay.chains["X"]
+    wrapping = unpack_container(rows[AT].raw)
+    block, spent = unpack_block(wrapping.inner), unpack_block(unpack_container(rows[AT - 1].raw).inner).txs
+    forged = pack_block(block.parent_id, block.height, block.time, spent)
+    rows[AT:] = [rewrapped(rows[AT], inner=forged.raw)]
+
+
+def a_block_cut_short(replay: Replay) -> None:
+    """The wrapping holds, the block's head too, but its transactions end in the middle."""
+    rows = replay.chains["X"]
+    rows[AT:] = [rewrapped(rows[AT], inner=unpack_container(rows[AT].raw).inner[:-9])]
+
+
+def an_import_of_nothing(replay: Replay) -> None:
+    """P's exports never happened, and its tip says so."""
+    del replay.chains["P"][:]
+
+
+def time_running_backwards(replay: Replay) -> None:
+    row = replay.chains["X"][AT]
+    replay.chains["X"][AT] = rewrapped(row, timestamp=unpack_container(row.raw).timestamp - 3600)
+
+
+LIES: dict[Callable[[Replay], None], str] = {
+    wrong_id: "X container 90 is said to be",
+    broken_parent: "X container 90 follows",
+    broken_parent_at_the_seam: "X container 50 follows",
+    broken_inner_parent: "X container 90 holds a block upon",
+    truncated_bytes: "X container 90 is neither a container nor a block",
+    skipped_number: "X container 91 was sent where 90 belongs: the index has a hole",
+    index_with_a_hole: "X container 90 has height 94, where 91 belongs",
+    index_that_starts_late: "X container 0 has height 31",
+    another_network: "it is of network 5, not of 12345",
+    another_chain: "its C-Chain is",
+    another_genesis: "which is not this network's genesis",
+    a_transaction_that_fails: "X container 90 breaks the chain's rules",
+    a_block_cut_short: "X container 90 breaks the chain's rules",
+    an_import_of_nothing: "has not been exported",
+    time_running_backwards: "X container 90 is from",
+}
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_a_lone_liar_stops_everything(lie: Callable[[Replay], None]) -> None:
+    async def scene() -> None:
+        replay = Replay()
+        lie(replay)
+        async with following(replay) as at:
+            await at.until(lambda: at.x.why is not None, "the end")
+            await at.until(lambda: at.p.why is not None and at.c.why is not None, "the end for all")
+            assert LIES[lie] in at.upstreams.lies()[replay.url]
+            assert LIES[lie] in (at.x.why or "")
+            assert "no upstream is left" in (at.x.why or "")
+            assert at.x.state == "stopped"
+            assert true_prefix(at.chains)
+            assert at.chains.x.count <= AT
+            asked = len(replay.calls)
+            await at.until(lambda: True)
+            assert len(replay.calls) == asked  # it is not asked again
+
+    play(scene)
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_a_liar_is_replaced_by_an_honest_one(lie: Callable[[Replay], None]) -> None:
+    """The honest one lags at first, so it cannot warn us."""
+
+    async def scene() -> None:
+        liar, honest = Replay(), Replay()
+        lie(liar)
+        honest.show(X=0, P=0, C=0)
+        async with following(liar, honest) as at:
+            await at.until(lambda: bool(at.upstreams.lies()), "the lie")
+            honest.shown.clear()
+            await at.until(lambda: at.chains.counts() == ALL, "the truth")
+            assert list(at.upstreams.lies()) == [liar.url]
+            assert LIES[lie] in at.upstreams.lies()[liar.url]
+            assert true_prefix(at.chains)
+            assert (at.x.why, at.x.conflict) == (None, None)
+
+    play(scene)
+
+
+# -- failures that prove nothing -----------------------------------------------------------------------------------
+
+FAULTS = {
+    "429": Fault(status=429, headers={"Retry-After": "3"}),
+    "500": Fault(status=500),
+    "503": Fault(status=503, body=b"API call rejected because chain is not done bootstrapping\n"),
+    "timeout": Fault(hang_s=0.25),
+    "cut JSON": Fault(keep=0.7),
+    "hangs up": Fault(hang_up=True),
+    "HTML": Fault(body=b"<html><body>Bad Gateway</body></html>"),
+    "another shape": Fault(body=b'{"jsonrpc":"2.0","id":1,"result":[1,2,3]}'),
+    "nested without end": Fault(body=b'{"id":1,"result":' + b"[" * 100_000),
+    "moved": Fault(status=302, headers={"Location": "https://elsewhere/"}),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_passes(name: str) -> None:
+    """Three times in a row, in the middle of the history: slower, but right."""
+
+    async def scene() -> None:
+        replay = Replay()
+        replay.faults = [FAULTS[name]._replace(method="index.getContainerRange", times=3)]
+        async with following(replay, total_s=0.08 if name == "timeout" else 5.0) as at:
+            await at.until(lambda: at.chains.counts() == ALL, "the tip")
+            assert true_prefix(at.chains)
+            assert at.upstreams.lies() == {}
+            assert sum(at.clock.slept) > 0.2
+
+    play(scene)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_lasting_fault_is_left_for_another_upstream(name: str) -> None:
+    async def scene() -> None:
+        broken, sound = Replay(), Replay()
+        broken.faults = [FAULTS[name]._replace(times=FOREVER)]
+        async with following(broken, sound, total_s=0.08 if name == "timeout" else 5.0) as at:
+            await at.until(lambda: at.chains.counts() == ALL, "the tip")
+            await at.until(lambda: broken.url in at.upstreams.troubles(), "trouble")
+            assert at.upstreams.lies() == {}
+            assert at.upstreams.traffic().reachable == 1
+
+    play(scene)
+
+
+def test_a_lasting_fault_is_asked_about_ever_more_rarely() -> None:
+    async def scene() -> None:
+        replay = Replay()
+        replay.faults = [Fault(status=500, times=FOREVER)]
+        async with following(replay, names="X", attempts=1) as at:
+            await at.until(lambda: len(at.clock.slept) > 12, "some tries")
+            pauses = [pause for pause in at.clock.slept if pause > 0][:10]
+            assert pauses[:4] == pytest.approx([0.375, 0.75, 1.5, 3.0])
+            assert pauses[-1] == pytest.approx(45)  # three quarters of the longest, for chance is fixed here
+            assert (at.x.state, at.chains.x.count) == ("bootstrapping", 0)
+
+    play(scene)
+
+
+def test_an_index_that_is_off() -> None:
+    async def scene() -> None:
+        replay = Replay()
+        replay.index_on = False
+        async with following(replay, names="X") as at:
+            against = await at.upstreams.greet()
+            assert "start that node with --index-enabled=true" in against[replay.url]
+            await at.until(lambda: "--index-enabled=true" in at.upstreams.troubles().get(replay.url, ""), "trouble")
+            replay.index_on = True
+            await at.until(lambda: at.x.waiting is not None, "its index being switched on")
+            assert await at.upstreams.greet() == {}
+
+    play(scene)
+
+
+def test_greeting_a_stranger_and_nobody() -> None:
+    async def scene() -> None:
+        stranger, gone = Replay(), Replay()
+        stranger.network_id = 1
+        async with following(stranger, gone, names="") as at:
+            await gone.stop()
+            against = await at.upstreams.greet()
+            assert "it is of network 1" in against[stranger.url]
+            assert "cannot be reached" in against[gone.url]
+
+    play(scene)
+
+
+def test_a_tip_that_is_not_there() -> None:
+    """It boasts of containers it does not hand out."""
+
+    async def scene() -> None:
+        boaster, sound = Replay(), Replay()
+        boaster.show(X=20)
+        boaster.boasts["X"] = 999
+        sound.show(X=0, P=0, C=0)
+        async with following(boaster, sound) as at:
+            await at.until(lambda: "start index (20) >" in at.upstreams.troubles().get(boaster.url, ""), "trouble")
+            assert at.chains.x.count == 20
+            assert at.x.progress.of != 20
+            sound.shown.clear()
+            await at.until(lambda: at.chains.counts() == ALL and at.x.bootstrapped, "the truth")
+            assert at.upstreams.lies() == {}
+
+    play(scene)
+
+
+# -- two upstreams that disagree -----------------------------------------------------------------------------------
+
+
+def assert_conflict(at: Scene, number: int, one: Replay, other: Replay) -> None:
+    text = at.x.conflict or ""
+    assert f"two histories: X container {number} is" in text
+    for replay in (one, other):
+        assert replay.url in text
+        assert replay.chains["X"][number].id_text in text
+    assert at.x.state == "stopped"
+    assert at.x.why == text
+    assert at.upstreams.lies() == {}
+
+
+def test_two_consistent_histories_stop_the_chain() -> None:
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        other.chains["X"] = other_history(other.chains["X"], AT)
+        async with following(one, other) as at:
+            await at.until(lambda: at.x.why is not None, "the conflict")
+            assert_conflict(at, AT, one, other)
+            assert at.chains.x.count == 50  # up to the last run that both confirmed
+            await at.until(lambda: at.chains.counts()[1:] == ALL[1:], "P and C, which nobody disputes")
+            assert true_prefix(at.chains)
+
+    play(scene)
+
+
+def test_a_second_history_that_does_not_hold_is_a_lie() -> None:
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        other.chains["X"] = other_history(other.chains["X"], AT)
+        other.chains["X"][AT - 2] = rewrapped(other.chains["X"][AT - 2], parent_id=hash256(b"another"))
+        async with following(one, other) as at:
+            await at.until(lambda: at.chains.counts() == ALL, "the truth")
+            assert "X container 88 follows" in at.upstreams.lies()[other.url]
+            assert at.x.conflict is None
+
+    play(scene)
+
+
+def test_an_older_disagreement_found_late() -> None:
+    """The second one was away while we took runs from the first, and its history had parted from ours by then."""
+
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        other.chains["X"] = other_history(other.chains["X"], 30)
+        one.show(X=60)
+        other.show(X=20)
+        async with following(one, other) as at:
+            await at.until(lambda: at.chains.x.count == 60, "the first runs")
+            assert at.x.conflict is None
+            other.show(X=176)
+            one.show(X=176)
+            await at.until(lambda: at.x.why is not None, "the conflict")
+            assert_conflict(at, 59, one, other)
+            assert at.chains.x.count == 60
+
+    play(scene)
+
+
+def test_a_container_that_only_one_of_them_can_have_read() -> None:
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        strange = rewrapped(other.chains["P"][5], inner=b"\0\0\0\0\0\x63 a block type of tomorrow")
+        other.chains["P"][5] = strange
+        other.chains["P"][6:] = other_history(other.chains["P"], 6)[6:]
+        async with following(one, other, names="P") as at:
+            await at.until(lambda: at.p.why is not None, "the end")
+            assert strange.id_text in (at.p.why or "")
+            assert at.upstreams.lies() == {}
+            assert at.chains.p.count in (0, 5)  # whoever was asked first
+
+    play(scene)
+
+
+def test_a_run_is_not_stored_once_its_upstream_was_caught() -> None:
+    """X waits for P on the word of an upstream that then lies about P."""
+
+    async def scene() -> None:
+        replay = Replay()
+        replay.chains["P"][5] = replay.chains["P"][6]
+        async with following(replay, names="X") as at:
+            await at.until(lambda: "waits for P" in (at.x.waiting or ""), "waiting")
+            count = at.chains.x.count
+            at.start("PC")
+            await at.until(lambda: at.x.why is not None, "the end")
+            assert "no upstream is left" in (at.x.why or "")
+            assert "P container 5" in (at.x.why or "")
+            assert (at.chains.x.count, at.x.waiting) == (count, None)
+
+    play(scene)
+
+
+def test_an_upstream_that_sends_nothing() -> None:
+    async def scene() -> None:
+        replay = Replay()
+        replay.bare_ranges = True
+        replay.faults = [Fault("index.getContainerRange", empty=True)]
+        async with following(replay, names="P") as at:
+            await at.until(lambda: at.chains.p.count == 13, "the end")
+            assert replay.asked("index.getContainerRange") == 2
+
+    play(scene)
+
+
+def test_an_upstream_that_contradicts_itself_is_dropped() -> None:
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+
+        def lie_about_single_ones(method: str, params: dict[str, str]) -> None:
+            forged = method == "index.getContainerByIndex"
+            other.chains["X"] = other_history(recorded()["X"], AT) if forged else recorded()["X"]
+
+        other.on_call = lie_about_single_ones
+        async with following(one, other) as at:
+            await at.until(lambda: at.chains.counts() == ALL, "the truth")
+            assert "it sent two different X containers" in at.upstreams.lies()[other.url]
+
+    play(scene)
+
+
+def test_the_other_one_may_lag_or_fail() -> None:
+    async def scene() -> None:
+        one, lagging, broken = Replay(), Replay(), Replay()
+        lagging.show(X=7, P=2, C=1)
+        broken.faults = [Fault("index.getContainerByIndex", times=FOREVER, status=500)]
+        async with following(one, lagging, broken) as at:
+            await at.until(lambda: at.chains.counts() == ALL, "the truth")
+            assert at.upstreams.lies() == {}
+            assert at.x.conflict is None
+
+    play(scene)
+
+
+def test_disagreement_at_the_tip() -> None:
+    """The second one lagged while we took the tip from the first, and then came up with another container."""
+
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        one.show(X=31)
+        other.show(X=30)
+        other.chains["X"] = other_history(other.chains["X"], 30)
+        async with following(one, other) as at:
+            await at.until(lambda: at.chains.x.count == 31, "the tip")
+            assert at.x.conflict is None
+            other.show(X=31)
+            await at.until(lambda: at.x.why is not None, "the conflict")
+            assert_conflict(at, 30, one, other)
+
+    play(scene)
+
+
+def test_disagreement_behind_the_tip() -> None:
+    """The second one has more than we do, but upon another container than ours."""
+
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        one.show(X=31)
+        other.show(X=30)
+        other.chains["X"] = other_history(other.chains["X"], 30)
+        async with following(one, other) as at:
+            await at.until(lambda: at.chains.x.count == 31, "the tip")
+            other.show(X=40)
+            await at.until(lambda: at.x.why is not None, "the conflict")
+            assert_conflict(at, 30, one, other)
+
+    play(scene)
+
+
+def test_an_upstream_that_changes_its_own_history_lies() -> None:
+    """A node that was wiped and began anew: first it lags, then it is not the one we knew."""
+
+    async def scene() -> None:
+        replay = Replay()
+        replay.show(X=31)
+        async with following(replay) as at:
+            await at.until(lambda: at.chains.x.count == 31, "the tip")
+            replay.chains["X"] = other_history(replay.chains["X"], 0)
+            replay.show(X=5)
+            await at.polls(replay)
+            assert at.upstreams.lies() == {}
+            replay.show(X=40)
+            await at.until(lambda: at.x.why is not None, "the end")
+            assert "X container 31 follows" in at.upstreams.lies()[replay.url]
+            assert at.chains.x.count == 31
+
+    play(scene)
+
+
+def test_after_a_restart_another_history_is_a_conflict_with_ours() -> None:
+    async def scene() -> None:
+        chains = Chains()
+        first = Replay()
+        first.show(X=31)
+        async with following(first, chains=chains) as at:
+            await at.until(lambda: chains.x.count == 31, "the tip")
+        second = Replay()
+        second.chains["X"] = other_history(second.chains["X"], 10)
+        async with following(second, chains=chains) as at:
+            await at.until(lambda: at.x.why is not None, "the conflict")
+            assert "X container 30 is" in (at.x.conflict or "")
+            assert "according to us" in (at.x.conflict or "")
+            assert chains.x.count == 31
+
+    play(scene)
+
+
+# -- what we cannot read, and what hangs on it ---------------------------------------------------------------------
+
+
+def test_an_unknown_block_stops_its_chain_and_who_waits_for_it() -> None:
+    async def scene() -> None:
+        replay = Replay()
+        replay.chains["P"][3] = rewrapped(replay.chains["P"][3], inner=b"\0\0\0\0\0\x63 a block type of tomorrow")
+        async with following(replay) as at:
+            await at.until(lambda: at.p.why is not None and at.x.why is not None, "the end")
+            assert "P container 3" in (at.p.why or "")
+            assert "unknown block type 99" in (at.p.why or "")
+            assert at.chains.p.count == 3
+            assert "which has stopped: " in (at.x.why or "")
+            await at.until(lambda: at.chains.c.count == 12, "C goes on")
+            assert at.c.state == "following"
+            assert at.upstreams.lies() == {}
+
+    play(scene)
+
+
+# -- transactions handed on ----------------------------------------------------------------------------------------
+
+
+def test_issue_tx() -> None:
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        async with following(one, other, names="", attempts=1) as at:
+            assert (await at.upstreams.issue_tx("0x01", "hex")).startswith("2JVSB")
+            assert (one.issued, other.issued) == (["0x01"], [])
+            one.refuse_issue = "tx conflicts with other tx: abc"
+            with pytest.raises(UpstreamError, match=r"^tx conflicts with other tx: abc$"):
+                await at.upstreams.issue_tx("0x02", "hex")
+            one.faults = [Fault("avm.issueTx", status=503)]
+            await at.upstreams.issue_tx("0x03", "hex")
+            assert other.issued == ["0x03"]
+            at.clock.time += 60
+            assert await at.upstreams.greet() == {}
+            one.faults = [Fault("avm.issueTx", hang_up=True)]
+            with pytest.raises(UpstreamDown):
+                await at.upstreams.issue_tx("0x04", "hex")
+            assert other.issued == ["0x03"]  # the first may have taken it
+            for node in at.upstreams.nodes:
+                at.upstreams.drop(node, "a lie")
+            with pytest.raises(UpstreamDown, match="no upstream takes transactions"):
+                await at.upstreams.issue_tx("0x05", "hex")
+
+    play(scene)

@@ -4,9 +4,10 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from icefall import __version__, meters
 from icefall.api.routes import NODE_BASES
@@ -14,25 +15,52 @@ from icefall.config import Config
 from icefall.db.engine import Transaction
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteStore
-from icefall.errors import CallFailed
+from icefall.errors import CallFailed, StartRefused
+from icefall.following import Following, learn
 from icefall.link import EngineServer, socket_path
-from icefall.network import Network, network_of
+from icefall.network import AssetChainSpec, Learned, Network, network_of
 from icefall.node import index
 from icefall.node.admin import Admin
 from icefall.node.chains import Chains
-from icefall.node.checks import ChainStatus, Thresholds, Traffic, node_checks, shutting_down
+from icefall.node.checks import ChainStatus, Progress, Thresholds, Traffic, node_checks, shutting_down
 from icefall.node.health import Health
 from icefall.node.identity import ensure_identity
 from icefall.node.profiles import LockStats, Profiles
-from icefall.node.store import PACKAGE, NodeReader, bind_network, store_path
-from icefall.observe import Logs, open_logs
+from icefall.node.store import PACKAGE, SQL, NodeReader, bind_network, facts_learned, put_learned, store_path
+from icefall.observe import Log, Logs, open_logs
 from icefall.processes import READY, when_orphaned
-from icefall.wire.ids import id_text
+from icefall.wire.genesis import KNOWN_NETWORKS
 from icefall.wire.networks import network_name
 from icefall.xchain.chain import AssetChain, Pace
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import Accepted
 from icefall.xchain.store import Checkpoint
+
+
+class Issuer(Protocol):
+    """Takes transactions for one asset chain."""
+
+    async def issue(self, tx: str, encoding: str) -> bytes: ...
+
+    def is_processing(self, txid: bytes) -> bool: ...
+
+
+class Moving(NamedTuple):
+    """What moves the chains: who takes transactions, who knows the heights, what must run for ever."""
+
+    issuers: dict[bytes, Issuer]
+    progress: dict[bytes, Progress]
+    loops: list[Coroutine[Any, Any, None]]
+    following: Following | None
+
+
+class World(NamedTuple):
+    """What everything in the engine is built upon."""
+
+    config: Config
+    network: Network
+    store: SqliteStore
+    logs: Logs
 
 
 async def run_engine(config: Config) -> int:
@@ -41,43 +69,95 @@ async def run_engine(config: Config) -> int:
     lock = StoreLock(data_dir / "node.lock")
     store = SqliteStore(store_path(data_dir), PACKAGE)
     start = await store.write(lambda tx: _admitted(tx, config))
-    network = network_of(config, start)
-    logs = logs_of(config, "engine", network, create=True)
+    network = network_of(config, start, await _learned(config, store))
+    world = World(config, network, store, logs_of(config, "engine", network, create=True))
     meters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
 
+    log = world.logs["main"]
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def stop(code: int) -> None:
         if not stopped.done():
             stopped.set_result(code)
 
-    ledgers = _ledgers(config, network, store, logs)
-    for chain in ledgers.values():
-        await chain.ledger.start()
-        logs["main"].info("a chain is open", chain=id_text(chain.ledger.rules.chain_id), height=chain.ledger.height)
-    admin = await _admin(config, network, store, logs)
+    moving = await _moving(world)
+    admin = await _admin(world)
     traffic = Traffic(time.monotonic_ns)
-    health = await _health(config, network, store, logs, ledgers, traffic, stop)
-    server = EngineServer(socket_path(data_dir), {**admin.commands(), **_ledger_commands(ledgers)}, traffic.call)
+    health = await _health(world, moving, traffic, stop)
+    server = EngineServer(socket_path(data_dir), {**admin.commands(), **_issuing(moving.issuers)}, traffic.call)
     await server.start()
-    tasks = [asyncio.create_task(health.run_forever())]
-    tasks += [asyncio.create_task(chain.run_forever()) for chain in ledgers.values()]
+    tasks = [asyncio.create_task(loop) for loop in (health.run_forever(), *moving.loops)]
     for task in tasks:
-        task.add_done_callback(lambda done: _ended(done, logs, stop))
+        task.add_done_callback(lambda done: _ended(done, log, stop))
+    followers = moving.following.tasks() if moving.following else []
     _follow_supervisor(health, stop)
-    logs["main"].info("the engine is ready", network=network_name(config.network_id), version=__version__)
+    log.info("the engine is ready", network=network_name(config.network_id), version=__version__)
     sys.stdout.buffer.write(READY)
     sys.stdout.buffer.flush()
     code = await stopped
     await server.stop()
-    for task in tasks:
+    for task in (*tasks, *followers):
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*tasks, *followers, return_exceptions=True)
+    if moving.following:
+        await moving.following.close()
     store.close()
     lock.release()
-    logs["main"].info("the engine has stopped", code=code)
+    log.info("the engine has stopped", code=code)
     return code
+
+
+async def _learned(config: Config, store: SqliteStore) -> Learned | None:
+    """A network without a genesis file here is learnt from its upstream once, and remembered."""
+    if not config.upstream or config.genesis_file or config.network_id in KNOWN_NETWORKS:
+        return None
+    known = facts_learned(store)
+    if known is not None:
+        return Learned(*known)
+    found = await learn(config)
+    await store.write(lambda tx: put_learned(tx, found.x_genesis, found.c_chain_id))
+    return found
+
+
+async def _moving(world: World) -> Moving:
+    config, network, store, logs = world
+    if config.upstream:
+        return await _following(world)
+    await store.write(lambda tx: tx.run(SQL.put_fact, {"name": "bootstrapping", "value": "[]"}))
+    pace = Pace(config.block_time / 1e9, config.block_txs_max)
+    chains = {}
+    for spec in network.asset_chains:
+        chain = AssetChain(_ledger(world, spec), pace, logs[spec.chain.name])
+        await chain.ledger.start()
+        logs["main"].info("a chain is open", chain=spec.chain.id_text, height=chain.ledger.height)
+        chains[spec.chain.chain_id] = chain
+    progress: dict[bytes, Progress] = {chain_id: chain.ledger for chain_id, chain in chains.items()}
+    return Moving(dict(chains), progress, [chain.run_forever() for chain in chains.values()], None)
+
+
+async def _following(world: World) -> Moving:
+    config, network, store, logs = world
+    if config.asset_chain:
+        raise StartRefused("[[asset_chain]] is for a network of your own: it cannot be combined with --upstream")
+    x = network.asset_chains[0]
+    ledger = _ledger(world, x)
+    await ledger.start()
+    following = Following(config, network, store, ledger, logs)
+    try:
+        await following.greet()
+    except StartRefused:
+        await following.close()
+        raise
+    progress: dict[bytes, Progress] = {chain.chain_id: chain for chain in following.foreign.values()}
+    progress[x.chain.chain_id] = ledger
+    return Moving({x.chain.chain_id: following}, progress, [following.tell_progress()], following)
+
+
+def _ledger(world: World, spec: AssetChainSpec) -> Ledger:
+    is_x = spec.chain.chain_id == world.network.genesis.x_chain_id
+    on_accept = index_x if is_x and world.config.index_enabled else None
+    return Ledger(world.store, spec.rules, spec.genesis, spec.block_0, world.network.subnet_of, on_accept)
 
 
 def _admitted(tx: Transaction, config: Config) -> int:
@@ -99,23 +179,12 @@ def logs_of(config: Config, process: str, network: Network, *, create: bool) -> 
     )
 
 
-def _ended(task: asyncio.Task[Any], logs: Logs, stop: Callable[[int], None]) -> None:
+def _ended(task: asyncio.Task[Any], log: Log, stop: Callable[[int], None]) -> None:
     """A loop that must run for ever has ended: nothing it should do is being done, so neither are we."""
     if task.cancelled():
         return
-    logs["main"].fatal("the engine cannot go on", error=repr(task.exception()))
+    log.fatal("the engine cannot go on", error=repr(task.exception()))
     stop(1)
-
-
-def _ledgers(config: Config, network: Network, store: SqliteStore, logs: Logs) -> dict[bytes, AssetChain]:
-    pace = Pace(config.block_time / 1e9, config.block_txs_max)
-    indexed = network.genesis.x_chain_id if config.index_enabled else b""
-    chains = {}
-    for spec in network.asset_chains:
-        on_accept = index_x if spec.chain.chain_id == indexed else None
-        ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, on_accept)
-        chains[spec.chain.chain_id] = AssetChain(ledger, pace, logs[spec.chain.name])
-    return chains
 
 
 def index_x(tx: Transaction, at: Checkpoint, accepted: Accepted) -> None:
@@ -126,11 +195,11 @@ def index_x(tx: Transaction, at: Checkpoint, accepted: Accepted) -> None:
     index.append(tx, index.X_TX, [(row.tx.txid, when, seq, None) for seq, row in numbered])
 
 
-def _ledger_commands(ledgers: dict[bytes, AssetChain]) -> dict[str, Callable[..., Any]]:
-    def of(chain: bytes) -> AssetChain:
-        if chain not in ledgers:
+def _issuing(issuers: dict[bytes, Issuer]) -> dict[str, Callable[..., Any]]:
+    def of(chain: bytes) -> Issuer:
+        if chain not in issuers:
             raise CallFailed("no such chain")
-        return ledgers[chain]
+        return issuers[chain]
 
     return {
         "issue_tx": lambda chain, tx, encoding: of(chain).issue(tx, encoding),
@@ -138,7 +207,8 @@ def _ledger_commands(ledgers: dict[bytes, AssetChain]) -> dict[str, Callable[...
     }
 
 
-async def _admin(config: Config, network: Network, store: SqliteStore, logs: Logs) -> Admin:
+async def _admin(world: World) -> Admin:
+    config, network, store, logs = world
     locks = LockStats()
     admin = Admin(
         store,
@@ -153,15 +223,9 @@ async def _admin(config: Config, network: Network, store: SqliteStore, logs: Log
     return admin
 
 
-async def _health(
-    config: Config,
-    network: Network,
-    store: SqliteStore,
-    logs: Logs,
-    ledgers: dict[bytes, AssetChain],
-    traffic: Traffic,
-    stop: Callable[[int], None],
-) -> Health:
+async def _health(world: World, moving: Moving, traffic: Traffic, stop: Callable[[int], None]) -> Health:
+    config, network, store, logs = world
+
     def low_disk(text: str) -> None:
         logs["main"].fatal(text)
         stop(1)
@@ -172,10 +236,19 @@ async def _health(
         config.system_tracker_disk_warning_available_space_percentage,
         config.system_tracker_disk_required_available_space_percentage,
         config.router_health_max_outstanding_requests,
+        config.network_health_min_conn_peers,
     )
-    moving = {chain_id: chain.ledger for chain_id, chain in ledgers.items()}
-    statuses = [ChainStatus(chain, moving.get(chain.chain_id)) for chain in network.chains]
-    for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, low_disk):
+    following = moving.following
+    statuses = [
+        ChainStatus(
+            chain,
+            moving.progress.get(chain.chain_id),
+            partial(following.figures, chain.name) if following else None,
+        )
+        for chain in network.chains
+    ]
+    peers = following.peers if following else None
+    for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, low_disk, peers):
         await health.register(check)
     return health
 

@@ -86,6 +86,13 @@ class Unavailable(IcefallError):
     status, reason, retryable = 503, "Service Unavailable", True
 
 
+class Bootstrapping(Unavailable):
+    """A chain that has not caught up yet; the text is the node's."""
+
+    def __init__(self) -> None:
+        super().__init__("API call rejected because chain is not done bootstrapping")
+
+
 # -- the program cannot start or go on ---------------------------------------------------------------------------
 
 

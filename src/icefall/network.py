@@ -11,8 +11,8 @@ from icefall.wire.avm import genesis_txs, pack_block, unpack_genesis
 from icefall.wire.avm_json import Place
 from icefall.wire.checkhex import decode as decode_hex
 from icefall.wire.errors import WireError
-from icefall.wire.genesis import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis
-from icefall.wire.ids import AVM_ID, PRIMARY_NETWORK, hash256, id_from_text
+from icefall.wire.genesis import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
+from icefall.wire.ids import AVM_ID, EMPTY_ID, PRIMARY_NETWORK, hash256, id_from_text
 from icefall.wire.networks import FUJI_ID, MAINNET_ID, network_hrp, network_name
 from icefall.wire.packer import u16, u32, u64
 from icefall.xchain.model import ChainRules
@@ -32,10 +32,24 @@ class AssetChainSpec(msgspec.Struct, frozen=True):
     view: ChainView
 
 
+class Learned(msgspec.Struct, frozen=True):
+    """What an upstream told of a network we have no genesis file of."""
+
+    x_genesis: bytes
+    c_chain_id: bytes
+
+
 class Network(msgspec.Struct, frozen=True):
+    """`genesis_config` is the file behind the genesis; empty for a network that was learnt from an upstream."""
+
     genesis: NetworkGenesis
+    genesis_config: bytes
     chains: tuple[Chain, ...]
     asset_chains: tuple[AssetChainSpec, ...]
+
+    @property
+    def learned(self) -> bool:
+        return not self.genesis_config
 
     def subnet_of(self, chain_id: bytes) -> bytes:
         for chain in self.chains:
@@ -49,24 +63,50 @@ def is_public(network_id: int) -> bool:
     return network_id in (MAINNET_ID, FUJI_ID)
 
 
-def network_of(config: Config, now: int) -> Network:
+def network_of(config: Config, now: int, learned: Learned | None = None) -> Network:
     """The configured network. `now` moves the start of a local one, and with it P's first block."""
-    genesis = _genesis(config, now)
+    source, genesis = _genesis(config, now)
+    if learned is not None and learned.x_genesis != genesis.x_genesis:
+        source, genesis = b"", _as_learned(config.network_id, genesis, learned)
     primary = primary_chains(
         genesis.x_chain_id, genesis.c_chain_id, genesis.x_block_0_id, genesis.p_block_0_id, genesis.c_block_0_id
     )
     x = next(chain for chain in primary if chain.chain_id == genesis.x_chain_id)
     specs = [_spec(config, x, genesis.x_genesis, genesis.x_block_0)]
     specs += [_other(config, entry, genesis.x_block_0_time) for entry in config.asset_chain]
-    return Network(genesis, (*primary, *(spec.chain for spec in specs[1:])), tuple(specs))
+    return Network(genesis, source, (*primary, *(spec.chain for spec in specs[1:])), tuple(specs))
 
 
-def _genesis(config: Config, now: int) -> NetworkGenesis:
+def _as_learned(network_id: int, genesis: NetworkGenesis, learned: Learned) -> NetworkGenesis:
+    """A network of its own: its X-Chain follows from its genesis, the others begin where its index does."""
+    chain_id = x_chain_id(network_id, learned.x_genesis)
+    stop_vertex_id = _empty_stop_vertex(chain_id)
+    block_0 = pack_block(stop_vertex_id, 0, genesis.x_block_0_time, ())
+    return msgspec.structs.replace(
+        genesis,
+        x_genesis=learned.x_genesis,
+        x_chain_id=chain_id,
+        stop_vertex_id=stop_vertex_id,
+        x_block_0=block_0.raw,
+        x_block_0_id=block_0.block_id,
+        c_chain_id=learned.c_chain_id,
+        p_block_0_id=EMPTY_ID,
+        c_block_0_id=EMPTY_ID,
+    )
+
+
+def _empty_stop_vertex(chain_id: bytes) -> bytes:
+    """What block 0 of a chain that never had a DAG names as its parent."""
+    return hash256(u16(1) + chain_id + u64(0) + u32(0))
+
+
+def _genesis(config: Config, now: int) -> tuple[bytes, NetworkGenesis]:
     try:
         own = Path(config.genesis_file).read_bytes() if config.genesis_file else None
         if own is None and config.network_id == MAINNET_ID:
             raise StartRefused("mainnet's genesis is not part of the package: give it with --genesis-file")
-        genesis = network_genesis(own or packaged_genesis(config.network_id), config.network_id, now)
+        source = own or packaged_genesis(config.network_id)
+        genesis = network_genesis(source, config.network_id, now)
     except OSError as error:
         raise StartRefused(f"--genesis-file {config.genesis_file}: {error.strerror}") from error
     except WireError as error:
@@ -78,7 +118,7 @@ def _genesis(config: Config, now: int) -> NetworkGenesis:
         raise StartRefused(
             f"--genesis-file {config.genesis_file} is not the genesis of {name}: other {', '.join(wrong)}"
         )
-    return genesis
+    return source, genesis
 
 
 def _spec(config: Config, chain: Chain, genesis: bytes, block_0: bytes) -> AssetChainSpec:
@@ -112,9 +152,7 @@ def _other(config: Config, entry: AssetChainConfig, start_time: int) -> AssetCha
         chain_id = id_from_text(entry.id)
         raw = Path(entry.genesis).read_bytes()
         genesis = _unhexed(raw)
-        # A chain that never had a DAG starts upon the ID of an empty stop vertex.
-        stop_vertex_id = hash256(u16(1) + chain_id + u64(0) + u32(0))
-        block_0 = pack_block(stop_vertex_id, 0, start_time, ())
+        block_0 = pack_block(_empty_stop_vertex(chain_id), 0, start_time, ())
         name = entry.aliases[0] if entry.aliases else entry.id
         chain = Chain(name, chain_id, AVM_ID, PRIMARY_NETWORK, entry.aliases, block_0.block_id)
         return _spec(config, chain, genesis, block_0.raw)

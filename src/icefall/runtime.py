@@ -24,8 +24,6 @@ HAS_ENGINE = ("up", "node")
 
 def run(verb: str, config: Config) -> int:
     """`icefall up | node | data | metrics`."""
-    if config.upstream:
-        raise StartRefused("this version does not follow an upstream yet: leave --upstream out")
     config, claims = _claimed(verb, config)
     addresses = {listener: claimed.address for listener, claimed in claims.items()}
     data_dir = _made(Path(config.data_dir))

@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,12 @@ from icefall.db.engine import Reader
 from icefall.db.sqlite import SqliteReader
 from icefall.engine import logs_of
 from icefall.link import EngineLink, socket_path
-from icefall.network import Network, is_public, network_of
+from icefall.network import Learned, Network, is_public, network_of
 from icefall.node.chains import Chain, Chains
 from icefall.node.facts import NodeFacts
 from icefall.node.identity import ensure_identity
 from icefall.node.index import ALL_SERIES, IndexReader
-from icefall.node.store import NodeReader, store_path
+from icefall.node.store import NodeReader, facts_learned, store_path
 from icefall.observe import LevelPage, open_logs
 from icefall.processes import die_with_parent, when_orphaned
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
@@ -107,9 +107,10 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
     mounts: list[Mount] = []
     node: NodeReader | None = None
     if listener == NODE:
-        network = network_of(config, int(time.time()))
-        logs = logs_of(config, "worker", network, create=False)
         store = SqliteReader(store_path(data_dir))
+        learned = facts_learned(store) if config.upstream else None
+        network = network_of(config, int(time.time()), Learned(*learned) if learned else None)
+        logs = logs_of(config, "worker", network, create=False)
         node = NodeReader(store)
         facts = _facts(config, network, ensure_identity(data_dir / "staking").node_id_text)
         services |= {
@@ -121,7 +122,7 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
             NodeFacts: facts,
         }
         headers = [("node-id", facts.node_id_text)]
-        mounts = _mounts(network, store, services[Chains])
+        mounts = _mounts(network, store, services[Chains], node if config.upstream else None)
     elif beside_engine:
         logs = logs_of(config, "worker", network_of(config, int(time.time())), create=False)
     else:
@@ -145,7 +146,7 @@ def _enabled(config: Config) -> Callable[[str], bool]:
     return lambda setting: bool(getattr(config, setting.replace("-", "_")))
 
 
-def _mounts(network: Network, store: Reader, chains: Chains) -> list[Mount]:
+def _mounts(network: Network, store: Reader, chains: Chains, followed: NodeReader | None) -> list[Mount]:
     """Each asset chain under all its names, each series of the index, and P under its own names."""
     mounts = []
     for spec in network.asset_chains:
@@ -155,13 +156,24 @@ def _mounts(network: Network, store: Reader, chains: Chains) -> list[Mount]:
             ChainView: spec.view,
             Addresses: Addresses(chains, spec.chain.chain_id, place.chain, place.hrp),
         }
-        mounts.append(Mount(X, _paths(spec.chain), services))
+        mounts.append(Mount(X, _paths(spec.chain), services, _closed(followed, spec.chain)))
     x_chain_id = network.genesis.x_chain_id
     for series in ALL_SERIES:
         services = {IndexReader: IndexReader(store, series, x_chain_id)}
         mounts.append(Mount(INDEX, (f"/ext/index/{series.path}",), services))
     platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
-    return [*mounts, Mount(P, _paths(platform), {})]
+    return [*mounts, Mount(P, _paths(platform), {}, _closed(followed, platform))]
+
+
+def _closed(followed: NodeReader | None, chain: Chain) -> Callable[[], Awaitable[bool]] | None:
+    """Whether a chain is still catching up. Only followed ones ever do."""
+    if followed is None:
+        return None
+
+    async def closed() -> bool:
+        return chain.name in await followed.bootstrapping()
+
+    return closed
 
 
 def _paths(chain: Chain) -> tuple[str, ...]:

@@ -440,23 +440,23 @@ def test_disk_space_of_the_real_disk(tmp_path: Path) -> None:
 
 
 def test_network_stands_alone() -> None:
-    assert asyncio.run(network()) == {"connectedPeers": 0, "sendFailRate": 0}
+    assert asyncio.run(network(None, 1)) == {"connectedPeers": 0, "sendFailRate": 0}
 
 
 def test_router_counts_what_is_outstanding() -> None:
     now = 0
     traffic = Traffic(lambda: now)
-    assert asyncio.run(router(traffic, 2)) == {"longestRunningRequest": "0s", "outstandingRequests": 0}
+    assert asyncio.run(router(traffic, None, 2)) == {"longestRunningRequest": "0s", "outstandingRequests": 0}
     ends = [traffic.call() for _ in range(2)]
     now = 1_500_000_000
-    assert asyncio.run(router(traffic, 2)) == {"longestRunningRequest": "1.5s", "outstandingRequests": 2}
+    assert asyncio.run(router(traffic, None, 2)) == {"longestRunningRequest": "1.5s", "outstandingRequests": 2}
     third = traffic.call()
     with pytest.raises(Unhealthy, match=r"^the router is not healthy reason: .* too high \(3 > 2\)$") as caught:
-        asyncio.run(router(traffic, 2))
+        asyncio.run(router(traffic, None, 2))
     assert caught.value.message == {"longestRunningRequest": "1.5s", "outstandingRequests": 3}
     now = 301 * SECOND_NS
     with pytest.raises(Unhealthy) as caught:
-        asyncio.run(router(traffic, 2))
+        asyncio.run(router(traffic, None, 2))
     assert str(caught.value) == (
         "the router is not healthy reason: number of outstanding requests too high (3 > 2), "
         "time for outstanding requests 5m1s > 5m0s"

@@ -17,6 +17,7 @@ from icefall.api.patience import Patience
 from icefall.api.routes import Plain, Route, Routes, cleaned, location
 from icefall.errors import (
     BodyTooLarge,
+    Bootstrapping,
     Forbidden,
     IcefallError,
     InternalError,
@@ -89,6 +90,8 @@ class App:
             route = self._paths.get(request.path) or await self._find(request)
             if isinstance(route, Response):
                 response = route
+            elif route.closed is not None and await route.closed():
+                response = self._closed()
             else:
                 plain = self._plain(route, request.method)
                 response = await (self._answer_plain(plain, request) if plain else self._answer_rpc(route, request))
@@ -160,6 +163,16 @@ class App:
         if method is not None and method.row.deprecated:
             return Response(status, [*self._json, ("deprecation", "true")], answer)
         return Response(status, self._json, answer)
+
+    def _closed(self) -> Response:
+        """Before verb, type and body are looked at: any call to a chain that is bootstrapping."""
+        error = Bootstrapping()
+        if self._dialect.plain_failures:
+            return self._failure(error)
+        body = msgspec.json.encode(
+            {"jsonrpc": "2.0", "error": {"code": error.rpc_code, "message": str(error)}, "id": None}
+        )
+        return Response(error.status, [*self._json, *failure_headers(error)], body + b"\n")
 
     def _failure(self, error: IcefallError) -> Response:
         media, body = failure_body(error, self._listener, self._dialect)

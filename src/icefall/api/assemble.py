@@ -43,6 +43,7 @@ class Mount(msgspec.Struct, frozen=True):
     row_path: str
     paths: tuple[str, ...]
     services: Services
+    closed: Callable[[], Awaitable[bool]] | None = None
 
 
 def routes_of(
@@ -73,7 +74,8 @@ def routes_of(
             }
             service = Service(methods, dialect, meters)
             for name in mount.paths:
-                routes.setdefault(name, Route({})).service = service
+                route = routes.setdefault(name, Route({}))
+                route.service, route.closed = service, mount.closed
     return routes
 
 

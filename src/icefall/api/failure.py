@@ -4,12 +4,16 @@ import msgspec
 
 from icefall.api.dialect import Dialect
 from icefall.api.endpoint import METRICS, NODE
-from icefall.errors import BadRequest, Forbidden, IcefallError, MethodNotAllowed, NotFound
+from icefall.errors import BadRequest, Bootstrapping, Forbidden, IcefallError, MethodNotAllowed, NotFound
 
 Headers = list[tuple[str, str]]
 
 # The node ends some of its plain texts with a newline and others not.
-_NODE_TEXTS: dict[type[IcefallError], str] = {NotFound: "404 page not found\n", Forbidden: "invalid host specified\n"}
+_NODE_TEXTS: dict[type[IcefallError], str] = {
+    NotFound: "404 page not found\n",
+    Forbidden: "invalid host specified\n",
+    Bootstrapping: f"{Bootstrapping()}\n",
+}
 
 
 def failure_body(error: IcefallError, listener: str, dialect: Dialect) -> tuple[str, bytes]:

@@ -2,7 +2,7 @@
 store, and only when the dictionary does not know."""
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -30,6 +30,7 @@ class Route(msgspec.Struct):
 
     plain: dict[str, Plain]
     service: Service | None = None
+    closed: Callable[[], Awaitable[bool]] | None = None  # while its chain is bootstrapping
 
     def allow(self, *, head: bool) -> str:
         """The verbs this path takes, as an Allow header lists them."""

@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from icefall.db.engine import Store
 from icefall.node.chains import Chain
@@ -26,15 +26,45 @@ class Progress(Protocol):
     def last_container_id(self) -> bytes: ...
 
 
+class FollowFigures(NamedTuple):
+    """How following a chain goes: `trouble` is why it does not go on, `told` what there is to say."""
+
+    bootstrapped: bool
+    trouble: str | None
+    told: dict[str, Any]
+    connected: bool
+
+
+class PeerFigures(NamedTuple):
+    """Upstreams stand where a node has peers."""
+
+    connected: int = 0
+    fail_rate: float = 0.0
+    since_received_ns: int | None = None
+    since_sent_ns: int | None = None
+    in_flight: int = 0
+    longest_ns: int = 0
+
+
 class ChainStatus:
     """What the engine knows of a chain's progress; one that nobody advances stays at its genesis."""
 
-    def __init__(self, chain: Chain, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        progress: Progress | None = None,
+        following: Callable[[], FollowFigures] | None = None,
+    ) -> None:
         self.chain = chain
-        self.bootstrapped = True
         self._progress = progress
+        self._following = following
+
+    @property
+    def bootstrapped(self) -> bool:
+        return self._following is None or self._following().bootstrapped
 
     async def check(self) -> Any:
+        following = self._following() if self._following else None
         consensus: dict[str, Any] = {}
         if self.bootstrapped:
             moved = self._progress
@@ -45,10 +75,16 @@ class ChainStatus:
                 "longestProcessingBlock": "0s",
                 "processingBlocks": 0,
             }
-        return {
+        connected = following is None or following.connected
+        message = {
             "engine": {"consensus": consensus, "vm": None},
-            "networking": {"disconnectedValidators": [], "percentConnected": 1},
+            "networking": {"disconnectedValidators": [], "percentConnected": int(connected)},
         }
+        if following is not None:
+            message["following"] = following.told
+            if following.trouble:
+                raise Unhealthy(following.trouble, message)
+        return message
 
 
 async def bootstrapped(chains: list[ChainStatus]) -> Any:
@@ -108,13 +144,25 @@ class Traffic:
         return len(self._began), self._clock_ns() - min(self._began.values())
 
 
-async def network() -> Any:
-    """Standalone: no peers, so nothing to lose. Followed upstreams will be counted here."""
-    return {"connectedPeers": 0, "sendFailRate": 0}
+async def network(peers: Callable[[], PeerFigures] | None, peers_min: int) -> Any:
+    """Upstreams stand for peers. Standalone there are none, so nothing to lose."""
+    figures = peers() if peers else PeerFigures()
+    message: dict[str, Any] = {"connectedPeers": figures.connected, "sendFailRate": figures.fail_rate}
+    if figures.since_received_ns is not None:
+        message["timeSinceLastMsgReceived"] = format_duration(figures.since_received_ns)
+    if figures.since_sent_ns is not None:
+        message["timeSinceLastMsgSent"] = format_duration(figures.since_sent_ns)
+    if peers and figures.connected < peers_min:
+        reason = f"not connected to a minimum of {peers_min} peer(s) only {figures.connected}"
+        raise Unhealthy(f"network layer is unhealthy reason: {reason}", message)
+    return message
 
 
-async def router(traffic: Traffic, outstanding_max: int) -> Any:
+async def router(traffic: Traffic, peers: Callable[[], PeerFigures] | None, outstanding_max: int) -> Any:
     count, longest_ns = traffic.outstanding()
+    if peers:
+        figures = peers()
+        count, longest_ns = count + figures.in_flight, max(longest_ns, figures.longest_ns)
     message = {"longestRunningRequest": format_duration(longest_ns), "outstandingRequests": count}
     reasons = []
     if count > outstanding_max:
@@ -136,10 +184,13 @@ def shutting_down() -> Check:
 
 
 class Thresholds:
-    def __init__(self, disk_warn_percent: int, disk_required_percent: int, outstanding_max: int) -> None:
+    def __init__(
+        self, disk_warn_percent: int, disk_required_percent: int, outstanding_max: int, peers_min: int = 1
+    ) -> None:
         self.disk_warn_percent = disk_warn_percent
         self.disk_required_percent = disk_required_percent
         self.outstanding_max = outstanding_max
+        self.peers_min = peers_min
 
 
 def node_checks(
@@ -149,6 +200,7 @@ def node_checks(
     limits: Thresholds,
     traffic: Traffic,
     stop: Callable[[str], None],
+    peers: Callable[[], PeerFigures] | None = None,
 ) -> Iterator[Check]:
     """The table of checks, in the order they are registered."""
     yield Check("bootstrapped", lambda: bootstrapped(chains), kind=READINESS, latches=True)
@@ -157,5 +209,5 @@ def node_checks(
         yield Check(status.chain.name, status.check, tags=(id_text(status.chain.subnet_id),))
     yield Check("database", lambda: database(store))
     yield Check("diskspace", lambda: diskspace(data_dir, limits.disk_warn_percent, limits.disk_required_percent, stop))
-    yield Check("network", network)
-    yield Check("router", lambda: router(traffic, limits.outstanding_max))
+    yield Check("network", lambda: network(peers, limits.peers_min))
+    yield Check("router", lambda: router(traffic, peers, limits.outstanding_max))

@@ -2,10 +2,11 @@
 the engine alone."""
 
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from icefall.db.engine import Reader, StoreError, Transaction
+from icefall.db.engine import Params, Reader, Row, StoreError, Transaction
 from icefall.db.statements import load
 
 SQL = load("icefall.node", "queries.sql")
@@ -72,6 +73,21 @@ class NodeReader:
 def fact(tx: Transaction, name: str) -> str | None:
     rows = tx.rows(SQL.fact, {"name": name})
     return rows[0][0] if rows else None
+
+
+class _Reads(Protocol):
+    def read(self, statement: str, params: Params = ()) -> list[Row]: ...
+
+
+def facts_learned(store: _Reads) -> tuple[bytes, bytes] | None:
+    """X genesis and C-Chain ID of a network that was learnt from an upstream."""
+    rows = [store.read(SQL.fact, {"name": name}) for name in ("learned_x_genesis", "learned_c_chain_id")]
+    return (bytes.fromhex(rows[0][0][0]), bytes.fromhex(rows[1][0][0])) if all(rows) else None
+
+
+def put_learned(tx: Transaction, x_genesis: bytes, c_chain_id: bytes) -> None:
+    tx.run(SQL.put_fact, {"name": "learned_x_genesis", "value": x_genesis.hex()})
+    tx.run(SQL.put_fact, {"name": "learned_c_chain_id", "value": c_chain_id.hex()})
 
 
 def bind_network(tx: Transaction, network_id: int, genesis_time: int) -> int:

@@ -140,6 +140,15 @@ def network_genesis(config: bytes, network_id: int, now: int) -> NetworkGenesis:
     )
 
 
+def p_block_0_ids(config: bytes, network_id: int, steps: int = 64) -> frozenset[bytes]:
+    """P block 0 of a local network, for each time it may have been started at: its start moves in whole steps."""
+    parsed = genesis_config(config)
+    times = [parsed.start_time]
+    if parsed.network_id == LOCAL_ID:
+        times = [parsed.start_time + step * _START_TIME_STEP_S for step in range(steps)]
+    return frozenset(network_genesis(config, network_id, time).p_block_0_id for time in times)
+
+
 def x_chain_id(network_id: int, x_genesis: bytes) -> bytes:
     """The ID of the asset chain that starts from these genesis bytes: how a genesis proves itself."""
     return hash256(VERSION_BYTES + create_chain_tx(network_id, "X-Chain", AVM_ID, AVM_FX_IDS, x_genesis))

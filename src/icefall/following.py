@@ -1,0 +1,265 @@
+"""Following an existing node: the chains as followers move them, and what the rest of the engine asks about it."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from icefall.config import Config
+from icefall.db.engine import Store, Transaction
+from icefall.errors import CallFailed, StartRefused, Unavailable
+from icefall.network import Learned, Network, is_public
+from icefall.node.checks import FollowFigures, PeerFigures
+from icefall.node.follow import FollowedChain, Links, NotYet, Offered, Refused
+from icefall.node.follower import Follower
+from icefall.node.foreign import ForeignChain, ForeignContainer
+from icefall.node.index import BLOCKS_OF
+from icefall.node.store import SQL as NODE_SQL
+from icefall.node.upstreams import Identity, Upstreams
+from icefall.observe import Log, Logs
+from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
+from icefall.upstream.node import UpstreamNode
+from icefall.wire.avm import unpack_utxo
+from icefall.wire.foreign import Export
+from icefall.wire.genesis import p_block_0_ids
+from icefall.wire.ids import id_from_text
+from icefall.xchain import model
+from icefall.xchain.follow import FollowedLedger, Waiting, Wrapped
+from icefall.xchain.ledger import Ledger
+from icefall.xchain.model import NewUtxo, owners_of
+from icefall.xchain.store import put_atomic
+
+_FORWARDED_MAX = 1024
+_LOOK_S = 0.25
+_INDEX_ADVICE = "--index-enabled=true"
+DAG_ERA = (
+    "this network's X-Chain had a DAG before its block 0, whose transactions its blocks build upon: "
+    "it cannot be followed from blocks alone. P and C are followed"
+)
+
+
+class XChain:
+    """X: executed on our own state."""
+
+    name = "X"
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._followed = FollowedLedger(ledger)
+
+    @property
+    def count(self) -> int:
+        return self._ledger.height
+
+    @property
+    def last_container_id(self) -> bytes:
+        return self._ledger.last_container_id
+
+    @property
+    def last_block_id(self) -> bytes:
+        return self._ledger.tip.block_id
+
+    async def accept(self, batch: Sequence[Offered]) -> None:
+        try:
+            await self._followed.accept([Wrapped(row.container_id, row.raw, row.inner) for row in batch])
+        except model.Refused as refused:
+            raise Refused(str(refused)) from refused
+        except Waiting as waiting:
+            raise NotYet(str(waiting)) from waiting
+
+
+class OtherChain:
+    """P or C: checked by hash and link, its exports put into X's atomic memory."""
+
+    def __init__(self, chain: ForeignChain, x_chain_id: bytes) -> None:
+        self.name = chain.name
+        self._chain = chain
+        self._x_chain_id = x_chain_id
+
+    @property
+    def count(self) -> int:
+        return self._chain.position.count
+
+    @property
+    def last_container_id(self) -> bytes:
+        return self._chain.position.container_id
+
+    @property
+    def last_block_id(self) -> bytes:
+        return self._chain.position.block_id
+
+    async def accept(self, batch: Sequence[Offered]) -> None:
+        exports = [_received(export) for row in batch for export in row.exports]
+
+        def hand_on(tx: Transaction) -> None:
+            put_atomic(tx, self._x_chain_id, self._chain.chain_id, exports)
+
+        rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]
+        await self._chain.accept(rows, hand_on)
+
+
+def _received(export: Export) -> NewUtxo:
+    utxo = unpack_utxo(export.utxo_raw)
+    return NewUtxo(export.utxo_id, utxo, export.utxo_raw, owners_of(utxo.output))
+
+
+def upstream_nodes(config: Config) -> list[UpstreamNode]:
+    try:
+        return [UpstreamNode(Client(url)) for url in config.upstream]
+    except ValueError as error:
+        raise StartRefused(f"--upstream: {error}") from error
+
+
+async def learn(config: Config) -> Learned:
+    """What a network of its own is, as its first upstream that answers tells it; its genesis proves itself by hashing
+    to the chain's ID."""
+    troubles = []
+    for node in upstream_nodes(config):
+        try:
+            first = await node.first_asset()
+            if first.network_id != config.network_id:
+                raise StartRefused(_other_network(node.name, first.network_id))
+            return Learned(first.genesis, await node.blockchain_id("C"))
+        except UpstreamFailure as failure:
+            troubles.append(f"{node.name}: {failure}")
+        finally:
+            await node.client.close()
+    raise StartRefused(f"what network to follow cannot be learnt from any upstream: {'; '.join(troubles)}")
+
+
+def _other_network(name: str, network_id: int) -> str:
+    return f"{name} is of network {network_id}: follow it with --network-id={network_id} and a --data-dir of its own"
+
+
+class Following:
+    """All that follows. X waits for P and C where it imports from them."""
+
+    def __init__(self, config: Config, network: Network, store: Store, ledger: Ledger, logs: Logs) -> None:
+        self._store = store
+        self._log: Log = logs["main"]
+        x_id = network.genesis.x_chain_id
+        identity = Identity(config.network_id, {"X": x_id, "C": network.genesis.c_chain_id})
+        self._upstreams = Upstreams(upstream_nodes(config), identity, logs["main"])
+        self.foreign = {
+            chain.name: ForeignChain(
+                store,
+                chain.name,
+                chain.chain_id,
+                chain.genesis_block_id,
+                BLOCKS_OF[chain.name] if config.index_enabled else None,
+            )
+            for chain in network.chains
+            if chain.name in ("P", "C")
+        }
+        self._followers = {
+            name: Follower(
+                OtherChain(chain, x_id), Links(name, x_id, _genesis_of(name, network)), self._upstreams, logs[name]
+            )
+            for name, chain in self.foreign.items()
+        }
+        self._not_followed = {"X": DAG_ERA} if is_public(config.network_id) else {}
+        if not self._not_followed:
+            x: FollowedChain = XChain(ledger)
+            others = list(self._followers.values())
+            self._followers["X"] = Follower(x, Links("X", x_id), self._upstreams, logs["X"], imports_from=others)
+        self._forwarded: OrderedDict[bytes, None] = OrderedDict()
+
+    async def greet(self) -> None:
+        """Refuse what no waiting will cure: another network, an index that is off. One that is down may come back."""
+        against = await self._upstreams.greet()
+        hopeless = {**self._upstreams.lies(), **{n: t for n, t in against.items() if _INDEX_ADVICE in t}}
+        if len(hopeless) == len(self._upstreams.nodes):
+            raise StartRefused("; ".join(hopeless.values()))
+
+    def tasks(self) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(follower.run()) for follower in self._followers.values()]
+
+    async def tell_progress(self) -> None:
+        """Keep the store informed which chains are bootstrapping; workers ask it. Runs for ever."""
+        told: list[str] | None = None
+        while True:
+            now = self.bootstrapping()
+            if now != told:
+                await self._store.write(partial(_put_bootstrapping, msgspec.json.encode(now).decode()))
+                told = now
+            await asyncio.sleep(_LOOK_S)
+
+    def bootstrapping(self) -> list[str]:
+        waiting = [name for name, follower in self._followers.items() if not follower.bootstrapped]
+        return sorted([*waiting, *self._not_followed])
+
+    async def close(self) -> None:
+        await self._upstreams.close()
+
+    # -- what workers ask ------------------------------------------------------------------------------------------
+
+    async def issue(self, tx: str, encoding: str) -> bytes:
+        """Handed to the upstream; what it says of a transaction is what we say."""
+        try:
+            txid = id_from_text(await self._upstreams.issue_tx(tx, encoding))
+        except UpstreamError as error:
+            raise CallFailed(str(error)) from error
+        except UpstreamFailure as failure:
+            raise Unavailable(str(failure)) from failure
+        self._forwarded[txid] = None
+        while len(self._forwarded) > _FORWARDED_MAX:
+            self._forwarded.popitem(last=False)
+        return txid
+
+    def is_processing(self, txid: bytes) -> bool:
+        return txid in self._forwarded
+
+    # -- what health asks ------------------------------------------------------------------------------------------
+
+    def peers(self) -> PeerFigures:
+        traffic = self._upstreams.traffic()
+        return PeerFigures(
+            connected=traffic.reachable,
+            fail_rate=round(traffic.failed_share, 4),
+            since_received_ns=_ns(traffic.since_received_s),
+            since_sent_ns=_ns(traffic.since_sent_s),
+            in_flight=traffic.in_flight,
+            longest_ns=int(traffic.longest_s * 1e9),
+        )
+
+    def figures(self, name: str) -> FollowFigures:
+        if name in self._not_followed:
+            return FollowFigures(False, self._not_followed[name], {"state": "not followed"}, connected=True)
+        follower = self._followers[name]
+        progress = follower.progress
+        told: dict[str, Any] = {"state": follower.state, "containers": progress.done, "of": progress.of}
+        if follower.state == "bootstrapping":
+            told |= {"perSecond": round(progress.per_second, 1), "etaSeconds": _rounded(progress.eta_s)}
+        if follower.waiting:
+            told["waiting"] = follower.waiting
+        lies = self._upstreams.lies()
+        if lies:
+            told["droppedUpstreams"] = lies
+        return FollowFigures(
+            follower.bootstrapped, follower.why, told, connected=self._upstreams.traffic().reachable > 0
+        )
+
+
+def _put_bootstrapping(names: str, tx: Transaction) -> None:
+    tx.run(NODE_SQL.put_fact, {"name": "bootstrapping", "value": names})
+
+
+def _ns(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds * 1e9)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
+
+
+def _genesis_of(name: str, network: Network) -> Callable[[bytes], bool] | None:
+    """What a chain's first container may hang on, where our own genesis does not decide it."""
+    if network.learned:
+        return lambda parent_id: True  # a network of its own: X proves itself, P and C begin where its index does
+    if name == "P" and network.genesis_config:
+        known = p_block_0_ids(network.genesis_config, network.genesis.network_id)
+        return lambda parent_id: parent_id in known
+    return None

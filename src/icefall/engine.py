@@ -248,6 +248,8 @@ async def _health(world: World, moving: Moving, traffic: Traffic, stop: Callable
         for chain in network.chains
     ]
     peers = following.peers if following else None
+    if following:
+        following.on_progress = health.refresh
     for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, low_disk, peers):
         await health.register(check)
     return health

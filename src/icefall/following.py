@@ -13,7 +13,7 @@ from icefall.db.engine import Store, Transaction
 from icefall.errors import CallFailed, StartRefused, Unavailable
 from icefall.network import Learned, Network, is_public
 from icefall.node.checks import FollowFigures, PeerFigures
-from icefall.node.follow import FollowedChain, Links, NotYet, Offered, Refused
+from icefall.node.follow import Links, NotYet, Offered, Refused
 from icefall.node.follower import Follower
 from icefall.node.foreign import ForeignChain, ForeignContainer
 from icefall.node.index import BLOCKS_OF
@@ -21,7 +21,7 @@ from icefall.node.store import SQL as NODE_SQL
 from icefall.node.upstreams import Identity, Upstreams
 from icefall.observe import Log, Logs
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
-from icefall.upstream.node import UpstreamNode
+from icefall.upstream.node import RANGE_MAX, UpstreamNode
 from icefall.wire.avm import unpack_utxo
 from icefall.wire.foreign import Export
 from icefall.wire.genesis import p_block_0_ids
@@ -34,6 +34,7 @@ from icefall.xchain.store import put_atomic
 
 _FORWARDED_MAX = 1024
 _LOOK_S = 0.25
+_LOOKS_A_REPORT = 8  # while bootstrapping, health is brought up to date every so often
 _INDEX_ADVICE = "--index-enabled=true"
 DAG_ERA = (
     "this network's X-Chain had a DAG before its block 0, whose transactions its blocks build upon: "
@@ -137,7 +138,9 @@ def _other_network(name: str, network_id: int) -> str:
 class Following:
     """All that follows. X waits for P and C where it imports from them."""
 
-    def __init__(self, config: Config, network: Network, store: Store, ledger: Ledger, logs: Logs) -> None:
+    def __init__(
+        self, config: Config, network: Network, store: Store, ledger: Ledger, logs: Logs, run_max: int = RANGE_MAX
+    ) -> None:
         self._store = store
         self._log: Log = logs["main"]
         x_id = network.genesis.x_chain_id
@@ -154,18 +157,20 @@ class Following:
             for chain in network.chains
             if chain.name in ("P", "C")
         }
-        self._followers = {
-            name: Follower(
-                OtherChain(chain, x_id), Links(name, x_id, _genesis_of(name, network)), self._upstreams, logs[name]
+        self._followers: dict[str, Follower] = {}
+        for name, chain in self.foreign.items():
+            links = Links(name, x_id, _genesis_of(name, network))
+            self._followers[name] = Follower(
+                OtherChain(chain, x_id), links, self._upstreams, logs[name], run_max=run_max
             )
-            for name, chain in self.foreign.items()
-        }
         self._not_followed = {"X": DAG_ERA} if is_public(config.network_id) else {}
         if not self._not_followed:
-            x: FollowedChain = XChain(ledger)
             others = list(self._followers.values())
-            self._followers["X"] = Follower(x, Links("X", x_id), self._upstreams, logs["X"], imports_from=others)
+            self._followers["X"] = Follower(
+                XChain(ledger), Links("X", x_id), self._upstreams, logs["X"], run_max=run_max, imports_from=others
+            )
         self._forwarded: OrderedDict[bytes, None] = OrderedDict()
+        self.on_progress: Callable[[], None] = lambda: None
 
     async def greet(self) -> None:
         """Refuse what no waiting will cure: another network, an index that is off. One that is down may come back."""
@@ -180,8 +185,12 @@ class Following:
     async def tell_progress(self) -> None:
         """Keep the store informed which chains are bootstrapping; workers ask it. Runs for ever."""
         told: list[str] | None = None
+        looks = 0
         while True:
             now = self.bootstrapping()
+            looks += 1
+            if now != told or (now and looks % _LOOKS_A_REPORT == 0):
+                self.on_progress()
             if now != told:
                 await self._store.write(partial(_put_bootstrapping, msgspec.json.encode(now).decode()))
                 told = now

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +66,13 @@ def until(truth: Callable[[], bool], limit_s: float, what: str) -> float:
         assert time.monotonic() - began < limit_s, f"not within {limit_s} s: {what}"
         time.sleep(0.02)
     return time.monotonic() - began
+
+
+def kill_all(server: Server) -> None:
+    """kill -9 to every process of the program at once."""
+    for process in family(server.process.pid):
+        with suppress(ProcessLookupError):  # some follow their parent by themselves
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def all_gone(processes: list[Process], limit_s: float) -> None:

@@ -6,10 +6,10 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.program import all_gone, family, listener_process, until, workers
+from tests.e2e.program import all_gone, family, kill_all, listener_process, until, workers
 from tests.server import Reply, Server, serving
 
 LIVENESS = b'{"jsonrpc":"2.0","id":1,"method":"health.liveness"}'
@@ -122,8 +122,6 @@ def test_the_supervisor(tmp_path: Path) -> None:
 def test_everything_at_once(tmp_path: Path) -> None:
     with serving("node", tmp_path, "--api-admin-enabled", code=-9) as server:
         set_something(server)
-        for process in family(server.process.pid):
-            with suppress(ProcessLookupError):  # some follow their parent by themselves
-                os.kill(process.pid, signal.SIGKILL)
+        kill_all(server)
     with serving("node", tmp_path, "--api-admin-enabled") as server:
         assert_still_there(server)

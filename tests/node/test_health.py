@@ -18,6 +18,7 @@ from icefall.node import checks as node_checks_module
 from icefall.node.chains import primary_chains
 from icefall.node.checks import (
     ChainStatus,
+    FollowFigures,
     Thresholds,
     Traffic,
     bootstrapped,
@@ -466,15 +467,15 @@ def test_router_counts_what_is_outstanding() -> None:
     assert traffic.outstanding() == (0, 0)
 
 
-def statuses() -> list[ChainStatus]:
+def statuses(*bootstrapping: str) -> list[ChainStatus]:
     chains = primary_chains(b"x" * 32, b"c" * 32, b"1" * 32, b"2" * 32, b"3" * 32)
-    return [ChainStatus(chain) for chain in chains]
+    waits = FollowFigures(bootstrapped=False, trouble=None, told={"state": "bootstrapping"}, connected=True)
+    return [ChainStatus(chain, None, (lambda: waits) if chain.name in bootstrapping else None) for chain in chains]
 
 
 def test_bootstrapped_lists_the_subnets_that_wait() -> None:
-    chains = statuses()
-    assert asyncio.run(bootstrapped(chains)) == []
-    chains[1].bootstrapped = chains[2].bootstrapped = False
+    assert asyncio.run(bootstrapped(statuses())) == []
+    chains = statuses("X", "C")
     with pytest.raises(Unhealthy, match=r"^subnets not bootstrapped$") as caught:
         asyncio.run(bootstrapped(chains))
     assert caught.value.message == [id_text(PRIMARY_NETWORK)]
@@ -496,8 +497,11 @@ def test_a_chains_message() -> None:
         },
         "networking": networking,
     }
-    status.bootstrapped = False
-    assert asyncio.run(status.check()) == {"engine": {"consensus": {}, "vm": None}, "networking": networking}
+    assert asyncio.run(statuses("P")[0].check()) == {
+        "engine": {"consensus": {}, "vm": None},
+        "networking": networking,
+        "following": {"state": "bootstrapping"},
+    }
 
 
 def test_shutting_down_says_so(play: Play) -> None:

@@ -7,7 +7,7 @@ SHARED = {"errors", "observe", "meters", "link"}
 SETTINGS = {"setting_kinds", "settings", "settings_doc", "config_values", "config_file", "config"}
 CONTEXTS = {"node", "xchain", "evm", "metrics"}
 INNER = SHARED | {"wire", "db", "upstream"}
-COMPOSED = INNER | CONTEXTS | {"api", "config", "network", "processes", "engine", "worker"}
+COMPOSED = INNER | CONTEXTS | {"api", "config", "network", "processes", "following", "engine", "worker"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "": set(),
@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what composes: the only ones that see the configuration
     "network": INNER | CONTEXTS | {"config"},
     "processes": {"errors", "config"},
+    "following": INNER | CONTEXTS | {"config", "network"},
     "engine": COMPOSED - {"worker"},
     "worker": COMPOSED,
     "runtime": COMPOSED,
@@ -93,4 +94,4 @@ def test_what_decides_is_pure() -> None:
 
 def test_only_who_composes_sees_the_configuration() -> None:
     seeing = {module.part for module in modules() for name, _ in imports(module) if name == "icefall.config"}
-    assert seeing <= {"cli", "runtime", "processes", "engine", "worker", "network"}
+    assert seeing <= {"cli", "runtime", "processes", "engine", "worker", "network", "following"}

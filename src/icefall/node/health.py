@@ -78,6 +78,10 @@ class Health:
         await self._store.write(lambda tx: _put(tx, check, passed=False, answer=NOT_YET_RUN))
         self._wake.set()
 
+    def refresh(self) -> None:
+        """Something has changed that checks tell of: do not wait for the period."""
+        self._wake.set()
+
     async def run_forever(self) -> None:
         ran: set[tuple[str, str]] = set()
         while True:

@@ -59,9 +59,13 @@ where u.chain = :chain and u.utxo_id = :utxo_id and o.address = :address;
 select u.place, u.utxo_id, u.bytes from utxo_owner o join utxo u on u.place = o.place
 where o.chain = :chain and o.address = :address and o.place < :below order by o.place desc limit :limit;
 
+-- name: next_atomic_place
+insert into atomic_count (destination, source, next_place) values (:destination, :source, 1)
+on conflict (destination, source) do update set next_place = next_place + 1 returning next_place;
+
 -- name: put_atomic
-insert into atomic_utxo (destination, source, utxo_id, bytes) values (:destination, :source, :utxo_id, :bytes)
-returning place;
+insert into atomic_utxo (destination, source, place, utxo_id, bytes)
+values (:destination, :source, :place, :utxo_id, :bytes);
 
 -- name: put_atomic_owner
 insert into atomic_owner (destination, source, address, place) values (:destination, :source, :address, :place);
@@ -87,7 +91,8 @@ select bytes from atomic_utxo where destination = :destination and source = :sou
 select place from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
 
 -- name: atomic_of_address
-select u.place, u.utxo_id, u.bytes from atomic_owner o join atomic_utxo u on u.place = o.place
+select u.place, u.utxo_id, u.bytes from atomic_owner o
+join atomic_utxo u on u.destination = o.destination and u.source = o.source and u.place = o.place
 where o.destination = :destination and o.source = :source and o.address = :address and o.place < :below
 order by o.place desc limit :limit;
 

@@ -137,8 +137,9 @@ def put_atomic(tx: Transaction, destination: bytes, source: bytes, exports: Iter
         key = {"destination": destination, "source": source, "utxo_id": new.utxo_id}
         if tx.run(SQL.cancel_taken, key):
             continue
-        place = tx.rows(SQL.put_atomic, key | {"bytes": new.raw})[0][0]
-        sides = {"destination": destination, "source": source, "place": place}
+        sides: dict[str, bytes | int] = {"destination": destination, "source": source}
+        sides["place"] = tx.rows(SQL.next_atomic_place, sides)[0][0]
+        tx.run(SQL.put_atomic, {**sides, "utxo_id": new.utxo_id, "bytes": new.raw})
         tx.run_many(SQL.put_atomic_owner, [sides | {"address": address} for address in new.addresses])
 
 

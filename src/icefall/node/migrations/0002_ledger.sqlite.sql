@@ -27,9 +27,15 @@ create table utxo (place integer primary key, chain integer not null, utxo_id bl
 -- Serves: getUTXOs, getBalance, getAllBalances, with one seek per output returned.
 create table utxo_owner (chain integer, address blob, place integer, primary key (chain, address, place)) without rowid;
 
--- A row says: `source` has exported this output to `destination`, and nobody has imported it yet.
-create table atomic_utxo (place integer primary key autoincrement, destination blob not null, source blob not null,
-                          utxo_id blob not null, bytes blob not null, unique (destination, source, utxo_id));
+-- A row says: `source` has exported this output to `destination`, and nobody has imported it yet. `place` counts what
+-- one chain has exported to another, so newest first is by `place` downwards.
+create table atomic_utxo (
+    destination blob not null, source blob not null, place integer not null, utxo_id blob not null, bytes blob not null,
+    primary key (destination, source, place), unique (destination, source, utxo_id)
+) without rowid;
+
+create table atomic_count (destination blob, source blob, next_place integer not null,
+                           primary key (destination, source)) without rowid;
 
 create table atomic_owner (destination blob, source blob, address blob, place integer,
                            primary key (destination, source, address, place)) without rowid;

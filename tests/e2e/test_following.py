@@ -1,0 +1,134 @@
+"""`icefall node --upstream`: the real program follows a recorded node and serves what it followed."""
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.program import kill_all, outcome
+from tests.server import Server, serving
+from tests.upstream.replay import Replay, in_thread
+from tests.xchain.stored import digest
+
+TIP = {"X": 176, "P": 13, "C": 12}
+
+
+def settings(*upstreams: Replay) -> list[str]:
+    return [f"--upstream={','.join(one.url for one in upstreams)}", "--index-enabled=true"]
+
+
+def last(server: Server, chain: str) -> int:
+    answer = server.call(f"/ext/index/{chain}/block", "index.getLastAccepted")
+    return int(answer["result"]["index"]) + 1 if "result" in answer else 0
+
+
+def until_tip(server: Server, **tip: int) -> None:
+    deadline = time.monotonic() + 30
+    while any(last(server, chain) < count for chain, count in {**TIP, **tip}.items()):
+        assert time.monotonic() < deadline, server.said()
+        time.sleep(0.05)
+
+
+def check(server: Server, name: str) -> Any:
+    return server.ask("GET", "/ext/health").json()["checks"][name]
+
+
+def test_a_recorded_node_is_followed_to_its_tip_and_on(tmp_path: Path) -> None:
+    with in_thread(Replay()) as upstream:
+        upstream.show(X=100)
+        with serving("node", tmp_path, *settings(upstream)) as server:
+            until_tip(server, X=100)
+            assert server.call("/ext/bc/X", "avm.getHeight")["result"]["height"] == "100"
+            upstream.show(X=176)
+            until_tip(server)
+            assert check(server, "X")["message"]["following"]["state"] == "following"
+            assert check(server, "network")["message"]["connectedPeers"] == 1
+            assert server.ask("GET", "/ext/health").status == 200
+        with serving("node", tmp_path, *settings(upstream)) as server:  # goes on where it stopped
+            until_tip(server)
+            fetched = [params for method, params in upstream.calls if method == "index.getContainerRange"]
+            assert not [params for params in fetched[-3:] if int(params["startIndex"]) == 0 and len(fetched) > 6]
+
+
+@pytest.mark.parametrize("dialect", ["interface", "live"])
+def test_a_chain_that_is_bootstrapping_is_closed_and_health_says_how_far_it_is(dialect: str, tmp_path: Path) -> None:
+    with in_thread(Replay()) as upstream:
+        upstream.bootstrapped["P"] = False  # X's first import waits for P
+        upstream.show(P=0)
+        with serving("node", tmp_path, *settings(upstream), f"--dialect={dialect}", ready=False) as server:
+            deadline = time.monotonic() + 20
+            while last(server, "X") == 0:
+                assert time.monotonic() < deadline, server.said()
+                time.sleep(0.05)
+            answer = server.ask("GET", "/ext/bc/X")
+            assert answer.status == 503
+            text = "API call rejected because chain is not done bootstrapping"
+            if dialect == "live":
+                assert answer.body.decode() == text + "\n"
+            else:
+                assert answer.json() == {"jsonrpc": "2.0", "error": {"code": -32000, "message": text}, "id": None}
+            assert server.ask("GET", "/ext/health/readiness").status == 503
+            assert not server.call("/ext/info", "info.isBootstrapped", {"chain": "X"})["result"]["isBootstrapped"]
+            upstream.bootstrapped["P"] = True
+            upstream.show(P=13)
+            until_tip(server)
+            server.await_ready()
+            assert server.call("/ext/bc/X", "avm.getHeight")["result"]["height"] == "176"
+            assert server.call("/ext/info", "info.isBootstrapped", {"chain": "X"})["result"]["isBootstrapped"]
+
+
+def test_transactions_are_forwarded_and_refusals_are_the_upstreams(tmp_path: Path) -> None:
+    with in_thread(Replay()) as upstream, serving("node", tmp_path, *settings(upstream)) as server:
+        until_tip(server)
+        server.await_ready()
+        row = server.call("/ext/index/X/tx", "index.getContainerByIndex", {"index": "0"})["result"]
+        answer = server.call("/ext/bc/X", "avm.issueTx", {"tx": row["bytes"]})
+        assert upstream.issued == [row["bytes"]]
+        assert "txID" in answer["result"]
+        upstream.refuse_issue = "failed to verify transfer: overflow"
+        answer = server.call("/ext/bc/X", "avm.issueTx", {"tx": row["bytes"]})
+        assert answer["error"]["message"] == "failed to verify transfer: overflow"
+
+
+def test_starts_that_cannot_succeed_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    with in_thread(Replay()) as upstream:
+        upstream.index_on = False
+        ended = outcome("node", tmp_path / "off", *settings(upstream))
+        assert ended.code == 1
+        assert "--index-enabled=true" in ended.said
+        upstream.index_on, upstream.network_id = True, 5
+        ended = outcome("node", tmp_path / "other", *settings(upstream))
+        assert ended.code == 1
+        assert "network 5" in ended.said
+
+
+def test_an_upstream_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    with in_thread(Replay()) as upstream:
+        url = upstream.url
+    with serving("node", tmp_path, f"--upstream={url}", "--index-enabled=true", ready=False) as server:
+        deadline = time.monotonic() + 10
+        while "error" not in check(server, "network"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert "not connected to a minimum of 1 peer(s) only 0" in check(server, "network")["error"]
+        assert server.ask("GET", "/ext/health").status == 503
+        assert server.ask("GET", "/ext/health/liveness").status == 200
+
+
+def test_kill_9_while_following_leaves_what_a_clean_run_leaves(tmp_path: Path) -> None:
+    """The whole program, while the upstream's tip moves. tests/follow/test_crashes.py hits every single write."""
+    source = random.Random(20261115)
+    with in_thread(Replay()) as upstream:
+        with serving("node", tmp_path / "clean", *settings(upstream)) as server:
+            until_tip(server)
+        for part in range(1, 6):
+            upstream.show(**{chain: count * part // 6 for chain, count in TIP.items()})
+            with serving("node", tmp_path / "killed", *settings(upstream), ready=False, code=-9) as server:
+                upstream.show(**{chain: count * (part + 1) // 6 for chain, count in TIP.items()})
+                time.sleep(source.uniform(0.0, 0.8))
+                kill_all(server)
+        upstream.show(**TIP)
+        with serving("node", tmp_path / "killed", *settings(upstream)) as server:
+            until_tip(server)
+    assert digest(tmp_path / "killed" / "data") == digest(tmp_path / "clean" / "data")

@@ -1,0 +1,56 @@
+"""Follow an upstream to its tip in this process, and die at the n-th write if told to.
+
+`python -m tests.follow.crash <directory> <upstream> [<die at the n-th write>]`
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.follow.history import START
+from tests.xchain.stored import die_at
+
+from icefall.config import load
+from icefall.db.sqlite import SqliteStore
+from icefall.engine import index_x, logs_of
+from icefall.following import Following
+from icefall.network import network_of
+from icefall.node.store import PACKAGE, bind_network, store_path
+from icefall.xchain.ledger import Ledger
+
+TIP = {"X": 176, "P": 13, "C": 12}
+
+
+async def follow(directory: Path, url: str) -> None:
+    (directory / "run").mkdir(exist_ok=True)
+    arguments = [f"--data-dir={directory}", f"--upstream={url}", "--index-enabled=true", "--log-display-level=off"]
+    config = load("node", arguments, {}, directory).config
+    network = network_of(config, START)
+    store = SqliteStore(store_path(directory), PACKAGE)
+    await store.write(lambda tx: bind_network(tx, config.network_id, START))
+    spec = network.asset_chains[0]
+    ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
+    await ledger.start()
+    logs = logs_of(config, "engine", network, create=True)
+    following = Following(config, network, store, ledger, logs, run_max=16)
+    await following.greet()
+    tasks = following.tasks()
+    while (ledger.height, *(following.foreign[name].position.count for name in ("P", "C"))) != tuple(TIP.values()):
+        assert not any(task.done() for task in tasks)
+        await asyncio.sleep(0.01)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await following.close()
+    store.close()
+
+
+def main() -> None:
+    directory, url, *die = sys.argv[1:]
+    if die:
+        die_at(int(die[0]))
+    asyncio.run(follow(Path(directory), url))
+
+
+if __name__ == "__main__":
+    main()

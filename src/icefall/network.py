@@ -153,7 +153,8 @@ def _other(config: Config, entry: AssetChainConfig, start_time: int) -> AssetCha
         raw = Path(entry.genesis).read_bytes()
         genesis = _unhexed(raw)
         block_0 = pack_block(_empty_stop_vertex(chain_id), 0, start_time, ())
-        name = entry.aliases[0] if entry.aliases else entry.id
+        # The first alias names its check and its log file, so it must be fit for both.
+        name = next((alias for alias in entry.aliases if alias.isidentifier()), entry.id)
         chain = Chain(name, chain_id, AVM_ID, PRIMARY_NETWORK, entry.aliases, block_0.block_id)
         return _spec(config, chain, genesis, block_0.raw)
     except OSError as error:

@@ -1,0 +1,110 @@
+"""A long and plain history of the X-Chain: one transfer a block, signed, each block in its container."""
+
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from icefall.config import load
+from icefall.db.sqlite import SqliteStore
+from icefall.engine import index_x
+from icefall.network import network_of
+from icefall.node.store import PACKAGE, bind_network, store_path
+from icefall.wire.avm import genesis_txs, pack_block, pack_tx, pack_unsigned, unpack_block, unpack_genesis
+from icefall.wire.avm_parts import pack_transferable_output
+from icefall.wire.avm_types import (
+    BaseTx,
+    Credential,
+    Owners,
+    TransferableInput,
+    TransferableOutput,
+    TransferInput,
+    TransferOutput,
+    Tx,
+    Utxo,
+)
+from icefall.wire.avm_utxos import produced
+from icefall.wire.genesis import NetworkGenesis, network_genesis, packaged_genesis
+from icefall.wire.ids import hash256
+from icefall.wire.keys import address_of, private_key_from_text, sign
+from icefall.wire.proposer import Container, next_epoch, pack_container
+from icefall.xchain.follow import FollowedLedger, Wrapped
+from icefall.xchain.ledger import Ledger
+
+NETWORK_ID = 12345
+SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
+ADDRESS = address_of(SECRET)
+FEE, PAYMENT = 1_000_000, 1_000
+FANOUT, STRANGERS = 500, 1000
+_RUN = 500  # blocks a commit
+_START = 1_794_753_768
+
+
+def genesis() -> NetworkGenesis:
+    return network_genesis(packaged_genesis(NETWORK_ID), NETWORK_ID, _START)
+
+
+def containers(count: int) -> Iterator[Container]:
+    """The first splits the rich key's holding; each of the others pays a stranger and keeps the change."""
+    network = genesis()
+    tip, parent = unpack_block(network.x_block_0), None
+    ours = deque([_richest(network)])
+    for number in range(count):
+        utxo = ours.popleft()
+        tx = _split(network, utxo) if number == 0 else _payment(network, utxo, number)
+        ours.extend(made for made in produced(tx) if _is_ours(made))
+        block = pack_block(tip.block_id, tip.height + 1, tip.time + 1, (tx,))
+        if parent is None:
+            parent = pack_container(tip.block_id, block.time, 0, block.raw)
+        else:
+            parent = pack_container(parent.container_id, block.time, 0, block.raw, epoch=next_epoch(parent))
+        yield parent
+        tip = block
+
+
+def _richest(network: NetworkGenesis) -> Utxo:
+    made = [utxo for tx in genesis_txs(unpack_genesis(network.x_genesis)) for utxo in produced(tx)]
+    return max(filter(_is_ours, made), key=_amount)
+
+
+def _is_ours(utxo: Utxo) -> bool:
+    return utxo.output.owners.addresses == (ADDRESS,)
+
+
+def _amount(utxo: Utxo) -> int:
+    assert isinstance(utxo.output, TransferOutput)
+    return utxo.output.amount
+
+
+def _split(network: NetworkGenesis, utxo: Utxo) -> Tx:
+    share = (_amount(utxo) - FEE) // FANOUT
+    return _signed(network, utxo, [(share, ADDRESS)] * FANOUT)
+
+
+def _payment(network: NetworkGenesis, utxo: Utxo, number: int) -> Tx:
+    stranger = hash256((number % STRANGERS).to_bytes(4, "big"))[:20]
+    return _signed(network, utxo, [(PAYMENT, stranger), (_amount(utxo) - FEE - PAYMENT, ADDRESS)])
+
+
+def _signed(network: NetworkGenesis, utxo: Utxo, pays: list[tuple[int, bytes]]) -> Tx:
+    outputs = [TransferableOutput(utxo.asset_id, TransferOutput(amount, Owners(0, 1, (to,)))) for amount, to in pays]
+    spent = TransferableInput(utxo.txid, utxo.output_index, utxo.asset_id, TransferInput(_amount(utxo), (0,)))
+    ordered = tuple(sorted(outputs, key=pack_transferable_output))
+    unsigned = BaseTx(NETWORK_ID, network.x_chain_id, ordered, (spent,), b"")
+    return pack_tx(unsigned, [Credential((sign(SECRET, hash256(pack_unsigned(unsigned))),))])
+
+
+async def store(data_dir: Path, history: list[Container]) -> None:
+    """A data directory whose X-Chain, with its index, has accepted all of it."""
+    data_dir.mkdir(parents=True)
+    config = load("node", [f"--data-dir={data_dir}", "--index-enabled=true"], {}, data_dir).config
+    network = network_of(config, _START)
+    spec = network.asset_chains[0]
+    database = SqliteStore(store_path(data_dir), PACKAGE)
+    await database.write(lambda tx: bind_network(tx, config.network_id, _START))
+    ledger = Ledger(database, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
+    await ledger.start()
+    followed = FollowedLedger(ledger)
+    for start in range(0, len(history), _RUN):
+        run = history[start : start + _RUN]
+        await followed.accept([Wrapped(row.container_id, row.raw, row.inner) for row in run])
+    database.close()

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-SUITES = ("serving", "ledger")
+SUITES = ("serving", "index", "ledger", "follow")
 
 
 def main() -> int:

@@ -7,13 +7,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.log import LogLevels
 
-_ANSWER = os.environ.get("ICEFALL_BENCH_ANSWER", "").encode()
+_ANSWER = Path(os.environ["ICEFALL_BENCH_ANSWER"]).read_bytes() if "ICEFALL_BENCH_ANSWER" in os.environ else b""
 _HEADERS = [("content-type", "application/json; charset=utf-8")]
 
 
@@ -28,20 +30,23 @@ def bare_server(answer: bytes) -> Iterator[tuple[str, int]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.bare", str(port)], env={**os.environ, "ICEFALL_BENCH_ANSWER": answer.decode()}
-    )
-    try:
-        for _ in range(500):
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                time.sleep(0.02)
-        yield f"http://127.0.0.1:{port}/", process.pid
-    finally:
-        process.terminate()
-        process.wait()
+    with NamedTemporaryFile() as sent:  # an answer may be longer than an environment holds
+        sent.write(answer)
+        sent.flush()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench.bare", str(port)], env={**os.environ, "ICEFALL_BENCH_ANSWER": sent.name}
+        )
+        try:
+            for _ in range(500):
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                except OSError:
+                    time.sleep(0.02)
+            yield f"http://127.0.0.1:{port}/", process.pid
+        finally:
+            process.terminate()
+            process.wait()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Requests per second and server CPU per request: our calls, each beside a bare RSGI worker sending the same bytes."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,26 +20,34 @@ def call(method: str, params: dict[str, object] | None = None) -> bytes:
 
 def run() -> None:
     print("serving: one worker, keep-alive connections on loopback; CPU is the server's, per request")
-    print(f"  {'call':<28}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}{'bare us':>9}{'ratio':>8}")
     with TemporaryDirectory() as folder, serving("node", Path(folder)) as server:
         txid = fund(server, outputs=10)
-        for label, path, body in (
-            ("health.liveness", "/ext/health", call("health.liveness")),
-            ("health.health", "/ext/health", call("health.health")),
-            ("info.getNetworkID", "/ext/info", call("info.getNetworkID")),
-            ("avm.getHeight", "/ext/bc/X", call("avm.getHeight")),
-            ("avm.getTx hex", "/ext/bc/X", call("avm.getTx", {"txID": txid})),
-            ("avm.getTx json", "/ext/bc/X", call("avm.getTx", {"txID": txid, "encoding": "json"})),
-            ("avm.getUTXOs (10)", "/ext/bc/X", call("avm.getUTXOs", {"addresses": [EWOQ], "limit": 10})),
-            ("avm.getBalance", "/ext/bc/X", call("avm.getBalance", {"address": EWOQ, "assetID": "AVAX"})),
-            ("avm.getBlockByHeight", "/ext/bc/X", call("avm.getBlockByHeight", {"height": "1"})),
-        ):
-            ours, bare = _both(server, path, body)
-            print(
-                f"  {label:<28}{ours.per_second:>9.0f}{ours.p99_ms:>9.2f}{ours.cpu_us:>9.1f}{bare.cpu_us:>9.1f}"
-                f"{ours.cpu_us / bare.cpu_us:>8.2f}",
-                flush=True,
-            )
+        compare(
+            server,
+            [
+                ("health.liveness", "/ext/health", call("health.liveness")),
+                ("health.health", "/ext/health", call("health.health")),
+                ("info.getNetworkID", "/ext/info", call("info.getNetworkID")),
+                ("avm.getHeight", "/ext/bc/X", call("avm.getHeight")),
+                ("avm.getTx hex", "/ext/bc/X", call("avm.getTx", {"txID": txid})),
+                ("avm.getTx json", "/ext/bc/X", call("avm.getTx", {"txID": txid, "encoding": "json"})),
+                ("avm.getUTXOs (10)", "/ext/bc/X", call("avm.getUTXOs", {"addresses": [EWOQ], "limit": 10})),
+                ("avm.getBalance", "/ext/bc/X", call("avm.getBalance", {"address": EWOQ, "assetID": "AVAX"})),
+                ("avm.getBlockByHeight", "/ext/bc/X", call("avm.getBlockByHeight", {"height": "1"})),
+            ],
+        )
+
+
+def compare(server: Server, calls: Sequence[tuple[str, str, bytes]]) -> None:
+    """A line for each (label, path, body)."""
+    print(f"  {'call':<32}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}{'bare us':>9}{'ratio':>8}")
+    for label, path, body in calls:
+        ours, bare = _both(server, path, body)
+        print(
+            f"  {label:<32}{ours.per_second:>9.0f}{ours.p99_ms:>9.2f}{ours.cpu_us:>9.1f}{bare.cpu_us:>9.1f}"
+            f"{ours.cpu_us / bare.cpu_us:>8.2f}",
+            flush=True,
+        )
 
 
 def _both(server: Server, path: str, body: bytes) -> tuple[Figures, Figures]:

@@ -90,4 +90,4 @@ def test_inputs_are_of_rows_that_exist() -> None:
 
 def test_every_method_that_takes_parameters_has_an_input() -> None:
     takes = {method for method, row in METHODS.items() if msgspec.structs.fields(row.params)}
-    assert takes - set(INPUTS) == {"health.liveness"}
+    assert not takes - set(INPUTS)

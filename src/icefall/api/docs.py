@@ -1,7 +1,9 @@
 """Docs are output: the page at /docs, and docs/api.md, docs/dialects.md, docs/settings.md for the repository."""
 
+import re
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -9,8 +11,10 @@ from icefall.api.bind import Binder
 from icefall.api.dialect import DIFFERENCES
 from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
 from icefall.api.endpoints import rows_of
+from icefall.api.examples import EXAMPLES
 from icefall.settings_doc import settings_markdown
 
+_BASES = {NODE: "http://127.0.0.1:9650", DATA: "http://127.0.0.1:9652", METRICS: "http://127.0.0.1:9653"}
 _HEADS = {NODE: "Node interfaces", DATA: "Chain data", METRICS: "Metrics"}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --ice: #0a6fb8 }
@@ -23,37 +27,41 @@ pre { background: var(--soft); padding: .8rem 1rem; overflow-x: auto; border-rad
 article { border-top: 1px solid var(--line); padding: .9rem 0 } article p { margin: .2rem 0 }
 .verb { display: inline-block; min-width: 3.2em; font-weight: 700; color: var(--ice) } .soft { opacity: .7 }
 table { border-collapse: collapse } td { padding: .1rem 1.2rem .1rem 0; vertical-align: top }
-a { color: var(--ice) }
+a { color: var(--ice) } nav { line-height: 2 } nav a { margin-right: .8rem }
 """
 
 
 def page(listener: str, rows: list[Rest | Rpc], version: str) -> str:
     """The interface as one page: no script, nothing from elsewhere."""
+    paths = list(dict.fromkeys(row.path for row in rows))
+    links = " ".join(f'<a href="#{escape(path)}"><code>{escape(path)}</code></a>' for path in paths)
     parts = [
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Icefall: {_HEADS[listener]}</title><style>{_STYLE}</style>"
         f"<h1>Icefall <small>{_HEADS[listener]}, {escape(version)}</small></h1>"
-        '<p>Machine readable: <a href="/openapi.json">openapi.json</a></p>'
+        f'<p>Machine readable: <a href="/openapi.json">openapi.json</a></p><nav>{links}</nav>'
     ]
-    for path in dict.fromkeys(row.path for row in rows):
-        parts.append(f"<h2><code>{escape(path)}</code></h2>")
+    for path in paths:
+        parts.append(f'<h2 id="{escape(path)}"><code>{escape(path)}</code></h2>')
         parts += [_article(row) for row in rows if row.path == path]
     return "\n".join(parts) + "\n"
 
 
 def _article(row: Rest | Rpc) -> str:
     verb, name = (row.verb.replace("*", "GET"), row.path) if isinstance(row, Rest) else ("POST", row.method)
-    notes = _notes(row)
     fields = "".join(
         f"<tr><td><code>{escape(key)}</code><td class=soft>{escape(kind.name)}"
         for key, kind in Binder(row.params).kinds.items()
     )
     return (
-        f"<article><span class=verb>{verb}</span> <code>{escape(name)}</code><p>{escape(row.says)}{escape(notes)}</p>"
+        f"<article><span class=verb>{verb}</span> <code>{escape(name)}</code><p>{_prose(row.says + _notes(row))}</p>"
         + (f"<table>{fields}</table>" if fields else "")
-        + (f"<pre>{escape(example(row))}</pre>" if isinstance(row, Rpc) else "")
-        + "</article>"
+        + f"<pre>{escape(example(row))}</pre></article>"
     )
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def _notes(row: Rest | Rpc) -> str:
@@ -63,11 +71,15 @@ def _notes(row: Rest | Rpc) -> str:
     return notes
 
 
-def example(row: Rpc) -> str:
-    """A body to send."""
-    params = {key: f"<{kind.name}>" for key, kind in Binder(row.params).kinds.items()}
-    body = {"jsonrpc": "2.0", "id": 1, "method": row.method} | ({"params": params} if params else {})
-    return msgspec.json.encode(body).decode()
+def example(row: Rest | Rpc) -> str:
+    """A command to paste."""
+    url = f"{_BASES[row.listeners[0] if isinstance(row, Rest) else row.listener]}{row.path}"
+    if isinstance(row, Rest):
+        return f"curl {url}"
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": row.method}
+    if EXAMPLES.get(row.method):
+        body["params"] = EXAMPLES[row.method]
+    return f"curl -H content-type:application/json {url} \\\n  -d '{msgspec.json.encode(body).decode()}'"
 
 
 def api_markdown() -> str:

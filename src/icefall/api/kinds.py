@@ -26,7 +26,6 @@ class Kind(msgspec.Struct, frozen=True):
     name: str
     read: Callable[[bytes], Any]
     schema: dict[str, Any]
-    example: Any = None
 
 
 _PLAIN = re.compile(rb'"([^"\\\x80-\xff]*)"')

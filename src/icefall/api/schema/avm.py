@@ -1,5 +1,7 @@
 """The asset chain: parameters and results."""
 
+from typing import Annotated, Any
+
 import msgspec
 
 from icefall.api.kinds import NO_ID, Boolean, Encoding, Id, StartIndex, Text, Texts, Uint32, Uint64
@@ -60,6 +62,10 @@ class AddressTxsAsk(Ask, frozen=True):
     page_size: Uint64 = 0
 
 
+# Bytes as text, or the object itself with encoding `json`.
+Rendered = Annotated[Any, msgspec.Meta(extra_json_schema={"oneOf": [{"type": "string"}, {"type": "object"}]})]
+
+
 class AssetBalance(Told, frozen=True):
     asset: str
     balance: str
@@ -87,9 +93,7 @@ class Balance(Told, frozen=True):
 
 
 class BlockTold(Told, frozen=True):
-    """`block` is a string, or an object with `json`."""
-
-    block: str | msgspec.Raw
+    block: Rendered
     encoding: str
 
 
@@ -98,9 +102,7 @@ class Height(Told, frozen=True):
 
 
 class TxTold(Told, frozen=True):
-    """`tx` is a string, or an object with `json`."""
-
-    tx: str | msgspec.Raw
+    tx: Rendered
     encoding: str
 
 

@@ -31,6 +31,7 @@ from icefall.link import EngineLink, socket_path
 from icefall.network import Learned, Network, is_public, network_of
 from icefall.node.chains import Chain, Chains
 from icefall.node.facts import NodeFacts
+from icefall.node.health import Freshness
 from icefall.node.identity import ensure_identity
 from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.store import NodeReader, facts_learned, store_path
@@ -43,6 +44,7 @@ from icefall.xchain.view import ChainView
 
 _ORDERS = "ICEFALL_TEST_WORKER_ORDERS"  # from a listener to its workers, through granian
 _FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
+_SLACK_NS = 10 * 10**9  # a busy machine is no sick engine
 _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
 _KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
 
@@ -120,6 +122,7 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
             EngineLink: EngineLink(socket_path(data_dir)),
             MeterSource: MeterSource(data_dir / "run", meter.labels, __version__),
             NodeFacts: facts,
+            Freshness: Freshness(2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS),
         }
         headers = [("node-id", facts.node_id_text)]
         mounts = _mounts(network, store, services[Chains], node if config.upstream else None)

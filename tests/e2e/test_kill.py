@@ -125,3 +125,19 @@ def test_everything_at_once(tmp_path: Path) -> None:
         kill_all(server)
     with serving("node", tmp_path, "--api-admin-enabled") as server:
         assert_still_there(server)
+
+
+def test_an_engine_that_hangs_is_reported(tmp_path: Path) -> None:
+    settings = ("--health-check-frequency=200ms", "--health-check-timeout=100ms")
+    with serving("node", tmp_path, *settings) as server:
+        assert server.ask("GET", "/ext/health").status == 200
+        os.kill(server.told["enginePid"], signal.SIGSTOP)
+        try:
+            until(lambda: server.ask("GET", "/ext/health").status == 503, 20, "health to say so")
+            report = server.ask("GET", "/ext/health").json()
+            assert "the engine or its disk hangs" in report["checks"]["engine"]["error"]
+            assert not report["healthy"]
+            assert server.ask("GET", "/ext/health/liveness").status == 200
+        finally:
+            os.kill(server.told["enginePid"], signal.SIGCONT)
+        until(lambda: server.ask("GET", "/ext/health").status == 200, 10, "it to recover")

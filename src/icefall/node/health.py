@@ -28,6 +28,21 @@ class Unhealthy(Exception):
         self.message = message
 
 
+class Freshness(msgspec.Struct, frozen=True):
+    """How old the newest result may be before the engine, or the disk under it, must be taken to hang."""
+
+    limit_ns: int
+
+    def complaint(self, newest_ns: int) -> bytes | None:
+        """A check response that says so, when it is so."""
+        now_ns = time.time_ns()
+        age_ns = now_ns - newest_ns
+        if age_ns <= self.limit_ns:
+            return None
+        text = f"no check has run for {format_duration(age_ns // 10**9 * 10**9)}: the engine or its disk hangs"
+        return msgspec.json.encode(Answer(None, text, rfc3339_nano(now_ns), 0))
+
+
 class Check(msgspec.Struct, frozen=True):
     name: str
     run: Callable[[], Awaitable[Any]]
@@ -161,5 +176,12 @@ def _put(tx: Transaction, check: Check, *, passed: bool, answer: bytes) -> None:
     tags = msgspec.json.encode(check.tags).decode()
     tx.run(
         SQL.put_health_result,
-        {"kind": check.kind, "name": check.name, "tags": tags, "passed": passed, "answer": answer},
+        {
+            "kind": check.kind,
+            "name": check.name,
+            "tags": tags,
+            "passed": passed,
+            "answer": answer,
+            "stored_ns": time.time_ns(),
+        },
     )

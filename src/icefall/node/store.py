@@ -24,6 +24,7 @@ class StoredResult(msgspec.Struct, frozen=True):
     tags: list[str]
     passed: bool
     answer: msgspec.Raw
+    stored_ns: int
 
 
 class StoredPlugin(msgspec.Struct, frozen=True):
@@ -56,8 +57,10 @@ class NodeReader:
     async def health_results(self, kind: str) -> list[StoredResult]:
         rows = await self._reader.rows(SQL.health_results, {"kind": kind})
         return [
-            StoredResult(name, self._tags.decode(tags) if tags != "[]" else [], bool(passed), msgspec.Raw(answer))
-            for name, tags, passed, answer in rows
+            StoredResult(
+                name, self._tags.decode(tags) if tags != "[]" else [], bool(passed), msgspec.Raw(answer), stored_ns
+            )
+            for name, tags, passed, answer, stored_ns in rows
         ]
 
     async def bootstrapping(self) -> list[str]:

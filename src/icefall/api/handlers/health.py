@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from icefall.api.bind import NoParams
 from icefall.api.schema.health import HealthReport, TagQuery, TagsAsk
-from icefall.node.health import HEALTH, READINESS
+from icefall.node.health import HEALTH, READINESS, Freshness
 from icefall.node.store import NodeReader
 
 ALL = "all"
@@ -12,32 +14,36 @@ APPLICATION = "application"
 _ALIVE = HealthReport({}, True)
 
 
-async def _report(node: NodeReader, kind: str, tags: Sequence[str]) -> HealthReport:
+async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[str]) -> HealthReport:
     """Without tags every check; with tags those that carry one, and the global ones."""
     results = await node.health_results(kind)
+    stale = fresh.complaint(max((result.stored_ns for result in results), default=0)) if kind == HEALTH else None
     if tags and ALL not in tags:
         results = [result for result in results if not result.tags or not set(tags).isdisjoint(result.tags)]
-    return HealthReport({result.name: result.answer for result in results}, all(result.passed for result in results))
+    checks = {result.name: result.answer for result in results}
+    if stale is not None:
+        return HealthReport(checks | {"engine": msgspec.Raw(stale)}, False)
+    return HealthReport(checks, all(result.passed for result in results))
 
 
-async def health(ask: TagsAsk, node: NodeReader) -> HealthReport:
-    return await _report(node, HEALTH, ask.tags)
+async def health(ask: TagsAsk, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, HEALTH, ask.tags)
 
 
-async def readiness(ask: TagsAsk, node: NodeReader) -> HealthReport:
-    return await _report(node, READINESS, ask.tags)
+async def readiness(ask: TagsAsk, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, READINESS, ask.tags)
 
 
 async def liveness(_: TagsAsk) -> HealthReport:
     return _ALIVE
 
 
-async def get_health(ask: TagQuery, node: NodeReader) -> HealthReport:
-    return await _report(node, HEALTH, ask.tag)
+async def get_health(ask: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, HEALTH, ask.tag)
 
 
-async def get_readiness(ask: TagQuery, node: NodeReader) -> HealthReport:
-    return await _report(node, READINESS, ask.tag)
+async def get_readiness(ask: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, READINESS, ask.tag)
 
 
 async def get_liveness(_: NoParams) -> HealthReport:

@@ -1,16 +1,19 @@
 """The index of accepted containers: six questions about one series."""
 
+from functools import lru_cache
+
 from icefall.api.dialect import Dialect
 from icefall.api.schema import index as schema
 from icefall.errors import CallFailed
 from icefall.node.index import Container, IndexReader
 from icefall.wire import checkhex
-from icefall.wire.duration import rfc3339_nano
+from icefall.wire.duration import SECOND_NS, rfc3339_nano
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_text
 
 FETCH_MAX = 1024
 _NUMBER_MAX = (1 << 63) - 1
+_WHOLE_SECOND = len("2026-01-02T03:04:05")
 
 
 async def get_container_by_id(ask: schema.ByIdAsk, index: IndexReader) -> schema.IndexContainer:
@@ -71,7 +74,21 @@ def _told(container: Container, encoding: str) -> schema.IndexContainer:
     return schema.IndexContainer(
         id=id_text(container.container_id),
         bytes=text,
-        timestamp=rfc3339_nano(container.accepted_ns),
+        timestamp=_time_text(container.accepted_ns),
         encoding=encoding,
         index=str(container.number),
     )
+
+
+def _time_text(ns_since_epoch: int) -> str:
+    """`rfc3339_nano`, at a fraction of its cost where many containers were accepted within one second."""
+    seconds, ns = divmod(ns_since_epoch, SECOND_NS)
+    moment, zone = _second_text(seconds)
+    return moment + f".{ns:09d}".rstrip("0").rstrip(".") + zone
+
+
+@lru_cache(maxsize=4096)
+def _second_text(seconds: int) -> tuple[str, str]:
+    """A whole second before and behind the place of its fraction."""
+    text = rfc3339_nano(seconds * SECOND_NS)
+    return text[:_WHOLE_SECOND], text[_WHOLE_SECOND:]

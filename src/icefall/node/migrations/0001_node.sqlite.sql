@@ -11,8 +11,10 @@ create table chain_alias (alias text primary key, chain_id blob not null, place 
 create table logger_level (logger text primary key, log_level text not null, display_level text not null) without rowid;
 
 -- A row is the last result of one check: `answer` is the JSON object as it is sent, `tags` a JSON list (empty: global).
+-- `stored_ns` is when we wrote it: results that grow old tell of an engine, or a disk, that hangs.
 create table health_result (
     kind text not null, name text not null, tags text not null, passed integer not null, answer blob not null,
+    stored_ns integer not null,
     primary key (kind, name)
 ) without rowid;
 

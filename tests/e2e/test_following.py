@@ -91,6 +91,13 @@ def test_transactions_are_forwarded_and_refusals_are_the_upstreams(tmp_path: Pat
         assert answer["error"]["message"] == "failed to verify transfer: overflow"
 
 
+def test_an_upstream_that_tells_nothing_but_its_index_is_judged_by_its_containers(tmp_path: Path) -> None:
+    with in_thread(Replay()) as upstream:
+        upstream.unknown = {"info.getNetworkID", "info.getBlockchainID", "info.isBootstrapped"}
+        with serving("node", tmp_path, *settings(upstream)) as server:
+            until_tip(server)
+
+
 def test_starts_that_cannot_succeed_are_refused_with_what_to_do(tmp_path: Path) -> None:
     with in_thread(Replay()) as upstream:
         upstream.index_on = False

@@ -116,6 +116,7 @@ class Replay:
         self.renumbered: dict[tuple[str, int], int] = {}  # it sends another number
         self.bootstrapped = {"X": True, "P": True, "C": True}
         self.index_on = True
+        self.unknown: set[str] = set()  # methods it does not have
         self.bare_ranges = False  # as Icefall's own interface has them
         self.faults: list[Fault] = []
         self.refuse_issue: str | None = None
@@ -212,7 +213,7 @@ class Replay:
             "avm.issueTx": self._issue,
             "wallet.issueTx": self._issue,
         }.get(method)
-        if answer is None:
+        if answer is None or method in self.unknown:
             raise LookupError(f'rpc: can\'t find method "{method}"')
         return answer(params)
 

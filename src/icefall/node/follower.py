@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
+from icefall.db.engine import StoreError
 from icefall.node.follow import (
     FollowedChain,
     Lie,
@@ -29,6 +30,7 @@ from icefall.upstream.node import RANGE_MAX, Fetched, UpstreamNode
 from icefall.wire.ids import id_text
 
 POLL_S = 0.5
+_STORE_RETRY_S = 1.0
 _TROUBLED = Retry(first_s=0.25, longest_s=30.0)
 _RUN_BYTES_MAX = 8 << 20  # two runs of every chain may be in memory
 _GOOD_RUNS = 16  # in a row, before longer ones are tried again
@@ -122,6 +124,10 @@ class Follower:
             self._failures += 1
             if self._failures > len(self._upstreams.nodes):  # the upstream may be fine for other chains
                 await self._clock.sleep(_TROUBLED.pause_s(self._failures, 0.0, 1.0))
+        except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
+            self._log.error("containers could not be stored; trying again", error=str(error))
+            await self._clock.sleep(_STORE_RETRY_S)
+            return False
         else:
             self._upstreams.praise(node)
             self._failures = 0
@@ -237,7 +243,7 @@ class Follower:
         try:
             for other in self._imports_from:
                 self.waiting = f"{what}: waits until {node.name} has bootstrapped {other.name}"
-                while not await node.is_bootstrapped(other.name):  # until then its chains run ahead of one another
+                while not await _has_bootstrapped(node, other.name):  # until then its chains run ahead of one another
                     self._still_trust(node)
                     await self._clock.sleep(self._poll_s)
                 tip = await node.last_accepted(other.name)
@@ -325,6 +331,14 @@ class Follower:
         """While we waited it may have been caught by the follower of another chain."""
         if self._upstreams.dropped(node):
             raise UpstreamDown(f"{node.name} lied about another chain")
+
+
+async def _has_bootstrapped(node: UpstreamNode, chain: str) -> bool:
+    """A node that does not tell is taken to have: then a missing export is its lie."""
+    try:
+        return await node.is_bootstrapped(chain)
+    except UpstreamError:
+        return True
 
 
 def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> Conflict:

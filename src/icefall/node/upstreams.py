@@ -2,15 +2,18 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from icefall.observe import Log
-from icefall.upstream.client import Retry, UpstreamDown, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.client import Retry, UpstreamDown, UpstreamError, UpstreamFailure, UpstreamGarbage
 from icefall.upstream.meter import Clock
 from icefall.upstream.node import UpstreamNode
 from icefall.wire.ids import id_text
+
+_T = TypeVar("_T")
 
 _REST = Retry(first_s=0.5, longest_s=60.0, asked_for_max_s=60.0)
 
@@ -196,13 +199,14 @@ class Upstreams:
         return {node.name: it.trouble for node, it in rows if it.trouble is not None and it.dropped is None}
 
     async def _stranger(self, node: UpstreamNode) -> str | None:
-        """Why a node is not of this network."""
-        network_id = await node.network_id()
-        if network_id != self._identity.network_id:
+        """Why a node is not of this network. One that does not tell is judged by its containers: they must hang on our
+        genesis."""
+        network_id = await _told(node.network_id())
+        if network_id is not None and network_id != self._identity.network_id:
             return f"it is of network {network_id}, not of {self._identity.network_id}"
         for alias, chain_id in self._identity.chain_ids.items():
-            theirs = await node.blockchain_id(alias)
-            if theirs != chain_id:
+            theirs = await _told(node.blockchain_id(alias))
+            if theirs is not None and theirs != chain_id:
                 return f"its {alias}-Chain is {id_text(theirs)}, not {id_text(chain_id)}"
         return None
 
@@ -250,3 +254,11 @@ class Upstreams:
             probe.cancel()
         await asyncio.gather(*probes, return_exceptions=True)
         await asyncio.gather(*(node.client.close() for node in self.nodes))
+
+
+async def _told(asked: Awaitable[_T]) -> _T | None:
+    """The answer to a question that a node may decline."""
+    try:
+        return await asked
+    except UpstreamError:
+        return None

@@ -56,12 +56,12 @@ class Row(msgspec.Struct, frozen=True):
 
 
 @cache
-def rows() -> tuple[Row, ...]:
-    """Every plain HTTP row of the groups that concern admin, health, info and HTTP itself, in order."""
+def rows(groups: tuple[str, ...] = GROUPS) -> tuple[Row, ...]:
+    """Every plain HTTP row of some groups, in order: by default those of admin, health, info and HTTP itself."""
     decoder = msgspec.json.Decoder(Row)
     with gzip.open(FILE) as lines:
         every = [decoder.decode(line) for line in lines]
-    return tuple(row for row in every if row.group in GROUPS and row.request.method not in NOT_PLAIN)
+    return tuple(row for row in every if row.group in groups and row.request.method not in NOT_PLAIN)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------

@@ -152,6 +152,12 @@ def empty_range(server: Server) -> Any:
     return answer["error"]["message"] if "error" in answer else answer["result"]
 
 
+def block_by_container_id(server: Server) -> Any:
+    container = server.call(INDEX, "index.getLastAccepted")["result"]["id"]
+    answer = server.call("/ext/bc/X", "avm.getBlock", {"blockID": container})
+    return "not found" if "error" in answer else "the block"
+
+
 # -- and what it must be -----------------------------------------------------------------------------------------
 
 
@@ -202,6 +208,7 @@ CASES = (
     Case(tells_source_chain, ["P", "absent"], ["absent", "absent"]),
     Case(range_is_array, ["0"], ["containers"]),
     Case(empty_range, None, "numToFetch must be in [1,1024] but is 0"),
+    Case(block_by_container_id, "the block", "not found"),
 )
 
 

@@ -1,13 +1,16 @@
 """From empty to the tip and on, on honest upstreams: history, polling, restarts, waiting imports, failing over."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from tests.follow.scene import Chains, following, play, quiet_log
 from tests.upstream.replay import FOREVER, Fault, Replay, recorded
 from tests.xchain.scenario_1 import final_utxos
 
+from icefall.db.engine import StoreError
 from icefall.node import follower
+from icefall.node.follow import Offered
 from icefall.node.upstreams import Identity, NoneLeft, Upstreams
 from icefall.upstream.client import Client
 from icefall.upstream.node import UpstreamNode
@@ -105,6 +108,30 @@ def test_a_restart_in_the_middle_continues() -> None:
         starts = [int(params["startIndex"]) for method, params in again.calls if method == "index.getContainerRange"]
         assert min(starts) == 3
         assert 0 not in starts
+
+    play(scene)
+
+
+def test_a_disk_that_is_full_for_a_while() -> None:
+    """Nothing is stored, nobody is blamed, and it goes on by itself when there is room again."""
+
+    async def scene() -> None:
+        chains = Chains()
+        accept, full = chains.c.accept, 3
+
+        async def accept_if_there_is_room(batch: Sequence[Offered]) -> None:
+            nonlocal full
+            if full:
+                full -= 1
+                raise StoreError("the store failed: database or disk is full")
+            await accept(batch)
+
+        chains.c.accept = accept_if_there_is_room  # type: ignore[method-assign]
+        async with following(Replay(), chains=chains) as at:
+            await at.until(lambda: complete(at.chains), "the tip")
+            assert full == 0
+            assert at.upstreams.lies() == at.upstreams.troubles() == {}
+            assert_is_the_recorded_history(at.chains)
 
     play(scene)
 

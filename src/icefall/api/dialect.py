@@ -29,6 +29,7 @@ class Dialect(msgspec.Struct, frozen=True):
     tells_source_chain: bool
     range_is_array: bool
     empty_range: bool
+    block_by_container_id: bool
 
 
 INTERFACE = Dialect(
@@ -51,6 +52,7 @@ INTERFACE = Dialect(
     tells_source_chain=True,
     range_is_array=True,
     empty_range=True,
+    block_by_container_id=True,
 )
 LIVE = Dialect(
     name="live",
@@ -72,6 +74,7 @@ LIVE = Dialect(
     tells_source_chain=False,
     range_is_array=False,
     empty_range=False,
+    block_by_container_id=False,
 )
 DIALECTS = {dialect.name: dialect for dialect in (INTERFACE, LIVE)}
 BATCH_MAX = 100
@@ -111,4 +114,5 @@ DIFFERENCES = (
     Difference("range_is_array", "result of index.getContainerRange", "an array", "`{containers}`"),
     Difference("empty_range", "index.getContainerRange with numToFetch 0", "null",
                "error `numToFetch must be in [1,1024] but is 0`"),
+    Difference("block_by_container_id", "avm.getBlock with the ID of a block's container", "the block", "not found"),
 )  # fmt: skip

@@ -22,7 +22,7 @@ select substr(container, inner_at + 1, inner_size) from ledger_block where chain
 select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and block_id = :block_id;
 
 -- name: block_by_container_id
-select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and container_id = :block_id;
+select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and container_id = :container_id;
 
 -- name: last_container
 select container from ledger_block where chain = :chain order by height desc limit 1;

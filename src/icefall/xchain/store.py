@@ -221,11 +221,11 @@ class AssetChainReader:
         return _only(await self._reader.rows(SQL.block_by_height, {"chain": await self._chain(), "height": height}))
 
     async def block(self, block_id: bytes) -> bytes | None:
-        """By its own ID or, as a convenience, by its container's."""
-        key = {"chain": await self._chain(), "block_id": block_id}
-        return _only(await self._reader.rows(SQL.block_by_id, key)) or _only(
-            await self._reader.rows(SQL.block_by_container_id, key)
-        )
+        return _only(await self._reader.rows(SQL.block_by_id, {"chain": await self._chain(), "block_id": block_id}))
+
+    async def block_in_container(self, container_id: bytes) -> bytes | None:
+        key = {"chain": await self._chain(), "container_id": container_id}
+        return _only(await self._reader.rows(SQL.block_by_container_id, key))
 
     async def tx(self, txid: bytes) -> bytes | None:
         return _only(await self._reader.rows(SQL.tx, {"chain": await self._chain(), "txid": txid}))

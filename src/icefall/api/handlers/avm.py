@@ -36,8 +36,12 @@ async def get_tx_fee(_: NoParams, view: ChainView) -> schema.TxFees:
     return schema.TxFees(str(view.tx_fee), str(view.create_asset_tx_fee))
 
 
-async def get_block(ask: schema.BlockAsk, chain: AssetChainReader, view: ChainView) -> schema.BlockTold:
+async def get_block(
+    ask: schema.BlockAsk, chain: AssetChainReader, view: ChainView, dialect: Dialect
+) -> schema.BlockTold:
     raw = await chain.block(ask.block_id)
+    if raw is None and dialect.block_by_container_id:
+        raw = await chain.block_in_container(ask.block_id)
     if raw is None:
         raise CallFailed(f"couldn't get block with id {id_text(ask.block_id)}: not found")
     return _block(raw, ask.encoding, view)

@@ -1,7 +1,7 @@
 """Following a node: containers per second from a local upstream that replays, and what each costs the engine.
 
-The upstream runs in a process of its own. Beside it stand the parts that nobody can leave out, alone and in this process:
-hashes and links (`verify`), and the recovery of one signature a block.
+The upstream runs in a process of its own. Beside it stand parts of the work alone: hashes and links (`verify`), and the
+one signature that each of these blocks carries.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from icefall.wire.proposer import Container
 
 CONTAINERS = 20_000
 _RUN = 1024
+_ALONE_MIN = 2000
 _LOOK_S = 0.05
 _LIMIT_S = 600.0
 _WHEN = datetime(2026, 11, 15, tzinfo=UTC)
@@ -39,14 +40,16 @@ def run() -> None:
     size = sum(len(row.raw) for row in chain) // len(chain)
     print(f"follow: {CONTAINERS} X containers of {size} bytes, one signed transfer each, from an upstream on loopback")
     rows = [Row(id_text(row.container_id), row.raw) for row in chain]
+    one_us = _one_signature_us(chain)
+    print(f"  {'what':<32}{'per s':>9}{'CPU us':>9}{'of one signature':>18}")
     with _upstream(rows) as (url, pid, show):
         for label, settings in (("with index", ["--index-enabled=true"]), ("without index", [])):
             with TemporaryDirectory() as folder:
                 show(0)
                 with serving("node", Path(folder), f"--upstream={url}", *settings) as server:
                     show(len(rows))
-                    _measure(server, label, pid)
-    _alone(chain)
+                    _measure(server, label, pid, one_us)
+    _alone(chain, one_us)
 
 
 # -- the upstream, in a process of its own ---------------------------------------------------------------------------
@@ -90,7 +93,7 @@ async def _serve(rows: list[Row], orders: Connection) -> None:
 # -- the engine ------------------------------------------------------------------------------------------------------
 
 
-def _measure(server: Server, label: str, upstream_pid: int) -> None:
+def _measure(server: Server, label: str, upstream_pid: int, one_us: float) -> None:
     """From the first commit that is seen to the last: waiting for the next look at the tip is no work."""
     pids = server.told["enginePid"], upstream_pid
     first = _await_height(server, 1)
@@ -98,11 +101,8 @@ def _measure(server: Server, label: str, upstream_pid: int) -> None:
     last = _await_height(server, CONTAINERS)
     took, count = time.monotonic() - began, last - first
     engine_us, upstream_us = ((cpu_seconds([pid]) - cpu) / count * 1e6 for pid, cpu in zip(pids, before, strict=True))
-    print(
-        f"  {label:<32}{count / took:>8.0f}/s{engine_us:>8.1f} us engine CPU per container"
-        f" (the upstream's: {upstream_us:.1f} us)",
-        flush=True,
-    )
+    _tell_line(f"engine, {label}", count / took, engine_us, one_us)
+    _tell_line("  meanwhile the upstream", None, upstream_us, one_us)
 
 
 def _await_height(server: Server, height: int) -> int:
@@ -116,24 +116,36 @@ def _await_height(server: Server, height: int) -> int:
 # -- the parts, alone --------------------------------------------------------------------------------------------------
 
 
-def _alone(chain: list[Container]) -> None:
-    genesis = history.genesis()
+def _alone(chain: list[Container], one_us: float) -> None:
     x = [Fetched(number, id_text(row.container_id), row.raw, _WHEN) for number, row in enumerate(chain)]
-    start = Position(0, genesis.x_block_0_id, genesis.x_block_0_id)
-    _told("verify X", len(x), lambda: _verified(Links("X", genesis.x_chain_id), start, x))
-    for name in ("P", "C"):
-        fetched = _recorded(name)
-        links, rounds = Links(name, genesis.x_chain_id, lambda parent_id: True), 1 + 1000 // len(fetched)
-        _told(f"verify {name} (recorded, {len(fetched)})", rounds * len(fetched), lambda r=rounds, k=links, f=fetched: [
-            _verified(k, start, f) for _ in range(r)
-        ])
-    signed = [_signature(row) for row in chain[:2000]]
-    _told("one signature recovered", len(signed), lambda: [recover(*pair) for pair in signed])
+    for label, name, fetched in (
+        ("verify X alone", "X", x),
+        ("verify C alone (recorded)", "C", _recorded("C")),
+        ("verify P alone (recorded)", "P", _recorded("P")),
+    ):
+        rounds = -(-_ALONE_MIN // len(fetched))
+        began = time.process_time()
+        _verify(name, fetched, rounds)
+        spent = time.process_time() - began
+        _tell_line(label, rounds * len(fetched) / spent, spent / rounds / len(fetched) * 1e6, one_us)
+    _tell_line("recover one signature", 1e6 / one_us, one_us, one_us)
 
 
-def _verified(links: Links, position: Position, fetched: Sequence[Fetched]) -> None:
-    for begin in range(0, len(fetched), _RUN):
-        _, position = verify(links, position, fetched[begin : begin + _RUN])
+def _one_signature_us(chain: list[Container]) -> float:
+    """The CPU of what every block here needs once, whoever follows."""
+    signed = [_signature(row) for row in chain[:_ALONE_MIN]]
+    began = time.process_time()
+    for signature, digest in signed:
+        recover(signature, digest)
+    return (time.process_time() - began) / len(signed) * 1e6
+
+
+def _verify(name: str, fetched: Sequence[Fetched], rounds: int) -> None:
+    links = Links(name, history.genesis().x_chain_id, lambda parent_id: True)
+    for _ in range(rounds):
+        position = Position(0, b"", b"")
+        for begin in range(0, len(fetched), _RUN):
+            _, position = verify(links, position, fetched[begin : begin + _RUN])
 
 
 def _recorded(name: str) -> list[Fetched]:
@@ -148,7 +160,6 @@ def _signature(container: Container) -> tuple[bytes, bytes]:
     return credential.signatures[0], hash256(tx.unsigned_raw)
 
 
-def _told(label: str, count: int, work: Callable[[], object]) -> None:
-    began = time.process_time()
-    work()
-    print(f"  {label:<32}{'':>10}{(time.process_time() - began) / count * 1e6:>8.1f} us", flush=True)
+def _tell_line(label: str, per_second: float | None, cpu_us: float, one_us: float) -> None:
+    rate = "" if per_second is None else f"{per_second:.0f}"
+    print(f"  {label:<32}{rate:>9}{cpu_us:>9.1f}{cpu_us / one_us:>18.2f}", flush=True)

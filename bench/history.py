@@ -94,8 +94,7 @@ def _signed(network: NetworkGenesis, utxo: Utxo, pays: list[tuple[int, bytes]]) 
 
 
 async def store(data_dir: Path, history: list[Container]) -> None:
-    """A data directory whose X-Chain, with its index, has accepted all of it."""
-    data_dir.mkdir(parents=True)
+    """An empty data directory becomes one whose X-Chain, with its index, has accepted all of it."""
     config = load("node", [f"--data-dir={data_dir}", "--index-enabled=true"], {}, data_dir).config
     network = network_of(config, _START)
     spec = network.asset_chains[0]

@@ -1,4 +1,4 @@
-"""The index of accepted containers: our calls on a long X-Chain, each beside a bare RSGI worker sending the same bytes."""
+"""The index of accepted containers on a long X-Chain: each call beside a bare RSGI worker sending the same bytes."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,9 @@ BLOCKS = 1200
 def run() -> None:
     print(f"index: X/block with {BLOCKS} containers, one worker; CPU is the server's, per request")
     with TemporaryDirectory() as folder:
-        asyncio.run(history.store(Path(folder) / "data", list(history.containers(BLOCKS))))
+        data_dir = Path(folder) / "data"
+        data_dir.mkdir()
+        asyncio.run(history.store(data_dir, list(history.containers(BLOCKS))))
         with serving("node", Path(folder), "--index-enabled=true") as server:
             compare(
                 server,

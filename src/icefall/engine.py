@@ -91,6 +91,8 @@ async def run_engine(config: Config) -> int:
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))
     followers = moving.following.tasks() if moving.following else []
+    for task in followers:
+        task.add_done_callback(lambda done: _ended(done, log, stop, may_return=True))
     _follow_supervisor(health, stop)
     log.info("the engine is ready", network=network_name(config.network_id), version=__version__)
     sys.stdout.buffer.write(READY)
@@ -179,9 +181,12 @@ def logs_of(config: Config, process: str, network: Network, *, create: bool) -> 
     )
 
 
-def _ended(task: asyncio.Task[Any], log: Log, stop: Callable[[int], None]) -> None:
-    """A loop that must run for ever has ended: nothing it should do is being done, so neither are we."""
-    if task.cancelled():
+def _ended(task: asyncio.Task[Any], log: Log, stop: Callable[[int], None], *, may_return: bool = False) -> None:
+    """A loop that must run for ever has ended: nothing it should do is being done, so neither are we.
+
+    A follower may return: it has said why. One that fails is a bug, and must not fail in silence.
+    """
+    if task.cancelled() or (may_return and task.exception() is None):
         return
     log.fatal("the engine cannot go on", error=repr(task.exception()))
     stop(1)

@@ -1,5 +1,6 @@
 """What the configuration says the network is: its genesis, its chains, and what is fixed for each asset chain."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,10 @@ from icefall.xchain.model import ChainRules
 from icefall.xchain.semantics import unknown_chain
 from icefall.xchain.view import ChainView
 
+_INTERFACES = ("admin", "bc", "health", "index", "info", "metrics")
+_CHECKS = ("bootstrapped", "database", "diskspace", "network", "router", "shuttingDown")
+_LOGGERS = ("main", "vm-factory")
+_RESERVED = frozenset((*_INTERFACES, *_CHECKS, *_LOGGERS))
 _TX_FEE, _CREATE_ASSET_TX_FEE = 1_000_000, 10_000_000  # of the public networks
 
 
@@ -74,7 +79,19 @@ def network_of(config: Config, now: int, learned: Learned | None = None) -> Netw
     x = next(chain for chain in primary if chain.chain_id == genesis.x_chain_id)
     specs = [_spec(config, x, genesis.x_genesis, genesis.x_block_0)]
     specs += [_other(config, entry, genesis.x_block_0_time) for entry in config.asset_chain]
-    return Network(genesis, source, (*primary, *(spec.chain for spec in specs[1:])), tuple(specs))
+    chains = (*primary, *(spec.chain for spec in specs[1:]))
+    _refuse_taken_names(chains)
+    return Network(genesis, source, chains, tuple(specs))
+
+
+def _refuse_taken_names(chains: Iterable[Chain]) -> None:
+    """A chain's names lead to it alone: not to another chain, an interface, a check or a logger."""
+    taken = set(_RESERVED)
+    for chain in chains:
+        for name in (*chain.aliases, chain.id_text):
+            if name in taken:
+                raise StartRefused(f"[[asset_chain]] {chain.id_text}: the name {name} is taken already")
+            taken.add(name)
 
 
 def _as_learned(network_id: int, genesis: NetworkGenesis, learned: Learned) -> NetworkGenesis:

@@ -6,6 +6,7 @@ gone and the child stops too. The engine says `ready` on its standard output.
 
 import os
 import queue
+import select
 import signal
 import socket
 import subprocess
@@ -24,6 +25,7 @@ READY = b"ready\n"
 START_LIMIT_S = 120.0
 _RESTARTS_MAX, _RESTARTS_WINDOW_S = 5, 60.0
 _RESTART_PAUSE_S = 0.2
+_LOOK_S = 0.05
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -107,8 +109,12 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def wait_ready(self) -> bool:
+    def wait_ready(self, unless: Callable[[], bool]) -> bool:
+        """Whether it has said so: not if it ended first, or `unless` came true."""
         assert self._process.stdout is not None
+        while not select.select([self._process.stdout], [], [], _LOOK_S)[0]:
+            if unless():
+                return False
         return self._process.stdout.readline() == READY
 
     def lives(self) -> bool:
@@ -137,17 +143,18 @@ class Supervisor:
         self._verb = verb
         self._config = config
         self._say = say
-        self._events: queue.Queue[Child | int] = queue.Queue()
+        self._events: queue.SimpleQueue[Child | int] = queue.SimpleQueue()  # a signal handler may put into it
         self._engine: Child | None = None
         self._listeners: list[Child] = []
         self._restarts: list[float] = []
+        self.told_to_stop = False
 
     def start(self, role: str) -> Child:
         child = Child(Orders(role, self._verb, self._config), self._events.put)
         if role == "engine":
             self._engine = child
-            if not child.wait_ready():
-                raise StartRefused("")  # the engine has said why
+            if not child.wait_ready(unless=lambda: self.told_to_stop):
+                raise StartRefused("")  # the engine has said why, or somebody wants us to stop
         else:
             self._listeners.append(child)
         return child
@@ -164,7 +171,11 @@ class Supervisor:
 
     def catch_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda got, _frame: self._events.put(got))
+            signal.signal(number, self._stop_signal)
+
+    def _stop_signal(self, number: int, _frame: object) -> None:
+        self.told_to_stop = True
+        self._events.put(number)
 
     def watch(self) -> int:
         """Blocks until the end; the program's exit code."""

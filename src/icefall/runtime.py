@@ -46,7 +46,7 @@ def run(verb: str, config: Config) -> int:
     except StartRefused as refused:
         if str(refused):
             raise
-        return 1
+        return 0 if supervisor.told_to_stop else 1
     finally:
         supervisor.stop()
 

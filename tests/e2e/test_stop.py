@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -27,6 +28,24 @@ def slow_call(server: object, answers: list[Reply]) -> threading.Thread:
     thread.start()
     time.sleep(0.4)
     return thread
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_it_starts(tmp_path: Path, number: signal.Signals) -> None:
+    """Its engine asks an upstream that takes the call and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        upstream = f"--upstream=http://127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "icefall.cli", "node", f"--data-dir={tmp_path}", "--http-port=0", upstream]
+        with subprocess.Popen(command) as process:
+            call, _ = silent.accept()
+            everybody = family(process.pid)
+            process.send_signal(number)
+            began = time.monotonic()
+            assert process.wait(15) == 0
+            assert time.monotonic() - began < 10
+            call.close()
+    all_gone(everybody, 5)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -217,6 +218,21 @@ def test_lenient_bech32() -> None:
 def test_cb58_round_trip(raw: bytes) -> None:
     assert cb58.decode(cb58.encode(raw)) == raw
     assert checkhex.decode(checkhex.encode(raw)) == raw
+
+
+@pytest.mark.parametrize("text", ["z" * 1_000_000, "1" * 1_000_000, cb58.encode(bytes(range(256)) * 10)])
+def test_what_is_far_too_long_is_no_id_and_costs_nothing(text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(WireError, match=r"invalid input checksum|invalid hash length"):
+        id_from_text(text)
+    assert time.process_time() - began < 0.1  # a megabyte of digits would take seconds to read
+
+
+def test_long_addresses_are_not_kept() -> None:
+    """A chain's name may be of any length, so it must not be part of what a cache holds."""
+    text = "A" * 100_000 + EWOQ[1:]
+    assert address_from_text(text)[1:] == address_from_text(EWOQ)[1:]
+    assert not hasattr(address_from_text, "cache_info")
 
 
 @FEW

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 Headers = list[tuple[str, str]]
 _CACHE_MAX = 1024
+_CACHED_SIZE_MAX = 255  # what follows the colon can be of any length
 _REFUSED = re.compile(r"q\s*=\s*0(\.0*)?\s*(;|$)")
 _NO_HEADER_NAME = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -24,7 +25,7 @@ class Hosts:
             return True
         if not self._check(host):
             return False
-        if len(self._passed) < _CACHE_MAX:
+        if len(self._passed) < _CACHE_MAX and len(host) <= _CACHED_SIZE_MAX:
             self._passed.add(host)
         return True
 

@@ -9,11 +9,13 @@ from urllib.parse import quote
 import msgspec
 
 from icefall.api.jsonrpc import Service
+from icefall.node.admin import ALIAS_BYTES_MAX
 from icefall.node.store import NodeReader
 
 ROOT = "/ext/"
 # What answers by itself: these names can never become aliases. `index/X` can, where only `index/X/block` answers.
 NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
+_ALIAS_SIZE_MAX = len("bc/") + ALIAS_BYTES_MAX  # a chain's alias stands behind bc/
 
 
 class Plain(msgspec.Struct, frozen=True):
@@ -73,9 +75,9 @@ class Routes:
 
 
 def _splits(path: str) -> list[tuple[str, str]]:
-    """The ways to read a path as alias and tail, longest alias first."""
-    cuts = [(path, "")]
-    at = path.rfind("/")
+    """The ways to read a path as alias and tail, longest alias first. Nothing longer than an alias can be is tried."""
+    cuts = [(path, "")] if len(path) <= _ALIAS_SIZE_MAX else []
+    at = path.rfind("/", 0, _ALIAS_SIZE_MAX + 1)
     while at > 0:
         cuts.append((path[:at], path[at:]))
         at = path.rfind("/", 0, at)

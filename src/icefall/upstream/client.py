@@ -3,7 +3,9 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Callable
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
@@ -17,7 +19,8 @@ _T = TypeVar("_T")
 _EXCERPT_SIZE = 200
 _COMPLAINT_SIZE = 10_000
 _CHUNK_SIZE = 1 << 16
-_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested without end
+_UNPACKED_SIZE = 1 << 20
+MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested without end
 
 
 class UpstreamFailure(Exception):
@@ -39,6 +42,10 @@ class UpstreamDown(UpstreamFailure):
         self.after_s = after_s  # how long it asked to be left alone
 
 
+class UpstreamBusy(UpstreamDown):
+    """Turned away at the door: we ask too much at once, or it has no time for anyone."""
+
+
 class UpstreamError(UpstreamFailure):
     """It answered no. `str(error)` is its own text, `status` the HTTP status it came with."""
 
@@ -53,6 +60,21 @@ class UpstreamGarbage(UpstreamFailure):
     def __init__(self, text: str, *, again: bool = False) -> None:
         super().__init__(text)
         self.again = again
+
+
+class AnswerTooLong(UpstreamGarbage):
+    """More bytes than any honest answer has. Asking for less may do."""
+
+
+class RoomFull(AnswerTooLong):
+    """More bytes than the caller has room for."""
+
+
+class Room:
+    """How many bytes some answers may still fill, together."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -79,18 +101,19 @@ class Retry(msgspec.Struct, frozen=True):
 LIMITS, RETRY = Limits(), Retry()
 
 
-class _Complaint(msgspec.Struct):
+class Complaint(msgspec.Struct):
     message: str
     code: int = 0
+    data: Any = None
 
 
-class _Answer(msgspec.Struct):
+class Answer(msgspec.Struct):
     id: Any = None
     result: msgspec.Raw = msgspec.Raw()
-    error: _Complaint | None = None
+    error: Complaint | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Answer)
+_DECODER = msgspec.json.Decoder(Answer)
 
 
 class Client:
@@ -104,6 +127,7 @@ class Client:
         chance: Callable[[], float] = random.random,
         limits: Limits = LIMITS,
         retry: Retry = RETRY,
+        compressed: bool = False,
     ) -> None:
         base = URL(url)
         if base.scheme not in ("http", "https") or not base.host:
@@ -111,10 +135,11 @@ class Client:
         self.name = str(base.origin())
         self.clock = clock or Clock()
         self.meter = Meter(self.clock)
+        self.limits = limits
+        self.retry = retry
+        self.chance = chance
         self._base = base
-        self._chance = chance
-        self._limits = limits
-        self._retry = retry
+        self._compressed = compressed
         self._slots = asyncio.Semaphore(limits.calls_at_once)
         self._numbers = itertools.count(1)
         self._session: aiohttp.ClientSession | None = None
@@ -146,16 +171,22 @@ class Client:
             except UpstreamFailure as failure:
                 timed_out = isinstance(failure, UpstreamDown) and failure.timed_out
                 useless = not failure.again or (failure.sent and not repeatable) or (timed_out and not patient)
-                if useless or attempt >= self._retry.attempts:
+                if useless or attempt >= self.retry.attempts:
                     raise
                 after_s = failure.after_s if isinstance(failure, UpstreamDown) else 0.0
-            await self.clock.sleep(self._retry.pause_s(attempt, after_s, self._chance()))
+            await self.clock.sleep(self.retry.pause_s(attempt, after_s, self.chance()))
         raise AssertionError("unreachable")
 
     async def _attempt(self, path: str, method: str, params: dict[str, Any], result: type[_T]) -> _T:
+        with self.metered():
+            return await self._answer(path, method, params, result)
+
+    @contextmanager
+    def metered(self) -> Iterator[None]:
+        """Around one attempt, from the request to the understood answer."""
         ticket = self.meter.begin()
         try:
-            answer = await self._answer(path, method, params, result)
+            yield
         except UpstreamError as error:
             self.meter.end(ticket, failed=error.status != 200)
             raise
@@ -166,40 +197,42 @@ class Client:
             self.meter.abandon(ticket)
             raise
         self.meter.end(ticket, failed=False)
-        return answer
 
     async def _answer(self, path: str, method: str, params: dict[str, Any], result: type[_T]) -> _T:
         number = next(self._numbers)
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        raw = await self._post(path, body)
+        raw = await self.post(path, body)
         try:
             answer = _DECODER.decode(raw)
         except msgspec.ValidationError as error:
             raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
-        except _MALFORMED as error:
+        except MALFORMED as error:
             text = f"{self.name} answered {method} with something that is not JSON: {error}"
             raise UpstreamGarbage(text, again=True) from error
         if answer.id != number:
-            raise UpstreamGarbage(f"{self.name} answered request {number} with the answer to {_excerpt(answer.id)}")
+            raise UpstreamGarbage(f"{self.name} answered request {number} with the answer to {excerpt(answer.id)}")
         if answer.error is not None:
             raise UpstreamError(answer.error.message[:_COMPLAINT_SIZE])
         if not bytes(answer.result):
             raise UpstreamGarbage(f"{self.name} answered {method} with neither a result nor an error")
         try:
             return msgspec.json.decode(answer.result, type=result)
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
 
-    async def _post(self, path: str, body: bytes) -> bytes:
-        url = self._base.with_path(self._base.path.rstrip("/") + path).with_query(self._base.query)
+    async def post(self, path: str, body: bytes, room: Room | None = None) -> bytes:
+        """One attempt: the body of an answer with status 200."""
+        url = self._base
+        if path:
+            url = url.with_path(url.path.rstrip("/") + path).with_query(url.query)
         try:
             async with self._open().post(url, data=body, allow_redirects=False) as response:
                 if response.status == 200:
-                    return await self._read(response)
+                    return await self._read(response, room)
                 raise await self._refusal(response, path)
         except TimeoutError as error:
             sent = not isinstance(error, aiohttp.ConnectionTimeoutError)
-            waited_s = self._limits.total_s if sent else self._limits.connect_s
+            waited_s = self.limits.total_s if sent else self.limits.connect_s
             text = f"{self.name} gave no answer within {waited_s:g} s"
             raise UpstreamDown(text, sent=sent, timed_out=sent) from error
         except aiohttp.ClientConnectorError as error:
@@ -208,35 +241,65 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamDown(f"{self.name} broke off: {error or type(error).__name__}") from error
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        """The whole body, unless it is longer than any honest one: that is left unread."""
+    async def _read(self, response: aiohttp.ClientResponse, room: Room | None) -> bytes:
+        """The whole body, unless it is longer than any honest one, or than there is room for: that is left unread."""
         raw = bytearray()
-        async for chunk in response.content.iter_chunked(_CHUNK_SIZE):
-            raw += chunk
-            if len(raw) > self._limits.answer_size_max:
-                response.close()
-                raise UpstreamGarbage(f"{self.name} answered with more than {self._limits.answer_size_max} bytes")
+        try:
+            async for chunk in self._chunks(response):
+                raw += chunk
+                if len(raw) > self.limits.answer_size_max:
+                    raise AnswerTooLong(f"{self.name} answered with more than {self.limits.answer_size_max} bytes")
+                if room is not None:
+                    room.left -= len(chunk)
+                    if room.left < 0:
+                        raise RoomFull(f"{self.name} answered with more bytes than there is room for")
+        except BaseException:
+            response.close()
+            if room is not None:
+                room.left += len(raw)
+            raise
         return bytes(raw)
+
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The body, piece by piece. It is unpacked only if we asked for it packed, and never much of it at once."""
+        packed = self._compressed and response.headers.get("content-encoding", "").lower() == "gzip"
+        unpack = zlib.decompressobj(31) if packed else None
+        try:
+            async for chunk in response.content.iter_chunked(_CHUNK_SIZE):
+                rest = chunk
+                while unpack is not None and rest:
+                    yield unpack.decompress(rest, _UNPACKED_SIZE)
+                    rest = unpack.unconsumed_tail
+                if unpack is None:
+                    yield chunk
+            if unpack is not None:
+                yield unpack.flush()
+        except zlib.error as error:
+            raise UpstreamGarbage(f"{self.name} sent damaged gzip: {error}", again=True) from error
+        if unpack is not None and not unpack.eof:
+            raise UpstreamGarbage(f"{self.name} sent half of some gzip", again=True)
 
     async def _refusal(self, response: aiohttp.ClientResponse, path: str) -> UpstreamFailure:
         status = response.status
-        said = _excerpt((await response.content.read(_EXCERPT_SIZE)).decode("utf-8", "replace"))
+        said = excerpt((await response.content.read(_EXCERPT_SIZE)).decode("utf-8", "replace"))
         text = f"{self.name}{path} answered {status}{': ' if said else ''}{said}"
-        if status == 429 or status >= 500:
-            # Turned away at the door, so it has not been acted upon; of a 500 that is not certain.
-            return UpstreamDown(text, sent=status not in (429, 503), after_s=_seconds(response))
+        if status in (429, 503):
+            return UpstreamBusy(text, sent=False, after_s=_seconds(response))
+        if status >= 500:  # it may have been acted upon
+            return UpstreamDown(text, after_s=_seconds(response))
         if 300 <= status < 400:
-            text += f" (it points to {_excerpt(response.headers.get('location', ''))}: give that address)"
+            text += f" (it points to {excerpt(response.headers.get('location', ''))}: give that address)"
         return UpstreamError(text, status)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
+            encoding = "gzip" if self._compressed else "identity"
             self._session = aiohttp.ClientSession(
-                headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
-                timeout=aiohttp.ClientTimeout(total=self._limits.total_s, sock_connect=self._limits.connect_s),
-                connector=aiohttp.TCPConnector(limit=self._limits.calls_at_once),
+                headers={"Content-Type": "application/json", "Accept-Encoding": encoding},
+                timeout=aiohttp.ClientTimeout(total=self.limits.total_s, sock_connect=self.limits.connect_s),
+                connector=aiohttp.TCPConnector(limit=self.limits.calls_at_once),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,  # we ask for none, and a small body that grows is a trap
+                auto_decompress=False,  # a small body that grows is a trap: _chunks unpacks with a limit
             )
         return self._session
 
@@ -253,7 +316,7 @@ def _seconds(response: aiohttp.ClientResponse) -> float:
         return 0.0
 
 
-def _excerpt(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """Something an upstream said, fit for a log line."""
     text = " ".join(str(value)[:_EXCERPT_SIZE].split())
     return "".join(char if char.isprintable() else "?" for char in text)

@@ -12,12 +12,14 @@ def address_text(chain: str, hrp: str, address: bytes) -> str:
     return f"{chain}-{bech32.encode(hrp, address)}"
 
 
-@lru_cache(maxsize=16384)
+_decoded = lru_cache(maxsize=16384)(bech32.decode)  # takes 90 characters at most, so what is kept stays small
+
+
 def address_from_text(text: str) -> tuple[str, str, bytes]:
     """Chain, human-readable part and payload. Which chain and network they must be, and that the payload has 20 bytes,
     is the caller's to check: a node checks in that order."""
     chain, dash, rest = text.partition("-")
     if not dash:
         raise WireError("no separator found in address")
-    hrp, payload = bech32.decode(rest)
+    hrp, payload = _decoded(rest)
     return chain, hrp, payload

@@ -1,5 +1,7 @@
 """C-Chain blocks, read for their place in the chain and for what their atomic transactions export."""
 
+import msgspec
+
 from icefall.wire import rlp
 from icefall.wire.avm_parts import unpack_transferable_input, unpack_transferable_output
 from icefall.wire.errors import WireError
@@ -14,7 +16,24 @@ _EVM_OUTPUT = Layout(20, "uint64", 32)
 _EVM_INPUT = Layout(20, "uint64", 32, "uint64")
 _NUMBER, _TIME, _FIELDS_MIN = 8, 11, 16
 
-_Atomic = tuple[list[bytes], list[Export]]
+
+class AtomicMove(msgspec.Struct, frozen=True, gc=False):
+    """What an import credits to an account of the C-Chain, or an export takes from it (then negative)."""
+
+    address: bytes
+    amount: int  # in the asset's own unit; AVAX has nine decimal places there, eighteen here
+    asset_id: bytes
+
+
+class _Atomic:
+    """What the atomic transactions of a block come to."""
+
+    __slots__ = ("exports", "moves", "txids")
+
+    def __init__(self) -> None:
+        self.txids: list[bytes] = []
+        self.exports: list[Export] = []
+        self.moves: list[AtomicMove] = []
 
 
 def unpack_coreth_block(raw: bytes) -> ForeignBlock:
@@ -28,21 +47,32 @@ def unpack_coreth_block(raw: bytes) -> ForeignBlock:
     parent_id = rlp.string(header[0])
     if len(parent_id) != 32:
         raise WireError(f"C-Chain: a parent hash has 32 bytes, got {len(parent_id)}")
-    txids, exports = unpack_atomic_txs(rlp.string(parts[4]))
+    atomic = _unpack(rlp.string(parts[4]))
     return ForeignBlock(
         block_id=keccak256(parts[0]),
         parent_id=parent_id,
         height=rlp.to_number(rlp.string(header[_NUMBER])),
         time=rlp.to_number(rlp.string(header[_TIME])),
-        txids=tuple(txids),
-        exports=tuple(exports),
+        txids=tuple(atomic.txids),
+        exports=tuple(atomic.exports),
     )
 
 
-def unpack_atomic_txs(raw: bytes) -> _Atomic:
-    """IDs and exports of the atomic transactions in `blockExtraData`: a list, or in old blocks a single one."""
+def unpack_atomic_txs(raw: bytes) -> tuple[list[bytes], list[Export]]:
+    """IDs and exports of the atomic transactions in `blockExtraData`."""
+    atomic = _unpack(raw)
+    return atomic.txids, atomic.exports
+
+
+def unpack_atomic_moves(raw: bytes) -> list[AtomicMove]:
+    """What the atomic transactions in `blockExtraData` change on the C-Chain itself, in order."""
+    return _unpack(raw).moves
+
+
+def _unpack(raw: bytes) -> _Atomic:
+    """A list of transactions, or in old blocks a single one."""
     if not raw:
-        return [], []
+        return _Atomic()
     try:
         return _unpack_list(reader(raw))
     except WireError as error:
@@ -53,7 +83,7 @@ def unpack_atomic_txs(raw: bytes) -> _Atomic:
 
 
 def _unpack_list(source: Reader) -> _Atomic:
-    found: _Atomic = ([], [])
+    found = _Atomic()
     for _ in range(source.count()):
         _tx(source, found)
     source.finish()
@@ -61,7 +91,7 @@ def _unpack_list(source: Reader) -> _Atomic:
 
 
 def _unpack_one(source: Reader) -> _Atomic:
-    found: _Atomic = ([], [])
+    found = _Atomic()
     _tx(source, found)
     source.finish()
     return found
@@ -78,17 +108,18 @@ def _tx(source: Reader, found: _Atomic) -> None:
         if type_id == _IMPORT:
             unpack_transferable_input(source)
         else:
-            source.take(_EVM_INPUT)
+            address, amount, asset_id, _ = source.take(_EVM_INPUT)
+            found.moves.append(AtomicMove(address, -amount, asset_id))
     for _ in range(source.count()):
         if type_id == _IMPORT:
-            source.take(_EVM_OUTPUT)
+            found.moves.append(AtomicMove(*source.take(_EVM_OUTPUT)))
         else:
             exported.append(_output_slice(source))
     _credentials(source)
     txid = hash256(VERSION_BYTES + source.raw[start : source.offset])
-    found[0].append(txid)
+    found.txids.append(txid)
     # Unlike the P-Chain's, these outputs are counted from 0: there are no others.
-    found[1].extend(Export(peer, txid, index, output) for index, output in enumerate(exported))
+    found.exports.extend(Export(peer, txid, index, output) for index, output in enumerate(exported))
 
 
 def _output_slice(source: Reader) -> bytes:

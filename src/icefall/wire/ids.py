@@ -17,6 +17,7 @@ _FAST_RIPEMD160 = "ripemd160" in hashlib.algorithms_available  # OpenSSL builds 
 ID_SIZE = 32
 SHORT_ID_SIZE = 20
 NODE_ID_PREFIX = "NodeID-"
+_TEXT_SIZE_MAX = 1024  # so many digits are no ID any more, and a megabyte of them takes seconds to read
 
 EMPTY_ID = bytes(ID_SIZE)
 EMPTY_SHORT_ID = bytes(SHORT_ID_SIZE)
@@ -64,12 +65,12 @@ def input_id(txid: bytes, output_index: int) -> bytes:
 
 def id_from_text(text: str) -> bytes:
     """The 32 bytes of an ID's text."""
-    return sized(cb58.decode(text), ID_SIZE)
+    return sized(cb58.decode(text[:_TEXT_SIZE_MAX]), ID_SIZE)
 
 
 def short_id_from_text(text: str) -> bytes:
     """The 20 bytes of a short ID's text."""
-    return sized(cb58.decode(text), SHORT_ID_SIZE)
+    return sized(cb58.decode(text[:_TEXT_SIZE_MAX]), SHORT_ID_SIZE)
 
 
 def sized(raw: bytes, size: int) -> bytes:

@@ -30,6 +30,7 @@ from icefall.wire.proposer import Container
 CONTAINERS = 20_000
 _RUN = 1024
 _ALONE_MIN = 2000
+_SIGNATURES, _SIGNATURE_ROUNDS = 500, 10
 _LOOK_S = 0.05
 _LIMIT_S = 600.0
 _WHEN = datetime(2026, 11, 15, tzinfo=UTC)
@@ -132,12 +133,15 @@ def _alone(chain: list[Container], one_us: float) -> None:
 
 
 def _one_signature_us(chain: list[Container]) -> float:
-    """The CPU of what every block here needs once, whoever follows."""
-    signed = [_signature(row) for row in chain[:_ALONE_MIN]]
-    began = time.process_time()
-    for signature, digest in signed:
-        recover(signature, digest)
-    return (time.process_time() - began) / len(signed) * 1e6
+    """The CPU of what every block here needs once, whoever follows: the best of some rounds."""
+    signed = [_signature(row) for row in chain[:_SIGNATURES]]
+    rounds = []
+    for _ in range(_SIGNATURE_ROUNDS):
+        began = time.process_time()
+        for signature, digest in signed:
+            recover(signature, digest)
+        rounds.append(time.process_time() - began)
+    return min(rounds) / len(signed) * 1e6
 
 
 def _verify(name: str, fetched: Sequence[Fetched], rounds: int) -> None:

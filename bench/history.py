@@ -8,7 +8,8 @@ from icefall.config import load
 from icefall.db.sqlite import SqliteStore
 from icefall.engine import index_x
 from icefall.network import network_of
-from icefall.node.store import PACKAGE, bind_network, store_path
+from icefall.node.admission import Start, admit
+from icefall.node.store import PACKAGE, store_path
 from icefall.wire.avm import genesis_txs, pack_block, pack_tx, pack_unsigned, unpack_block, unpack_genesis
 from icefall.wire.avm_parts import pack_transferable_output
 from icefall.wire.avm_types import (
@@ -99,7 +100,7 @@ async def store(data_dir: Path, history: list[Container]) -> None:
     network = network_of(config, _START)
     spec = network.asset_chains[0]
     database = SqliteStore(store_path(data_dir), PACKAGE)
-    await database.write(lambda tx: bind_network(tx, config.network_id, _START))
+    await database.write(lambda tx: admit(tx, Start(config.network_id, False, True, False), _START))
     ledger = Ledger(database, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
     followed = FollowedLedger(ledger)

@@ -5,28 +5,31 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from icefall import __version__, meters
+from icefall.api.dialect import DIALECTS
 from icefall.api.routes import NODE_BASES
 from icefall.config import Config
 from icefall.db.engine import Transaction
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import CallFailed, StartRefused
-from icefall.following import Following, learn
+from icefall.following import Following, greet, learn
 from icefall.link import EngineServer, socket_path
 from icefall.network import AssetChainSpec, Learned, Network, network_of
 from icefall.node import index
 from icefall.node.admin import Admin
+from icefall.node.admission import Start, admit, refusal
 from icefall.node.chains import Chains
 from icefall.node.checks import ChainStatus, Progress, Thresholds, Traffic, node_checks, shutting_down
 from icefall.node.health import Health
 from icefall.node.identity import ensure_identity
 from icefall.node.profiles import LockStats, Profiles
-from icefall.node.store import PACKAGE, SQL, NodeReader, bind_network, facts_learned, put_learned, store_path
+from icefall.node.store import PACKAGE, SQL, NodeReader, facts_learned, put_learned, read_fact, store_path
 from icefall.observe import Log, Logs, open_logs
 from icefall.processes import READY, when_orphaned
 from icefall.wire.genesis import KNOWN_NETWORKS
@@ -42,7 +45,7 @@ class Issuer(Protocol):
 
     async def issue(self, tx: str, encoding: str) -> bytes: ...
 
-    def is_processing(self, txid: bytes) -> bool: ...
+    def state_of(self, txid: bytes) -> str: ...
 
 
 class Moving(NamedTuple):
@@ -50,7 +53,7 @@ class Moving(NamedTuple):
 
     issuers: dict[bytes, Issuer]
     progress: dict[bytes, Progress]
-    loops: list[Coroutine[Any, Any, None]]
+    loops: list[Callable[[], Coroutine[Any, Any, None]]]
     following: Following | None
 
 
@@ -65,49 +68,101 @@ class World(NamedTuple):
 
 async def run_engine(config: Config) -> int:
     """Until told to stop; the process's exit code."""
-    data_dir = Path(config.data_dir)
-    lock = StoreLock(data_dir / "node.lock")
-    store = SqliteStore(store_path(data_dir), PACKAGE)
-    start = await store.write(lambda tx: _admitted(tx, config))
-    network = network_of(config, start, await _learned(config, store))
-    world = World(config, network, store, logs_of(config, "engine", network, create=True))
-    meters.clear(data_dir / "run")
-    ensure_identity(data_dir / "staking")
-
-    log = world.logs["main"]
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def stop(code: int) -> None:
         if not stopped.done():
             stopped.set_result(code)
 
+    told = _Told(stop)
+    starting = asyncio.create_task(_start(config, stop))
+    either: set[asyncio.Future[Any]] = {starting, stopped}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():  # told to stop, or left alone, while still starting
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        return stopped.result()
+    running = await starting
+    told.health = running.health
+    log = running.world.logs["main"]
+    log.info("the engine is ready", network=network_name(config.network_id), version=__version__)
+    with suppress(BrokenPipeError):
+        sys.stdout.buffer.write(READY)
+        sys.stdout.buffer.flush()
+    code = await stopped
+    await running.close()
+    log.info("the engine has stopped", code=code)
+    return code
+
+
+class Running(NamedTuple):
+    """A started engine, and how to end it."""
+
+    world: World
+    moving: Moving
+    health: Health
+    server: EngineServer
+    tasks: list[asyncio.Task[None]]
+    lock: StoreLock
+
+    async def close(self) -> None:
+        await self.server.stop()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        if self.moving.following:
+            await self.moving.following.close()
+        self.world.store.close()
+        self.lock.release()
+
+
+async def _start(config: Config, stop: Callable[[int], None]) -> Running:
+    """First everything that may refuse, then what is written, then what runs."""
+    data_dir = Path(config.data_dir)
+    lock = StoreLock(data_dir / "node.lock")
+    store = SqliteStore(store_path(data_dir), PACKAGE)
+    wanted = Start(config.network_id, bool(config.upstream), config.index_enabled, config.index_allow_incomplete)
+    reason = refusal(partial(read_fact, store), wanted)
+    if reason is not None:
+        raise StartRefused(reason)
+    start = int(read_fact(store, "genesis_time") or time.time())
+    found = await _learned(config, store)
+    network = network_of(config, start, found)
+    if config.upstream:
+        await greet(config, network)
+    await store.write(partial(_bind, wanted, start, found))
+
+    world = World(config, network, store, logs_of(config, "engine", network, create=True))
+    meters.clear(data_dir / "run")
+    ensure_identity(data_dir / "staking")
+    _make(Path(config.plugin_dir))
     moving = await _moving(world)
     admin = await _admin(world)
     traffic = Traffic(time.monotonic_ns)
     health = await _health(world, moving, traffic, stop)
     server = EngineServer(socket_path(data_dir), {**admin.commands(), **_issuing(moving.issuers)}, traffic.call)
     await server.start()
-    tasks = [asyncio.create_task(loop) for loop in (health.run_forever(), *moving.loops)]
+    log = world.logs["main"]
+    tasks = [asyncio.create_task(loop()) for loop in (health.run_forever, *moving.loops)]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))
     followers = moving.following.tasks() if moving.following else []
     for task in followers:
         task.add_done_callback(lambda done: _ended(done, log, stop, may_return=True))
-    _follow_supervisor(health, stop)
-    log.info("the engine is ready", network=network_name(config.network_id), version=__version__)
-    sys.stdout.buffer.write(READY)
-    sys.stdout.buffer.flush()
-    code = await stopped
-    await server.stop()
-    for task in (*tasks, *followers):
-        task.cancel()
-    await asyncio.gather(*tasks, *followers, return_exceptions=True)
-    if moving.following:
-        await moving.following.close()
-    store.close()
-    lock.release()
-    log.info("the engine has stopped", code=code)
-    return code
+    return Running(world, moving, health, server, [*tasks, *followers], lock)
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartRefused(f"{directory} cannot be made: {error.strerror}") from error
+
+
+def _bind(wanted: Start, start: int, found: Learned | None, tx: Transaction) -> None:
+    admit(tx, wanted, start)
+    if found is not None:
+        put_learned(tx, found.x_genesis, found.c_chain_id)
 
 
 async def _learned(config: Config, store: SqliteStore) -> Learned | None:
@@ -115,11 +170,7 @@ async def _learned(config: Config, store: SqliteStore) -> Learned | None:
     if not config.upstream or config.genesis_file or config.network_id in KNOWN_NETWORKS:
         return None
     known = facts_learned(store)
-    if known is not None:
-        return Learned(*known)
-    found = await learn(config)
-    await store.write(lambda tx: put_learned(tx, found.x_genesis, found.c_chain_id))
-    return found
+    return Learned(*known) if known else await learn(config)
 
 
 async def _moving(world: World) -> Moving:
@@ -135,7 +186,7 @@ async def _moving(world: World) -> Moving:
         logs["main"].info("a chain is open", chain=spec.chain.id_text, height=chain.ledger.height)
         chains[spec.chain.chain_id] = chain
     progress: dict[bytes, Progress] = {chain_id: chain.ledger for chain_id, chain in chains.items()}
-    return Moving(dict(chains), progress, [chain.run_forever() for chain in chains.values()], None)
+    return Moving(dict(chains), progress, [chain.run_forever for chain in chains.values()], None)
 
 
 async def _following(world: World) -> Moving:
@@ -146,27 +197,15 @@ async def _following(world: World) -> Moving:
     ledger = _ledger(world, x)
     await ledger.start()
     following = Following(config, network, store, ledger, logs)
-    try:
-        await following.greet()
-    except StartRefused:
-        await following.close()
-        raise
     progress: dict[bytes, Progress] = {chain.chain_id: chain for chain in following.foreign.values()}
     progress[x.chain.chain_id] = ledger
-    return Moving({x.chain.chain_id: following}, progress, [following.tell_progress()], following)
+    return Moving({x.chain.chain_id: following}, progress, [following.tell_progress], following)
 
 
 def _ledger(world: World, spec: AssetChainSpec) -> Ledger:
     is_x = spec.chain.chain_id == world.network.genesis.x_chain_id
     on_accept = index_x if is_x and world.config.index_enabled else None
     return Ledger(world.store, spec.rules, spec.genesis, spec.block_0, world.network.subnet_of, on_accept)
-
-
-def _admitted(tx: Transaction, config: Config) -> int:
-    """In one transaction: the data directory is this network's, and its index stays what it promised to be."""
-    start = bind_network(tx, config.network_id, int(time.time()))
-    index.admit(tx, enabled=config.index_enabled, allow_incomplete=config.index_allow_incomplete)
-    return start
 
 
 def logs_of(config: Config, process: str, network: Network, *, create: bool) -> Logs:
@@ -208,7 +247,7 @@ def _issuing(issuers: dict[bytes, Issuer]) -> dict[str, Callable[..., Any]]:
 
     return {
         "issue_tx": lambda chain, tx, encoding: of(chain).issue(tx, encoding),
-        "is_processing": lambda chain, txid: of(chain).is_processing(txid),
+        "tx_state": lambda chain, txid: of(chain).state_of(txid),
     }
 
 
@@ -223,6 +262,7 @@ async def _admin(world: World) -> Admin:
         Profiles(Path(config.profile_dir), locks),
         Path(config.plugin_dir),
         locks,
+        alias_in_bytes=DIALECTS[config.dialect].alias_in_bytes,
     )
     await admin.restore_levels()
     return admin
@@ -260,16 +300,20 @@ async def _health(world: World, moving: Moving, traffic: Traffic, stop: Callable
     return health
 
 
-def _follow_supervisor(health: Health, stop: Callable[[int], None]) -> None:
-    loop = asyncio.get_running_loop()
+class _Told:
+    """What the supervisor and the system tell this process, from its first moment on."""
 
-    def heard(line: str) -> None:
-        if line == "draining":
-            draining: Awaitable[None] = health.register(shutting_down())
-            loop.call_soon_threadsafe(asyncio.ensure_future, draining)
-        elif not line:
-            loop.call_soon_threadsafe(stop, 1)
+    def __init__(self, stop: Callable[[int], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = stop
+        self.health: Health | None = None
+        when_orphaned(self._heard)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, stop, 0)
 
-    when_orphaned(heard)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop, 0)
+    def _heard(self, line: str) -> None:
+        if not line:  # the supervisor is gone
+            self._loop.call_soon_threadsafe(self._stop, 1)
+        elif line == "draining" and self.health is not None:
+            draining: Awaitable[None] = self.health.register(shutting_down())
+            self._loop.call_soon_threadsafe(asyncio.ensure_future, draining)

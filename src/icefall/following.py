@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from icefall.config import Config
-from icefall.db.engine import Store, Transaction
+from icefall.db.engine import Store, StoreError, Transaction
 from icefall.errors import CallFailed, StartRefused, Unavailable
 from icefall.network import Learned, Network, is_public
 from icefall.node.checks import FollowFigures, PeerFigures
@@ -19,14 +19,16 @@ from icefall.node.foreign import ForeignChain, ForeignContainer
 from icefall.node.index import BLOCKS_OF
 from icefall.node.store import SQL as NODE_SQL
 from icefall.node.upstreams import Identity, Upstreams
-from icefall.observe import Log, Logs
+from icefall.observe import Log, Logs, quiet
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
 from icefall.wire.avm import unpack_utxo
+from icefall.wire.errors import WireError
 from icefall.wire.foreign import Export
 from icefall.wire.genesis import p_block_0_ids
 from icefall.wire.ids import id_from_text
 from icefall.xchain import model
+from icefall.xchain.chain import PROCESSING
 from icefall.xchain.follow import FollowedLedger, Waiting, Wrapped
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, owners_of
@@ -36,6 +38,7 @@ _FORWARDED_MAX = 1024
 _LOOK_S = 0.25
 _LOOKS_A_REPORT = 8  # while bootstrapping, health is brought up to date every so often
 _INDEX_ADVICE = "--index-enabled=true"
+_GREET_LIMIT_S = 15.0
 DAG_ERA = (
     "this network's X-Chain had a DAG before its block 0, whose transactions its blocks build upon: "
     "it cannot be followed from blocks alone. P and C are followed"
@@ -120,10 +123,13 @@ async def learn(config: Config) -> Learned:
     troubles = []
     for node in upstream_nodes(config):
         try:
-            first = await node.first_asset()
+            async with asyncio.timeout(_GREET_LIMIT_S):
+                first = await node.first_asset()
             if first.network_id != config.network_id:
                 raise StartRefused(_other_network(node.name, first.network_id))
             return Learned(first.genesis, await node.blockchain_id("C"))
+        except TimeoutError:
+            troubles.append(f"{node.name} does not answer")
         except UpstreamFailure as failure:
             troubles.append(f"{node.name}: {failure}")
         finally:
@@ -135,6 +141,27 @@ def _other_network(name: str, network_id: int) -> str:
     return f"{name} is of network {network_id}: follow it with --network-id={network_id} and a --data-dir of its own"
 
 
+def identity_of(network: Network) -> Identity:
+    genesis = network.genesis
+    return Identity(genesis.network_id, {"X": genesis.x_chain_id, "C": genesis.c_chain_id})
+
+
+async def greet(config: Config, network: Network) -> None:
+    """Refuse what no waiting will cure: another network, an index that is off. One that is down may come back."""
+    upstreams = Upstreams(upstream_nodes(config), identity_of(network), quiet())
+    against: dict[str, str] = {}
+    try:
+        async with asyncio.timeout(_GREET_LIMIT_S):
+            against = await upstreams.greet()
+    except TimeoutError:
+        return
+    finally:
+        await upstreams.close()
+    hopeless = {**upstreams.lies(), **{name: text for name, text in against.items() if _INDEX_ADVICE in text}}
+    if len(hopeless) == len(upstreams.nodes):
+        raise StartRefused("; ".join(hopeless.values()))
+
+
 class Following:
     """All that follows. X waits for P and C where it imports from them."""
 
@@ -144,8 +171,7 @@ class Following:
         self._store = store
         self._log: Log = logs["main"]
         x_id = network.genesis.x_chain_id
-        identity = Identity(config.network_id, {"X": x_id, "C": network.genesis.c_chain_id})
-        self._upstreams = Upstreams(upstream_nodes(config), identity, logs["main"])
+        self._upstreams = Upstreams(upstream_nodes(config), identity_of(network), logs["main"])
         self.foreign = {
             chain.name: ForeignChain(
                 store,
@@ -172,13 +198,6 @@ class Following:
         self._forwarded: OrderedDict[bytes, None] = OrderedDict()
         self.on_progress: Callable[[], None] = lambda: None
 
-    async def greet(self) -> None:
-        """Refuse what no waiting will cure: another network, an index that is off. One that is down may come back."""
-        against = await self._upstreams.greet()
-        hopeless = {**self._upstreams.lies(), **{n: t for n, t in against.items() if _INDEX_ADVICE in t}}
-        if len(hopeless) == len(self._upstreams.nodes):
-            raise StartRefused("; ".join(hopeless.values()))
-
     def tasks(self) -> list[asyncio.Task[None]]:
         return [asyncio.create_task(follower.run()) for follower in self._followers.values()]
 
@@ -192,8 +211,11 @@ class Following:
             if now != told or (now and looks % _LOOKS_A_REPORT == 0):
                 self.on_progress()
             if now != told:
-                await self._store.write(partial(_put_bootstrapping, msgspec.json.encode(now).decode()))
-                told = now
+                try:
+                    await self._store.write(partial(_put_bootstrapping, msgspec.json.encode(now).decode()))
+                    told = now
+                except StoreError as error:  # a full disk: said again at the next look
+                    self._log.error("progress could not be stored", error=str(error))
             await asyncio.sleep(_LOOK_S)
 
     def bootstrapping(self) -> list[str]:
@@ -211,15 +233,16 @@ class Following:
             txid = id_from_text(await self._upstreams.issue_tx(tx, encoding))
         except UpstreamError as error:
             raise CallFailed(str(error)) from error
-        except UpstreamFailure as failure:
+        except (UpstreamFailure, WireError) as failure:
             raise Unavailable(str(failure)) from failure
         self._forwarded[txid] = None
         while len(self._forwarded) > _FORWARDED_MAX:
             self._forwarded.popitem(last=False)
         return txid
 
-    def is_processing(self, txid: bytes) -> bool:
-        return txid in self._forwarded
+    def state_of(self, txid: bytes) -> str:
+        """What we handed on is being voted on, for all we know."""
+        return PROCESSING if txid in self._forwarded else ""
 
     # -- what health asks ------------------------------------------------------------------------------------------
 
@@ -239,7 +262,8 @@ class Following:
             return FollowFigures(False, self._not_followed[name], {"state": "not followed"}, connected=True)
         follower = self._followers[name]
         progress = follower.progress
-        told: dict[str, Any] = {"state": follower.state, "containers": progress.done, "of": progress.of}
+        of = None if progress.of is None else max(progress.of, progress.done)
+        told: dict[str, Any] = {"state": follower.state, "containers": progress.done, "of": of}
         if follower.state == "bootstrapping":
             told |= {"perSecond": round(progress.per_second, 1), "etaSeconds": _rounded(progress.eta_s)}
         if follower.waiting:

@@ -209,3 +209,10 @@ def open_logs(
     logs = Logs(process, page, log_dir, format_name)
     logs.adopt_libraries()
     return logs
+
+
+def quiet() -> Log:
+    """A logger that says nothing: for what will be said otherwise."""
+    page = LevelPage.private(["main"])
+    page.put("main", "OFF", "OFF")
+    return Logs("", page, None, "plain")["main"]

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,10 +36,8 @@ def run(verb: str, config: Config) -> int:
             supervisor.start(listener)
         supervisor.await_listeners(addresses.values())
         process_file = data_dir / ("process.json" if engine else f"process-{verb}.json")  # beside a node's, not over it
-        process_file.write_text(
-            json.dumps({"pid": os.getpid(), "enginePid": engine.pid if engine else None,
-                        **{f"{name}Uri": address.url for name, address in addresses.items()}}, indent=2)
-        )  # fmt: skip
+        told = {"pid": os.getpid(), "enginePid": engine.pid if engine else None}
+        _put(process_file, told | {f"{name}Uri": address.url for name, address in addresses.items()})
         print(_greeting(verb, config, addresses), flush=True)
         code = supervisor.watch()
         process_file.unlink(missing_ok=True)
@@ -49,6 +48,14 @@ def run(verb: str, config: Config) -> int:
         return 0 if supervisor.told_to_stop else 1
     finally:
         supervisor.stop()
+
+
+def _put(process_file: Path, told: dict[str, Any]) -> None:
+    """Where this program is to be found, for scripts."""
+    try:
+        process_file.write_text(json.dumps(told, indent=2))
+    except OSError as error:
+        raise StartRefused(f"{process_file} cannot be written: {error.strerror}") from error
 
 
 def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, Claim]]:

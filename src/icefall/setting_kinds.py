@@ -231,8 +231,9 @@ class ChainNumber(Kind):
 
 
 def masked(text: str) -> str:
-    """The text with passwords inside URLs replaced by ***."""
-    return re.sub(r"(://[^/?#\s:@]*:)[^/?#\s]*@", r"\1***@", text)
+    """The text with what may be secret inside URLs replaced by ***: passwords, and the values of queries."""
+    text = re.sub(r"(://[^/?#\s:@]*:)[^/?#\s]*@", r"\1***@", text)
+    return re.sub(r"([?&][^=&#\s]*=)[^&#\s,]+", r"\1***", text) if "://" in text else text
 
 
 def written(value: object) -> str:

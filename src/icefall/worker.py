@@ -42,7 +42,7 @@ from icefall.wire.networks import network_name
 from icefall.xchain.store import AssetChainReader
 from icefall.xchain.view import ChainView
 
-_ORDERS = "ICEFALL_TEST_WORKER_ORDERS"  # from a listener to its workers, through granian
+_ORDERS = "_ICEFALL_WORKER_ORDERS"  # from a listener to its workers, through granian
 _FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
 _SLACK_NS = 10 * 10**9  # a busy machine is no sick engine
 _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")

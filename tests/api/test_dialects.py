@@ -158,6 +158,11 @@ def block_by_container_id(server: Server) -> Any:
     return "not found" if "error" in answer else "the block"
 
 
+def alias_in_bytes(server: Server) -> Any:
+    answer = server.call(ADMIN, "admin.alias", {"endpoint": "health", "alias": "é" * 300})
+    return answer["error"]["message"] if "error" in answer else answer["result"]
+
+
 # -- and what it must be -----------------------------------------------------------------------------------------
 
 
@@ -209,6 +214,7 @@ CASES = (
     Case(range_is_array, ["0"], ["containers"]),
     Case(empty_range, None, "numToFetch must be in [1,1024] but is 0"),
     Case(block_by_container_id, "the block", "not found"),
+    Case(alias_in_bytes, {}, "alias length is too long"),
 )
 
 

@@ -150,10 +150,11 @@ def test_profiles_land_where_they_should_and_open_in_pprof(server: Server, folde
 
 def test_plugins_are_loaded_while_it_runs(server: Server) -> None:
     plugins = server.data_dir / "plugins"
+    assert server.call("/ext/admin", "admin.loadVMs")["result"] == {"newVMs": {}}
+    plugins.rmdir()
     missing = server.call("/ext/admin", "admin.loadVMs")["error"]["message"]
     assert missing == f"open {plugins}: no such file or directory"
     plugins.mkdir()
-    assert server.call("/ext/admin", "admin.loadVMs")["result"] == {"newVMs": {}}
     (plugins / f"{VM_TEXT}.py").write_text("class vm:\n    version = '1'\n    aliases = ['mine']\n")
     (plugins / f"{BAD_VM_TEXT}.py").write_text("raise RuntimeError('no luck')")
     told = server.call("/ext/admin", "admin.loadVMs")["result"]

@@ -15,7 +15,8 @@ from icefall.db.sqlite import SqliteStore
 from icefall.engine import index_x, logs_of
 from icefall.following import Following
 from icefall.network import network_of
-from icefall.node.store import PACKAGE, bind_network, store_path
+from icefall.node.admission import Start, admit
+from icefall.node.store import PACKAGE, store_path
 from icefall.xchain.ledger import Ledger
 
 TIP = {"X": 176, "P": 13, "C": 12}
@@ -27,13 +28,12 @@ async def follow(directory: Path, url: str) -> None:
     config = load("node", arguments, {}, directory).config
     network = network_of(config, START)
     store = SqliteStore(store_path(directory), PACKAGE)
-    await store.write(lambda tx: bind_network(tx, config.network_id, START))
+    await store.write(lambda tx: admit(tx, Start(config.network_id, True, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
     logs = logs_of(config, "engine", network, create=True)
     following = Following(config, network, store, ledger, logs, run_max=16)
-    await following.greet()
     tasks = following.tasks()
     while (ledger.height, *(following.foreign[name].position.count for name in ("P", "C"))) != tuple(TIP.values()):
         assert not any(task.done() for task in tasks)

@@ -16,8 +16,9 @@ from icefall.db.sqlite import SqliteStore
 from icefall.engine import index_x, logs_of
 from icefall.network import network_of
 from icefall.node import index
+from icefall.node.admission import Start, admit
 from icefall.node.foreign import ForeignChain, ForeignContainer
-from icefall.node.store import PACKAGE, bind_network, store_path
+from icefall.node.store import PACKAGE, store_path
 from icefall.wire import checkhex
 from icefall.wire.avm import unpack_utxo
 from icefall.wire.coreth import unpack_coreth_block
@@ -67,7 +68,7 @@ async def followed(directory: Path) -> Config:
     network = network_of(config, START)
     logs_of(config, "engine", network, create=True)
     store = SqliteStore(store_path(directory), PACKAGE)
-    await store.write(lambda tx: bind_network(tx, config.network_id, START))
+    await store.write(lambda tx: admit(tx, Start(config.network_id, False, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()

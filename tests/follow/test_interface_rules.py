@@ -342,7 +342,7 @@ async def _all_four_states(config: Config) -> None:
     store = SqliteStore(store_path(data_dir), PACKAGE)
     await store.write(lambda tx: put_refusals(tx, 1, [(rejected, "because")]))
     store.close()
-    commands = {"is_processing": lambda chain, txid: txid == processing}
+    commands = {"tx_state": lambda chain, txid: "Processing" if txid == processing else ""}
     engine = EngineServer(socket_path(data_dir), commands, lambda: lambda: None)
     await engine.start()
     node = Node(config)

@@ -20,7 +20,8 @@ from icefall.db.sqlite import SqliteStore
 from icefall.engine import index_x
 from icefall.network import network_of
 from icefall.node import index
-from icefall.node.store import PACKAGE, bind_network, store_path
+from icefall.node.admission import Start, admit
+from icefall.node.store import PACKAGE, store_path
 from icefall.wire import checkhex
 from icefall.wire.proposer import unpack_container
 from icefall.xchain.follow import FollowedLedger, Wrapped
@@ -59,7 +60,7 @@ async def grown(data_dir: Path) -> None:
     config = load("node", [f"--data-dir={data_dir}"], {}, data_dir).config
     network = network_of(config, START)
     store = SqliteStore(store_path(data_dir), PACKAGE)
-    await store.write(lambda tx: bind_network(tx, config.network_id, START))
+    await store.write(lambda tx: admit(tx, Start(config.network_id, False, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()

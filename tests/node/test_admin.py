@@ -12,7 +12,7 @@ from icefall.errors import CallFailed
 from icefall.node.admin import Admin, loggers_named
 from icefall.node.chains import Chains, primary_chains
 from icefall.node.profiles import LockStats, Profiles
-from icefall.node.store import PACKAGE, NodeReader, bind_network
+from icefall.node.store import PACKAGE, NodeReader
 from icefall.observe import LevelPage, Logs
 from icefall.wire.ids import AVM_ID, id_text
 
@@ -77,8 +77,8 @@ def test_nearly_any_text_can_be_an_alias(bench: Bench, alias: str) -> None:
     assert bench.endpoint(alias) == "info"
 
 
-@pytest.mark.parametrize("alias", ["a" * 513, "é" * 257, "🧊" * 129])
-def test_an_alias_has_512_bytes_at_most(bench: Bench, alias: str) -> None:
+@pytest.mark.parametrize("alias", ["a" * 513, "é" * 513])
+def test_an_alias_has_512_characters_at_most(bench: Bench, alias: str) -> None:
     with pytest.raises(CallFailed, match=r"^alias length is too long$"):
         bench.alias("info", alias)
     with pytest.raises(CallFailed, match=r"^alias length is too long$"):
@@ -332,16 +332,3 @@ def test_waits_for_the_administrators_locks_are_profiled(bench: Bench) -> None:
 
     asyncio.run(scenario())
     assert bench.locks.profile().samples
-
-
-# -- the directory's network -------------------------------------------------------------------------------------
-
-
-def test_a_data_directory_belongs_to_one_network(bench: Bench) -> None:
-    assert asyncio.run(bench.store.write(lambda tx: bind_network(tx, 12345, 100))) == 100
-    assert asyncio.run(bench.store.write(lambda tx: bind_network(tx, 12345, 200))) == 100
-    with pytest.raises(StoreError) as caught:
-        asyncio.run(bench.store.write(lambda tx: bind_network(tx, 1, 300)))
-    assert str(caught.value) == (
-        "this data directory belongs to network 12345, not 1: use another --data-dir, or --network-id=12345"
-    )

@@ -19,7 +19,7 @@ import pytest
 
 from icefall.node import profiles
 from icefall.node.pprof import Frame, Profile, Sample, encode
-from icefall.node.profiles import LockStats, MeteredLock, MeteredThreadLock, ProfileError, Profiles
+from icefall.node.profiles import LockStats, MeteredLock, ProfileError, Profiles
 
 
 @pytest.fixture
@@ -369,24 +369,6 @@ def test_a_cancelled_wait_counts_and_leaves_the_lock_usable(locks: LockStats) ->
     asyncio.run(give_up())
     assert sum(sample.values[0] for sample in waits(locks)) == 1
     assert lock._waiting == 0
-
-
-def test_thread_lock_reports_who_waited(locks: LockStats) -> None:
-    lock = MeteredThreadLock("files", locks)
-    with lock:
-        assert lock.locked()
-        assert not lock.acquire(blocking=False)
-        assert waits(locks) == []
-        assert not lock.acquire(timeout=0.01)
-        waiter = threading.Thread(target=lock.acquire)
-        waiter.start()
-        time.sleep(0.03)
-    waiter.join()
-    lock.release()
-    assert not lock.locked()
-    assert sorted(sample.values[0] for sample in waits(locks)) == [1, 1]
-    assert {sample.stack[0].function for sample in waits(locks)} == {"lock files"}
-    assert any(sample.stack[1].file == __file__ and sample.values[1] >= 10_000_000 for sample in waits(locks))
 
 
 def test_lock_profile(made: Profiles, directory: Path, locks: LockStats, written: list[Profile]) -> None:

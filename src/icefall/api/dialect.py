@@ -30,6 +30,7 @@ class Dialect(msgspec.Struct, frozen=True):
     range_is_array: bool
     empty_range: bool
     block_by_container_id: bool
+    alias_in_bytes: bool
 
 
 INTERFACE = Dialect(
@@ -53,6 +54,7 @@ INTERFACE = Dialect(
     range_is_array=True,
     empty_range=True,
     block_by_container_id=True,
+    alias_in_bytes=False,
 )
 LIVE = Dialect(
     name="live",
@@ -75,6 +77,7 @@ LIVE = Dialect(
     range_is_array=False,
     empty_range=False,
     block_by_container_id=False,
+    alias_in_bytes=True,
 )
 DIALECTS = {dialect.name: dialect for dialect in (INTERFACE, LIVE)}
 BATCH_MAX = 100
@@ -115,4 +118,5 @@ DIFFERENCES = (
     Difference("empty_range", "index.getContainerRange with numToFetch 0", "null",
                "error `numToFetch must be in [1,1024] but is 0`"),
     Difference("block_by_container_id", "avm.getBlock with the ID of a block's container", "the block", "not found"),
+    Difference("alias_in_bytes", "what the 512 of an alias count", "characters", "bytes"),
 )  # fmt: skip

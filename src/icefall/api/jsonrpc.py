@@ -26,6 +26,8 @@ ARGUMENT_TEXT = (
 VERSION_TEXT = "jsonrpc must be 2.0"
 METHOD_TEXT = "method must be given"
 INTERNAL_TEXT = "internal error"
+BATCH_ANSWER_MAX = 32 << 20
+TOO_LONG = -32000
 PARSE, INVALID = -32700, -32600
 _TYPE_TEXT = "json: cannot unmarshal {} into Go {} of type {}"
 
@@ -151,14 +153,18 @@ class Service:
         calls = elements(value)
         if not calls or len(calls) > BATCH_MAX:
             raise Refused(INVALID, f"a batch holds 1 to {BATCH_MAX} calls, got {len(calls)}")
-        answers = []
+        answers: list[Outcome] = []
+        size = 0
         for call in calls:
             try:
                 envelope = self._read(call)
+                if size > BATCH_ANSWER_MAX:  # 100 small calls must not make a gigabyte
+                    raise Refused(TOO_LONG, f"the batch's answer has passed {BATCH_ANSWER_MAX} bytes", envelope)
             except Refused as refused:
                 answers.append(self._refuse(refused, refused.told or Envelope()))
                 continue
             answers.append(await self._one(envelope))
+            size += len(answers[-1].body)
             await asyncio.sleep(0)  # between two calls of a batch it is others' turn
         told = [answer.body.rstrip(b"\n") for answer in answers if answer.body]
         ours = [answer.error for answer in answers if isinstance(answer.error, (Unavailable, InternalError))]

@@ -9,13 +9,13 @@ from urllib.parse import quote
 import msgspec
 
 from icefall.api.jsonrpc import Service
-from icefall.node.admin import ALIAS_BYTES_MAX
+from icefall.node.admin import ALIAS_MAX
 from icefall.node.store import NodeReader
 
 ROOT = "/ext/"
 # What answers by itself: these names can never become aliases. `index/X` can, where only `index/X/block` answers.
 NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
-_ALIAS_SIZE_MAX = len("bc/") + ALIAS_BYTES_MAX  # a chain's alias stands behind bc/
+_ALIAS_SIZE_MAX = len("bc/") + ALIAS_MAX  # a chain's alias stands behind bc/
 
 
 class Plain(msgspec.Struct, frozen=True):

@@ -8,6 +8,8 @@ embedded engine can answer without suspending while a client/server engine may w
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from icefall.errors import Unavailable
+
 T = TypeVar("T")
 
 Row = tuple[Any, ...]
@@ -40,8 +42,8 @@ class Store(Reader, Protocol):
     async def write(self, change: Callable[[Transaction], T]) -> T: ...
 
 
-class StoreError(Exception):
-    """The store cannot be used as it is; the text says why and what to do."""
+class StoreError(Unavailable):
+    """The store cannot be used as it is; the text says why and what to do. Whoever asked may try again."""
 
 
 class StoreBusy(StoreError):

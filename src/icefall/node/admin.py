@@ -1,7 +1,6 @@
 """What an administrator can change, carried out in the engine: each call is one transaction, or changes nothing."""
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from icefall.observe import LevelPage, Logs
 from icefall.wire.goquote import quote
 from icefall.wire.ids import VM_NAMES, id_text
 
-ALIAS_BYTES_MAX = 512
+ALIAS_MAX = 512
 
 
 class Admin:
@@ -30,6 +29,8 @@ class Admin:
         profiles: Profiles,
         plugin_dir: Path,
         locks: LockStats,
+        *,
+        alias_in_bytes: bool = False,
     ) -> None:
         self._store = store
         self._reader = NodeReader(store)
@@ -39,6 +40,7 @@ class Admin:
         self._logs = logs
         self._profiles = profiles
         self._plugin_dir = plugin_dir
+        self._in_bytes = alias_in_bytes
         self._levels_turn = MeteredLock("logger levels", locks)  # what is kept must be what was there
         self._plugins_turn = MeteredLock("VM plugins", locks)  # the second of two calls finds what the first loaded
 
@@ -56,11 +58,11 @@ class Admin:
         }
 
     async def alias(self, endpoint: str, alias: str) -> None:
-        _check_length(alias)
+        self._check_length(alias)
         await self._store.write(lambda tx: self._put_alias(tx, endpoint, alias))
 
     async def alias_chain(self, chain: str, alias: str) -> None:
-        _check_length(alias)
+        self._check_length(alias)
         chain_id = await self._chains.lookup(chain)
 
         def change(tx: Transaction) -> None:
@@ -70,6 +72,10 @@ class Admin:
             self._put_alias(tx, f"bc/{id_text(chain_id)}", f"bc/{alias}")
 
         await self._store.write(change)
+
+    def _check_length(self, alias: str) -> None:
+        if (len(alias.encode()) if self._in_bytes else len(alias)) > ALIAS_MAX:
+            raise CallFailed("alias length is too long")
 
     def _put_alias(self, tx: Transaction, endpoint: str, alias: str) -> None:
         if alias in self._bases:
@@ -145,8 +151,3 @@ def loggers_named(page: LevelPage, logger: str) -> list[str]:
     if logger not in page.names():
         raise CallFailed(f"logger with name {quote(logger)} not found")
     return [logger]
-
-
-def _check_length(alias: str) -> None:
-    if len(os.fsencode(alias)) > ALIAS_BYTES_MAX:
-        raise CallFailed("alias length is too long")

@@ -8,9 +8,6 @@ from typing import NamedTuple
 
 from icefall.db.engine import Reader, Transaction
 from icefall.db.statements import load
-from icefall.errors import StartRefused
-from icefall.node.store import SQL as NODE_SQL
-from icefall.node.store import fact
 
 SQL = load("icefall.node", "index.sql")
 
@@ -35,29 +32,6 @@ class Container(NamedTuple):
     container_id: bytes
     accepted_ns: int
     raw: bytes
-
-
-# -- whether to index at all ---------------------------------------------------------------------------------------
-
-
-def admit(tx: Transaction, *, enabled: bool, allow_incomplete: bool) -> None:
-    """Keep the promise that an index is complete, or refuse to start. A refusal changes nothing."""
-    indexed, incomplete = fact(tx, "indexed") is not None, fact(tx, "index_incomplete") is not None
-    if enabled:
-        if incomplete and not allow_incomplete:
-            raise StartRefused(
-                "index is incomplete but incomplete indices are disabled: this data directory once ran without the "
-                "index. Accept what it misses with --index-allow-incomplete, or start on a fresh --data-dir"
-            )
-        tx.run(NODE_SQL.put_fact, {"name": "indexed", "value": "1"})
-        return
-    if indexed and not allow_incomplete:
-        raise StartRefused(
-            "running would cause index to become incomplete but incomplete indices are disabled: start with "
-            "--index-enabled=true, or accept that the index will miss what is accepted now with "
-            "--index-allow-incomplete"
-        )
-    tx.run(NODE_SQL.put_fact, {"name": "index_incomplete", "value": "1"})
 
 
 # -- writing: inside the engine's transaction ----------------------------------------------------------------------

@@ -14,7 +14,7 @@ import tracemalloc
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Literal, TypeVar
 
 from icefall.node.pprof import Frame, Measure, Profile, Sample, encode
@@ -322,42 +322,6 @@ class MeteredLock(asyncio.Lock):
         finally:
             self._waiting -= 1
             self._stats.record(self._name, site, time.perf_counter_ns() - began_ns)
-
-
-class MeteredThreadLock:
-    """A lock between threads that reports who had to wait for it. An attempt that does not wait never counts."""
-
-    def __init__(self, name: str, stats: LockStats) -> None:
-        self._name = name
-        self._stats = stats
-        self._lock = threading.Lock()
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock; False if it was not to be had in the time given."""
-        if self._lock.acquire(blocking=False):
-            return True
-        if not blocking:
-            return False
-        site, began_ns = _call_site(), time.perf_counter_ns()
-        taken = self._lock.acquire(timeout=timeout)
-        self._stats.record(self._name, site, time.perf_counter_ns() - began_ns)
-        return taken
-
-    def release(self) -> None:
-        """Give the lock to the next who waits."""
-        self._lock.release()
-
-    def locked(self) -> bool:
-        """Whether someone holds the lock."""
-        return self._lock.locked()
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lock.release()
 
 
 def _call_site() -> Frame:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from icefall.db.engine import Params, Reader, Row, StoreError, Transaction
+from icefall.db.engine import Params, Reader, Row, Transaction
 from icefall.db.statements import load
 
 SQL = load("icefall.node", "queries.sql")
@@ -82,27 +82,17 @@ class _Reads(Protocol):
     def read(self, statement: str, params: Params = ()) -> list[Row]: ...
 
 
+def read_fact(store: _Reads, name: str) -> str | None:
+    rows = store.read(SQL.fact, {"name": name})
+    return rows[0][0] if rows else None
+
+
 def facts_learned(store: _Reads) -> tuple[bytes, bytes] | None:
     """X genesis and C-Chain ID of a network that was learnt from an upstream."""
-    rows = [store.read(SQL.fact, {"name": name}) for name in ("learned_x_genesis", "learned_c_chain_id")]
-    return (bytes.fromhex(rows[0][0][0]), bytes.fromhex(rows[1][0][0])) if all(rows) else None
+    x_genesis, c_chain_id = read_fact(store, "learned_x_genesis"), read_fact(store, "learned_c_chain_id")
+    return (bytes.fromhex(x_genesis), bytes.fromhex(c_chain_id)) if x_genesis and c_chain_id else None
 
 
 def put_learned(tx: Transaction, x_genesis: bytes, c_chain_id: bytes) -> None:
     tx.run(SQL.put_fact, {"name": "learned_x_genesis", "value": x_genesis.hex()})
     tx.run(SQL.put_fact, {"name": "learned_c_chain_id", "value": c_chain_id.hex()})
-
-
-def bind_network(tx: Transaction, network_id: int, genesis_time: int) -> int:
-    """Bind a fresh data directory to its network, or check that it is the same. The genesis time it was bound with."""
-    bound = fact(tx, "network_id")
-    if bound is None:
-        tx.run(SQL.put_fact, {"name": "network_id", "value": str(network_id)})
-        tx.run(SQL.put_fact, {"name": "genesis_time", "value": str(genesis_time)})
-        return genesis_time
-    if int(bound) != network_id:
-        raise StoreError(
-            f"this data directory belongs to network {bound}, not {network_id}: "
-            f"use another --data-dir, or --network-id={bound}"
-        )
-    return int(fact(tx, "genesis_time") or genesis_time)

@@ -24,6 +24,7 @@ from icefall.xchain.ownership import Signers
 from icefall.xchain.store import put_refusals
 
 _RETRY_S = 1.0
+PROCESSING, REJECTED = "Processing", "Rejected"
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -60,8 +61,11 @@ class AssetChain:
         self._wake.set()
         return parsed.txid
 
-    def is_processing(self, txid: bytes) -> bool:
-        return txid in self._mempool
+    def state_of(self, txid: bytes) -> str:
+        """Of a transaction that is in no block; empty for one we do not know of."""
+        if txid in self._mempool:
+            return PROCESSING
+        return REJECTED if self._mempool.refusal(txid) is not None else ""
 
     # -- accepting blocks ------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """The asset chain moved by what another node accepted: every block verified and executed on our own state."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -47,6 +48,7 @@ class FollowedLedger:
                 break
             accepted.append(effects)
             tip = block
+            await asyncio.sleep(0)  # a long run must not hold up the engine's other work
         if accepted:
             await self.ledger.commit(accepted)
         if isinstance(stopped, WireError):

@@ -117,6 +117,3 @@ delete from refused_tx where chain = :chain and place <= (
 
 -- name: refused
 select reason from refused_tx where chain = :chain and txid = :txid;
-
--- name: forget_refused
-delete from refused_tx where chain = :chain and txid = :txid;

@@ -1,5 +1,6 @@
 """The asset chain: read, shape, return. Transactions to issue go to the engine."""
 
+import asyncio
 import time
 from typing import NoReturn
 
@@ -26,6 +27,7 @@ from icefall.xchain.view import ChainView
 
 PAGE_MAX = 1024
 ADDRESSES_MAX = 1024
+_ATTEMPTS = 3
 
 
 async def get_height(_: NoParams, chain: AssetChainReader) -> schema.Height:
@@ -80,9 +82,12 @@ async def get_tx_status(
         return schema.TxStatus("Accepted")
     if not dialect.four_tx_states:
         return schema.TxStatus("Unknown")
-    if await engine.call("is_processing", chain=view.chain_id, txid=ask.tx_id):
-        return schema.TxStatus("Processing")
-    return schema.TxStatus("Unknown" if await chain.refusal(ask.tx_id) is None else "Rejected")
+    state = await engine.call("tx_state", chain=view.chain_id, txid=ask.tx_id)
+    if not state and await chain.tx(ask.tx_id) is not None:  # accepted between the two questions
+        state = "Accepted"
+    if not state and await chain.refusal(ask.tx_id) is not None:  # before the last restart
+        state = "Rejected"
+    return schema.TxStatus(state or "Unknown")
 
 
 async def get_asset_description(
@@ -136,15 +141,23 @@ async def get_all_balances(
 
 
 async def _spendable(chain: AssetChainReader, address: bytes, *, partial: bool) -> list[tuple[bytes, int, bytes, int]]:
-    """All that counts towards an address's balance now, read in bounded pieces."""
-    found: list[tuple[bytes, int, bytes, int]] = []
-    below, now_s = NEWEST, int(time.time())
-    while True:
-        utxos = await chain.utxos(address, below, PAGE_MAX)
-        found += spendable((utxo.raw for utxo in utxos), now_s, partial=partial)
-        if len(utxos) < PAGE_MAX:
+    """All that counts towards an address's balance now: in bounded pieces that let others have their turn, and from the
+    start again when a block came in between."""
+    now_s = int(time.time())
+    for attempt in range(_ATTEMPTS):
+        found: list[tuple[bytes, int, bytes, int]] = []
+        below, height = NEWEST, await chain.height()
+        last_try = attempt == _ATTEMPTS - 1  # then in one piece, whatever it costs
+        while True:
+            utxos = await chain.utxos(address, below, -1 if last_try else PAGE_MAX)
+            found += spendable((utxo.raw for utxo in utxos), now_s, partial=partial)
+            if last_try or len(utxos) < PAGE_MAX:
+                break
+            below = utxos[-1].place
+            await asyncio.sleep(0)
+        if last_try or below == NEWEST or await chain.height() == height:
             return found
-        below = utxos[-1].place
+    raise AssertionError("the last try always returns")
 
 
 async def _owner(text: str, addresses: Addresses) -> bytes:

@@ -10,7 +10,6 @@ from icefall.node.health import HEALTH, READINESS, Freshness
 from icefall.node.store import NodeReader
 
 ALL = "all"
-APPLICATION = "application"
 _ALIVE = HealthReport({}, True)
 
 

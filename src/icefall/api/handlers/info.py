@@ -54,7 +54,7 @@ async def is_bootstrapped(ask: schema.ChainAsk, chains: Chains, node: NodeReader
 
 
 async def peers(_: schema.PeersAsk) -> schema.Peers:
-    """A node without a peer network has none; upstreams being followed will be listed here."""
+    """There is no peer network here. Upstreams that are followed are no peers: health counts them."""
     return schema.Peers("0", [])
 
 

@@ -1,0 +1,225 @@
+"""What one block of an EVM chain becomes: everything the store writes for it, in one value.
+
+Positions order a chain: (block number, transaction index, log index or frame number, place in a batch).
+"""
+
+import enum
+from collections.abc import Mapping
+
+import msgspec
+
+ZERO_ADDRESS = bytes(20)
+
+
+class TokenKind(enum.Enum):
+    """What a contract is whose transfer logs fit several standards."""
+
+    ERC20 = "ERC-20"  # decimals() answers at most 255
+    ERC721 = "ERC-721"  # it does not, but ownerOf(id) answers
+    NEITHER = ""
+
+
+class ContractFacts(msgspec.Struct, frozen=True, gc=False):
+    """What the derivation must know besides the block: answers to `questions`, and what is fixed for the chain."""
+
+    has_code: Mapping[bytes, bool] = {}  # as of the block before
+    kinds: Mapping[bytes, TokenKind] = {}
+    messenger: bytes = b""  # address of the chain's TeleporterMessenger; empty: none
+    native_asset_id: bytes = b""  # of atomic transactions that move native money; empty: unknown, state is asked
+
+
+class Questions(msgspec.Struct, frozen=True, gc=False):
+    """What `derive` will look up. Answers do not change with time, except code, which `code_changes` keeps current."""
+
+    code: frozenset[bytes]  # addresses whose code at the block before decides what a call was
+    kinds: Mapping[bytes, int | None]  # contracts, each with a token ID to try ownerOf with; None: no NFT in any case
+
+
+class CallType(enum.Enum):
+    """What a transaction does at its top level."""
+
+    NATIVE_TRANSFER = "NATIVE_TRANSFER"
+    CONTRACT_CALL = "CONTRACT_CALL"
+    CONTRACT_CREATION = "CONTRACT_CREATION"
+
+
+class BlockRow(msgspec.Struct, frozen=True, gc=False):
+    """The block itself, with totals over its transactions."""
+
+    number: int
+    block_hash: bytes
+    parent_hash: bytes
+    time: int  # Unix seconds
+    tx_count: int
+    base_fee: int  # wei per gas; 0 where the chain has none
+    gas_used: int
+    gas_limit: int
+    gas_cost: int  # coreth's and subnet-evm's blockGasCost; 0 elsewhere
+    fees_spent: int  # wei: gas used times price, summed; blobs and atomic transactions not included
+
+
+class NativeTx(msgspec.Struct, frozen=True, gc=False):
+    """A transaction."""
+
+    tx_index: int
+    tx_hash: bytes
+    status: int  # 1 or 0
+    type_id: int
+    sender: bytes
+    to: bytes  # of a creation, the address it made or would have made
+    value: int
+    nonce: int
+    gas_limit: int
+    gas_used: int
+    gas_price: int  # wei per gas actually paid
+    max_fee: int | None  # None: the type has no such field
+    max_priority_fee: int | None
+    call_type: CallType
+    selector: bytes  # first four bytes of a contract call's input, fewer if it is shorter; empty otherwise
+    input: bytes  # whole; readers need it of transactions that deployed something
+
+
+class Erc20Transfer(msgspec.Struct, frozen=True, gc=False):
+    tx_index: int
+    log_index: int  # in the block
+    token: bytes
+    sender: bytes
+    to: bytes
+    value: int
+
+
+class Erc721Transfer(msgspec.Struct, frozen=True, gc=False):
+    tx_index: int
+    log_index: int
+    token: bytes
+    sender: bytes
+    to: bytes
+    token_id: int
+
+
+class Erc1155Transfer(msgspec.Struct, frozen=True, gc=False):
+    tx_index: int
+    log_index: int
+    position: int  # in its batch; 0 for a single transfer
+    token: bytes
+    sender: bytes
+    to: bytes
+    token_id: int
+    value: int
+
+
+class InternalTx(msgspec.Struct, frozen=True, gc=False):
+    """A frame below the root that is a CALL or CALLCODE with value, or a creation."""
+
+    tx_index: int
+    frame: int  # pre-order number in the trace; the root would be 0
+    kind: str  # CALL, CALLCODE, CREATE, CREATE2, CREATE3
+    sender: bytes
+    to: bytes  # empty: a creation that failed
+    value: int
+    gas_limit: int
+    gas_used: int
+    is_reverted: bool  # it, a frame around it, or the transaction failed
+
+
+class Deployment(msgspec.Struct, frozen=True, gc=False):
+    """A creation that succeeded, code left behind or not. Of several at one address the latest counts."""
+
+    address: bytes
+    tx_index: int
+    frame: int  # 0: the transaction itself
+    creator: bytes  # sender, or the contract that created it
+
+
+class Participant(msgspec.Struct, frozen=True, gc=False):
+    """An address in whose list a transaction belongs: sender, recipient, created, party of a transfer or internal."""
+
+    address: bytes
+    tx_index: int
+
+
+class NativeBalance(msgspec.Struct, frozen=True, gc=False):
+    address: bytes
+    balance: int  # wei
+
+
+class NativeDelta(msgspec.Struct, frozen=True, gc=False):
+    """A change on top of a balance this block does not tell: the newest row, else state at the block before."""
+
+    address: bytes
+    delta: int  # wei
+
+
+class Erc20Delta(msgspec.Struct, frozen=True, gc=False):
+    """Net change of a holder in this block; 0 where logs only name it (also by Deposit and Withdrawal)."""
+
+    token: bytes
+    holder: bytes  # never the zero address: from it is minting, to it is burning
+    delta: int
+
+
+class Erc1155Delta(msgspec.Struct, frozen=True, gc=False):
+    token: bytes
+    holder: bytes  # never the zero address
+    token_id: int
+    delta: int
+
+
+class NftOwner(msgspec.Struct, frozen=True, gc=False):
+    """An ERC-721 token that moved in this block, once however often."""
+
+    token: bytes
+    token_id: int
+    owner: bytes  # after the block; the zero address: burned
+    owner_before: bytes  # by the first move; the zero address: minted
+
+
+class CodeChange(msgspec.Struct, frozen=True, gc=False):
+    """An address that got or lost code: creation, delegation (EIP-7702), self-destruct."""
+
+    address: bytes
+    has_code: bool | None  # None: the client's word is not enough, ask state at this block
+
+
+class MetadataChange(msgspec.Struct, frozen=True, gc=False):
+    """Tokens whose metadata must be read again."""
+
+    token: bytes
+    first_id: int
+    last_id: int
+
+
+class TeleporterMessage(msgspec.Struct, frozen=True, gc=False):
+    """The first cross-chain message of a transaction."""
+
+    tx_index: int
+    message_id: bytes
+    peer_blockchain_id: bytes  # destination if `is_source`, else origin
+    is_source: bool
+
+
+class BlockRows(msgspec.Struct, frozen=True, gc=False):
+    """Everything a block changes: written in one transaction, or not at all. Lists are in chain order."""
+
+    block: BlockRow
+    txs: tuple[NativeTx, ...]
+    erc20_transfers: tuple[Erc20Transfer, ...]
+    erc721_transfers: tuple[Erc721Transfer, ...]
+    erc1155_transfers: tuple[Erc1155Transfer, ...]
+    internals: tuple[InternalTx, ...]  # empty without traces
+    deployments: tuple[Deployment, ...]  # without traces only those of transactions
+    participants: tuple[Participant, ...]  # by transaction
+    native_before: tuple[NativeBalance, ...]  # balance right before the block of every account in a diff
+    native_after: tuple[NativeBalance, ...]  # balance right after it, where it is another
+    native_deltas: tuple[NativeDelta, ...]  # withdrawals and atomic moves of accounts in no diff
+    ask_native: tuple[bytes, ...]  # addresses whose balance must be asked of state at this block
+    erc20_deltas: tuple[Erc20Delta, ...]  # the pairs to compare with balanceOf
+    erc1155_deltas: tuple[Erc1155Delta, ...]  # the same for balanceOf(address,id)
+    nft_owners: tuple[NftOwner, ...]  # the same for ownerOf
+    silent_contracts: tuple[
+        bytes, ...
+    ]  # storage changed in a transaction in which they logged nothing that explains it
+    code_changes: tuple[CodeChange, ...]
+    metadata_changes: tuple[MetadataChange, ...]
+    messages: tuple[TeleporterMessage, ...]
+    skipped_logs: Mapping[str, int]  # token events of wrong shape or kind, by event name

@@ -1,0 +1,68 @@
+"""What a data directory is bound to, and whether a start may go on from there.
+
+Checked before anything else, written only when nothing can refuse the start any more: a refused start changes nothing.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from icefall.db.engine import Transaction
+from icefall.errors import StartRefused
+from icefall.node.store import SQL, fact
+
+OWN, FOLLOWED = "own", "followed"
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What somebody wants to start."""
+
+    network_id: int
+    follows: bool
+    index_enabled: bool
+    allow_incomplete: bool
+
+    @property
+    def mode(self) -> str:
+        return FOLLOWED if self.follows else OWN
+
+
+def refusal(known: Callable[[str], str | None], start: Start) -> str | None:
+    """Why not, and what to do instead. `known` gives a fact about the data directory."""
+    network, mode = known("network_id"), known("mode")
+    if network is not None and int(network) != start.network_id:
+        return (
+            f"this data directory belongs to network {network}, not {start.network_id}: "
+            f"use another --data-dir, or --network-id={network}"
+        )
+    if mode == FOLLOWED and not start.follows:
+        return "this data directory follows another node: give --upstream, or use another --data-dir"
+    if mode == OWN and start.follows:
+        return "this data directory holds a network of its own: follow a node with another --data-dir"
+    if start.allow_incomplete:
+        return None
+    if start.index_enabled and known("index_incomplete"):
+        return (
+            "index is incomplete but incomplete indices are disabled: this data directory once ran without the index. "
+            "Accept what it misses with --index-allow-incomplete, or start on a fresh --data-dir"
+        )
+    if not start.index_enabled and known("indexed"):
+        return (
+            "running would cause index to become incomplete but incomplete indices are disabled: start with "
+            "--index-enabled=true, or accept that the index will miss what is accepted now with "
+            "--index-allow-incomplete"
+        )
+    return None
+
+
+def admit(tx: Transaction, start: Start, genesis_time: int) -> None:
+    """Bind the data directory. `genesis_time` decides where a local network's P-Chain begins; the first one stays."""
+    reason = refusal(lambda name: fact(tx, name), start)
+    if reason is not None:
+        raise StartRefused(reason)
+    facts = {"network_id": str(start.network_id), "mode": start.mode}
+    if fact(tx, "genesis_time") is None:
+        facts["genesis_time"] = str(genesis_time)
+    facts["indexed" if start.index_enabled else "index_incomplete"] = "1"
+    for name, value in facts.items():
+        tx.run(SQL.put_fact, {"name": name, "value": value})

@@ -1,0 +1,174 @@
+"""What an EVM node tells about a block: plain immutable values. Numbers are ints, addresses and hashes are bytes.
+
+An address that is not there (recipient of a creation, place of a failed one) is empty bytes.
+"""
+
+import msgspec
+
+from icefall.wire.errors import WireError
+
+
+class EvmLie(WireError):
+    """An answer that contradicts itself or what the chain proves."""
+
+
+class Incomplete(EvmLie):
+    """Parts that are missing, or belong to different blocks: a lagging node or a reorganisation between two calls."""
+
+
+class Detached(EvmLie):
+    """A sound block that does not follow the one expected: where blocks are not final, a reorganisation."""
+
+
+class Access(msgspec.Struct, frozen=True, gc=False):
+    address: bytes
+    slots: tuple[bytes, ...]
+
+
+class Authorization(msgspec.Struct, frozen=True, gc=False):
+    """EIP-7702: lets an account run the code at `address`."""
+
+    chain_id: int
+    address: bytes
+    nonce: int
+    y_parity: int
+    r: int
+    s: int
+
+
+class EvmTx(msgspec.Struct, frozen=True, gc=False):
+    tx_hash: bytes
+    type_id: int
+    nonce: int
+    gas: int
+    gas_price: int  # as mined
+    max_fee: int | None  # types 2 and up
+    max_priority_fee: int | None
+    sender: bytes
+    to: bytes  # empty: a creation
+    value: int
+    input: bytes
+    chain_id: int
+    v: int  # type 0: as signed; others: the parity
+    r: int
+    s: int
+    access_list: tuple[Access, ...]
+    authorizations: tuple[Authorization, ...]
+    max_blob_fee: int
+    blob_hashes: tuple[bytes, ...]
+
+
+class Withdrawal(msgspec.Struct, frozen=True, gc=False):
+    """Money from the beacon chain, credited after a block's transactions."""
+
+    index: int
+    validator_index: int
+    address: bytes
+    amount_gwei: int
+
+
+class EvmBlock(msgspec.Struct, frozen=True, gc=False):
+    """A block with its transactions and every header field its hash covers. None: the client does not send it."""
+
+    number: int
+    block_hash: bytes
+    parent_hash: bytes
+    uncles_hash: bytes
+    miner: bytes
+    state_root: bytes
+    transactions_root: bytes
+    receipts_root: bytes
+    bloom: bytes
+    difficulty: int
+    gas_limit: int
+    gas_used: int
+    time: int
+    extra: bytes
+    mix_hash: bytes
+    nonce: bytes
+    txs: tuple[EvmTx, ...]
+    base_fee: int | None
+    withdrawals_root: bytes | None
+    withdrawals: tuple[Withdrawal, ...] | None
+    blob_gas_used: int | None
+    excess_blob_gas: int | None
+    beacon_root: bytes | None
+    requests_hash: bytes | None
+    ext_data_hash: bytes | None  # from here on: coreth
+    ext_data: bytes | None  # codec bytes of the atomic transactions
+    ext_data_gas_used: int | None
+    gas_cost: int | None
+    time_ms: int | None
+    min_delay_excess: int | None
+    unknown_fields: bool  # has fields we have never seen, which its hash may cover
+
+
+class Log(msgspec.Struct, frozen=True, gc=False):
+    address: bytes
+    topics: tuple[bytes, ...]
+    data: bytes
+    index: int  # in the block
+
+
+class Receipt(msgspec.Struct, frozen=True, gc=False):
+    tx_hash: bytes
+    block_hash: bytes
+    index: int
+    type_id: int
+    status: int | None  # None: before Byzantium, when there was a state root instead
+    state_root: bytes
+    gas_used: int
+    cumulative_gas: int
+    gas_price: int | None  # None: an old client
+    sender: bytes
+    contract: bytes  # set for failed creations too; empty: none
+    bloom: bytes
+    logs: tuple[Log, ...]
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """One call of a transaction's trace."""
+
+    number: int  # pre-order, the transaction itself is 0
+    kind: str
+    sender: bytes
+    to: bytes  # empty: a creation that failed
+    value: int
+    gas: int
+    gas_used: int
+    is_reverted: bool  # it failed, or a frame around it did
+    is_create3_proxy: bool  # its init code is the one every CREATE3 library uses
+
+
+class Trace(msgspec.Struct, frozen=True, gc=False):
+    """The frames of a transaction that can matter: the root, and those that carry value, create or destroy."""
+
+    tx_hash: bytes  # empty: an old client
+    frames: tuple[Frame, ...]
+    frame_count: int  # of all frames
+
+
+class AccountDiff(msgspec.Struct, frozen=True, gc=False):
+    """What a transaction did to an account, as the client's prestate tracer tells it."""
+
+    address: bytes
+    balance_before: int
+    balance_after: int
+    had_code: bool
+    has_code: bool
+    is_gone: bool  # told as deleted, which coreth says of accounts that are still there
+    changed_storage: bool
+
+
+class TxDiff(msgspec.Struct, frozen=True, gc=False):
+    tx_hash: bytes  # empty: an old client
+    accounts: tuple[AccountDiff, ...]
+
+
+class FullBlock(msgspec.Struct, frozen=True, gc=False):
+    """Everything asked about one block. `traces`, `diffs`: None without a tracer, and at genesis."""
+
+    block: EvmBlock
+    receipts: tuple[Receipt, ...]
+    traces: tuple[Trace, ...] | None
+    diffs: tuple[TxDiff, ...] | None

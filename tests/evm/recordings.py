@@ -1,0 +1,149 @@
+"""Recorded EVM chains: blocks, receipts, traces and diffs as the nodes sent them, and the true state after every block.
+
+ICEFALL_EVM_RECORDINGS names another folder of such recordings to run the same tests on.
+"""
+
+import gzip
+import json
+import lzma
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from icefall.evm.derive import derive, questions
+from icefall.evm.model import BlockRows, ContractFacts, TokenKind
+from icefall.wire.evm import decode_full
+from icefall.wire.evm_types import FullBlock
+from icefall.wire.ids import id_from_text
+
+FOLDER = Path(os.environ.get("ICEFALL_EVM_RECORDINGS", Path(__file__).parent.parent / "vectors" / "evm"))
+CHAINS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "contracts")
+REORGS = [f"reorg{number}_{when}" for number in (1, 2) for when in ("before", "after")]
+LOCAL_AVAX = id_from_text("2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One line of a recording, each part as it was sent."""
+
+    number: int
+    block: msgspec.Raw
+    receipts: msgspec.Raw
+    calls: msgspec.Raw
+    diffs: msgspec.Raw
+
+
+class Recorded(NamedTuple):
+    full: FullBlock
+    rows: BlockRows
+    said: Any  # the same line as plain JSON
+
+
+def text(chain: str, name: str) -> bytes:
+    """A file of a recording, whichever way it is packed."""
+    path = FOLDER / chain / name
+    for suffix, unpack in ((".xz", lzma.decompress), (".gz", gzip.decompress), ("", bytes)):
+        packed = path.with_name(name + suffix)
+        if packed.exists():
+            return unpack(packed.read_bytes())
+    raise FileNotFoundError(path)
+
+
+@cache
+def lines(chain: str, part: str = "") -> list[Row]:
+    raw = text(chain, f"{part}blocks.jsonl")
+    return [msgspec.json.decode(line, type=Row) for line in raw.splitlines()]
+
+
+def decoded(row: Row) -> FullBlock:
+    calls, diffs = bytes(row.calls), bytes(row.diffs)
+    return decode_full(
+        bytes(row.block), bytes(row.receipts), None if calls == b"null" else calls, None if diffs == b"null" else diffs
+    )
+
+
+@cache
+def full_blocks(chain: str, part: str = "") -> list[FullBlock]:
+    return [decoded(row) for row in lines(chain, part)]
+
+
+@cache
+def meta(chain: str) -> Any:
+    return json.loads(text(chain, "meta.json"))
+
+
+@cache
+def tokens(chain: str) -> dict[bytes, Any]:
+    told = json.loads(text(chain, "tokens.json"))["tokens"]
+    return {unhex(address): token for address, token in told.items()}
+
+
+def labelled(chain: str, label: str) -> bytes:
+    return unhex(meta(chain)["contracts"][label].lower())
+
+
+def kind_of(chain: str, address: bytes) -> TokenKind:
+    """What asking the contract gave: decimals(), else whether it is the NFT that answers ownerOf."""
+    token = tokens(chain).get(address)
+    if token is None:
+        return TokenKind.NEITHER
+    decimals = token["answers"].get("decimals")
+    if isinstance(decimals, str) and len(decimals) == 66 and int(decimals, 16) <= 255:
+        return TokenKind.ERC20
+    return TokenKind.ERC721 if token["kind"] in ("nft:pre-standard", "erc721") else TokenKind.NEITHER
+
+
+class Code:
+    """Who has code, kept as a store would from what blocks tell. `keeps`: coreth does not destroy old contracts."""
+
+    def __init__(self, chain: str) -> None:
+        self.keeps = chain.startswith("cchain")
+        self.known: dict[bytes, bool] = {}
+        for cheat in meta(chain).get("hiddenNativeChanges", []):
+            if cheat["kind"] == "anvil_setCode":
+                self.known[unhex(cheat["address"].lower())] = True
+
+    def take(self, rows: BlockRows) -> None:
+        for change in rows.code_changes:
+            self.known[change.address] = self.keeps if change.has_code is None else change.has_code
+
+
+def facts_for(chain: str, full: FullBlock, code: Code) -> ContractFacts:
+    asked = questions(full)
+    contracts = meta(chain)["contracts"]
+    return ContractFacts(
+        has_code={address: code.known.get(address, False) for address in asked.code},
+        kinds={address: kind_of(chain, address) for address in asked.kinds},
+        messenger=unhex((contracts.get("messengerReal") or contracts["messenger"]).lower()),
+        native_asset_id=LOCAL_AVAX if chain.startswith("cchain") else b"",
+    )
+
+
+@cache
+def derived(chain: str) -> list[Recorded]:
+    """The whole chain, derived in order."""
+    code = Code(chain)
+    found = []
+    for line, full in zip(text(chain, "blocks.jsonl").splitlines(), full_blocks(chain), strict=True):
+        rows = derive(full, facts_for(chain, full, code))
+        code.take(rows)
+        found.append(Recorded(full, rows, json.loads(line)))
+    return found
+
+
+def states(chain: str, part: str = "") -> Iterator[Any]:
+    """Line by line, what changed in the true state."""
+    for line in text(chain, f"{part}state.jsonl").splitlines():
+        yield json.loads(line)
+
+
+def like(client: str) -> str:
+    """The recorded chain of a client."""
+    return next(name for name in CHAINS if name.startswith(client))
+
+
+def unhex(told: str) -> bytes:
+    return bytes.fromhex(told[2:])

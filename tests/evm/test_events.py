@@ -1,0 +1,121 @@
+"""Event decoding: every shape of decided rules, and the hashes of all signatures."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from icefall.wire.events import (
+    APPROVAL,
+    APPROVAL_FOR_ALL,
+    BATCH_METADATA_UPDATE,
+    DEPOSIT,
+    METADATA_UPDATE,
+    RECEIVE_CROSS_CHAIN_MESSAGE,
+    SEND_CROSS_CHAIN_MESSAGE,
+    SIGNATURES,
+    TRANSFER,
+    TRANSFER_BATCH,
+    TRANSFER_SINGLE,
+    URI,
+    WITHDRAWAL,
+    Approved,
+    Event,
+    Malformed,
+    Message,
+    MetadataChanged,
+    Moved20,
+    Moved721,
+    Moved1155,
+    MovedUnsure,
+    Wrapped,
+    decode_log,
+)
+from icefall.wire.evm_types import Log
+from icefall.wire.keccak import keccak256
+
+A, B, C = b"\xaa" * 20, b"\xbb" * 20, b"\xcc" * 20
+
+
+def word(value: int | bytes) -> bytes:
+    return value.to_bytes(32, "big") if isinstance(value, int) else value.rjust(32, b"\0")
+
+
+def log(*topics: bytes, data: bytes = b"") -> Log:
+    return Log(C, topics, data, 0)
+
+
+def batch(ids: list[int], values: list[int]) -> bytes:
+    arrays = [word(len(ids)), *map(word, ids), word(len(values)), *map(word, values)]
+    return b"".join([word(64), word(96 + 32 * len(ids)), *arrays])
+
+
+@pytest.mark.parametrize(("topic", "signature"), SIGNATURES.items(), ids=list(SIGNATURES.values()))
+def test_signatures(topic: bytes, signature: str) -> None:
+    assert keccak256(signature.encode()) == topic
+
+
+PARTIES = word(C), word(A), word(B)
+CASES: list[tuple[Log, Event | None]] = [
+    (log(TRANSFER, word(A), word(B), data=word(7)), Moved20(A, B, 7)),
+    (log(TRANSFER, word(A), word(B), data=word(2**256 - 1)), Moved20(A, B, 2**256 - 1)),
+    (log(TRANSFER, b"\xff" * 12 + A, word(B), data=word(7)), Moved20(A, B, 7)),  # the low 20 bytes are the address
+    (log(TRANSFER, word(A), word(B), word(7)), Moved721(A, B, 7)),
+    (log(TRANSFER, data=word(A) + word(B) + word(7)), MovedUnsure(A, B, 7, True)),
+    (log(TRANSFER, word(A), data=word(B) + word(7)), MovedUnsure(A, B, 7, False)),
+    *[(log(TRANSFER, word(A), word(B), data=bytes(size)), Malformed("Transfer")) for size in (0, 31, 33, 64)],
+    (log(TRANSFER, word(A), word(B), word(7), data=bytes(32)), Malformed("Transfer")),
+    (log(TRANSFER, word(A), data=bytes(32)), Malformed("Transfer")),
+    (log(TRANSFER), Malformed("Transfer")),
+    (log(TRANSFER_SINGLE, *PARTIES, data=word(1) + word(2)), Moved1155(A, B, ((1, 2),))),
+    (log(TRANSFER_SINGLE, *PARTIES, data=word(1)), Malformed("TransferSingle")),
+    (log(TRANSFER_SINGLE, *PARTIES, data=bytes(96)), Malformed("TransferSingle")),
+    (log(TRANSFER_SINGLE, word(C), data=word(1) + word(2)), Malformed("TransferSingle")),
+    (log(TRANSFER_BATCH, *PARTIES, data=batch([], [])), Moved1155(A, B, ())),
+    (log(TRANSFER_BATCH, *PARTIES, data=batch([4, 4, 4], [1, 0, 2])), Moved1155(A, B, ((4, 1), (4, 0), (4, 2)))),
+    (log(TRANSFER_BATCH, *PARTIES, data=batch([4], [1, 2])), Malformed("TransferBatch")),
+    (log(TRANSFER_BATCH, *PARTIES, data=b""), Malformed("TransferBatch")),
+    (log(TRANSFER_BATCH, *PARTIES, data=word(2**255) + word(96) + bytes(64)), Malformed("TransferBatch")),
+    (log(TRANSFER_BATCH, *PARTIES, data=word(64) + word(64) + word(2**64)), Malformed("TransferBatch")),
+    (log(TRANSFER_BATCH, *PARTIES, data=batch([4], [1])[:-1]), Malformed("TransferBatch")),
+    (log(TRANSFER_BATCH, *PARTIES, data=word(64) + word(64) + word(1) + word(9)), Moved1155(A, B, ((9, 9),))),
+    (log(TRANSFER_BATCH, *PARTIES[:2], data=batch([4], [1])), Malformed("TransferBatch")),
+    (log(APPROVAL, word(A), word(B), data=word(1)), Approved()),
+    (log(APPROVAL_FOR_ALL, word(A), word(B), data=word(1)), Approved()),
+    (log(DEPOSIT, word(A), data=word(1)), Wrapped(A)),
+    (log(WITHDRAWAL, word(A), data=word(1)), Wrapped(A)),
+    (log(DEPOSIT, data=word(A) + word(1)), None),
+    (log(URI, word(5), data=bytes(96)), MetadataChanged(5, 5)),
+    (log(URI, data=bytes(96)), None),
+    (log(METADATA_UPDATE, data=word(5)), MetadataChanged(5, 5)),
+    (log(METADATA_UPDATE, word(5)), None),
+    (log(BATCH_METADATA_UPDATE, data=word(5) + word(9)), MetadataChanged(5, 9)),
+    (log(BATCH_METADATA_UPDATE, data=word(5)), None),
+    (log(SEND_CROSS_CHAIN_MESSAGE, word(1), word(2)), Message(word(1), word(2), True)),
+    (log(SEND_CROSS_CHAIN_MESSAGE, word(1)), None),
+    (log(RECEIVE_CROSS_CHAIN_MESSAGE, word(1), word(2), word(A)), Message(word(1), word(2), False)),
+    (log(RECEIVE_CROSS_CHAIN_MESSAGE, word(1), word(2)), None),
+    (log(data=bytes(96)), None),
+    (log(word(1), word(A), word(B), data=word(7)), None),
+]
+
+
+@pytest.mark.parametrize(("told", "event"), CASES)
+def test_shapes(told: Log, event: Event | None) -> None:
+    assert decode_log(told) == event
+
+
+@settings(max_examples=500, deadline=None, database=None)
+@given(
+    st.sampled_from(list(SIGNATURES)),
+    st.lists(st.binary(min_size=32, max_size=32), max_size=3),
+    st.one_of(
+        st.binary(max_size=300),
+        st.lists(st.one_of(st.integers(0, 400), st.integers(0, 2**256 - 1)), max_size=12).map(
+            lambda numbers: b"".join(map(word, numbers))
+        ),
+    ),
+)
+def test_nothing_a_contract_logs_can_break_us(topic: bytes, topics: list[bytes], data: bytes) -> None:
+    event = decode_log(log(topic, *topics, data=data))
+    if isinstance(event, Moved1155):
+        assert len(event.items) * 32 <= len(data)

@@ -1,0 +1,50 @@
+"""What a data directory may be started as. The transitions of the index are in tests/e2e/test_index_flags.py too."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from icefall.db.sqlite import SqliteStore
+from icefall.errors import StartRefused
+from icefall.node.admission import Start, admit
+from icefall.node.store import PACKAGE, read_fact, store_path
+
+PLAIN = Start(12345, False, True, False)
+
+
+def changed(**what: object) -> Start:
+    return msgspec.structs.replace(PLAIN, **what)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "why"),
+    [
+        (PLAIN, PLAIN, None),
+        (
+            PLAIN,
+            changed(network_id=5),
+            "belongs to network 12345, not 5: use another --data-dir, or --network-id=12345",
+        ),
+        (PLAIN, changed(follows=True), "holds a network of its own: follow a node with another --data-dir"),
+        (changed(follows=True), PLAIN, "follows another node: give --upstream, or use another --data-dir"),
+        (changed(follows=True), changed(follows=True), None),
+        (PLAIN, changed(index_enabled=False), "--index-enabled=true, or accept"),
+        (PLAIN, changed(index_enabled=False, allow_incomplete=True), None),
+        (changed(index_enabled=False), PLAIN, "once ran without the index"),
+        (changed(index_enabled=False), changed(allow_incomplete=True), None),
+    ],
+)
+def test_a_second_start(first: Start, then: Start, why: str | None, tmp_path: Path) -> None:
+    store = SqliteStore(store_path(tmp_path), PACKAGE)
+    asyncio.run(store.write(lambda tx: admit(tx, first, 100)))
+    before = store.read("select * from fact order by name")
+    if why is None:
+        asyncio.run(store.write(lambda tx: admit(tx, then, 200)))
+        assert read_fact(store, "genesis_time") == "100"  # the first one stays
+    else:
+        with pytest.raises(StartRefused, match=why):
+            asyncio.run(store.write(lambda tx: admit(tx, then, 200)))
+        assert store.read("select * from fact order by name") == before
+    store.close()

@@ -1,0 +1,22 @@
+"""Migrations only go forward: one that has been shipped is never changed, or stores written since would be torn."""
+
+import hashlib
+from pathlib import Path
+
+import icefall
+
+# The first characters of each file's hash, written down when it was shipped. A new file gets a new line.
+SHIPPED = {
+    "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
+    "node/0002_ledger.sqlite.sql": "a264cc43055fb625",
+    "node/0003_index.sqlite.sql": "cb7c1b4db00de28e",
+}
+
+
+def test_what_was_shipped_stays_as_it_is() -> None:
+    root = Path(icefall.__file__).parent
+    found = {
+        f"{path.parent.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        for path in sorted(root.rglob("migrations/*.sql"))
+    }
+    assert found == SHIPPED

@@ -1,0 +1,286 @@
+"""Batches: every answer finds its call, and what the upstream will not take at once it is asked in pieces."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_scene import LIMITS, client_of, slept
+from tests.upstream.replay import FOREVER
+
+from icefall.upstream.client import AnswerTooLong, Limits, Room, RoomFull, UpstreamDown, UpstreamError, UpstreamGarbage
+from icefall.upstream.evm_client import Call, EvmClient, Outcome
+from icefall.upstream.evm_errors import Incomplete, NotThere, Refusal, TooHeavy, Unsupported
+
+NUMBERS = range(30)
+Scene = Callable[[EvmClient, EvmReplay], Awaitable[None]]
+
+
+def calls() -> list[Call]:
+    return [Call("eth_getBlockByNumber", (hex(number), False)) for number in NUMBERS]
+
+
+def numbers(outcomes: list[Outcome]) -> list[int]:
+    return [
+        -1 if isinstance(outcome, Refusal) else int(msgspec.json.decode(outcome)["number"], 16) for outcome in outcomes
+    ]
+
+
+def on(
+    scene: Scene, *troubles: Trouble, limits: Limits = LIMITS, replay: EvmReplay | None = None, **options: Any
+) -> None:
+    async def run() -> None:
+        given = replay or EvmReplay("berlin-1")
+        given.troubles = list(troubles)
+        async with client_of(given, limits, **options) as client:
+            await scene(client, given)
+
+    asyncio.run(run())
+
+
+def test_many_calls_in_one_request() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert replay.batches == [30]
+        assert await client.ask([]) == []
+        assert bytes(await client.one("eth_blockNumber")) == b'"0x83"'
+        assert replay.batches == [30, 1]
+        with pytest.raises(Unsupported):
+            await client.one("eth_noSuchMethod")
+        (far,) = await client.ask([Call("eth_getBlockByNumber", ("0xffff", False))])
+        assert isinstance(far, NotThere)
+
+    on(scene)
+
+
+SURVIVED: dict[str, tuple[Trouble, list[float]]] = {
+    "429": (Trouble(status=429), [0.25]),
+    "429 that asks for two seconds": (Trouble(status=429, headers={"Retry-After": "2"}), [2.0]),
+    "500": (Trouble(status=500), [0.25]),
+    "502 that asks for three": (Trouble(status=502, headers={"Retry-After": "3"}), [3.0]),
+    "cut in two": (Trouble(keep=0.5), [0.25]),
+    "cut at the last byte": (Trouble(keep=0.99999), [0.25]),
+    "empty": (Trouble(body=b""), [0.25]),
+    "HTML": (Trouble(body=b"<html>"), [0.25]),
+    "a number": (Trouble(body=b"7"), [0.25]),
+    "hangs up": (Trouble(hang_up=True), [0.25]),
+    "an empty list": (Trouble(body=b"[]"), [0.25]),
+    "an object that says nothing": (Trouble(body=b"{}"), [0.25]),
+    "rate limit of all": (Trouble(body=b'{"error":{"code":-32005,"message":"rate limited"}}'), [0.25]),
+    "one answer left out": (Trouble(number=7, left_out=True), [0.25]),
+    "one answer twice": (Trouble(number=7, twice=True), [0.25]),
+    "one rate limited": (Trouble(number=7, error=(429, "too many requests")), [0.25]),
+    "one internal error": (Trouble(number=7, error=(-32603, "internal error")), [0.25]),
+    "one too large": (Trouble(number=7, error=(-32003, "response too large")), []),
+    "one timed out": (Trouble(number=7, error=(-32002, "request timed out")), []),
+    "one that says nothing": (Trouble(body=b'[{"id":1}]'), [0.25]),
+}
+
+
+@pytest.mark.parametrize("name", SURVIVED)
+def test_a_passing_trouble_is_survived(name: str) -> None:
+    trouble, pauses = SURVIVED[name]
+
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert slept(client) == pauses
+        assert replay.troubles == []
+
+    on(scene, trouble)
+
+
+def test_answers_that_came_are_not_asked_for_again() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert replay.batches == [30, 2]
+        assert client.batches["state"].size == 15
+
+    on(scene, Trouble(number=7, left_out=True), Trouble(number=9, left_out=True))
+
+
+REFUSALS = ["array", "object", "413", "400"]
+
+
+@pytest.mark.parametrize("style", REFUSALS)
+@pytest.mark.parametrize("most", [1, 3, 10])
+def test_a_limit_on_batches_is_found_and_kept_to(style: str, most: int) -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        replay.batch_max, replay.batch_refusal = most, style
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        refused = sum(size > most for size in replay.batches)
+        for _ in range(8):
+            assert numbers(await client.ask(calls())) == list(NUMBERS)
+        later = sum(size > most for size in replay.batches) - refused
+        assert refused <= 5
+        assert client.batches["state"].size <= max(most, 1) or style in ("413", "400")
+        assert later <= (4 if style in ("array", "object") else 40)
+        assert slept(client) == []
+
+    on(scene)
+
+
+def test_an_upstream_without_batches() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        replay.off = {"batch"}
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        await client.ask(calls())
+        assert client.batches["state"].refused == 2
+        replay.batches.clear()
+        await client.ask(calls())
+        assert set(replay.batches) == {1}
+
+    on(scene)
+
+
+LASTING: dict[str, tuple[Trouble, type[Exception], str]] = {
+    "429": (Trouble(status=429), UpstreamDown, "answered 429"),
+    "500": (Trouble(status=500), UpstreamDown, "answered 500"),
+    "cut": (Trouble(keep=0.5), UpstreamGarbage, "is not JSON"),
+    "401": (Trouble(status=401, body=b"no key"), UpstreamError, "answered 401: no key"),
+    "empty list": (Trouble(body=b"[]"), Incomplete, "left out"),
+    "left out": (Trouble(number=7, left_out=True), UpstreamGarbage, "not JSON"),
+    "twice": (Trouble(number=7, twice=True), UpstreamGarbage, "not JSON|answered already"),
+    "too heavy": (Trouble(number=7, error=(-32000, "execution timeout")), TooHeavy, "execution timeout"),
+    "another id": (Trouble(body=b'[{"id":999999,"result":1}]'), UpstreamGarbage, "999999, which was not asked"),
+    "rate limit": (Trouble(number=7, error=(-32005, "rate limit")), UpstreamDown, "rate limit"),
+    "nested without end": (Trouble(body=b'[{"id":1,"result":' + b"[" * 100_000), UpstreamGarbage, "not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_lasting_trouble_is_named(name: str) -> None:
+    trouble, kind, text = LASTING[name]
+
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        with pytest.raises(kind, match=text):
+            await client.ask(calls())
+        assert client.gate.inside == 0
+        replay.troubles.clear()
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+
+    on(scene, trouble._replace(times=FOREVER))
+
+
+def test_null_says_nothing_where_a_value_belongs() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        assert bytes(await client.one("eth_blockNumber")) == b'"0x83"'
+        assert slept(client) == [0.25]
+        replay.troubles = [Trouble(result=b"null", times=FOREVER)]
+        with pytest.raises(Incomplete, match="null"):
+            await client.one("eth_blockNumber")
+
+    on(scene, Trouble(result=b"null"))
+
+
+def test_too_slow_asks_for_less() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert replay.batches == [30, 15, 7, 7, 7, 7, 2]
+        assert client.gate.limit < 8
+
+    on(scene, Trouble(hang=True, times=2), limits=Limits(total_s=0.3))
+
+
+def test_an_answer_too_long_asks_for_less() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert max(replay.batches) == 30
+        assert len(replay.batches) > 2
+        replay.troubles = [long._replace(times=FOREVER)]
+        with pytest.raises(AnswerTooLong, match="more than 20000 bytes"):
+            await client.ask([Call("eth_getBlockByNumber", (hex(12), True))])
+
+    long = Trouble("eth_getBlockByNumber", number=12, result=b'"' + bytes(50_000) + b'"')
+    on(scene, long, limits=Limits(5, 5, 4, 20_000))
+
+
+def test_room_is_shared_and_given_back() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        room = Room(1 << 20)
+        await client.ask(calls(), room=room)
+        used = (1 << 20) - room.left
+        assert used > 30_000
+        small = Room(used - 1)
+        with pytest.raises(RoomFull):
+            await client.ask(calls(), room=small)
+        assert small.left == used - 1
+        assert client.batches["state"].size == 100
+        replay.troubles = [Trouble(keep=0.9)]
+        enough = Room(used + 1000)
+        await client.ask(calls(), room=enough)
+        assert 900 <= enough.left <= 1000 + 200
+
+    on(scene)
+
+
+def test_gzip_is_taken_if_asked_for() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        replay.troubles = [Trouble(body=b"\x1f\x8b\x08damaged", headers={"Content-Encoding": "gzip"})]
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        replay.troubles = [Trouble(keep=0.5)]
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        replay.gzip = False
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+
+    on(scene, compressed=True)
+
+
+def test_a_small_body_that_grows_is_cut() -> None:
+    import gzip
+
+    bomb = gzip.compress(b'[{"id":1,"result":"' + b"0" * 50_000_000 + b'"}]')
+
+    async def scene(client: EvmClient, _: EvmReplay) -> None:
+        with pytest.raises(AnswerTooLong):
+            await client.one("eth_blockNumber")
+
+    trouble = Trouble(body=bomb, headers={"Content-Encoding": "gzip"}, times=FOREVER)
+    on(scene, trouble, limits=Limits(answer_size_max=1 << 20), compressed=True)
+
+
+def test_fewer_at_a_time_when_turned_away_and_more_again_later() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        replay.at_once_max = 2
+        many = [Call("eth_getBlockByNumber", (hex(number % 100), False)) for number in range(400)]
+        limits = []
+        replay.on_call = lambda method, params: limits.append(client.gate.limit)
+        assert -1 not in numbers(await client.ask(many))
+        assert min(limits) < 8
+        assert slept(client)
+        replay.at_once_max = FOREVER
+        for _ in range(12):
+            await client.ask(many)
+        assert client.gate.limit == 8
+        assert client.gate.inside == 0
+
+    on(scene, limits=Limits(total_s=5, calls_at_once=8), calls_per_batch={"state": 5, "blocks": 5, "traces": 5})
+
+
+def test_a_refusal_in_the_http_status() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        text = b'{"error":{"code":-32601,"message":"method not found"}}'
+        replay.troubles = [Trouble("debug_", status=404, body=text, times=FOREVER)]
+        mixed = [*calls()[:3], Call("debug_traceBlockByNumber", ("0x1", {})), *calls()[4:6]]
+        outcomes = await client.ask(mixed)
+        assert isinstance(outcomes[3], Unsupported)
+        assert numbers(outcomes) == [0, 1, 2, -1, 4, 5]
+
+    on(scene)
+
+
+def test_a_call_given_up_leaves_nothing_behind() -> None:
+    async def scene(client: EvmClient, replay: EvmReplay) -> None:
+        many = [Call("eth_getBlockByNumber", (hex(number % 100), False)) for number in range(400)]
+        task = asyncio.create_task(client.ask(many))
+        while replay.troubles:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert client.gate.inside == 0
+        assert client.client.meter.in_flight == 0
+        assert numbers(await client.ask(calls())) == list(NUMBERS)
+
+    on(scene, Trouble(hang=True, times=4), calls_per_batch={"state": 10, "blocks": 5, "traces": 5})

@@ -1,0 +1,48 @@
+"""Traces nested deeper than the decoder dares are taken apart all the same, and nothing in them is mistaken."""
+
+import json
+
+import msgspec
+import pytest
+
+from icefall.upstream.evm_deep import Flat
+from icefall.upstream.evm_errors import Incomplete
+from icefall.upstream.evm_parts import Header, check_calls, check_receipts, header, taken_apart
+
+TXID = "0x" + "11" * 32
+OF = Header(7, "0x" + "22" * 32, "0x" + "33" * 32, (TXID,))
+DIFF = b'{"post":{},"pre":{}}'
+
+
+def nested(depth: int) -> bytes:
+    start = b'{"type":"CALL","revertReason":"]}\\"[{ \\\\","calls":['
+    return start * depth + b'{"type":"CALL","calls":[]}' + b"]}" * depth
+
+
+@pytest.mark.parametrize("depth", [1, 49, 50, 51, 400, 1024, 5000])
+def test_any_depth(depth: int) -> None:
+    frame = nested(depth)
+    check_calls(msgspec.Raw(b'[{"txHash":"%s","result":%s}]' % (TXID.encode(), frame)), OF)
+    both = b'[{"txHash":"%s","result":{"callTracer":%s,"prestateTracer":%s}}]' % (TXID.encode(), frame, DIFF)
+    calls, diffs = taken_apart(msgspec.Raw(both), OF)
+    assert calls == b'[{"txHash":"%s","result":%s}]' % (TXID.encode(), frame)
+    assert diffs == b'[{"txHash":"%s","result":%s}]' % (TXID.encode(), DIFF)
+
+
+def test_what_is_cut_out_is_put_back() -> None:
+    deep = b"[1," + nested(300) + b',{"a":' + nested(200) + b"}]"
+    flat = Flat(deep)
+    assert len(json.loads(flat.text)) == 3
+    assert flat.restored(flat.text) == deep
+    with pytest.raises(RecursionError):
+        Flat(b"[" * 100_000)
+
+
+def test_depth_where_none_belongs() -> None:
+    hostile = msgspec.Raw(b"[" * 3000 + b"]" * 3000)
+    with pytest.raises(Incomplete):
+        check_receipts(hostile, OF)
+    with pytest.raises(Incomplete):
+        header(hostile, 7)
+    with pytest.raises(Incomplete):
+        check_calls(hostile, OF)

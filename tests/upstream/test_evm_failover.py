@@ -1,0 +1,216 @@
+"""Several upstreams of one chain: who is asked, who rests, who is not asked again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.upstream.evm_recording import recorded_blocks
+from tests.upstream.evm_replay import EvmReplay, Trouble, in_thread
+from tests.upstream.evm_scene import Told, expected, fetched, parts, slept, upstream_of
+from tests.upstream.fake_clock import FakeClock
+from tests.upstream.replay import FOREVER
+
+from icefall.upstream.client import UpstreamDown
+from icefall.upstream.evm import EvmUpstream, Needs
+from icefall.upstream.evm_errors import WrongChain
+from icefall.upstream.standing import NoneLeft
+
+RUN = range(16, 60)
+
+
+def on(scene: Callable[[EvmUpstream], Awaitable[None]], *replays: EvmReplay, **options: Any) -> None:
+    async def run() -> None:
+        async with upstream_of(*replays, **options) as upstream:
+            await scene(upstream)
+
+    asyncio.run(run())
+
+
+def whole(numbers: range = RUN) -> list[tuple[Any, ...]]:
+    return [expected(recorded_blocks("geth-1")[number], lean=True) for number in numbers]
+
+
+def test_the_first_is_asked_while_it_is_sound() -> None:
+    first, second = EvmReplay(), EvmReplay()
+
+    async def scene(upstream: EvmUpstream) -> None:
+        assert await upstream.greet() == {}
+        asked = len(second.calls)
+        assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
+        assert len(second.calls) == asked
+        assert list(upstream.capabilities()) == [first.url, second.url]
+
+    on(scene, first, second)
+
+
+def test_one_that_dies_in_the_middle_is_replaced_and_comes_back() -> None:
+    first, second = EvmReplay(), EvmReplay()
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.greet()
+        got = []
+        async for block in upstream.fetch(RUN):
+            got.append(parts(block))
+            if block.number == 20:
+                first.troubles = [Trouble(status=500, times=FOREVER)]
+            if block.number == 40:
+                await second.stop()
+                first.troubles.clear()
+        assert got == whole()
+        second.troubles = [Trouble(status=500, times=FOREVER)]
+        assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
+
+    on(scene, first, second)
+
+
+def test_all_down_is_said_with_every_reason() -> None:
+    first, second = EvmReplay(), EvmReplay()
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.greet()
+        first.troubles = [Trouble(status=500, times=FOREVER)]
+        second.troubles = [Trouble(status=503, times=FOREVER)]
+        with pytest.raises(UpstreamDown, match="answered 50"):
+            await fetched(upstream, RUN)
+        with pytest.raises(UpstreamDown) as caught:
+            await upstream.head()
+        assert "answered 50" in str(caught.value)
+        assert sum(slept(upstream)) < 1000
+        first.troubles.clear()
+        assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
+
+    on(scene, first, second)
+
+
+def test_another_chain_is_dropped_and_never_asked_again() -> None:
+    wrong, right = EvmReplay("berlin-1"), EvmReplay()
+
+    async def scene(upstream: EvmUpstream) -> None:
+        against = await upstream.greet()
+        assert list(against) == [wrong.url]
+        assert "serves chain 31338, not 1337" in against[wrong.url]
+        asked = len(wrong.calls)
+        assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
+        assert len(wrong.calls) == asked
+
+    async def alone(upstream: EvmUpstream) -> None:
+        with pytest.raises(WrongChain, match="serves chain 31338, not 1"):
+            await upstream.greet()
+        with pytest.raises(NoneLeft):
+            await fetched(upstream, RUN)
+
+    on(scene, wrong, right, chain_id=1337)
+    on(alone, wrong, chain_id=1)
+
+
+def test_two_chains_of_one_number_are_told_apart_by_their_first_block() -> None:
+    first, second = EvmReplay(), EvmReplay("berlin-1")
+    second.chain_id = 1337
+
+    async def scene(upstream: EvmUpstream) -> None:
+        against = await upstream.greet()
+        assert len(against) == 1
+        assert "another chain of the same number" in next(iter(against.values()))
+
+    on(scene, first, second, chain_id=None)
+
+
+def test_the_chain_id_is_learnt_if_nobody_gave_it() -> None:
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.greet()
+        assert upstream.chain_id == 43112
+
+    on(scene, EvmReplay("cchain-1"), chain_id=None)
+
+
+def test_who_cannot_trace_gives_no_blocks_where_others_can() -> None:
+    poor, rich = EvmReplay(), EvmReplay()
+    poor.off = {"debug_traceBlockByNumber"}
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.greet()
+        assert upstream.needs == Needs(calls=True, diffs=True)
+        assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
+        assert poor.asked("eth_getBlockReceipts") == 1
+        assert await upstream.head() == 415
+        rich.troubles = [Trouble(status=500, times=FOREVER)]
+        with pytest.raises(UpstreamDown):
+            await fetched(upstream, RUN)
+
+    async def alone(upstream: EvmUpstream) -> None:
+        blocks = await fetched(upstream, RUN)
+        assert upstream.needs == Needs(calls=False, diffs=False)
+        assert {(block.calls, block.diffs) for block in blocks} == {(None, None)}
+        assert any(line.startswith("no call traces") for line in upstream.degraded())
+
+    async def told(upstream: EvmUpstream) -> None:
+        with pytest.raises(UpstreamDown, match="no upstream can be asked"):
+            await fetched(upstream, RUN)
+
+    on(scene, poor, rich)
+    on(alone, poor)
+    on(told, poor, needs=Needs(calls=True, diffs=True))
+
+
+def test_a_liar_is_dropped() -> None:
+    liar, honest = EvmReplay(), EvmReplay()
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.greet()
+        (block,) = await fetched(upstream, [20])
+        assert block.source == liar.url
+        upstream.distrust(block, "its receipts do not come to its root")
+        assert (await fetched(upstream, [20]))[0].source == honest.url
+        assert list(upstream.pool.lies()) == [liar.url]
+
+    on(scene, liar, honest)
+
+
+def test_two_under_one_name_are_told_apart() -> None:
+    replay = EvmReplay()
+
+    async def run() -> None:
+        async with replay:
+            urls = [f"{replay.url}/?key=a", f"{replay.url}/?key=b"]
+            upstream = EvmUpstream(urls, None, Told(), clock=FakeClock())
+            await upstream.greet()
+            (block,) = await fetched(upstream, [20])
+            assert block.source == replay.url
+            upstream.distrust(block, "wrong")
+            (block,) = await fetched(upstream, [20])
+            assert block.source == f"{replay.url}#2"
+            await upstream.close()
+
+    asyncio.run(run())
+
+
+def test_what_happens_is_told() -> None:
+    replay = EvmReplay("cchain-1")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.greet()
+        told = upstream._log
+        assert isinstance(told, Told)
+        ((message, fields),) = told.lines
+        assert message == "an upstream cannot do everything"
+        assert fields == {
+            "upstream": replay.url,
+            "lacks": ["state diffs repeat contract code: several times the bytes"],
+        }
+        replay.troubles = [Trouble(status=500, times=4)]
+        await upstream.head()
+        assert told.lines[1][0] == "an upstream failed"
+
+    on(scene, replay)
+
+
+def test_an_upstream_in_another_thread() -> None:
+    with in_thread(EvmReplay()) as replay:
+
+        async def run() -> None:
+            upstream = EvmUpstream([replay.url], 1337, Told())
+            assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
+            await upstream.close()
+
+        asyncio.run(run())

@@ -1,0 +1,360 @@
+"""Blocks fetched whole and in order: from every recorded chain, and through everything that may go wrong."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.upstream.evm_recording import CHAINS, RecordedBlock, recorded_blocks
+from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_scene import HASTY, LIMITS, collect, expected, fetched, parts, slept, upstream_of
+from tests.upstream.replay import FOREVER
+
+from icefall.upstream.client import UpstreamDown, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.evm import EvmUpstream
+from icefall.upstream.evm_errors import Incomplete, NoState, NotThere, Reorganised
+from icefall.upstream.evm_parts import FetchedBlock
+
+LEAN = {"geth-1": True, "cchain-1": False, "anvil-1": False, "berlin-1": False}
+RUN = range(16, 60)
+
+
+def on(scene: Callable[[EvmUpstream], Awaitable[None]], *replays: EvmReplay, **options: Any) -> None:
+    async def run() -> None:
+        async with upstream_of(*replays, **options) as upstream:
+            await upstream.greet()
+            await scene(upstream)
+
+    asyncio.run(run())
+
+
+def wanted(chain: str, numbers: range) -> list[tuple[Any, ...]]:
+    return [expected(recorded_blocks(chain)[number], lean=LEAN[chain]) for number in numbers]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_every_recorded_chain_from_genesis_to_head(chain: str) -> None:
+    replay = EvmReplay(chain)
+
+    async def scene(upstream: EvmUpstream) -> None:
+        whole = range(await upstream.head() + 1)
+        blocks = await fetched(upstream, whole)
+        assert [parts(block) for block in blocks] == wanted(chain, whole)
+        assert {block.source for block in blocks} == {replay.url}
+        assert slept(upstream) == []
+        look = upstream.last_look
+        assert look is not None
+        assert (look.held_blocks, look.held_bytes) == (0, 0)
+
+    on(scene, replay)
+
+
+def test_any_numbers_in_the_order_given() -> None:
+    numbers = [5, 6, 7, 100, 20, 21, 3, 0, 415]
+
+    async def scene(upstream: EvmUpstream) -> None:
+        assert [block.number for block in await fetched(upstream, numbers)] == numbers
+        assert [block.number for block in await fetched(upstream, iter(numbers))] == numbers
+        assert await fetched(upstream, []) == []
+
+    on(scene, EvmReplay("geth-1"))
+
+
+def test_who_they_are() -> None:
+    async def scene(upstream: EvmUpstream) -> None:
+        assert await upstream.head() == 198
+        assert await upstream.block_hash(7) == bytes.fromhex(recorded_blocks("cchain-1")[7].hash[2:])
+        assert await upstream.block_hash(199) is None
+        replay.troubles = [Trouble(BLOCK, result=b"null", times=2)]
+        assert await upstream.block_hash(8) == bytes.fromhex(recorded_blocks("cchain-1")[8].hash[2:])
+        assert upstream.degraded() == ["state diffs repeat contract code: several times the bytes"]
+
+    replay = EvmReplay("cchain-1")
+    on(scene, replay)
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+def fewer(raw: bytes) -> bytes:
+    return msgspec.json.encode(msgspec.json.decode(raw, type=list[msgspec.Raw])[:-1])
+
+
+def without_transactions(raw: bytes) -> bytes:
+    return msgspec.json.encode({**msgspec.json.decode(raw, type=dict[str, msgspec.Raw]), "transactions": []})
+
+
+def emptied_rows(raw: bytes) -> bytes:
+    return msgspec.json.encode([{**row, "result": {}} for row in msgspec.json.decode(raw)])
+
+
+def null_rows(raw: bytes) -> bytes:
+    return msgspec.json.encode([{**row, "result": None} for row in msgspec.json.decode(raw)])
+
+
+def failed_rows(raw: bytes) -> bytes:
+    return msgspec.json.encode(
+        [{"txHash": row["txHash"], "error": "execution timeout"} for row in msgspec.json.decode(raw)]
+    )
+
+
+def turned(raw: bytes) -> bytes:
+    return msgspec.json.encode(msgspec.json.decode(raw, type=list[msgspec.Raw])[::-1])
+
+
+BUSY = next(block.number for block in recorded_blocks("geth-1").values() if len(block.txids) > 3 and block.number > 20)
+OTHER = recorded_blocks("geth-1")[BUSY + 1]
+BLOCK, RECEIPTS, TRACE = "eth_getBlockByNumber", "eth_getBlockReceipts", "debug_traceBlockByNumber"
+
+TROUBLES: dict[str, Trouble] = {
+    "429": Trouble(status=429),
+    "429 asking for a while": Trouble(status=429, headers={"Retry-After": "7"}),
+    "500": Trouble(status=500),
+    "503": Trouble(status=503),
+    "hangs": Trouble(hang=True),
+    "hangs up": Trouble(hang_up=True),
+    "truncated": Trouble(keep=0.7),
+    "empty body": Trouble(body=b""),
+    "empty list": Trouble(body=b"[]"),
+    "HTML": Trouble(body=b"<html>"),
+    "rate limited in JSON": Trouble(error=(-32005, "rate limit exceeded")),
+    "internal error": Trouble(error=(-32603, "internal error")),
+    "unknown error": Trouble(error=(-32000, "a fault nobody has heard of")),
+    "answer left out": Trouble(left_out=True),
+    "answer twice": Trouble(twice=True),
+    "null": Trouble(result=b"null"),
+    "of another shape": Trouble(result=b'{"a":1}'),
+    "a text": Trouble(result=b'"no"'),
+    "block null": Trouble(BLOCK, number=BUSY, result=b"null"),
+    "another block": Trouble(BLOCK, number=BUSY, result=OTHER.block),
+    "block without its transactions": Trouble(BLOCK, number=BUSY, change=without_transactions),
+    "no receipts": Trouble(RECEIPTS, number=BUSY, result=b"[]"),
+    "receipts null": Trouble(RECEIPTS, number=BUSY, result=b"null"),
+    "a receipt missing": Trouble(RECEIPTS, number=BUSY, change=fewer),
+    "receipts of another block": Trouble(RECEIPTS, number=BUSY, result=OTHER.receipts),
+    "receipts out of order": Trouble(RECEIPTS, number=BUSY, change=turned),
+    "receipts too large": Trouble(RECEIPTS, number=BUSY, error=(-32003, "response too large")),
+    "no traces": Trouble(TRACE, number=BUSY, result=b"[]"),
+    "traces null": Trouble(TRACE, number=BUSY, result=b"null"),
+    "a trace missing": Trouble(TRACE, number=BUSY, change=fewer),
+    "traces out of order": Trouble(TRACE, number=BUSY, change=turned),
+    "empty traces": Trouble(TRACE, number=BUSY, change=emptied_rows),
+    "null traces": Trouble(TRACE, number=BUSY, change=null_rows),
+    "failed traces": Trouble(TRACE, number=BUSY, change=failed_rows),
+    "trace timeout": Trouble(TRACE, number=BUSY, error=(-32000, "execution timeout")),
+    "trace not there": Trouble(TRACE, number=BUSY, error=(-32000, f"block #{BUSY} not found")),
+}
+
+
+@pytest.mark.parametrize("mux", [True, False], ids=["mux", "single"])
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("name", TROUBLES)
+def test_what_goes_wrong_for_a_while_changes_no_byte(name: str, times: int, mux: bool) -> None:
+    replay = EvmReplay("geth-1")
+    replay.off = set() if mux else {"muxTracer"}
+
+    async def scene(upstream: EvmUpstream) -> None:
+        replay.troubles = [TROUBLES[name]._replace(times=times)]
+        assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
+        assert replay.troubles == []
+
+    on(scene, replay, limits=HASTY if TROUBLES[name].hang else LIMITS)
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_what_goes_wrong_for_good_is_a_failure_and_never_a_block(name: str) -> None:
+    replay = EvmReplay("geth-1")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        replay.troubles = [TROUBLES[name]._replace(times=FOREVER, number=BUSY)]
+        blocks: list[FetchedBlock] = []
+        with pytest.raises(UpstreamFailure) as caught:
+            await collect(upstream, RUN, blocks)
+        got = [parts(block) for block in blocks]
+        assert not isinstance(caught.value, NotThere)
+        assert str(caught.value)
+        assert got == wanted("geth-1", range(RUN.start, RUN.start + len(got)))
+        assert RUN.start + len(got) <= BUSY
+        replay.troubles.clear()
+        assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
+
+    on(scene, replay, limits=HASTY if TROUBLES[name].hang else LIMITS)
+
+
+@pytest.mark.parametrize("name", ["no receipts", "a receipt missing", "a trace missing", "500", "truncated"])
+def test_another_upstream_takes_over(name: str) -> None:
+    bad, good = EvmReplay("geth-1"), EvmReplay("geth-1")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        assert (await fetched(upstream, [16]))[0].source == bad.url
+        bad.troubles = [TROUBLES[name]._replace(times=FOREVER, number=BUSY)]
+        blocks = await fetched(upstream, RUN)
+        assert [parts(block) for block in blocks] == wanted("geth-1", RUN)
+        assert next(block.source for block in blocks if block.number == BUSY) == good.url
+        assert list(upstream.pool.troubles()) == [bad.url]
+
+    on(scene, bad, good)
+
+
+def test_receipts_one_by_one_must_all_be_there() -> None:
+    replay = EvmReplay("geth-1")
+    replay.off = {"eth_getBlockReceipts"}
+
+    async def scene(upstream: EvmUpstream) -> None:
+        replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=3)]
+        assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
+        replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=FOREVER)]
+        with pytest.raises(Incomplete, match="is there, but a part of it is not"):
+            await fetched(upstream, RUN)
+
+    on(scene, replay)
+
+
+# -- the end of the chain ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_beyond_the_head(chain: str) -> None:
+    replay = EvmReplay(chain)
+
+    async def scene(upstream: EvmUpstream) -> None:
+        replay.shown = 40
+        blocks: list[FetchedBlock] = []
+        with pytest.raises(NotThere, match="at block 40: there is no block 41 yet"):
+            await collect(upstream, range(30, 60), blocks)
+        assert [block.number for block in blocks] == list(range(30, 41))
+        assert slept(upstream) == []
+        assert upstream.pool.troubles() == {}
+        replay.shown = 30  # its head goes backwards
+        assert await upstream.head() == 30
+        assert await upstream.block_hash(31) is None
+        with pytest.raises(NotThere):
+            await fetched(upstream, [31])
+
+    on(scene, replay)
+
+
+def test_one_that_lags_is_no_end_of_the_chain() -> None:
+    behind, ahead = EvmReplay("geth-1"), EvmReplay("geth-1")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await fetched(upstream, [5])
+        behind.shown = 30
+        blocks = await fetched(upstream, range(20, 60))
+        assert [parts(block) for block in blocks] == wanted("geth-1", range(20, 60))
+        assert {block.source for block in blocks} == {behind.url, ahead.url}
+        assert upstream.pool.troubles() == {}
+
+    on(scene, behind, ahead)
+
+
+def test_forgotten_state_is_not_a_block_without_traces() -> None:
+    pruned, archive = EvmReplay("geth-1"), EvmReplay("geth-1")
+    pruned.pruned_below = 40
+
+    async def alone(upstream: EvmUpstream) -> None:
+        with pytest.raises(NoState, match="missing trie node"):
+            await fetched(upstream, RUN)
+        assert len(await fetched(upstream, range(40, 60))) == 20
+        assert any("no archive" in line for line in upstream.degraded())
+
+    async def both(upstream: EvmUpstream) -> None:
+        assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
+        assert not any("no archive" in line for line in upstream.degraded())
+
+    on(alone, pruned)
+    on(both, pruned, archive)
+
+
+# -- reorganisations ---------------------------------------------------------------------------------------------------
+
+
+def spliced(name: str) -> dict[int, RecordedBlock]:
+    """anvil-1 up to where a recorded stretch begins, and that stretch."""
+    stretch = recorded_blocks("anvil-1", name)
+    return {n: b for n, b in recorded_blocks("anvil-1").items() if n < min(stretch)} | stretch
+
+
+@pytest.mark.parametrize("which", ["reorg1", "reorg2"])
+@pytest.mark.parametrize("method", [BLOCK, RECEIPTS, TRACE])
+@pytest.mark.parametrize("nth", [1, 2, 3, 5, 8, 12, 20, 30])
+def test_a_block_is_never_put_together_from_two_chains(which: str, method: str, nth: int) -> None:
+    """The chain changes at the nth call of a method: whatever is handed out is one recorded block or another."""
+    before, after = spliced(f"{which}_before_blocks"), spliced(f"{which}_after_blocks")
+    replay = EvmReplay("anvil-1", before)
+    numbers = range(min(recorded_blocks("anvil-1", f"{which}_before_blocks")), max(after) + 1)
+
+    async def scene(upstream: EvmUpstream) -> None:
+        seen = []
+
+        def switch(called: str, params: list[Any]) -> None:
+            seen.append(called)
+            if seen.count(method) == nth:
+                replay.blocks = after
+
+        replay.on_call = switch
+        blocks = await fetched(upstream, numbers)
+        assert [block.number for block in blocks] == list(numbers)
+        for block in blocks:
+            assert parts(block) in (
+                expected(before[block.number], lean=False),
+                expected(after[block.number], lean=False),
+            )
+
+    on(scene, replay)
+
+
+def forged(block: RecordedBlock, mark: str) -> RecordedBlock:
+    """The same transactions in another block, after which the state is another."""
+    made = RecordedBlock.__new__(RecordedBlock)
+    made.__dict__.update(block.__dict__)
+    made.hash = "0x" + mark * 64
+    for part in ("block", "receipts", "slim"):
+        setattr(made, part, getattr(block, part).replace(block.hash.encode(), made.hash.encode()))
+    made.calls = (block.calls or b"").replace(b'"type":', f'"mark":"{mark}","type":'.encode())
+    return made
+
+
+@pytest.mark.parametrize("mux", [True, False], ids=["mux", "single"])
+def test_the_same_transactions_in_another_block_are_noticed(mux: bool) -> None:
+    """Traces name no block: only asking for the hash once more tells that they are of another."""
+    replay = EvmReplay("geth-1")
+    replay.off = set() if mux else {"muxTracer"}
+    other = forged(recorded_blocks("geth-1")[BUSY], "b")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        def switch(called: str, params: list[Any]) -> None:
+            if called == TRACE:
+                replay.blocks = {**recorded_blocks("geth-1"), BUSY: other}
+
+        replay.on_call = switch
+        (block,) = await fetched(upstream, [BUSY])
+        assert parts(block) == expected(other, lean=True)
+        assert block.calls is not None
+        assert b'"mark":"b"' in block.calls
+
+    on(scene, replay)
+
+
+def test_blocks_that_do_not_follow_each_other_are_asked_for_again() -> None:
+    replay = EvmReplay("anvil-1", spliced("reorg1_before_blocks"))
+    after = recorded_blocks("anvil-1", "reorg1_after_blocks")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        replay.troubles = [
+            Trouble(BLOCK, number=1957, result=after[1957].block, times=FOREVER),
+            Trouble(RECEIPTS, number=1957, result=after[1957].receipts, times=FOREVER),
+        ]
+        with pytest.raises(Reorganised, match="block 1957 is not the child of block 1956"):
+            await fetched(upstream, range(1950, 1960))
+        replay.troubles = [trouble._replace(times=2) for trouble in replay.troubles]
+        assert len(await fetched(upstream, range(1950, 1960))) == 10
+
+    on(scene, replay)
+
+
+def test_garbage_kinds_are_told_apart() -> None:
+    assert issubclass(Incomplete, UpstreamGarbage)
+    assert issubclass(Reorganised, Incomplete)
+    assert not issubclass(NotThere, UpstreamGarbage | UpstreamDown)

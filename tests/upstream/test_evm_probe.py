@@ -1,0 +1,214 @@
+"""What an upstream can do is found by trying, once, and said in words where it matters."""
+
+import asyncio
+from itertools import product
+from typing import Any
+
+import pytest
+from tests.upstream.evm_recording import CHAINS, recorded_blocks
+from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_scene import client_of, expected, fetched, parts, upstream_of
+from tests.upstream.replay import FOREVER
+
+from icefall.upstream.client import UpstreamFailure
+from icefall.upstream.evm_errors import WrongChain
+from icefall.upstream.evm_probe import Capabilities, probe
+
+
+def probed(replay: EvmReplay, **options: Any) -> Capabilities:
+    async def run() -> Capabilities:
+        async with client_of(replay) as client:
+            return await probe(client, **options)
+
+    return asyncio.run(run())
+
+
+RECORDED: dict[str, dict[str, Any]] = {
+    "geth-1": {"chain_id": 1337, "mux_tracer": True, "code_left_out": True, "genesis_traceable": False, "head": 415},
+    "cchain-1": {"chain_id": 43112, "mux_tracer": True, "code_left_out": False, "block_extra_data": True, "head": 198},
+    "anvil-1": {
+        "chain_id": 31337,
+        "mux_tracer": False,
+        "code_left_out": True,
+        "trace_block": True,
+        "trace_replay": True,
+    },
+    "berlin-1": {"chain_id": 31338, "mux_tracer": False, "genesis_traceable": True, "client_version": "anvil/v1.7.1"},
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_recorded_clients(chain: str) -> None:
+    can = probed(EvmReplay(chain))
+    assert {name: getattr(can, name) for name in RECORDED[chain]} == RECORDED[chain]
+    assert can.block_receipts
+    assert can.archive
+    assert can.batches
+    assert (can.calls_by, can.diffs_by) == ("callTracer", "prestateTracer")
+    assert can.block_extra_data is (chain == "cchain-1")
+    assert can.genesis_hash == recorded_blocks(chain)[0].hash
+    assert can.lean is (chain == "geth-1")
+    assert ("state diffs repeat contract code: several times the bytes" in can.degraded()) is (chain != "geth-1")
+
+
+FEATURES = ("eth_getBlockReceipts", "callTracer", "prestateTracer", "muxTracer", "disableCode", "batch")
+
+
+COMBINATIONS = ["+".join(filter(None, some)) for some in product(*(("", feature) for feature in FEATURES))]
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_every_combination_of_features_switched_off(combination: str) -> None:
+    """What cannot be had is None, everything else is there, byte for byte."""
+    off = set(combination.split("+")) - {""}
+    replay = EvmReplay("geth-1")
+    replay.off = off
+    numbers = [0, 5, 6, 7, 8, 16, 17, 18, 42, 43]
+
+    async def run() -> None:
+        async with upstream_of(replay) as upstream:
+            assert await upstream.greet() == {}
+            (can,) = upstream.capabilities().values()
+            assert can.block_receipts is ("eth_getBlockReceipts" not in off)
+            assert can.call_tracer is ("callTracer" not in off)
+            assert can.prestate_tracer is ("prestateTracer" not in off)
+            assert can.mux_tracer is off.isdisjoint({"muxTracer", "callTracer", "prestateTracer"})
+            assert can.batches is ("batch" not in off)
+            for block in await fetched(upstream, numbers):
+                lean = "disableCode" not in off
+                number, whole, receipts, calls, diffs = expected(recorded_blocks("geth-1")[block.number], lean=lean)
+                calls = None if "callTracer" in off else calls
+                diffs = None if "prestateTracer" in off else diffs
+                assert parts(block) == (number, whole, receipts, calls, diffs)
+                assert numbers[0] == number
+                numbers.pop(0)
+            assert numbers == []
+
+    asyncio.run(run())
+
+
+WORDS: dict[str, tuple[set[str], int, str]] = {
+    "calls": (
+        {"debug_traceBlockByNumber"},
+        0,
+        "no call traces: .* (the method debug_traceBlockByNumber does not exist",
+    ),
+    "diffs": ({"prestateTracer", "muxTracer"}, 0, "no state diffs: .*ReferenceError"),
+    "archive": (set(), 400, "no archive: .*missing trie node"),
+    "receipts": ({"eth_getBlockReceipts"}, 0, "receipts are asked for one by one"),
+    "mux": ({"muxTracer"}, 0, "calls and diffs take a request each"),
+    "code": ({"disableCode"}, 0, "state diffs repeat contract code"),
+    "batch": ({"batch"}, 0, "one call per request"),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_what_is_lacking_is_said(name: str) -> None:
+    off, pruned_below, text = WORDS[name]
+    replay = EvmReplay("geth-1")
+    replay.off, replay.pruned_below = off, pruned_below
+    said = probed(replay).degraded()
+    start, _, rest = text.partition(".*")
+    assert any(line.startswith(start.split(" (")[0]) and rest.strip(" (") in line for line in said), said
+
+
+def test_parity_traces_where_nothing_else_is_offered() -> None:
+    replay = EvmReplay("berlin-1")
+    replay.off = {"debug_traceBlockByNumber"}
+
+    async def run() -> None:
+        async with upstream_of(replay) as upstream:
+            blocks = await fetched(upstream, range(132))
+            assert [block.number for block in blocks] == list(range(132))
+            assert {(block.calls_by, block.diffs_by) for block in blocks} == {
+                ("trace_block", "trace_replayBlockTransactions")
+            }
+            replay.off.add("trace_replayBlockTransactions")
+        async with upstream_of(replay) as upstream:
+            (block,) = await fetched(upstream, [12])
+            assert block.diffs is None
+            assert block.calls is not None
+
+    asyncio.run(run())
+
+
+def test_another_chain_is_refused() -> None:
+    replay = EvmReplay("berlin-1")
+    with pytest.raises(WrongChain, match="serves chain 31338, not 43114"):
+        probed(replay, chain_id=43114)
+    assert probed(replay, chain_id=31338).chain_id == 31338
+
+
+def test_a_chain_without_transactions_is_tried_again_when_it_has_some() -> None:
+    replay = EvmReplay("geth-1")
+    replay.shown = 3  # geth-1's first transactions are in block 6
+    early = [block for block in recorded_blocks("geth-1").values() if block.number <= 3]
+    assert all(not block.txids for block in early)
+
+    async def run() -> None:
+        async with upstream_of(replay) as upstream:
+            await upstream.greet()
+            (can,) = upstream.capabilities().values()
+            assert (can.sample, can.mux_tracer, can.call_tracer) == (None, False, True)
+            assert len(await fetched(upstream, range(4))) == 4
+            replay.shown = None
+            blocks = await fetched(upstream, range(4, 30))
+            assert [parts(block) for block in blocks] == [
+                expected(recorded_blocks("geth-1")[number], lean=True) for number in range(4, 30)
+            ]
+            (can,) = upstream.capabilities().values()
+            assert can.mux_tracer
+            assert can.sample is not None
+
+    asyncio.run(run())
+
+
+def test_an_empty_block_that_is_not_the_newest_is_looked_past() -> None:
+    replay = EvmReplay("geth-1")
+    empty = [number for number, block in recorded_blocks("geth-1").items() if not block.txids]
+    for replay.shown in (empty[10], empty[50], empty[100]):
+        can = probed(replay)
+        assert can.sample is not None
+        assert can.mux_tracer
+
+
+def test_a_partial_answer_while_probing_does_not_cost_a_feature() -> None:
+    for trouble in (
+        Trouble("eth_getBlockReceipts", result=b"[]"),
+        Trouble("debug_", result=b"[]", times=3),
+        Trouble("debug_", left_out=True),
+        Trouble("eth_", status=429, times=3),
+        Trouble("debug_", keep=0.5),
+    ):
+        replay = EvmReplay("geth-1")
+        replay.troubles = [trouble]
+        can = probed(replay)
+        assert can.block_receipts
+        assert can.mux_tracer
+        assert can.call_tracer
+        assert can.prestate_tracer
+
+
+@pytest.mark.parametrize("body", [b"null", b'"0x"', b'"7"', b"[]", b'"0xzz"'])
+def test_a_chain_id_that_is_none(body: bytes) -> None:
+    replay = EvmReplay("geth-1")
+    replay.troubles = [Trouble("eth_chainId", result=body, times=FOREVER)]
+    with pytest.raises(UpstreamFailure):
+        probed(replay)
+
+
+def test_code_is_left_out_only_if_its_hash_stays() -> None:
+    """Otherwise nobody could tell a contract from a wallet."""
+
+    def unhashed(raw: bytes) -> bytes:
+        return raw.replace(b'"codeHash"', b'"other"')
+
+    replay = EvmReplay("geth-1")
+    replay.troubles = [Trouble("debug_", change=unhashed, times=FOREVER)]
+    can = probed(replay)
+    assert (can.code_left_out, can.code_hashed, can.lean) == (True, False, False)
+    replay.troubles.clear()
+    assert probed(replay).lean
+    replay.shown = 6  # a block without any contract shows nothing
+    can = probed(replay)
+    assert (can.code_left_out, can.lean) == (None, False)

@@ -18,7 +18,7 @@ from icefall.wire.trie import ordered_root
 @pytest.mark.parametrize("chain", CHAINS)
 def test_whole_chain_verifies(chain: str) -> None:
     parent = None
-    for full in islice(full_blocks(chain), 0, None, 5):  # the whole chain's hashes were checked together above
+    for full in full_blocks(chain):
         assert verify_full(full, parent, roots=True) == []
         assert is_known_layout(full.block)
         parent = full.block.block_hash
@@ -26,7 +26,7 @@ def test_whole_chain_verifies(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_each_hash_by_itself(chain: str) -> None:
-    for full in full_blocks(chain):
+    for full in islice(full_blocks(chain), 0, None, 5):  # the whole chain's hashes were checked together above
         block = full.block
         assert header_hash(block) == block.block_hash
         assert [keccak256(tx_bytes(tx)) for tx in block.txs] == [tx.tx_hash for tx in block.txs]

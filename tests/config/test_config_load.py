@@ -126,7 +126,7 @@ REFUSALS = [
     (["--data-dir=$NOWHERE/x"], '--data-dir must be a path, got "$NOWHERE/x": $NOWHERE is not set'),
     (["--data-dir=~bob"], "~ stands for a home directory only in ~ and ~/"),
     (["--data-dir=\udcff"], r'--data-dir must be a path, got "\xff": not valid UTF-8'),
-    (["--config-file=none.toml"], "/work/none.toml, which does not exist"),
+    (["--config-file=none.toml"], "none.toml, which does not exist"),
     (["--config-file=."], "/work: Is a directory"),
 ]
 

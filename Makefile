@@ -31,7 +31,7 @@ lint: $(DEVSTAMP)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses=auto --cov --cov-report=term $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --cov --cov-report=term $(ARGS)
 
 bench: $(DEVSTAMP)
 	$(BIN)/python -m bench $(ARGS)

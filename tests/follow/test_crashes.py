@@ -39,7 +39,8 @@ def test_kill_9_at_any_write_while_following(tmp_path: Path) -> None:
                 crashes += 1
                 heights.add(height(crashed))
             assert digest(crashed) == digest(clean)
-    assert len(heights) > CRASHES // 4  # it died in many places, not always before the first commit
+    # It died in many places, not always before the first commit: runs of 16 blocks leave about a dozen heights to die at.
+    assert len(heights) > min(CRASHES // 4, 6)
 
 
 def height(directory: Path) -> int:

@@ -39,7 +39,7 @@ def test_kill_9_at_any_write_while_following(tmp_path: Path) -> None:
                 crashes += 1
                 heights.add(height(crashed))
             assert digest(crashed) == digest(clean)
-    # It died in many places, not always before the first commit: runs of 16 blocks leave about a dozen heights to die at.
+    # It died in many places, not only before the first commit: runs of 16 blocks leave about a dozen heights.
     assert len(heights) > min(CRASHES // 4, 6)
 
 

@@ -2,13 +2,13 @@
 
 import json
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.counterparts import program
 from tests.e2e.program import until, workers
 from tests.server import Server, serving
 
@@ -138,9 +138,7 @@ def test_profiles_land_where_they_should_and_open_in_pprof(server: Server, folde
     assert error == {"code": -32000, "message": "cpu profiler doesn't exist"}
     names = sorted(path.name for path in (folder / "prof").iterdir())
     assert names == ["cpu.profile", "lock.profile", "mem.profile"]
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("the profiles were written; go, which would open them, is not installed here")
+    go = program("go")
     for name in names:
         top = [go, "tool", "pprof", "-top", str(folder / "prof" / name)]
         shown = subprocess.run(top, capture_output=True, text=True, timeout=60, check=False)

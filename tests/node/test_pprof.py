@@ -1,13 +1,13 @@
 """Profiles read back by a reader that shares nothing with the writer, and by Go's own tool where it is installed."""
 
 import gzip
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.counterparts import program
 
 from icefall.node.pprof import Frame, Measure, Profile, Sample, encode
 
@@ -104,8 +104,7 @@ def read_profile(file: bytes) -> dict[str, Any]:
 
 def go_top(file: Path, *options: str) -> str:
     """What `go tool pprof -top` prints about a profile."""
-    if shutil.which("go") is None:
-        pytest.skip("go is not on PATH: `go tool pprof` cannot be asked to open the file")
+    program("go")
     run = subprocess.run(
         ["go", "tool", "pprof", "-top", *options, str(file)], capture_output=True, text=True, timeout=120, check=False
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.counterparts import program
 
 from icefall.node import profiles
 from icefall.node.pprof import Frame, Profile, Sample, encode
@@ -109,8 +110,7 @@ def test_cpu_profile_credits_the_stack_that_worked(made: Profiles, directory: Pa
 
 
 def test_go_opens_a_cpu_profile(made: Profiles, directory: Path) -> None:
-    if shutil.which("go") is None:
-        pytest.skip("go is not on PATH: `go tool pprof` cannot be asked to open the file")
+    program("go")
     made.start_cpu()
     spin(0.1)
     made.stop_cpu()

@@ -1,7 +1,7 @@
 """The upstreams of one EVM chain, as one: blocks in order, and state, from whichever of them is sound."""
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
@@ -161,7 +161,7 @@ class EvmUpstream:
         except NotThere:
             return None
 
-    async def fetch(self, numbers: Iterable[int]) -> AsyncIterator[FetchedBlock]:
+    async def fetch(self, numbers: Iterable[int]) -> AsyncGenerator[FetchedBlock, None]:
         """The blocks of those numbers, whole, in order, fetched ahead of the reader.
 
         NotThere where the chain has no such block, or no longer; NoState where every upstream has forgotten what its

@@ -1,0 +1,29 @@
+"""How the store writes numbers up to 2**256 and call data: short, and numbers so that their bytes sort like them."""
+
+import re
+
+_RUN = re.compile(rb"\x00{1,255}")
+_PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
+_SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
+UINT_MAX = (1 << 256) - 1
+
+
+def pack_uint(number: int) -> bytes:
+    """A length byte and the number, big-endian without leading zeros."""
+    if number < 256:
+        return _SMALL[number]
+    size = (number.bit_length() + 7) >> 3
+    return size.to_bytes(1, "big") + number.to_bytes(size, "big")
+
+
+def unpack_uint(packed: bytes) -> int:
+    return int.from_bytes(packed[1:], "big")
+
+
+def pack_data(data: bytes) -> bytes:
+    """Call data is mostly zeros: a run of them becomes a zero and its length."""
+    return _RUN.sub(lambda run: b"\x00" + len(run[0]).to_bytes(1, "big"), data)
+
+
+def unpack_data(packed: bytes) -> bytes:
+    return _PACKED_RUN.sub(lambda run: bytes(run[1][0]), packed)

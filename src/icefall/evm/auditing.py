@@ -1,0 +1,123 @@
+"""Do logs tell the truth? What was folded from them is compared with what the contracts themselves say.
+
+Everything that changed since the last audit, and holders of tokens whose storage changed while no log said why, at the
+newest stored block. A token that disagrees once is odd for good: its balances are read from state.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from icefall.db.engine import Transaction
+from icefall.db.statements import load
+from icefall.evm.amounts import unpack_uint
+from icefall.evm.journal import unpack_touched
+from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.places import above
+from icefall.evm.settling import StateSource
+from icefall.evm.store import ChainStore, Tip
+from icefall.evm.token_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
+from icefall.evm.writing import ERC20, ERC721, ERC1155
+from icefall.upstream.evm_errors import Reverted
+from icefall.upstream.evm_state import ContractCall
+
+SQL = load("icefall.evm", "audit.sql")
+_SAMPLE = 32  # holders asked of a token that changed in silence
+_AT_ONCE = 500
+
+
+class _Claim(NamedTuple):
+    """What we would answer, and the call whose answer it must be."""
+
+    token: int
+    call: ContractCall
+    folded: int | bytes  # a balance, or an owner
+
+
+class Audit:
+    def __init__(self, store: ChainStore, state: StateSource) -> None:
+        self._store = store
+        self._state = state
+        self.odd = 0  # tokens found out since the start
+
+    def audited_to(self) -> int:
+        return int(self._store.fact("audited_to") or -1)
+
+    async def run(self, tip: Tip) -> None:
+        """Up to the newest block. NoState where nobody remembers it; then nothing is taken as audited."""
+        after = self.audited_to()
+        if after >= tip.number:
+            return
+        claims = self._claims(after, tip.number)
+        odd: set[int] = set()
+        while some := list(islice(claims, _AT_ONCE)):
+            some = [claim for claim in some if claim.token not in odd]
+            answers = await self._state.answers([claim.call for claim in some], tip.block_hash)
+            odd |= {
+                claim.token for claim, answer in zip(some, answers, strict=True) if not _agrees(claim.folded, answer)
+            }
+        self.odd += len(odd)
+        await self._store.write(lambda tx: _settle(tx, tip.number, odd))
+
+    def _claims(self, after: int, to: int) -> Iterator[_Claim]:
+        where = {"from_log": above(after), "to_log": above(to) - 1}
+        read = self._store.read
+        erc20 = {(token, holder) for token, holder in read(SQL.erc20_pairs, where)}
+        erc1155 = {(token, holder, token_id) for token, holder, token_id in read(SQL.erc1155_pairs, where)}
+        nfts = {(token, token_id) for token, token_id in read(SQL.nfts, where)}
+        silent: set[int] = set()
+        for (raw,) in read(SQL.journals, {"after": after, "to": to}):
+            touched = unpack_touched(raw)
+            erc20 |= {(token, holder) for holder, token in touched.named if read(SQL.is_even, (token,))}
+            silent |= set(touched.silent)
+        for token in silent:
+            standards = next((row[0] for row in read(SQL.is_even, (token,))), 0)
+            if standards & ERC20:
+                erc20 |= {(token, holder) for (holder,) in read(SQL.holders, (token, _SAMPLE))}
+            if standards & ERC1155:
+                erc1155 |= {(token, *row) for row in read(SQL.holders_1155, (token, _SAMPLE))}
+            if standards & ERC721:
+                nfts |= {(token, token_id) for (token_id,) in read(SQL.nfts_of, (token, _SAMPLE))}
+        yield from self._erc20_claims(sorted(erc20), to)
+        yield from self._erc1155_claims(sorted(erc1155), to)
+        yield from self._nft_claims(sorted(nfts), to)
+
+    def _address(self, number: int) -> bytes:
+        address: bytes = self._store.read(SQL.address_of, (number,))[0][0]
+        return address
+
+    def _erc20_claims(self, pairs: Iterable[tuple[int, int]], block: int) -> Iterator[_Claim]:
+        for token, holder in pairs:
+            address, who = self._address(token), self._address(holder)
+            if who != ZERO_ADDRESS:
+                key = {"holder": holder, "token": token, "address": address, "block": block}
+                folded = self._store.read(SQL.erc20_balance, key)[0][0]
+                yield _Claim(token, balance_of(address, who), unpack_uint(folded or b""))
+
+    def _erc1155_claims(self, held: Iterable[tuple[int, int, bytes]], block: int) -> Iterator[_Claim]:
+        for token, holder, token_id in held:
+            address, who = self._address(token), self._address(holder)
+            if who != ZERO_ADDRESS:
+                key = {"holder": holder, "token": token, "token_id": token_id, "address": address, "block": block}
+                folded = self._store.read(SQL.erc1155_balance, key)[0][0]
+                call = balance_of_id(address, who, unpack_uint(token_id))
+                yield _Claim(token, call, unpack_uint(folded or b""))
+
+    def _nft_claims(self, nfts: Iterable[tuple[int, bytes]], block: int) -> Iterator[_Claim]:
+        for token, token_id in nfts:
+            owner = self._store.read(SQL.owner, {"token": token, "token_id": token_id, "block": block})
+            if owner:
+                yield _Claim(token, owner_of(self._address(token), unpack_uint(token_id)), owner[0][0])
+
+
+def _agrees(folded: int | bytes, answer: bytes | Reverted) -> bool:
+    if isinstance(folded, int):
+        return uint_of(answer) == folded
+    if folded == ZERO_ADDRESS:  # burned: a contract may refuse to answer
+        return isinstance(answer, Reverted) or address_of(answer) == folded
+    return address_of(answer) == folded
+
+
+def _settle(tx: Transaction, to: int, odd: set[int]) -> None:
+    tx.run_many(SQL.mark_odd, [(to, token) for token in sorted(odd)])
+    tx.run(SQL.put_audited, {"to": str(to)})

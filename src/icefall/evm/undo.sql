@@ -1,0 +1,156 @@
+-- A rollback, from the newest rows down. Lists by address are found through the rows they list; what no row tells is in
+-- the blocks' journal.
+
+-- name: journal
+select number, touched, next_address from block where number > :ancestor;
+
+-- name: moved_nfts
+select distinct e.token, e.token_id, a.address from erc721 e join address a on a.id = e.token where e.log_at >= :from_log;
+
+-- name: owner_now
+select owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
+
+-- name: drop_nft_owner
+delete from nft_owner where token = ? and token_id = ? and block > ?;
+
+-- name: drop_erc20_of
+delete from erc20_of where (address, log_at) in (
+    select sender, log_at from erc20 where log_at >= :from_log
+    union all select recipient, log_at from erc20 where log_at >= :from_log);
+
+-- name: drop_erc721_of
+delete from erc721_of where (address, log_at) in (
+    select sender, log_at from erc721 where log_at >= :from_log
+    union all select recipient, log_at from erc721 where log_at >= :from_log);
+
+-- name: drop_erc1155_of
+delete from erc1155_of where (address, log_at) in (
+    select sender, log_at from erc1155 where log_at >= :from_log
+    union all select recipient, log_at from erc1155 where log_at >= :from_log);
+
+-- name: drop_internal_of
+delete from internal_of where (address, tx_at, frame) in (
+    select sender, tx_at, frame from internal where tx_at >= :from_tx
+    union all select recipient, tx_at, frame from internal where tx_at >= :from_tx and recipient is not null);
+
+-- name: drop_native_of
+delete from native_of where (address, tx_at) in (
+    select sender, tx_at from tx where tx_at >= :from_tx
+    union all select recipient, tx_at from tx where tx_at >= :from_tx);
+
+-- name: drop_touch_of
+delete from touch_of where (address, tx_at) in (
+    select sender, (log_at & ~0xffffff) | tx_index from erc20 where log_at >= :from_log
+    union all select recipient, (log_at & ~0xffffff) | tx_index from erc20 where log_at >= :from_log
+    union all select sender, (log_at & ~0xffffff) | tx_index from erc721 where log_at >= :from_log
+    union all select recipient, (log_at & ~0xffffff) | tx_index from erc721 where log_at >= :from_log
+    union all select sender, (log_at & ~0xffffff) | tx_index from erc1155 where log_at >= :from_log
+    union all select recipient, (log_at & ~0xffffff) | tx_index from erc1155 where log_at >= :from_log
+    union all select sender, tx_at from internal where tx_at >= :from_tx
+    union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null);
+
+-- name: drop_erc20_balance
+delete from erc20_balance where (holder, token, block) in (
+    select sender, token, log_at >> 24 from erc20 where log_at >= :from_log
+    union all select recipient, token, log_at >> 24 from erc20 where log_at >= :from_log);
+
+-- name: moved_erc20
+select distinct e.sender, a.address from erc20 e join address a on a.id = e.token where e.log_at >= :from_log
+union select distinct e.recipient, a.address from erc20 e join address a on a.id = e.token where e.log_at >= :from_log;
+
+-- name: drop_erc20_holding
+delete from erc20_holding where holder = ? and token_address = ? and since > ?;
+
+-- name: drop_erc1155_balance
+delete from erc1155_balance where (holder, token, token_id, block) in (
+    select sender, token, token_id, log_at >> 24 from erc1155 where log_at >= :from_log
+    union all select recipient, token, token_id, log_at >> 24 from erc1155 where log_at >= :from_log);
+
+-- name: moved_erc1155
+select distinct e.sender, a.address, e.token_id from erc1155 e join address a on a.id = e.token where e.log_at >= :from_log
+union
+select distinct e.recipient, a.address, e.token_id from erc1155 e join address a on a.id = e.token
+where e.log_at >= :from_log;
+
+-- name: drop_erc1155_holding
+delete from erc1155_holding where holder = ? and token_address = ? and token_id = ? and since > ?;
+
+-- name: drop_nft
+delete from nft where first_block > :ancestor and (token, token_id) in (
+    select token, token_id from erc721 where log_at >= :from_log
+    union all select token, token_id from erc1155 where log_at >= :from_log);
+
+-- name: drop_deployed_by
+delete from deployed_by where (address, tx_at, frame) in (
+    select creator, tx_at, frame from deployment where tx_at >= :from_tx
+    union all select t.sender, d.tx_at, d.frame from deployment d join tx t on t.tx_at = d.tx_at where d.tx_at >= :from_tx);
+
+-- name: drop_deployment
+delete from deployment where tx_at >= :from_tx;
+
+-- name: drop_message
+delete from message where tx_at >= :from_tx;
+
+-- name: drop_native_balance
+delete from native_balance where address = ? and block > ?;
+
+-- name: drop_code
+delete from code where address = ? and block > ?;
+
+-- name: address_of
+select address from address where id = ?;
+
+-- name: drop_held
+delete from nft_held where owner = ? and token_address = ? and token_id = ?;
+
+-- name: put_held
+insert into nft_held (owner, token_address, token_id, token) values (?, ?, ?, ?)
+on conflict (owner, token_address, token_id) do nothing;
+
+-- name: drop_erc20
+delete from erc20 where log_at >= :from_log;
+
+-- name: drop_erc721
+delete from erc721 where log_at >= :from_log;
+
+-- name: drop_erc1155
+delete from erc1155 where log_at >= :from_log;
+
+-- name: drop_internal
+delete from internal where tx_at >= :from_tx;
+
+-- name: drop_tx
+delete from tx where tx_at >= :from_tx;
+
+-- name: drop_block
+delete from block where number > :ancestor;
+
+-- name: drop_token
+delete from token where first_block > :ancestor;
+
+-- name: forgive_token
+update token set odd_since = null where odd_since > :ancestor;
+
+-- name: moved_tokens
+select distinct token from erc20 where log_at >= :from_log
+union select distinct token from erc721 where log_at >= :from_log
+union select distinct token from erc1155 where log_at >= :from_log;
+
+-- name: restate_standards
+update token set standards = exists (select 1 from erc20_holding h where h.token = token.token)
+    | exists (select 1 from erc721 e where e.token = token.token) << 1
+    | exists (select 1 from erc1155 e where e.token = token.token) << 2
+where token = ?;
+
+-- IDs are given again: nothing may be left that speaks of the address that had one before.
+-- name: drop_code_of_dropped
+delete from code where address >= :next_address;
+
+-- name: drop_price_of_dropped
+delete from price where token >= :next_address;
+
+-- name: drop_address
+delete from address where id >= :next_address;
+
+-- name: lower_audited
+update fact set value = :ancestor where name = 'audited_to' and cast(value as integer) > :ancestor;

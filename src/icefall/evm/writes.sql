@@ -1,0 +1,158 @@
+-- What a run of blocks writes. Lists of parameters are made in writing.py and balances.py.
+
+-- name: fact
+select value from fact where name = :name;
+
+-- name: put_fact
+insert into fact (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
+
+-- name: tip
+select number, hash, time, cumulative_txs from block order by number desc limit 1;
+
+-- name: block_hash
+select hash from block where number = :number;
+
+-- name: lowest_block
+select number from block order by number limit 1;
+
+-- name: address_id
+select id from address where address = ?;
+
+-- name: address_of
+select address from address where id = ?;
+
+-- name: next_address
+select coalesce(max(id), 0) + 1 from address;
+
+-- name: put_address
+insert into address (id, address) values (?, ?);
+
+-- name: put_block
+insert into block (number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent,
+    cumulative_txs, next_address, touched)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: put_tx
+insert into tx (tx_at, hash, sender, recipient, value, nonce, gas_limit, gas_used, gas_price, max_fee,
+    max_priority_fee, kind, selector, input)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: put_native_of
+insert into native_of (address, tx_at) values (?, ?);
+
+-- name: put_touch_of
+insert into touch_of (address, tx_at) values (?, ?);
+
+-- name: put_erc20
+insert into erc20 (log_at, tx_index, token, sender, recipient, value) values (?, ?, ?, ?, ?, ?);
+
+-- name: put_erc20_of
+insert into erc20_of (address, log_at) values (?, ?);
+
+-- name: put_erc721
+insert into erc721 (log_at, tx_index, token, sender, recipient, token_id) values (?, ?, ?, ?, ?, ?);
+
+-- name: put_erc721_of
+insert into erc721_of (address, log_at) values (?, ?);
+
+-- name: put_erc1155
+insert into erc1155 (log_at, position, tx_index, token, sender, recipient, token_id, value)
+values (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: put_erc1155_of
+insert into erc1155_of (address, log_at) values (?, ?);
+
+-- name: put_internal
+insert into internal (tx_at, frame, kind, sender, recipient, value, gas_limit, gas_used, is_reverted)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: put_internal_of
+insert into internal_of (address, tx_at, frame) values (?, ?, ?);
+
+-- name: put_deployment
+insert into deployment (address, tx_at, frame, creator) values (?, ?, ?, ?);
+
+-- name: put_deployed_by
+insert into deployed_by (address, tx_at, frame) values (?, ?, ?);
+
+-- name: put_message
+insert into message (tx_at, message_id, peer_blockchain_id, is_source) values (?, ?, ?, ?);
+
+-- name: put_code
+insert into code (address, block, has_code) values (?, ?, ?)
+on conflict (address, block) do update set has_code = excluded.has_code;
+
+-- name: newest_code
+select has_code from code where address = ? order by block desc limit 1;
+
+-- name: newest_native
+select balance, block from native_balance where address = ? order by block desc limit 1;
+
+-- name: put_native_balance
+insert into native_balance (address, block, balance, before) values (?, ?, ?, ?)
+on conflict (address, block) do update set balance = excluded.balance;
+
+-- name: newest_erc20
+select balance from erc20_balance where holder = ? and token = ? order by block desc limit 1;
+
+-- name: erc20_baseline
+select baseline from erc20_holding where holder = ? and token_address = ?;
+
+-- name: put_erc20_balance
+insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
+
+-- name: put_erc20_holding
+insert into erc20_holding (holder, token_address, token, since, baseline) values (?, ?, ?, ?, ?);
+
+-- name: newest_erc1155
+select balance from erc1155_balance where holder = ? and token = ? and token_id = ? order by block desc limit 1;
+
+-- name: erc1155_baseline
+select baseline from erc1155_holding where holder = ? and token_address = ? and token_id = ?;
+
+-- name: put_erc1155_balance
+insert into erc1155_balance (holder, token, token_id, block, balance) values (?, ?, ?, ?, ?);
+
+-- name: put_erc1155_holding
+insert into erc1155_holding (holder, token_address, token_id, token, since, baseline) values (?, ?, ?, ?, ?, ?);
+
+-- name: newest_owner
+select owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
+
+-- name: put_nft_owner
+insert into nft_owner (token, token_id, block, owner, before) values (?, ?, ?, ?, ?);
+
+-- name: drop_held
+delete from nft_held where owner = ? and token_address = ? and token_id = ?;
+
+-- name: put_held
+insert into nft_held (owner, token_address, token_id, token) values (?, ?, ?, ?)
+on conflict (owner, token_address, token_id) do nothing;
+
+-- name: put_token
+insert into token (token, first_block, standards) values (?, ?, ?)
+on conflict (token) do update set standards = standards | excluded.standards
+where standards | excluded.standards <> standards;
+
+-- name: put_token_kind
+insert into token (token, first_block, kind) values (?, ?, ?)
+on conflict (token) do update set kind = excluded.kind;
+
+-- name: token_kind
+select kind from token where token = ?;
+
+-- name: mark_odd
+update token set odd_since = :block where token = :token and odd_since is null;
+
+-- name: is_odd
+select 1 from token where token = ? and odd_since is not null;
+
+-- name: standards
+select standards from token where token = ?;
+
+-- name: put_nft
+insert into nft (token, token_id, first_block) values (?, ?, ?) on conflict (token, token_id) do nothing;
+
+-- name: reread_nfts
+update nft set retry_at = 0, failures = 0 where token = ? and token_id between ? and ? and retry_at is null;
+

@@ -1,0 +1,56 @@
+"""A recorded chain, indexed: the real follower on a real store, from a replayed upstream."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.evm.recordings import LOCAL_AVAX
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.evm_scene import Told, upstream_of
+
+from icefall.db.sqlite import SqliteStore
+from icefall.evm.auditing import Audit
+from icefall.evm.facts import FactBook
+from icefall.evm.follow import Follower, Range
+from icefall.evm.proving import InlineProver
+from icefall.evm.runs import RunMaker
+from icefall.evm.store import PACKAGE, ChainStore
+from icefall.upstream.evm import EvmUpstream
+
+MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
+
+
+class Log(Told):
+    info = Told.warn
+
+
+class Indexing(NamedTuple):
+    follower: Follower
+    store: ChainStore
+    upstream: EvmUpstream
+    log: Log
+
+
+def open_store(path: Path) -> ChainStore:
+    return ChainStore(SqliteStore(path, PACKAGE))
+
+
+def indexing_of(store: ChainStore, upstream: EvmUpstream, blocks: Range, *, roots: bool = False) -> Indexing:
+    log = Log()
+    facts = FactBook(store, upstream, MESSENGER, LOCAL_AVAX)
+    maker = RunMaker(store, upstream, facts, InlineProver(roots=roots), blocks.first)
+    return Indexing(Follower(blocks, store, upstream, maker, Audit(store, upstream), log), store, upstream, log)
+
+
+@asynccontextmanager
+async def indexing(
+    path: Path, *replays: EvmReplay, blocks: Range | None = None, roots: bool = False, **options: Any
+) -> AsyncIterator[Indexing]:
+    """Ready to run; without a range, up to the replay's present head."""
+    store = open_store(path)
+    try:
+        async with upstream_of(*replays, **options) as upstream:
+            yield indexing_of(store, upstream, blocks or Range(last=replays[0].head), roots=roots)
+    finally:
+        store.close()

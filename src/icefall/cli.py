@@ -17,7 +17,8 @@ from icefall.settings import SETTINGS, Setting, Table
 from icefall.settings_doc import settings_help
 
 HELP = ("--help", "-h")
-KEY_ACTIONS = ("add", "list", "revoke")
+KEY_WORDS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
+KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
 VALUE_WIDTH_MAX = 48
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -27,27 +28,64 @@ PIPE_CLOSED = 141
 class Verb:
     name: str
     says: str
-    run: Callable[[str, Loaded], int]
+    run: Callable[[str, list[str]], int]  # with its own name and what followed it
 
 
-def _serve(verb: str, loaded: Loaded) -> int:
+def _loaded(verb: str, argv: Sequence[str]) -> Loaded:
+    return load(verb, argv, os.environ, _cwd())
+
+
+def _serve(verb: str, argv: list[str]) -> int:
+    config = _loaded(verb, argv).config
     from icefall.runtime import run  # noqa: PLC0415 - help and refusals need not wait for the servers to load
 
-    return run(verb, loaded.config)
+    return run(verb, config)
 
 
-def _index(_verb: str, loaded: Loaded) -> int:
-    if not loaded.config.chain:
+def _index(verb: str, argv: list[str]) -> int:
+    config = _loaded(verb, argv).config
+    if not config.chain:
         raise ConfigError("no [[chain]] is configured in icefall.toml: nothing to index")
-    raise StartRefused("EVM indexing is not in this version yet")
+    from icefall.indexing import run_index  # noqa: PLC0415 - as above
+
+    return run_index(config)
 
 
-def _keys(_verb: str, _loaded: Loaded) -> int:
-    raise StartRefused("this version serves no interface that takes keys yet")
+def _keys(verb: str, argv: list[str]) -> int:
+    """An action and its words, which are no settings, and then the settings."""
+    action, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("", argv)
+    if action == "revoke" and rest and not rest[0].startswith("-"):
+        rest = ["--name", *rest]
+    words, rest = _key_words(action, rest)
+    config = _loaded(verb, rest).config
+    if action not in KEY_WORDS:
+        raise ConfigError(f"unknown action {bare(action)}; say {KEYS_USAGE}" if action else f"say {KEYS_USAGE}")
+    if "name" in KEY_WORDS[action] and not words["name"]:
+        raise ConfigError(f"icefall keys {action} needs a name: say {KEYS_USAGE}")
+    from icefall.access.command import keys_command  # noqa: PLC0415 - no other verb needs it
+    from icefall.access.limits import Tier, for_keys, tiers_with  # noqa: PLC0415
+
+    tiers = tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier)
+    return _say(keys_command(action, Path(config.data_dir), words["name"], words["tier"], for_keys(tiers)))
 
 
-def _config(_verb: str, loaded: Loaded) -> int:
-    rows = [(name, value or '""', origin) for name, value, origin in _shown(loaded)]
+def _key_words(action: str, argv: list[str]) -> tuple[dict[str, str], list[str]]:
+    """What belongs to the action, and what is left: the settings."""
+    words, rest, left = {"name": "", "tier": ""}, [], list(reversed(argv))
+    while left:
+        word = left.pop()
+        flag, equals, text = word.partition("=")
+        if flag.startswith("--") and flag[2:] in KEY_WORDS.get(action, ()):
+            if not equals and (not left or left[-1].startswith("--")):
+                raise ConfigError(f"{flag} needs a value")
+            words[flag[2:]] = text if equals else left.pop()
+        else:
+            rest.append(word)
+    return words, rest
+
+
+def _config(verb: str, argv: list[str]) -> int:
+    rows = [(name, value or '""', origin) for name, value, origin in _shown(_loaded(verb, argv))]
     name_width = max(len(name) for name, _, _ in rows)
     value_width = min(VALUE_WIDTH_MAX, max(len(value) for _, value, _ in rows))
     return _say("\n".join(f"{name:{name_width}}  {value:{value_width}}  {origin}" for name, value, origin in rows))
@@ -59,7 +97,7 @@ VERBS = (
     Verb("data", "The chain data interface.", _serve),
     Verb("metrics", "The metrics interface.", _serve),
     Verb("index", "Follow the EVM chains of icefall.toml.", _index),
-    Verb("keys", "Add, list or revoke API keys.", _keys),
+    Verb("keys", "Add, list or revoke API keys: add --name=N --tier=T, list, revoke N.", _keys),
     Verb("config", "Print every setting, its value and where it came from.", _config),
 )
 
@@ -110,9 +148,7 @@ def _run(argv: list[str]) -> int:
         raise ConfigError(f"unknown verb {bare(name)}; {nearest(name, [verb.name for verb in VERBS])}")
     if any(word in HELP for word in rest):
         return _say(VERB_USAGE.format(name=verb.name, says=verb.says, settings=settings_help(verb.name)))
-    if verb.name == "keys" and rest and rest[0] in KEY_ACTIONS:
-        rest = rest[1:]
-    return verb.run(verb.name, load(verb.name, rest, os.environ, _cwd()))
+    return verb.run(verb.name, rest)
 
 
 def _cwd() -> Path:

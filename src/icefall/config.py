@@ -19,6 +19,7 @@ RESERVED_PREFIXES = ("ICEFALL_TEST_", "ICEFALL_FUZZ_", "ICEFALL_BENCH_")  # for 
 Nanoseconds: TypeAlias = int
 Dialect: TypeAlias = Literal["interface", "live"]
 LogLevel: TypeAlias = Literal["verbo", "debug", "trace", "info", "warn", "error", "fatal", "off"]
+RateLimits: TypeAlias = Literal["auto", "on", "off"]
 LogFormat: TypeAlias = Literal["auto", "plain", "json"]
 
 
@@ -54,7 +55,8 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     start_block: int
     cumulative_tx_offset: int
     confirmations: int
-    prices: str
+    prices: str  # a path or a URL
+    prices_interval: Nanoseconds
     reputation: str
 
 
@@ -64,6 +66,14 @@ class AssetChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     id: str
     genesis: str
     aliases: tuple[str, ...]
+
+
+class TierConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A budget of its own making: one `[[tier]]` of the config file."""
+
+    name: str
+    per_minute: int
+    per_day: int
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,6 +110,17 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     api_metrics_enabled: bool
     index_enabled: bool
     index_allow_incomplete: bool
+    api_keys_required: bool
+    rate_limits: RateLimits
+    trusted_proxies: tuple[str, ...]
+    nft_metadata: bool
+    nft_metadata_networks: tuple[str, ...]
+    ipfs_gateway: str
+    method_signatures: str
+    verify_roots: bool
+    first_block: int | None
+    last_block: int | None
+    verify: bool
     health_check_frequency: Nanoseconds
     health_check_timeout: Nanoseconds
     system_tracker_disk_warning_available_space_percentage: int
@@ -111,6 +132,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     log_format: LogFormat
     chain: tuple[ChainConfig, ...] = ()
     asset_chain: tuple[AssetChainConfig, ...] = ()
+    tier: tuple[TierConfig, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class Supervisor:
         self._say = say
         self._events: queue.SimpleQueue[Child | int] = queue.SimpleQueue()  # a signal handler may put into it
         self._engine: Child | None = None
-        self._listeners: list[Child] = []
+        self._others: list[Child] = []
         self._restarts: list[float] = []
         self.told_to_stop = False
 
@@ -156,7 +156,7 @@ class Supervisor:
             if not child.wait_ready(unless=lambda: self.told_to_stop):
                 raise StartRefused("")  # the engine has said why, or somebody wants us to stop
         else:
-            self._listeners.append(child)
+            self._others.append(child)
         return child
 
     def await_listeners(self, addresses: Iterable[Address]) -> None:
@@ -196,22 +196,22 @@ class Supervisor:
         self._restarts = [then for then in self._restarts if now - then < _RESTARTS_WINDOW_S] + [now]
         role = child.orders.role
         if len(self._restarts) > _RESTARTS_MAX:
-            self._say(f"the {role} listener keeps ending ({child.how_it_ended()}): stopping")
+            self._say(f"the {role} keeps ending ({child.how_it_ended()}): stopping")
             return False
-        self._say(f"the {role} listener ended ({child.how_it_ended()}): starting it again")
+        self._say(f"the {role} ended ({child.how_it_ended()}): starting it again")
         time.sleep(_RESTART_PAUSE_S)
-        self._listeners.remove(child)
+        self._others.remove(child)
         self.start(role)
         return True
 
     def stop(self) -> None:
-        """Listeners first, so that what they are answering can still reach the engine."""
+        """The engine last, so that what listeners are answering can still reach it."""
         wait_s, limit_s = self._config.http_shutdown_wait / 1e9, self._config.http_shutdown_timeout / 1e9
         if wait_s and self._engine and self._engine.lives():
             self._engine.tell("draining")
             time.sleep(wait_s)
         deadline = time.monotonic() + limit_s
-        threads = [threading.Thread(target=child.stop, args=(deadline,)) for child in self._listeners]
+        threads = [threading.Thread(target=child.stop, args=(deadline,)) for child in self._others]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -1,5 +1,6 @@
 """Which processes a verb means, and what each of them runs. `engine.py` and `worker.py` say what they are made of."""
 
+import asyncio
 import json
 import os
 import sys
@@ -9,11 +10,13 @@ from typing import Any
 import msgspec
 
 from icefall import __version__
+from icefall.access.store import ensure_store
 from icefall.api.endpoint import DATA, METRICS, NODE
 from icefall.config import Config
 from icefall.db.engine import StoreError
 from icefall.engine import run_engine
 from icefall.errors import StartRefused
+from icefall.indexing import run_indexer
 from icefall.node.identity import IdentityError
 from icefall.processes import Address, Claim, Supervisor, claim, orders
 from icefall.wire.networks import network_name
@@ -21,6 +24,7 @@ from icefall.worker import run_listener
 
 LISTENERS_OF = {"up": (NODE, DATA, METRICS), "node": (NODE,), "data": (DATA,), "metrics": (METRICS,)}
 HAS_ENGINE = ("up", "node")
+INDEXER = "indexer"
 
 
 def run(verb: str, config: Config) -> int:
@@ -28,10 +32,13 @@ def run(verb: str, config: Config) -> int:
     config, claims = _claimed(verb, config)
     addresses = {listener: claimed.address for listener, claimed in claims.items()}
     data_dir = _made(Path(config.data_dir))
+    _ensure_access(data_dir)
     supervisor = Supervisor(verb, config, lambda text: print(f"icefall: {text}", file=sys.stderr, flush=True))
     supervisor.catch_signals()
     try:
         engine = supervisor.start("engine") if verb in HAS_ENGINE else None
+        if verb == "up" and config.chain:
+            supervisor.start(INDEXER)
         for listener in addresses:
             supervisor.start(listener)
         supervisor.await_listeners(addresses.values())
@@ -48,6 +55,14 @@ def run(verb: str, config: Config) -> int:
         return 0 if supervisor.told_to_stop else 1
     finally:
         supervisor.stop()
+
+
+def _ensure_access(data_dir: Path) -> None:
+    """Before any worker starts: they only read it."""
+    try:
+        ensure_store(data_dir)
+    except StoreError as error:
+        raise StartRefused(str(error)) from error
 
 
 def _put(process_file: Path, told: dict[str, Any]) -> None:
@@ -98,6 +113,8 @@ def _child() -> int:
             import uvloop  # noqa: PLC0415
 
             return uvloop.run(run_engine(told.config))
+        if told.role == INDEXER:
+            return asyncio.run(run_indexer(told.config, show=False))
         return run_listener(told.role, told.config, beside_engine=told.verb in HAS_ENGINE)
     except (StartRefused, StoreError, IdentityError) as error:
         print(f"icefall: {error}", file=sys.stderr, flush=True)

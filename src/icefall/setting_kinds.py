@@ -1,5 +1,6 @@
 """What a setting may hold: how each kind of value is read from text or TOML, refused, and shown."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,6 +78,27 @@ class Whole(Kind):
 
 
 @dataclass(frozen=True)
+class MaybeWhole(Kind):
+    """A whole number, or nothing."""
+
+    low: int
+    high: int
+
+    @property
+    def shape(self) -> str:
+        return f"{self.low}..{self.high}, or nothing"
+
+    def parse(self, text: str) -> int | None:
+        return Whole(self.low, self.high).parse(text) if text else None
+
+    def accept(self, value: object) -> int | None:
+        return None if value == "" else Whole(self.low, self.high).accept(value)
+
+    def show(self, value: Any) -> str:
+        return "" if value is None else str(value)
+
+
+@dataclass(frozen=True)
 class Duration(Kind):
     """Nanoseconds, written as Go writes them."""
 
@@ -133,6 +155,9 @@ class FilePath(Kind):
             raise ValueError
         return text
 
+    def is_path(self, value: str) -> bool:
+        return bool(value)
+
 
 @dataclass(frozen=True)
 class Url(Kind):
@@ -154,6 +179,35 @@ class Url(Kind):
         if not sound or re.search(r"[\x00-\x20\x7f]", text):
             raise ValueError
         return text
+
+    def show(self, value: Any) -> str:
+        return masked(value)
+
+
+@dataclass(frozen=True)
+class Network(Kind):
+    """An IP address or a network of them, kept as text."""
+
+    shape: str = "an IP address or a network such as 10.0.0.0/8"
+
+    def parse(self, text: str) -> str:
+        try:
+            return str(ipaddress.ip_network(text, strict=False))
+        except ValueError:
+            raise ValueError from None
+
+
+@dataclass(frozen=True)
+class FileOrUrl(FilePath):
+    """A path, or where the same is to be had over HTTP."""
+
+    shape: str = "a path or a URL of scheme http or https"
+
+    def parse(self, text: str) -> str:
+        return super().parse(text) if self.is_path(text) else Url(or_empty=True).parse(text)
+
+    def is_path(self, value: str) -> bool:
+        return bool(value) and "://" not in value
 
     def show(self, value: Any) -> str:
         return masked(value)

@@ -13,10 +13,13 @@ from icefall.setting_kinds import (
     ChainNumber,
     Choice,
     Duration,
+    FileOrUrl,
     FilePath,
     Flag,
     Id,
     Kind,
+    MaybeWhole,
+    Network,
     NetworkId,
     Several,
     Text,
@@ -33,7 +36,7 @@ SHUTDOWN_MAX_NS = 9 * SECOND_NS  # a stopped process must be gone within 10 s
 @dataclass(frozen=True)
 class Setting:
     """`default` None: must be given. `defaults`: where a verb, or an EVM chain by ID, has another. `blank`: what an
-    empty value stands for, with other settings in braces."""
+    empty value stands for, with other settings in braces. `called`: its name in the Config where that is another."""
 
     name: str
     kind: Kind
@@ -42,10 +45,11 @@ class Setting:
     verbs: tuple[str, ...] = VERBS
     defaults: Mapping[str, str] = field(default_factory=dict)
     blank: str = ""
+    called: str = ""
 
     @property
     def attribute(self) -> str:
-        return self.name.replace("-", "_")
+        return self.called or self.name.replace("-", "_")
 
     @property
     def flag(self) -> str:
@@ -53,7 +57,7 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        return f"ICEFALL_{self.attribute.upper()}"
+        return f"ICEFALL_{self.name.replace('-', '_').upper()}"
 
     def default_for(self, whom: str) -> str | None:
         return self.defaults.get(whom, self.default)
@@ -71,10 +75,12 @@ class Table(Kind):
 
 
 UP_ONLY = ("up", "config")
+INDEX_ONLY = ("index", "config")
 AVAX_CHAINS = ("43112", "43113", "43114")
 
 FLAG, PORT, FILE, PATH, PERCENT = Flag(), Whole(0, 65535), FilePath(), FilePath(or_empty=False), Whole(0, 50)
-COUNT, BLOCKS, AMOUNT = Whole(0, UINT32_MAX), Whole(0, 2**63 - 1), Whole(0, UINT64_MAX)
+BLOCK_MAX = 2**39 - 1  # positions inside a chain are block and place in one integer
+COUNT, BLOCKS, AMOUNT = Whole(0, UINT32_MAX), Whole(0, BLOCK_MAX), Whole(0, UINT64_MAX)
 POSITIVE = Duration(low_ns=1, shape="a Go duration above zero, such as 30s")
 SHUTDOWN = Duration(high_ns=SHUTDOWN_MAX_NS, shape="a Go duration from 0s to 9s")
 LEVEL, LEVEL_OR_SAME = Choice(LOG_LEVELS), Choice(LOG_LEVELS, or_empty=True)
@@ -82,6 +88,7 @@ HOST = Text("a host name or an IP address", r"[0-9A-Za-z._:%-]*")
 WORD = Text("a word", r"[^\x00-\x20\x7f,]+")
 HOSTS, ORIGINS, NAMES = Several(WORD, "host names"), Several(WORD, "origins"), Several(WORD, "a list of words")
 FEATURES = Several(Text("a feature", "nftIndexing|webhooks|teleporter"), "a list of nftIndexing, webhooks, teleporter")
+NETWORKS = Several(Network(), "IP addresses or networks such as 10.0.0.0/8")
 URL, URLS = Url(or_empty=True), Several(Url(), "http or https URLs")
 ADDRESS = Text("an address: 0x and 40 hex digits", r"(0x[0-9a-fA-F]{40})?")
 
@@ -132,6 +139,37 @@ GROUPS: dict[str, tuple[Setting, ...]] = {
         Setting("index-enabled", FLAG, "false", "Keep and serve the container index.", defaults={"up": "true"}),
         Setting("index-allow-incomplete", FLAG, "false", "Start though the container index has gaps."),
     ),
+    "Access": (
+        Setting("api-keys-required", FLAG, "false", "Refuse calls to the chain data interface without an API key."),
+        Setting(
+            "rate-limits",
+            Choice(("auto", "on", "off")),
+            "auto",
+            "Limit calls to the chain data and metrics interfaces; auto does where http-host is not loopback.",
+        ),
+        Setting("trusted-proxies", NETWORKS, "", "Proxies whose X-Forwarded-For names the caller."),
+    ),
+    "Tokens": (
+        Setting("nft-metadata", FLAG, "true", "Fetch what NFTs point to; otherwise only what chains hold is read."),
+        Setting("nft-metadata-networks", NETWORKS, "", "Networks that may be fetched from though they are not public."),
+        Setting("ipfs-gateway", URL, "https://ipfs.io/ipfs/", "Where ipfs addresses are fetched; empty for nowhere."),
+        Setting("method-signatures", FILE, "", "File of further method signatures (docs/lists.md)."),
+    ),
+    "Indexing": (
+        Setting("verify-roots", FLAG, "true", "Prove transactions and receipts of EVM blocks by their roots."),
+        Setting(
+            "from",
+            MaybeWhole(0, BLOCK_MAX),
+            "",
+            "First block; empty for start_block.",
+            INDEX_ONLY,
+            called="first_block",
+        ),
+        Setting(
+            "to", MaybeWhole(0, BLOCK_MAX), "", "Last block; empty goes on for ever.", INDEX_ONLY, called="last_block"
+        ),
+        Setting("verify", FLAG, "false", "Compare what is stored with the upstream, and change nothing.", INDEX_ONLY),
+    ),
     "Health": (
         Setting("health-check-frequency", POSITIVE, "30s", "Time between two rounds of health checks."),
         Setting("health-check-timeout", POSITIVE, "10s", "Time a health check has to answer."),
@@ -178,12 +216,19 @@ CHAIN_KEYS: tuple[Setting, ...] = (
     Setting("start_block", BLOCKS, "0", "First block to index."),
     Setting("cumulative_tx_offset", BLOCKS, "0", "Transactions before start_block."),
     Setting("confirmations", COUNT, "0", "Blocks to stay behind the tip."),
-    Setting("prices", FILE, "", "File of token prices."),
-    Setting("reputation", FILE, "", "File of token reputations."),
+    Setting("prices", FileOrUrl(), "", "Token prices: a file, or where to fetch the same (docs/lists.md)."),
+    Setting("prices_interval", POSITIVE, "5m", "Time between two looks at prices that are fetched."),
+    Setting("reputation", FILE, "", "File of token reputations (docs/lists.md)."),
 )
 
 ASSET_CHAIN_KEYS: tuple[Setting, ...] = (
     Setting("id", Id(), None, "The chain's ID."),
     Setting("genesis", PATH, None, "File of the chain's genesis."),
     Setting("aliases", NAMES, "", "Other names the chain answers to."),
+)
+
+TIER_KEYS: tuple[Setting, ...] = (
+    Setting("name", Text("a word of letters, digits, - and _", r"[a-z0-9_-]{1,32}"), None, "The tier's name."),
+    Setting("per_minute", Whole(1, 2**63 - 1), None, "Compute units in a minute of UTC."),
+    Setting("per_day", Whole(1, 2**63 - 1), None, "Compute units in a day of UTC."),
 )

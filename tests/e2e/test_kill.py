@@ -91,7 +91,7 @@ def test_a_listener_takes_its_workers_along_and_is_started_again(tmp_path: Path)
         assert_served_again(server, old[0].pid)
         all_gone(old, 3)
         assert_still_there(server)
-        assert "the node listener ended (killed by SIGKILL): starting it again" in server.said()
+        assert "the node ended (killed by SIGKILL): starting it again" in server.said()
 
 
 def test_the_engine(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ _KEPT = 100_000
 class FactBook:
     """Of one chain. `forget` whenever blocks that were shown to it are not stored after all."""
 
-    def __init__(self, store: ChainStore, state: StateSource, messenger: bytes, native_asset_id: bytes) -> None:
+    def __init__(self, store: ChainStore, state: StateSource, messenger: bytes, native_asset_id: bytes = b"") -> None:
         self._store = store
         self._state = state
         self._messenger = messenger
-        self._native_asset_id = native_asset_id
+        self.native_asset_id = native_asset_id
         self._code: dict[bytes, bool] = {}
         self._kinds: dict[bytes, TokenKind] = {}
 
@@ -57,7 +57,7 @@ class FactBook:
     async def of(self, full: FullBlock) -> tuple[ContractFacts, list[tuple[bytes, int, str]]]:
         """What `derive` needs for the block, and the kinds that were not known before."""
         asked = await self._ask_kinds(full, questions(full).kinds)
-        facts = ContractFacts(self._code, self._kinds, self._messenger, self._native_asset_id)
+        facts = ContractFacts(self._code, self._kinds, self._messenger, self.native_asset_id)
         return facts, asked
 
     def learn(self, code: Sequence[tuple[bytes, bool]]) -> None:

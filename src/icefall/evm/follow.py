@@ -4,10 +4,9 @@ Nothing is stored that was not proven and linked. What the upstream does wrong i
 a chain that shares no block with the stored one stops the follower.
 """
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -29,9 +28,9 @@ _NEAR = 64  # blocks behind the head: from here on every run is audited
 
 
 class Teller(Protocol):
-    def info(self, text: str, /, **said: object) -> None: ...
+    def info(self, message: str, **fields: Any) -> None: ...
 
-    def warn(self, text: str, /, **said: object) -> None: ...
+    def warn(self, message: str, **fields: Any) -> None: ...
 
 
 class Stranger(IcefallError):
@@ -83,6 +82,7 @@ class Follower:
         log: Teller,
         *,
         final: Callable[[], bool] = lambda: False,
+        remember: Callable[[], Mapping[str, str]] = dict,
         on_step: Callable[[], None] = lambda: None,
     ) -> None:
         self.standing = Standing()
@@ -93,10 +93,15 @@ class Follower:
         self._audit = audit
         self._log = log
         self._final = final
+        self._remember = remember
         self._on_step = on_step
         self._lower_since: float | None = None
         self._said: set[str] = set()
         self._see_store()
+
+    @property
+    def first_block(self) -> int:
+        return self._blocks.first
 
     # -- rounds ------------------------------------------------------------------------------------------------
 
@@ -187,7 +192,7 @@ class Follower:
         self.standing.fetched_bytes += block.size
 
     async def _put(self, run: Run) -> None:
-        await self._store.commit(run.blocks, run.kinds, run.baselines)
+        await self._store.commit(run.blocks, run.kinds, run.baselines, self._remember())
         standing = self.standing
         for one in run.blocks:
             rows = one.rows
@@ -277,7 +282,3 @@ class Follower:
         self.standing.reorged_blocks += tip.number - ancestor
         self._log.info("the chain was reorganised", ancestor=ancestor, dropped=tip.number - ancestor)
         self._see_store()
-
-
-async def until_stopped(followers: list[Follower]) -> None:
-    await asyncio.gather(*(one.run() for one in followers))

@@ -1,6 +1,6 @@
 """The chain's file, as its one writer sees it: whole runs of blocks go in, or come out again from the newest down."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -102,13 +102,14 @@ class ChainStore:
         run: Sequence[SettledBlock],
         kinds: Sequence[tuple[bytes, int, str]] = (),
         baselines: Baselines | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         """Consecutive blocks on top of the stored ones; all of them with their checkpoint, or none.
 
-        `kinds`: contracts that were asked what they are, with the block they were asked at.
+        `kinds`: contracts that were asked what they are, with the block they were asked at. `facts`: of the chain.
         """
         try:
-            await self._store.write(lambda tx: self._put_run(tx, run, kinds, baselines or {}))
+            await self._store.write(lambda tx: self._put_all(tx, run, kinds, baselines or {}, facts or {}))
         except BaseException:
             self._book.forget()
             raise
@@ -130,6 +131,17 @@ class ChainStore:
 
     def close(self) -> None:
         self._store.close()
+
+    def _put_all(
+        self,
+        tx: Transaction,
+        run: Sequence[SettledBlock],
+        kinds: Sequence[tuple[bytes, int, str]],
+        baselines: Baselines,
+        facts: Mapping[str, str],
+    ) -> None:
+        self._put_run(tx, run, kinds, baselines)
+        tx.run_many(SQL.put_fact, [{"name": name, "value": value} for name, value in facts.items()])
 
     def _put_run(
         self,

@@ -146,9 +146,6 @@ where token = ?;
 -- name: drop_code_of_dropped
 delete from code where address >= :next_address;
 
--- name: drop_price_of_dropped
-delete from price where token >= :next_address;
-
 -- name: drop_address
 delete from address where id >= :next_address;
 

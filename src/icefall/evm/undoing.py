@@ -54,7 +54,7 @@ def undo_above(tx: Transaction, ancestor: int) -> None:
         tx.run(statement, where)
     tx.run_many(SQL.restate_standards, tokens)
     dropped = {"next_address": min(next_address for _, _, next_address in journal)}
-    for statement in (SQL.drop_code_of_dropped, SQL.drop_price_of_dropped, SQL.drop_address):
+    for statement in (SQL.drop_code_of_dropped, SQL.drop_address):
         tx.run(statement, dropped)
 
 

@@ -172,6 +172,9 @@ class RunRows:
         first, standards = self._tokens.get(token, (block, 0))
         self._tokens[token] = first, standards | standard
 
+    def rows_for(self, statement: str) -> list[Row]:
+        return self._of(statement)
+
     def write(self, tx: Transaction) -> None:
         for statement, rows in self._lists.items():
             if rows:

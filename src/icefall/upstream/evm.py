@@ -124,8 +124,8 @@ class EvmUpstream:
         return None
 
     def _settle_needs(self) -> None:
-        able = [source.can for source in self.pool.sound() if source.can is not None]
-        if self.needs is None and able:
+        able = [one.can for one in self.pool.sound() if one.can is not None and one.can.sample is not None]
+        if self.needs is None and able:  # what was tried on no transaction is not known yet
             self.needs = Needs(any(can.calls_by for can in able), any(can.diffs_by for can in able))
 
     def distrust(self, block: FetchedBlock, why: str) -> None:

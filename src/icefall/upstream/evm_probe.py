@@ -7,7 +7,7 @@ import msgspec
 
 from icefall.upstream.client import MALFORMED
 from icefall.upstream.evm_client import Call, EvmClient, Outcome
-from icefall.upstream.evm_errors import Incomplete, NotThere, Refusal, Reorganised, WrongChain
+from icefall.upstream.evm_errors import Incomplete, NotThere, Refusal, Reorganised, Untraceable, WrongChain
 from icefall.upstream.evm_parts import (
     Header,
     Hex,
@@ -200,7 +200,7 @@ async def _try_all(client: EvmClient, of: Header) -> _Tried:
             said = _complaint(feature, again, of)
         if isinstance(said, Reorganised | NotThere):
             raise Reorganised(f"{client.name} changed its chain while it was tried: {said}")
-        can[feature.field] = said is None
+        can[feature.field] = said is None or isinstance(said, Untraceable)  # genesis: shown by the first transaction
         if said is not None:
             words[feature.field] = str(said)
     if not of.txids:

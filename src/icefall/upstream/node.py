@@ -17,6 +17,7 @@ RANGE_MAX = 1024  # containers a node hands out at once
 
 _T = TypeVar("_T")
 _EMPTY = "no containers have been accepted"
+_UNKNOWN = "not found"
 _Number = Annotated[str, msgspec.Meta(pattern="^(0|[1-9][0-9]{0,18})$")]
 _Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
@@ -48,6 +49,10 @@ class _Container(msgspec.Struct):
     bytes: str
     timestamp: _Time
     encoding: str
+    index: _Number
+
+
+class _Index(msgspec.Struct):
     index: _Number
 
 
@@ -150,6 +155,15 @@ class UpstreamNode:
         if len(rows) > count:
             raise UpstreamGarbage(f"{self.name} sent {len(rows)} containers when asked for {count}")
         return [self._fetched(row) for row in rows]
+
+    async def number_of(self, chain: str, container_id: bytes, kind: str = "block") -> int | None:
+        """The number under which it keeps a container; None where it has no such one."""
+        try:
+            return int((await self._index(chain, kind, "getIndex", {"id": id_text(container_id)}, _Index)).index)
+        except UpstreamError as error:
+            if str(error) == _UNKNOWN:
+                return None
+            raise
 
     # -- what it may do for us ---------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """Following an existing node: the chains as followers move them, and what the rest of the engine asks about it."""
 
 import asyncio
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,46 +14,47 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.errors import CallFailed, StartRefused, Unavailable
 from icefall.network import Learned, Network, is_public
 from icefall.node.checks import FollowFigures, PeerFigures
-from icefall.node.follow import Links, NotYet, Offered, Refused
-from icefall.node.follower import Follower
+from icefall.node.dag import ADVICE, DagEra
+from icefall.node.follow import Incomplete, Links, NotYet, Offered, Refused
+from icefall.node.follower import POLL_S, Follower
 from icefall.node.foreign import ForeignChain, ForeignContainer
-from icefall.node.index import BLOCKS_OF
+from icefall.node.imports import Imports
+from icefall.node.index import BLOCKS_OF, X_TX, append
 from icefall.node.store import SQL as NODE_SQL
 from icefall.node.upstreams import Identity, Upstreams
 from icefall.observe import Log, Logs, quiet
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
 from icefall.wire.avm import unpack_utxo
+from icefall.wire.avm_types import Tx
 from icefall.wire.errors import WireError
 from icefall.wire.foreign import Export
 from icefall.wire.genesis import p_block_0_ids
 from icefall.wire.ids import id_from_text
 from icefall.xchain import model
 from icefall.xchain.chain import PROCESSING
-from icefall.xchain.follow import FollowedLedger, Waiting, Wrapped
+from icefall.xchain.follow import FollowedLedger, Unfounded, Waiting, Wrapped
 from icefall.xchain.ledger import Ledger
-from icefall.xchain.model import NewUtxo, owners_of
-from icefall.xchain.store import put_atomic
+from icefall.xchain.model import NewUtxo, TxEffects, owners_of
+from icefall.xchain.store import Checkpoint, put_atomic
 
 _FORWARDED_MAX = 1024
 _LOOK_S = 0.25
 _LOOKS_A_REPORT = 8  # while bootstrapping, health is brought up to date every so often
 _INDEX_ADVICE = "--index-enabled=true"
 _GREET_LIMIT_S = 15.0
-DAG_ERA = (
-    "this network's X-Chain had a DAG before its block 0, whose transactions its blocks build upon: "
-    "it cannot be followed from blocks alone. P and C are followed"
-)
+_GAP = f"what we have from before block 1 is not complete, so a --data-dir of its own is needed too: {ADVICE}"
 
 
 class XChain:
-    """X: executed on our own state."""
+    """X: executed on our own state. `had_dag`: some of it came before its blocks. `indexed`: that goes into X/tx."""
 
     name = "X"
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, had_dag: bool = False, indexed: bool = False) -> None:
         self._ledger = ledger
-        self._followed = FollowedLedger(ledger)
+        self._followed = FollowedLedger(ledger, had_dag=had_dag)
+        self._on_accept_txs = _index_txs if indexed else None
 
     @property
     def count(self) -> int:
@@ -66,13 +68,43 @@ class XChain:
     def last_block_id(self) -> bytes:
         return self._ledger.tip.block_id
 
+    @property
+    def tx_count(self) -> int:
+        return self._ledger.txs_before_blocks
+
+    @property
+    def last_txid(self) -> bytes:
+        return self._ledger.state.txid_at(self._ledger.at.next_seq - 1)
+
+    def has_tx(self, txid: bytes) -> bool:
+        return self._ledger.state.has_tx(txid)
+
     async def accept(self, batch: Sequence[Offered]) -> None:
+        run = [Wrapped(row.container_id, row.raw, row.inner) for row in batch]
         try:
-            await self._followed.accept([Wrapped(row.container_id, row.raw, row.inner) for row in batch])
-        except model.Refused as refused:
-            raise Refused(str(refused)) from refused
-        except Waiting as waiting:
-            raise NotYet(str(waiting)) from waiting
+            await _translated(self._followed.accept(run))
+        except Incomplete as incomplete:
+            raise Incomplete(f"{incomplete}: {_GAP}") from incomplete
+
+    async def accept_txs(self, txs: Sequence[Tx]) -> None:
+        await _translated(self._followed.accept_before_blocks(txs, self._on_accept_txs))
+
+
+async def _translated(accepting: Awaitable[None]) -> None:
+    try:
+        await accepting
+    except model.Refused as refused:
+        raise Refused(str(refused)) from refused
+    except Waiting as waiting:
+        raise NotYet(str(waiting)) from waiting
+    except Unfounded as unfounded:
+        raise Incomplete(str(unfounded)) from unfounded
+
+
+def _index_txs(tx: Transaction, at: Checkpoint, effects: Sequence[TxEffects]) -> None:
+    """Transactions that are in no block, as they enter the index."""
+    now_ns = time.time_ns()
+    append(tx, X_TX, [(row.tx.txid, now_ns, seq, None) for seq, row in enumerate(effects, at.next_seq)])
 
 
 class OtherChain:
@@ -163,10 +195,19 @@ async def greet(config: Config, network: Network) -> None:
 
 
 class Following:
-    """All that follows. X waits for P and C where it imports from them."""
+    """All that follows. X waits for P and C where it imports from them. Of `had_dag`, whether X had a DAG before its
+    blocks, nobody needs to tell but who follows a network made up for the purpose."""
 
     def __init__(
-        self, config: Config, network: Network, store: Store, ledger: Ledger, logs: Logs, run_max: int = RANGE_MAX
+        self,
+        config: Config,
+        network: Network,
+        store: Store,
+        ledger: Ledger,
+        logs: Logs,
+        run_max: int = RANGE_MAX,
+        *,
+        had_dag: bool | None = None,
     ) -> None:
         self._store = store
         self._log: Log = logs["main"]
@@ -189,12 +230,14 @@ class Following:
             self._followers[name] = Follower(
                 OtherChain(chain, x_id), links, self._upstreams, logs[name], run_max=run_max
             )
-        self._not_followed = {"X": DAG_ERA} if is_public(config.network_id) else {}
-        if not self._not_followed:
-            others = list(self._followers.values())
-            self._followers["X"] = Follower(
-                XChain(ledger), Links("X", x_id), self._upstreams, logs["X"], run_max=run_max, imports_from=others
-            )
+        had_dag = is_public(config.network_id) if had_dag is None else had_dag
+        x, links = XChain(ledger, had_dag=had_dag, indexed=config.index_enabled), Links("X", x_id)
+        others = list(self._followers.values())
+        imports = Imports(others, self._upstreams, POLL_S)
+        self._dag = DagEra(x, links, self._upstreams, imports, logs["X"], run_max=run_max) if had_dag else None
+        self._followers["X"] = Follower(
+            x, links, self._upstreams, logs["X"], run_max=run_max, imports_from=others, before=self._dag
+        )
         self._forwarded: OrderedDict[bytes, None] = OrderedDict()
         self.on_progress: Callable[[], None] = lambda: None
 
@@ -219,8 +262,7 @@ class Following:
             await asyncio.sleep(_LOOK_S)
 
     def bootstrapping(self) -> list[str]:
-        waiting = [name for name, follower in self._followers.items() if not follower.bootstrapped]
-        return sorted([*waiting, *self._not_followed])
+        return sorted(name for name, follower in self._followers.items() if not follower.bootstrapped)
 
     async def close(self) -> None:
         await self._upstreams.close()
@@ -258,12 +300,14 @@ class Following:
         )
 
     def figures(self, name: str) -> FollowFigures:
-        if name in self._not_followed:
-            return FollowFigures(False, self._not_followed[name], {"state": "not followed"}, connected=True)
         follower = self._followers[name]
-        progress = follower.progress
+        dag = self._dag if name == "X" and self._dag is not None and not self._dag.over else None
+        progress = dag.progress if dag else follower.progress
         of = None if progress.of is None else max(progress.of, progress.done)
-        told: dict[str, Any] = {"state": follower.state, "containers": progress.done, "of": of}
+        counted = "transactionsBeforeBlocks" if dag else "containers"
+        told: dict[str, Any] = {"state": follower.state, counted: progress.done, "of": of}
+        if dag and dag.unfit:
+            told["unfitUpstreams"] = {node.name: why for node, why in dag.unfit.items()}
         if follower.state == "bootstrapping":
             told |= {"perSecond": round(progress.per_second, 1), "etaSeconds": _rounded(progress.eta_s)}
         if follower.waiting:

@@ -47,6 +47,18 @@ class NotYet(Exception):
     """An import of something that its source chain has not exported yet, as far as we have followed it."""
 
 
+class Incomplete(Exception):
+    """It spends what a transaction made that we were never given: the index we read does not hold all of them."""
+
+
+class Stopped(Exception):
+    """This chain cannot go on; what has been accepted is still served."""
+
+
+class Conflict(Stopped):
+    """Two histories, each of them consistent."""
+
+
 class Offered(msgspec.Struct, frozen=True):
     """A container that has passed every check that needs no state."""
 
@@ -82,8 +94,8 @@ class FollowedChain(Protocol):
     async def accept(self, batch: Sequence[Offered]) -> None:
         """Commit a run in one transaction.
 
-        Refused: a container is a lie. NotYet: an import waits for an export. Then the run before it is stored and
-        nothing else; `count` tells how far it came.
+        Refused: a container is a lie. NotYet: an import waits for an export. Incomplete: what came before the blocks
+        lacks something. Then the run before it is stored and nothing else; `count` tells how far it came.
         """
         ...
 

@@ -6,44 +6,84 @@ that a second upstream, where there is one, knows otherwise.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 from icefall.db.engine import StoreError
 from icefall.node.follow import (
+    Conflict,
     FollowedChain,
+    Incomplete,
     Lie,
     Links,
     NotYet,
     Offered,
     Position,
     Refused,
+    Stopped,
     Unlinked,
     Unreadable,
     identify,
     verify,
 )
+from icefall.node.imports import Imports
 from icefall.node.progress import Pace, Progress
 from icefall.node.upstreams import NoneLeft, Upstreams
 from icefall.observe import Log
-from icefall.upstream.client import Retry, UpstreamDown, UpstreamError, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.client import Retry, UpstreamError, UpstreamFailure, UpstreamGarbage
 from icefall.upstream.node import RANGE_MAX, Fetched, UpstreamNode
 from icefall.wire.ids import id_text
 
 POLL_S = 0.5
-_STORE_RETRY_S = 1.0
-_TROUBLED = Retry(first_s=0.25, longest_s=30.0)
+STORE_RETRY_S = 1.0
+TROUBLED = Retry(first_s=0.25, longest_s=30.0)
 _RUN_BYTES_MAX = 8 << 20  # two runs of every chain may be in memory
 _GOOD_RUNS = 16  # in a row, before longer ones are tried again
 
 State = Literal["bootstrapping", "following", "stopped"]
 
 
-class Stopped(Exception):
-    """This chain cannot go on; what has been accepted is still served."""
+class Before(Protocol):
+    """What must be followed to its end before the first container: X's DAG, where there was one."""
+
+    @property
+    def over(self) -> bool: ...
+
+    @property
+    def waiting(self) -> str | None: ...
+
+    async def run(self) -> None:
+        """Until it is over. Stopped, NoneLeft: it cannot be followed."""
+        ...
 
 
-class Conflict(Stopped):
-    """Two histories, each of them consistent."""
+class Runs:
+    """How much of an index is fetched at once: as much as it bears, in number and in bytes."""
+
+    def __init__(self, name: str, run_max: int, kind: str = "block") -> None:
+        self._name = name
+        self._kind = kind
+        self._run_max = run_max
+        self._good_runs = 0
+        self.size = run_max
+
+    def shorten(self) -> None:
+        self._good_runs, self.size = 0, max(1, self.size // 2)
+
+    def begin(self, node: UpstreamNode, start: int, last: int) -> asyncio.Task[list[Fetched]]:
+        return asyncio.create_task(self.fetch(node, start, last + 1 - start))
+
+    async def fetch(self, node: UpstreamNode, start: int, count: int) -> list[Fetched]:
+        """At least one of the next `count`."""
+        fetched = await node.containers(self._name, start, min(self.size, count), self._kind)
+        if not fetched:
+            raise UpstreamGarbage(f"{node.name} sent no {self._name} containers from {start}, which it said it has")
+        size = sum(len(row.raw) for row in fetched)
+        self._good_runs += 1
+        if size > _RUN_BYTES_MAX:
+            self._good_runs, self.size = 0, max(1, len(fetched) // 2)
+        elif self._good_runs >= _GOOD_RUNS and 2 * size <= _RUN_BYTES_MAX:
+            self._good_runs, self.size = 0, min(self._run_max, 2 * self.size)
+        return fetched
 
 
 class Follower:
@@ -59,21 +99,20 @@ class Follower:
         poll_s: float = POLL_S,
         run_max: int = RANGE_MAX,
         imports_from: "Sequence[Follower]" = (),
+        before: Before | None = None,
     ) -> None:
         self.chain = chain
         self.why: str | None = None  # it stopped
         self.conflict: str | None = None  # it stopped because of two histories
-        self.waiting: str | None = None  # for another chain
+        self._before = before
         self._links = links
         self._upstreams = upstreams
         self._log = log
         self._clock = upstreams.clock
         self._poll_s = poll_s
-        self._run_max = run_max
-        self._run_size = run_max
-        self._good_runs = 0
+        self._runs = Runs(chain.name, run_max)
         self._failures = 0  # in a row, on whatever upstream
-        self._imports_from = tuple(imports_from)
+        self._imports = Imports(imports_from, upstreams, poll_s)
         self._target: int | None = None  # how many the upstream had when we began
         self._source: UpstreamNode | None = None  # who gave us our last container
         self._position: Position | None = None
@@ -83,6 +122,11 @@ class Follower:
     @property
     def name(self) -> str:
         return self.chain.name
+
+    @property
+    def waiting(self) -> str | None:
+        """What for, if it waits for another chain."""
+        return self._imports.waiting or (self._before.waiting if self._before else None)
 
     @property
     def state(self) -> State:
@@ -103,6 +147,8 @@ class Follower:
         node: UpstreamNode | None = None
         move_on = False
         try:
+            if self._before is not None:
+                await self._before.run()
             while True:
                 node = await self._upstreams.pick(node, move_on=move_on)
                 move_on = await self._turn(node)
@@ -120,13 +166,13 @@ class Follower:
             self._upstreams.drop(node, str(lie))
         except UpstreamFailure as failure:
             self._upstreams.rest(node, failure)
-            self._good_runs, self._run_size = 0, max(1, self._run_size // 2)
+            self._runs.shorten()
             self._failures += 1
             if self._failures > len(self._upstreams.nodes):  # the upstream may be fine for other chains
-                await self._clock.sleep(_TROUBLED.pause_s(self._failures, 0.0, 1.0))
+                await self._clock.sleep(TROUBLED.pause_s(self._failures, 0.0, 1.0))
         except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
             self._log.error("containers could not be stored; trying again", error=str(error))
-            await self._clock.sleep(_STORE_RETRY_S)
+            await self._clock.sleep(STORE_RETRY_S)
             return False
         else:
             self._upstreams.praise(node)
@@ -158,13 +204,13 @@ class Follower:
 
     async def _take(self, node: UpstreamNode, last: int) -> None:
         position = self._next_position()
-        fetch = self._fetch(node, position.number, last)
+        fetch = self._runs.begin(node, position.number, last)
         try:
             while True:
                 run, position = await self._verified(node, position, await fetch)
                 more = position.number <= last
                 if more:
-                    fetch = self._fetch(node, position.number, last)
+                    fetch = self._runs.begin(node, position.number, last)
                 await self._compare(node, run)
                 await self._commit(node, run, position)
                 if not more:
@@ -172,21 +218,6 @@ class Follower:
         finally:
             fetch.cancel()
             await asyncio.gather(fetch, return_exceptions=True)
-
-    def _fetch(self, node: UpstreamNode, start: int, last: int) -> asyncio.Task[list[Fetched]]:
-        return asyncio.create_task(self._range(node, start, min(self._run_size, last + 1 - start)))
-
-    async def _range(self, node: UpstreamNode, start: int, count: int) -> list[Fetched]:
-        fetched = await node.containers(self.name, start, count)
-        if not fetched:
-            raise UpstreamGarbage(f"{node.name} sent no {self.name} containers from {start}, which it said it has")
-        size = sum(len(row.raw) for row in fetched)
-        self._good_runs += 1
-        if size > _RUN_BYTES_MAX:
-            self._good_runs, self._run_size = 0, max(1, len(fetched) // 2)
-        elif self._good_runs >= _GOOD_RUNS and 2 * size <= _RUN_BYTES_MAX:
-            self._good_runs, self._run_size = 0, min(self._run_max, 2 * self._run_size)
-        return fetched
 
     async def _verified(
         self, node: UpstreamNode, position: Position, fetched: list[Fetched]
@@ -206,17 +237,19 @@ class Follower:
         begin, end = run[0].number, run[-1].number + 1
         waited = False
         while self.chain.count < end:
-            self._still_trust(node)
+            self._upstreams.require(node)
             rest = run[self.chain.count - begin :]
             self._position, before = None, self.chain.count
             try:
                 await self.chain.accept(rest)
             except Refused as refused:
                 raise Lie(f"{self.name} container {self.chain.count} breaks the chain's rules: {refused}") from refused
+            except Incomplete as incomplete:
+                raise Stopped(f"{self.name} container {self.chain.count}: {incomplete}") from incomplete
             except NotYet as not_yet:
                 if waited:
                     raise Lie(f"{self.name} container {self.chain.count}: {not_yet}") from not_yet
-                await self._await_exports(node, str(not_yet))
+                await self._imports.wait(node, str(not_yet))
                 waited = True
             else:
                 if self.chain.count < end:
@@ -235,30 +268,6 @@ class Follower:
         if known is not None and (known.number, known.container_id) == (chain.count, chain.last_container_id):
             return known
         return Position(chain.count, chain.last_container_id, chain.last_block_id)
-
-    # -- other chains --------------------------------------------------------------------------------------------
-
-    async def _await_exports(self, node: UpstreamNode, what: str) -> None:
-        """Until the chains we import from are where `node` has them now, which is after it accepted the import."""
-        try:
-            for other in self._imports_from:
-                self.waiting = f"{what}: waits until {node.name} has bootstrapped {other.name}"
-                while not await _has_bootstrapped(node, other.name):  # until then its chains run ahead of one another
-                    self._still_trust(node)
-                    await self._clock.sleep(self._poll_s)
-                tip = await node.last_accepted(other.name)
-                count = 0 if tip is None else tip.number + 1
-                self.waiting = f"{what}: waits for {other.name} to reach {count} containers"
-                await self._await_count(node, other, count)
-        finally:
-            self.waiting = None
-
-    async def _await_count(self, node: UpstreamNode, other: "Follower", count: int) -> None:
-        while other.chain.count < count:
-            self._still_trust(node)
-            if other.why is not None:
-                raise Stopped(f"{self.waiting}, which has stopped: {other.why}")
-            await self._clock.sleep(self._poll_s)
 
     # -- other upstreams -----------------------------------------------------------------------------------------
 
@@ -296,7 +305,7 @@ class Follower:
         start = position = self._next_position()
         ids: list[str] = []
         while len(ids) < count:
-            fetched = await self._range(other, position.number, min(self._run_size, count - len(ids)))
+            fetched = await self._runs.fetch(other, position.number, count - len(ids))
             try:
                 part, position = verify(self._links, position, fetched)
             except Unlinked as unlinked:
@@ -326,19 +335,6 @@ class Follower:
         except Lie as lie:
             return lie
         return _conflict(self.name, number, said_by, id_text(ours), node.name, theirs.id_text)
-
-    def _still_trust(self, node: UpstreamNode) -> None:
-        """While we waited it may have been caught by the follower of another chain."""
-        if self._upstreams.dropped(node):
-            raise UpstreamDown(f"{node.name} lied about another chain")
-
-
-async def _has_bootstrapped(node: UpstreamNode, chain: str) -> bool:
-    """A node that does not tell is taken to have: then a missing export is its lie."""
-    try:
-        return await node.is_bootstrapped(chain)
-    except UpstreamError:
-        return True
 
 
 def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> Conflict:

@@ -189,6 +189,11 @@ class Upstreams:
     def dropped(self, node: UpstreamNode) -> bool:
         return self._standings[node].dropped is not None
 
+    def require(self, node: UpstreamNode) -> None:
+        """While a follower waited, its upstream may have been caught by the follower of another chain."""
+        if self.dropped(node):
+            raise UpstreamDown(f"{node.name} lied about another chain")
+
     def lies(self) -> dict[str, str]:
         """By the upstream's name, for those that were dropped."""
         return {node.name: it.dropped for node, it in self._standings.items() if it.dropped is not None}

@@ -105,11 +105,12 @@ class AssetChain:
         return True
 
     def _wrapped(self, block: Block) -> Container:
-        """The container a proposer without a key would make: unsigned, upon the parent's container."""
+        """The container a proposer without a key would make: unsigned, upon the parent's container and no older."""
         parent = self.ledger.container
         if parent is None:
             return pack_container(self.ledger.tip.block_id, block.time, 0, block.raw)
-        return pack_container(parent.container_id, block.time, 0, block.raw, epoch=next_epoch(parent))
+        when = max(block.time, parent.timestamp)
+        return pack_container(parent.container_id, when, parent.p_chain_height, block.raw, epoch=next_epoch(parent))
 
     def _remember(self, txid: bytes, reason: str) -> None:
         self._refusals.append((txid, reason))

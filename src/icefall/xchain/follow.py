@@ -1,4 +1,5 @@
-"""The asset chain moved by what another node accepted: every block verified and executed on our own state."""
+"""The asset chain moved by what another node accepted: every block verified and executed on our own state, and before
+them the transactions of a DAG, where the chain had one."""
 
 import asyncio
 import time
@@ -6,15 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from icefall.wire.avm import unpack_block
-from icefall.wire.avm_types import Block, ImportTx
-from icefall.wire.avm_utxos import imported
+from icefall.wire.avm_types import Block, ImportTx, Tx
+from icefall.wire.avm_utxos import consumed, imported
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_text, input_id
-from icefall.xchain.blocks import FUTURE_MAX_S, verify_block
+from icefall.xchain.blocks import FUTURE_MAX_S, execute, verify_block
 from icefall.xchain.execute import Overlay
-from icefall.xchain.ledger import Ledger
-from icefall.xchain.model import Accepted, Refused, State
+from icefall.xchain.ledger import Ledger, OnAcceptTxs
+from icefall.xchain.model import Accepted, Refused, State, TxEffects
 from icefall.xchain.ownership import Signers
+from icefall.xchain.syntax import verify_syntax
 
 
 class Wrapped(NamedTuple):
@@ -29,10 +31,17 @@ class Waiting(Exception):
     """An import of something that its source chain has not exported yet, as far as we have seen."""
 
 
+class Unfounded(Exception):
+    """A transaction spends what another made that was never accepted here."""
+
+
 class FollowedLedger:
-    def __init__(self, ledger: Ledger, now: Callable[[], float] = time.time) -> None:
+    """`had_dag`: the blocks build upon transactions that are in none of them."""
+
+    def __init__(self, ledger: Ledger, now: Callable[[], float] = time.time, *, had_dag: bool = False) -> None:
         self.ledger = ledger
         self._now = now
+        self._had_dag = had_dag
         self._signers = Signers()
 
     async def accept(self, containers: Sequence[Wrapped]) -> None:
@@ -43,7 +52,7 @@ class FollowedLedger:
         for container in containers:
             try:
                 block, effects = self._verified(container, tip, state)
-            except (Refused, WireError, Waiting) as error:
+            except (Refused, WireError, Waiting, Unfounded) as error:
                 stopped = error
                 break
             accepted.append(effects)
@@ -56,21 +65,61 @@ class FollowedLedger:
         if stopped is not None:
             raise stopped
 
+    async def accept_before_blocks(self, txs: Sequence[Tx], on_accept: OnAcceptTxs | None = None) -> None:
+        """The same for transactions of the DAG, whose order is the one they were accepted in."""
+        accepted: list[TxEffects] = []
+        stopped: Exception | None = None
+        state = Overlay(self.ledger.state)
+        now_s = self._now_s(self.ledger.tip)  # block 0 is younger than all of them: what they spent was not locked
+        for tx in txs:
+            try:
+                _require_sources((tx,), state)
+                _require_exports(tx, state, f"transaction {id_text(tx.txid)}")
+                verify_syntax(tx, self.ledger.rules)
+                accepted.append(execute(tx, self.ledger.rules, state, now_s, self._signers))
+            except (Refused, Waiting, Unfounded) as error:
+                stopped = error
+                break
+            await asyncio.sleep(0)
+        if accepted:
+            await self.ledger.commit_before_blocks(accepted, on_accept)
+        if stopped is not None:
+            raise stopped
+
+    def _now_s(self, block: Block) -> int:
+        """An accepted block is never refused for its time: its proposer's clock decided, not ours."""
+        return max(int(self._now()), block.time + FUTURE_MAX_S)
+
     def _verified(self, container: Wrapped, tip: Block, state: Overlay) -> tuple[Block, Accepted]:
         block = unpack_block(container.inner)
-        _require_exports(block, state)
-        # An accepted block is never refused for its time: its proposer's clock decided, not ours.
-        now_s = max(int(self._now()), block.time + FUTURE_MAX_S)
-        effects = verify_block(block, tip, self.ledger.rules, state, now_s, self._signers)
+        for tx in block.txs:
+            _require_exports(tx, state, f"block {block.height}")
+        try:
+            effects = verify_block(block, tip, self.ledger.rules, state, self._now_s(block), self._signers)
+        except Refused:
+            if self._had_dag:
+                _require_sources(block.txs, state)
+            raise
         for row in effects:
             state.add(row)
         return block, Accepted(block, container.container_id, container.raw, time.time_ns(), effects)
 
 
-def _require_exports(block: Block, state: State) -> None:
-    for tx in block.txs:
-        if isinstance(tx.unsigned, ImportTx):
-            for at in imported(tx):
-                utxo_id = input_id(at.txid, at.output_index)
-                if state.atomic_utxo(tx.unsigned.source_chain, utxo_id) is None:
-                    raise Waiting(f"block {block.height} imports {id_text(utxo_id)}, which has not been exported yet")
+def _require_exports(tx: Tx, state: State, what: str) -> None:
+    if isinstance(tx.unsigned, ImportTx):
+        for at in imported(tx):
+            utxo_id = input_id(at.txid, at.output_index)
+            if state.atomic_utxo(tx.unsigned.source_chain, utxo_id) is None:
+                raise Waiting(f"{what} imports {id_text(utxo_id)}, which has not been exported yet")
+
+
+def _require_sources(txs: Sequence[Tx], state: State) -> None:
+    """What they spend may be spent already, but somebody must have made it: who did is known, or one of themselves."""
+    ours = {tx.txid for tx in txs}
+    for tx in txs:
+        for at in consumed(tx):
+            unspent = state.utxo(input_id(at.txid, at.output_index))
+            if unspent is None and at.txid not in ours and state.tx(at.txid) is None:
+                raise Unfounded(
+                    f"transaction {id_text(tx.txid)} spends an output of {id_text(at.txid)}, which was never accepted"
+                )

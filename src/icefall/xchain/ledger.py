@@ -8,11 +8,22 @@ from icefall.wire.avm import genesis_txs, unpack_block, unpack_genesis
 from icefall.wire.avm_types import Block
 from icefall.wire.proposer import Container, unpack_container
 from icefall.xchain.execute import Nothing, effects_of
-from icefall.xchain.model import Accepted, ChainRules
-from icefall.xchain.store import SQL, Checkpoint, StoredState, open_ledger, put_accepted, put_genesis
+from icefall.xchain.model import Accepted, ChainRules, TxEffects
+from icefall.xchain.store import (
+    SQL,
+    Checkpoint,
+    StoredState,
+    open_ledger,
+    put_accepted,
+    put_before_blocks,
+    put_genesis,
+)
 
 OnAccept = Callable[[Transaction, Checkpoint, Accepted], None]
 """What else is to be written in a block's transaction; the checkpoint is the one before the block."""
+
+OnAcceptTxs = Callable[[Transaction, Checkpoint, Sequence[TxEffects]], None]
+"""The same for transactions that are in no block."""
 
 
 class Ledger:
@@ -41,6 +52,11 @@ class Ledger:
     @property
     def height(self) -> int:
         return self.tip.height
+
+    @property
+    def txs_before_blocks(self) -> int:
+        """Transactions that are in no block, the genesis assets left out. Known only until there is block 1."""
+        return self.at.next_seq - self.at.genesis_txs
 
     @property
     def last_container_id(self) -> bytes:
@@ -79,3 +95,13 @@ class Ledger:
 
         self.at = await self.store.write(change)
         self.tip, self.container = blocks[-1].block, unpack_container(blocks[-1].container)
+
+    async def commit_before_blocks(self, effects: Sequence[TxEffects], on_accept: OnAcceptTxs | None) -> None:
+        """Transactions from before block 1, in one transaction with the new checkpoint."""
+
+        def change(tx: Transaction) -> Checkpoint:
+            if on_accept is not None:
+                on_accept(tx, self.at, effects)
+            return put_before_blocks(tx, self.at, self.rules.chain_id, effects)
+
+        self.at = await self.store.write(change)

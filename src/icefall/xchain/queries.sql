@@ -8,6 +8,10 @@ values (:chain_id, :genesis_hash, :genesis_txs, -1, 0, 0);
 -- name: advance_ledger
 update ledger set height = :height, next_seq = :next_seq, next_place = :next_place where chain = :chain and height = :height - 1;
 
+-- name: advance_before_blocks
+update ledger set next_seq = :next_seq, next_place = :next_place
+where chain = :chain and height = 0 and next_seq = :seq_before;
+
 -- name: put_block
 insert into ledger_block (chain, height, block_id, container_id, accepted_ns, inner_at, inner_size, container)
 values (:chain, :height, :block_id, :container_id, :accepted_ns, :inner_at, :inner_size, :container);
@@ -32,6 +36,9 @@ insert into ledger_tx (chain, seq, txid, height, bytes) values (:chain, :seq, :t
 
 -- name: tx
 select bytes from ledger_tx where chain = :chain and txid = :txid;
+
+-- name: has_tx
+select 1 from ledger_tx where chain = :chain and txid = :txid;
 
 -- name: tx_at
 select seq, txid, height from ledger_tx where chain = :chain and seq = :seq;

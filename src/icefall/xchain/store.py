@@ -3,7 +3,7 @@
 UTXOs are stored in the bytes that are sent; nothing is re-encoded on the way out.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -77,25 +77,41 @@ def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Acc
             "container": accepted.container,
         },
     )
-    tx.run_many(
-        SQL.put_tx,
-        [
-            {"chain": at.chain, "seq": seq, "txid": row.tx.txid, "height": block.height, "bytes": row.tx.raw}
-            for seq, row in enumerate(accepted.effects, at.next_seq)
-        ],
-    )
-    next_place = _put_created(tx, at, accepted.effects)
-    _take_spent(tx, at.chain, accepted.effects)
-    for row in accepted.effects:
-        for utxo_id in row.imported:
-            take_atomic(tx, chain_id, row.peer_chain_id, utxo_id)
-        put_atomic(tx, row.peer_chain_id, chain_id, row.exported)
-    _put_history(tx, at, accepted.effects)
-    after = Checkpoint(at.chain, at.genesis_txs, block.height, at.next_seq + len(accepted.effects), next_place)
+    after = _put_effects(tx, at, chain_id, block.height, accepted.effects)
     moved = {"chain": at.chain, "height": after.height, "next_seq": after.next_seq, "next_place": after.next_place}
     if not tx.run(SQL.advance_ledger, moved):
         raise StoreError(f"block {block.height} does not follow the stored height {at.height}")
     return after
+
+
+def put_before_blocks(tx: Transaction, at: Checkpoint, chain_id: bytes, effects: Sequence[TxEffects]) -> Checkpoint:
+    """Transactions of a DAG that came before block 1: they are kept under height 0, behind the genesis assets."""
+    after = _put_effects(tx, at, chain_id, 0, effects)
+    moved = {"chain": at.chain, "next_seq": after.next_seq, "next_place": after.next_place}
+    if not tx.run(SQL.advance_before_blocks, {**moved, "seq_before": at.next_seq}):
+        raise StoreError(f"transactions from before block 1 do not follow number {at.next_seq} at height {at.height}")
+    return after
+
+
+def _put_effects(
+    tx: Transaction, at: Checkpoint, chain_id: bytes, height: int, effects: Sequence[TxEffects]
+) -> Checkpoint:
+    """Transactions with all they change; the checkpoint behind them."""
+    tx.run_many(
+        SQL.put_tx,
+        [
+            {"chain": at.chain, "seq": seq, "txid": row.tx.txid, "height": height, "bytes": row.tx.raw}
+            for seq, row in enumerate(effects, at.next_seq)
+        ],
+    )
+    next_place = _put_created(tx, at, effects)
+    _take_spent(tx, at.chain, effects)
+    for row in effects:
+        for utxo_id in row.imported:
+            take_atomic(tx, chain_id, row.peer_chain_id, utxo_id)
+        put_atomic(tx, row.peer_chain_id, chain_id, row.exported)
+    _put_history(tx, at, effects)
+    return Checkpoint(at.chain, at.genesis_txs, height, at.next_seq + len(effects), next_place)
 
 
 def _put_created(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) -> int:
@@ -188,6 +204,13 @@ class StoredState:
             if len(self._assets) < 4096:
                 self._assets[txid] = known
         return known
+
+    def has_tx(self, txid: bytes) -> bool:
+        return bool(self._store.read(SQL.has_tx, {"chain": self._chain, "txid": txid}))
+
+    def txid_at(self, seq: int) -> bytes:
+        txid: bytes = self._store.read(SQL.tx_at, {"chain": self._chain, "seq": seq})[0][1]
+        return txid
 
     def atomic_utxo(self, peer_chain_id: bytes, utxo_id: bytes) -> Utxo | None:
         key = {"destination": self._chain_id, "source": peer_chain_id, "utxo_id": utxo_id}

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-SUITES = ("serving", "index", "ledger", "follow")
+SUITES = ("serving", "index", "ledger", "follow", "ingest")
 
 
 def main() -> int:

@@ -33,7 +33,7 @@ from icefall.evm.verifying import Verification, summary
 from icefall.metrics.store import RollupWriter
 from icefall.observe import Log, Logs, open_logs
 from icefall.processes import when_orphaned
-from icefall.upstream.client import UpstreamError
+from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm import EvmUpstream, Needs
 from icefall.wire.genesis import KNOWN_NETWORKS
 from icefall.wire.ids import id_from_text
@@ -250,7 +250,7 @@ async def run_verify(config: Config, say: Callable[[str], None]) -> int:
             messenger = bytes.fromhex(chain.teleporter[2:])
             verification = Verification(store, upstream, messenger, _avax_of(own_id))
             found = await verification.run(config.first_block, config.last_block, compared.append)
-        except UpstreamError as error:
+        except UpstreamFailure as error:
             raise StartRefused(f"chain {chain.id}: {error}") from error
         finally:
             await upstream.close()

@@ -36,9 +36,16 @@ def open_store(path: Path) -> ChainStore:
     return ChainStore(SqliteStore(path, PACKAGE))
 
 
-def indexing_of(store: ChainStore, upstream: EvmUpstream, blocks: Range, *, roots: bool = False) -> Indexing:
+def messenger_of(replay: EvmReplay) -> bytes:
+    contracts = replay.recording.meta["contracts"]
+    return bytes.fromhex((contracts.get("messengerReal") or contracts["messenger"])[2:])
+
+
+def indexing_of(
+    store: ChainStore, upstream: EvmUpstream, blocks: Range, *, roots: bool = False, messenger: bytes = MESSENGER
+) -> Indexing:
     log = Log()
-    facts = FactBook(store, upstream, MESSENGER, LOCAL_AVAX)
+    facts = FactBook(store, upstream, messenger, LOCAL_AVAX)
     maker = RunMaker(store, upstream, facts, InlineProver(roots=roots), blocks.first)
     return Indexing(Follower(blocks, store, upstream, maker, Audit(store, upstream), log), store, upstream, log)
 
@@ -51,6 +58,7 @@ async def indexing(
     store = open_store(path)
     try:
         async with upstream_of(*replays, **options) as upstream:
-            yield indexing_of(store, upstream, blocks or Range(last=replays[0].head), roots=roots)
+            blocks = blocks or Range(last=replays[0].head)
+            yield indexing_of(store, upstream, blocks, roots=roots, messenger=messenger_of(replays[0]))
     finally:
         store.close()

@@ -14,9 +14,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 from aiohttp import web
-from tests.upstream.evm_eth_call import Reverts, answer
-from tests.upstream.evm_recording import KINDS, Blocks, RecordedBlock, loaded, recorded_blocks, recorded_state
+from tests.upstream.evm_parity_shapes import trace_block, trace_replay
+from tests.upstream.evm_recording import recording
 from tests.upstream.replay import FOREVER
+
+from icefall.demo.recording import Blocks, RecordedBlock
+from icefall.demo.replay import METHODS as TOLD
+from icefall.demo.replay import Complaint, Replay
 
 
 class Trouble(NamedTuple):
@@ -44,39 +48,17 @@ class Trouble(NamedTuple):
         return bool(self.status or self.body is not None or self.keep < 1 or self.hang or self.hang_up)
 
 
-class Complaint(Exception):
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.error = {"code": code, "message": message} | ({} if data is None else {"data": data})
-
-
-NOT_FOUND = {"geth": "the method {} does not exist/is not available", "anvil": "Method not found"}
-BEYOND = {
-    "geth": {"trace": (-32000, "block #{} not found"), "state": (-32000, "header not found")},
-    "coreth": {
-        "block": (-32000, "cannot query unfinalized data"),
-        "trace": (-32000, "cannot query unfinalized data"),
-        "state": (-32000, "cannot query unfinalized data"),
-    },
-    "anvil": {
-        "trace": (-32001, "Resource not found"),
-        "state": (-32602, "BlockOutOfRangeError: block height is {head} but requested was {}"),
-    },
-}
-
-
-class EvmReplay:
+class EvmReplay(Replay):
     """One upstream. Change any attribute while it runs."""
 
     def __init__(self, chain: str = "geth-1", blocks: Blocks | None = None) -> None:
+        super().__init__(recording(chain))
         self.chain = chain
-        self.kind = KINDS[chain]
-        meta = loaded(chain, "meta")
-        self.chain_id = int(meta["chainId"])
-        self.version: str = meta["clientVersion"]
-        self.blocks = blocks if blocks is not None else recorded_blocks(chain)
+        if blocks is not None:
+            self.blocks = blocks
         self.shown: int | None = None  # its head; None: all there is
         self.off: set[str] = set()  # methods and tracers it does not offer; also "disableCode", "batch"
+        self.parity = self.kind == "anvil"  # whether it offers trace_*
         self.batch_max = 1000 if self.kind != "anvil" else FOREVER
         self.batch_refusal = "array"  # or "object", "413", "400"
         self.pruned_below = 0
@@ -182,7 +164,7 @@ class EvmReplay:
         try:
             if trouble.error is not None:
                 raise Complaint(*trouble.error)
-            result = self._result(method, params) if trouble.result is None else trouble.result
+            result = self.result(method, params) if trouble.result is None else trouble.result
             if trouble.change is not None:
                 result = trouble.change(result)
             said = start + b',"result":' + result + b"}"
@@ -207,154 +189,51 @@ class EvmReplay:
 
     # -- one call ----------------------------------------------------------------------------------------------
 
-    def _result(self, method: str, params: list[Any]) -> bytes:
+    def result(self, method: str, params: list[Any]) -> bytes:
         make = METHODS.get(method)
-        parity = method.startswith("trace_") and self.kind != "anvil"
-        if make is None or method in self.off or parity:
-            raise Complaint(-32601, NOT_FOUND["anvil" if self.kind == "anvil" else "geth"].format(method))
-        return make(self, params)
+        if make is not None and method not in self.off and (self.parity or not method.startswith("trace_")):
+            return make(self, params)
+        if method in TOLD and method not in self.off:
+            return super().result(method, params)
+        raise self.unknown(method)
 
     def block(self, where: Any, what: str) -> RecordedBlock | None:
-        """None where there is none and the client answers null."""
-        if isinstance(where, dict) or (isinstance(where, str) and len(where) == 66):
-            told = where["blockHash"] if isinstance(where, dict) else where
-            found = next((block for block in self.blocks.values() if block.hash == told), None)
-            if found is None and what != "block":
-                raise Complaint(-32000, "header for hash not found")
-            return found
-        number = {"latest": self.head, "earliest": 0}.get(where)
-        number = int(where, 16) if number is None else number
-        if number > self.head or number not in self.blocks:
-            refusal = BEYOND[self.kind].get(what)
-            if refusal is None:
-                return None
-            raise Complaint(refusal[0], refusal[1].format(number, head=self.head))
-        if number < self.pruned_below and what in ("state", "trace"):
-            raise Complaint(-32000, f"missing trie node 56e81f (path ) state {number} is not available")
-        return self.blocks[number]
-
-    def there(self, where: Any, what: str) -> RecordedBlock:
-        found = self.block(where, what)
-        assert found is not None
+        found = super().block(where, what)
+        by_number = isinstance(where, str) and len(where) < 66
+        if by_number and found is not None and found.number < self.pruned_below and what in ("state", "trace"):
+            raise Complaint(-32000, f"missing trie node 56e81f (path ) state {found.number} is not available")
         return found
 
-    def _traced(self, params: list[Any]) -> bytes:
-        block = self.there(params[0], "trace")
+    def told_traces(self, params: list[Any]) -> bytes:
+        self.there(params[0], "trace")
         tracer, config = params[1]["tracer"], params[1].get("tracerConfig", {})
         if self.off.intersection([tracer, *(config if tracer == "muxTracer" else ())]):
             raise Complaint(-32000, f"ReferenceError: {tracer} is not defined at <eval>:1:2(0)")
-        if block.number == 0 and self.kind != "anvil":
-            raise Complaint(-32000, "genesis is not traceable")
-        if tracer == "muxTracer":
-            return self._mux(block, config)
-        if tracer == "callTracer":
-            return block.calls or b"[]"
-        assert config["diffMode"] is True
-        return self.diffs(block, config)
+        return super().told_traces(params)
 
     def diffs(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
-        obeys = self.kind != "coreth" and "disableCode" not in self.off
-        return block.lean_diffs if config.get("disableCode") and obeys else block.diffs or b"[]"
-
-    def _mux(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
-        if self.kind == "anvil":
-            return msgspec.json.encode([{"result": {}, "txHash": txid} for txid in block.txids])
-        calls = msgspec.json.decode(block.calls or b"[]", type=list[dict[str, msgspec.Raw]])
-        diffs = msgspec.json.decode(self.diffs(block, config["prestateTracer"]), type=list[dict[str, msgspec.Raw]])
-        rows = [
-            {"txHash": txid, "result": {"callTracer": call["result"], "prestateTracer": diff["result"]}}
-            for txid, call, diff in zip(block.txids, calls, diffs, strict=True)
-        ]
-        return msgspec.json.encode(rows)
-
-    def _block(self, params: list[Any]) -> bytes:
-        found = self.block(params[0], "block")
-        return b"null" if found is None else found.block if params[1] else found.slim
-
-    def _receipts(self, params: list[Any]) -> bytes:
-        number = int(params[0], 16) if len(params[0]) < 66 else None
-        if number is not None and (number > self.head or number not in self.blocks):
-            return b"null"
-        found = self.block(params[0], "block")
-        return b"null" if found is None else found.receipts
-
-    def _receipt(self, params: list[Any]) -> bytes:
-        for block in self.blocks.values():
-            if params[0] in block.txids and block.number <= self.head:
-                return block.single_receipts[block.txids.index(params[0])]
-        return b"null"
-
-    def _balance(self, params: list[Any]) -> bytes:
-        block = self.there(params[1], "state")
-        wei = recorded_state(self.chain).at(block.number, "native", params[0].lower())
-        return msgspec.json.encode(hex(int(wei or 0)))
-
-    def _code(self, params: list[Any]) -> bytes:
-        block = self.there(params[1], "state")
-        return msgspec.json.encode(recorded_state(self.chain).code(params[0].lower(), block.number))
-
-    def _eth_call(self, params: list[Any]) -> bytes:
-        block = self.there(params[1], "state")
-        try:
-            return msgspec.json.encode(answer(recorded_state(self.chain), params[0], block.number))
-        except Reverts as reverts:
-            bare = self.kind == "coreth" and reverts.data == "0x"
-            raise Complaint(*((-32000, str(reverts)) if bare else (3, str(reverts), reverts.data))) from reverts
+        return super().diffs(block, {} if "disableCode" in self.off else config)
 
     def _trace_block(self, params: list[Any]) -> bytes:
         block = self.there(params[0], "trace")
-        rows = [
-            {"action": {}, "traceAddress": at, "transactionHash": row["txHash"], "type": frame["type"].lower()}
-            for row in msgspec.json.decode(block.calls or b"[]")
-            for frame, at in _frames(row["result"], [])
-        ]
-        return msgspec.json.encode(rows)
+        calls = msgspec.json.decode(block.calls or b"[]")
+        return msgspec.json.encode(trace_block(calls, msgspec.json.decode(block.slim)))
 
     def _trace_replay(self, params: list[Any]) -> bytes:
         block = self.there(params[0], "trace")
-        rows = [
-            {"output": "0x", "stateDiff": _state_diff(row["result"]), "trace": [], "transactionHash": row["txHash"]}
-            for row in msgspec.json.decode(block.diffs or b"[]")
-        ]
+        rows = trace_replay(msgspec.json.decode(block.calls or b"[]"), msgspec.json.decode(block.diffs or b"[]"))
         return msgspec.json.encode(rows)
 
 
 METHODS: dict[str, Callable[[EvmReplay, list[Any]], bytes]] = {
-    "eth_chainId": lambda it, _: msgspec.json.encode(hex(it.chain_id)),
-    "web3_clientVersion": lambda it, _: msgspec.json.encode(it.version),
-    "eth_blockNumber": lambda it, _: msgspec.json.encode(hex(it.head)),
-    "eth_getBlockByNumber": EvmReplay._block,
-    "eth_getBlockByHash": EvmReplay._block,
-    "eth_getBlockReceipts": EvmReplay._receipts,
-    "eth_getTransactionReceipt": EvmReplay._receipt,
-    "debug_traceBlockByNumber": EvmReplay._traced,
     "trace_block": EvmReplay._trace_block,
     "trace_replayBlockTransactions": EvmReplay._trace_replay,
-    "eth_getBalance": EvmReplay._balance,
-    "eth_getCode": EvmReplay._code,
-    "eth_call": EvmReplay._eth_call,
 }
 
 
 def _about(trouble: Trouble, method: str, params: list[Any]) -> bool:
     fits = method.startswith(trouble.method)
     return fits and (trouble.number is None or (bool(params) and params[0] == hex(trouble.number)))
-
-
-def _frames(frame: dict[str, Any], at: list[int]) -> Iterator[tuple[dict[str, Any], list[int]]]:
-    yield frame, at
-    for place, inner in enumerate(frame.get("calls", [])):
-        yield from _frames(inner, [*at, place])
-
-
-def _state_diff(diff: dict[str, Any]) -> dict[str, Any]:
-    """Of balances only: enough to tell whose it is."""
-    told = {}
-    for address in diff["pre"] | diff["post"]:
-        before, after = diff["pre"].get(address, {}), diff["post"].get(address, {})
-        change = {"*": {"from": before.get("balance", "0x0"), "to": after.get("balance", before.get("balance", "0x0"))}}
-        told[address] = {"balance": change, "code": "=", "nonce": "=", "storage": {}}
-    return told
 
 
 @contextmanager

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from tests.upstream.evm_recording import RecordedBlock
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.fake_clock import FakeClock
 
+from icefall.demo.recording import RecordedBlock
 from icefall.upstream.client import Limits
 from icefall.upstream.evm import EvmUpstream
 from icefall.upstream.evm_client import EvmClient

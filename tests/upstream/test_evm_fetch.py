@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.upstream.evm_recording import CHAINS, RecordedBlock, recorded_blocks
+from tests.upstream.evm_recording import CHAINS, recorded_blocks
 from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.evm_scene import HASTY, LIMITS, collect, expected, fetched, parts, slept, upstream_of
 from tests.upstream.replay import FOREVER
 
+from icefall.demo.recording import RecordedBlock
 from icefall.upstream.client import UpstreamDown, UpstreamFailure, UpstreamGarbage
 from icefall.upstream.evm import EvmUpstream
 from icefall.upstream.evm_errors import Incomplete, NoState, NotThere, Reorganised

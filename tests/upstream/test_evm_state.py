@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.upstream.evm_recording import CHAINS, RecordedState, recorded_blocks, recorded_state
+from tests.upstream.evm_recording import CHAINS, recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.evm_scene import upstream_of
 from tests.upstream.replay import FOREVER
 
+from icefall.demo.recording import RecordedState
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm import EvmUpstream
 from icefall.upstream.evm_errors import NoState, NotThere, Reverted

@@ -1,27 +1,21 @@
 -- What changed in the blocks (after, to], to be compared with state at the last of them.
 
 -- name: erc20_pairs
-select distinct t.token, h.holder from (
-    select token, sender as holder from erc20 where log_at between :from_log and :to_log
-    union select token, recipient from erc20 where log_at between :from_log and :to_log
-) h join token t on t.token = h.token and t.odd_since is null;
+select token, sender as holder from erc20 where log_at between :from_log and :to_log
+union select token, recipient from erc20 where log_at between :from_log and :to_log;
 
 -- name: erc1155_pairs
-select distinct t.token, h.holder, h.token_id from (
-    select token, sender as holder, token_id from erc1155 where log_at between :from_log and :to_log
-    union select token, recipient, token_id from erc1155 where log_at between :from_log and :to_log
-) h join token t on t.token = h.token and t.odd_since is null;
+select token, sender as holder, token_id from erc1155 where log_at between :from_log and :to_log
+union select token, recipient, token_id from erc1155 where log_at between :from_log and :to_log;
 
 -- name: nfts
-select distinct t.token, e.token_id from erc721 e
-join token t on t.token = e.token and t.odd_since is null
-where e.log_at between :from_log and :to_log;
+select distinct token, token_id from erc721 where log_at between :from_log and :to_log;
 
 -- name: journals
 select touched from block where number > :after and number <= :to;
 
--- name: is_even
-select standards from token where token = ? and odd_since is null;
+-- name: even_token
+select a.address, t.standards from token t join address a on a.id = t.token where t.token = ? and t.odd_since is null;
 
 -- name: holders
 select holder from erc20_holding where token = ? order by since desc limit ?;
@@ -33,25 +27,24 @@ select holder, token_id from erc1155_holding where token = ? order by since desc
 select distinct token_id from nft_owner where token = ? limit ?;
 
 -- name: erc20_balance
-select coalesce(
+select a.address, coalesce(
     (select balance from erc20_balance where holder = :holder and token = :token and block <= :block
      order by block desc limit 1),
-    (select baseline from erc20_holding where holder = :holder and token_address = :address));
+    (select baseline from erc20_holding where holder = :holder and token_address = :address))
+from address a where a.id = :holder;
 
 -- name: erc1155_balance
-select coalesce(
+select a.address, coalesce(
     (select balance from erc1155_balance
      where holder = :holder and token = :token and token_id = :token_id and block <= :block
      order by block desc limit 1),
     (select baseline from erc1155_holding
-     where holder = :holder and token_address = :address and token_id = :token_id));
+     where holder = :holder and token_address = :address and token_id = :token_id))
+from address a where a.id = :holder;
 
 -- name: owner
 select a.address from nft_owner o join address a on a.id = o.owner
 where o.token = :token and o.token_id = :token_id and o.block <= :block order by o.block desc limit 1;
-
--- name: address_of
-select address from address where id = ?;
 
 -- name: mark_odd
 update token set odd_since = ? where token = ? and odd_since is null;

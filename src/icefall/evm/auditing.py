@@ -4,11 +4,11 @@ Everything that changed since the last audit, and holders of tokens whose storag
 newest stored block. A token that disagrees once is odd for good: its balances are read from state.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from itertools import groupby, islice
 from typing import NamedTuple
 
-from icefall.db.engine import Transaction
+from icefall.db.engine import Row, Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_uint
 from icefall.evm.journal import unpack_touched
@@ -62,52 +62,52 @@ class Audit:
     def _claims(self, after: int, to: int) -> Iterator[_Claim]:
         where = {"from_log": above(after), "to_log": above(to) - 1}
         read = self._store.read
-        erc20 = {(token, holder) for token, holder in read(SQL.erc20_pairs, where)}
-        erc1155 = {(token, holder, token_id) for token, holder, token_id in read(SQL.erc1155_pairs, where)}
-        nfts = {(token, token_id) for token, token_id in read(SQL.nfts, where)}
+        erc20, erc1155, nfts = (set(read(found, where)) for found in (SQL.erc20_pairs, SQL.erc1155_pairs, SQL.nfts))
         silent: set[int] = set()
         for (raw,) in read(SQL.journals, {"after": after, "to": to}):
             touched = unpack_touched(raw)
-            erc20 |= {(token, holder) for holder, token in touched.named if read(SQL.is_even, (token,))}
+            erc20 |= {(token, holder) for holder, token in touched.named}
             silent |= set(touched.silent)
         for token in silent:
-            standards = next((row[0] for row in read(SQL.is_even, (token,))), 0)
+            standards = next((row[1] for row in read(SQL.even_token, (token,))), 0)
             if standards & ERC20:
                 erc20 |= {(token, holder) for (holder,) in read(SQL.holders, (token, _SAMPLE))}
             if standards & ERC1155:
                 erc1155 |= {(token, *row) for row in read(SQL.holders_1155, (token, _SAMPLE))}
             if standards & ERC721:
                 nfts |= {(token, token_id) for (token_id,) in read(SQL.nfts_of, (token, _SAMPLE))}
-        yield from self._erc20_claims(sorted(erc20), to)
-        yield from self._erc1155_claims(sorted(erc1155), to)
-        yield from self._nft_claims(sorted(nfts), to)
+        for token, address, rows in self._by_token(erc20):
+            yield from self._erc20_claims(token, address, rows, to)
+        for token, address, rows in self._by_token(erc1155):
+            yield from self._erc1155_claims(token, address, rows, to)
+        for token, address, rows in self._by_token(nfts):
+            yield from self._nft_claims(token, address, rows, to)
 
-    def _address(self, number: int) -> bytes:
-        address: bytes = self._store.read(SQL.address_of, (number,))[0][0]
-        return address
+    def _by_token(self, found: set[Row]) -> Iterator[tuple[int, bytes, Iterator[Row]]]:
+        """Without the tokens that are known to be odd."""
+        for token, rows in groupby(sorted(found), key=lambda row: row[0]):
+            for address, _ in self._store.read(SQL.even_token, (token,)):
+                yield token, address, rows
 
-    def _erc20_claims(self, pairs: Iterable[tuple[int, int]], block: int) -> Iterator[_Claim]:
-        for token, holder in pairs:
-            address, who = self._address(token), self._address(holder)
+    def _erc20_claims(self, token: int, address: bytes, pairs: Iterator[Row], block: int) -> Iterator[_Claim]:
+        for _, holder in pairs:
+            key = {"holder": holder, "token": token, "address": address, "block": block}
+            who, folded = self._store.read(SQL.erc20_balance, key)[0]
             if who != ZERO_ADDRESS:
-                key = {"holder": holder, "token": token, "address": address, "block": block}
-                folded = self._store.read(SQL.erc20_balance, key)[0][0]
                 yield _Claim(token, balance_of(address, who), unpack_uint(folded or b""))
 
-    def _erc1155_claims(self, held: Iterable[tuple[int, int, bytes]], block: int) -> Iterator[_Claim]:
-        for token, holder, token_id in held:
-            address, who = self._address(token), self._address(holder)
+    def _erc1155_claims(self, token: int, address: bytes, held: Iterator[Row], block: int) -> Iterator[_Claim]:
+        for _, holder, token_id in held:
+            key = {"holder": holder, "token": token, "token_id": token_id, "address": address, "block": block}
+            who, folded = self._store.read(SQL.erc1155_balance, key)[0]
             if who != ZERO_ADDRESS:
-                key = {"holder": holder, "token": token, "token_id": token_id, "address": address, "block": block}
-                folded = self._store.read(SQL.erc1155_balance, key)[0][0]
-                call = balance_of_id(address, who, unpack_uint(token_id))
-                yield _Claim(token, call, unpack_uint(folded or b""))
+                yield _Claim(token, balance_of_id(address, who, unpack_uint(token_id)), unpack_uint(folded or b""))
 
-    def _nft_claims(self, nfts: Iterable[tuple[int, bytes]], block: int) -> Iterator[_Claim]:
-        for token, token_id in nfts:
+    def _nft_claims(self, token: int, address: bytes, nfts: Iterator[Row], block: int) -> Iterator[_Claim]:
+        for _, token_id in nfts:
             owner = self._store.read(SQL.owner, {"token": token, "token_id": token_id, "block": block})
             if owner:
-                yield _Claim(token, owner_of(self._address(token), unpack_uint(token_id)), owner[0][0])
+                yield _Claim(token, owner_of(address, unpack_uint(token_id)), owner[0][0])
 
 
 def _agrees(folded: int | bytes, answer: bytes | Reverted) -> bool:

@@ -5,7 +5,7 @@ import msgspec
 from icefall.errors import StartRefused
 from icefall.evm.store import ChainStore
 from icefall.observe import Log
-from icefall.upstream.client import UpstreamError
+from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm import EvmUpstream
 from icefall.upstream.evm_errors import Reverted, WrongChain
 from icefall.upstream.evm_state import ContractCall
@@ -75,7 +75,7 @@ async def _blockchain_id(upstream: EvmUpstream, told: Binding) -> bytes:
     """The configured one; where the chain itself says one, it must be the same."""
     try:
         (answer,) = await upstream.answers([ContractCall(_WARP, _GET_BLOCKCHAIN_ID)], await upstream.head())
-    except UpstreamError:
+    except UpstreamFailure:
         return told.blockchain_id
     said = b"" if isinstance(answer, Reverted) or len(answer) != 32 else answer
     if said and told.blockchain_id and said != told.blockchain_id:

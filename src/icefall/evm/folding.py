@@ -45,6 +45,8 @@ class Folding:
     def write(self) -> None:
         for (token, token_id), (before, address) in self._was.items():
             now = self._owners[token, token_id]
+            if before == now:
+                continue  # moved away and back, or to itself
             if before is not None:
                 self._put(SQL.drop_held, before, address, token_id)
             if now is not None and now != self._nobody():

@@ -81,8 +81,7 @@ class ChainStore:
 
     def newest_native(self, address: bytes) -> tuple[int, int] | None:
         """Balance, and the block it changed at."""
-        number = self.id_of(address)
-        rows = self.read(SQL.newest_native, (number,)) if number is not None else []
+        rows = self.read(SQL.newest_native, (address,))
         return (unpack_uint(rows[0][0]), rows[0][1]) if rows else None
 
     def has_code(self, address: bytes) -> bool | None:
@@ -166,7 +165,7 @@ class ChainStore:
             self._book.intern(tx, [address for address, _ in (*settled.asked_code, *settled.code)])
             gathered.add(rows)
             folding.add(rows)
-            blocks.append(_block_params(rows.block, total, first_id, self._touched(tx, settled).pack()))
+            blocks.append(_block_params(rows.block, total, first_id, self._touched(tx, settled, gathered).pack()))
             before = [None if row.before is None else pack_uint(row.before) for row in settled.native]
             balances += [
                 (ids(row.address), row.block, pack_uint(row.balance), had)
@@ -185,14 +184,14 @@ class ChainStore:
         for rollup in self._rollups:
             rollup.put_run(tx, [settled.rows for settled in run], ids)
 
-    def _touched(self, tx: Transaction, settled: SettledBlock) -> Touched:
+    def _touched(self, tx: Transaction, settled: SettledBlock, gathered: RunRows) -> Touched:
         ids, rows = self._book.of, settled.rows
         moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
         named = [one for one in rows.erc20_deltas if (one.token, one.holder) not in moved]
         silent = []
         for contract in rows.silent_contracts:
             known = tx.rows(SQL.address_id, (contract,))
-            silent += [row[0] for row in known if tx.rows(SQL.standards, row)]
+            silent += [row[0] for row in known if gathered.saw(row[0]) or tx.rows(SQL.standards, row)]
         return Touched(
             native=tuple(dict.fromkeys(ids(row.address) for row in settled.native)),
             code=tuple(dict.fromkeys(ids(address) for address, _ in (*settled.asked_code, *settled.code))),

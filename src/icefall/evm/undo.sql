@@ -128,9 +128,6 @@ delete from block where number > :ancestor;
 -- name: drop_token
 delete from token where first_block > :ancestor;
 
--- name: forgive_token
-update token set odd_since = null where odd_since > :ancestor;
-
 -- name: moved_tokens
 select distinct token from erc20 where log_at >= :from_log
 union select distinct token from erc721 where log_at >= :from_log
@@ -138,8 +135,8 @@ union select distinct token from erc1155 where log_at >= :from_log;
 
 -- name: restate_standards
 update token set standards = exists (select 1 from erc20_holding h where h.token = token.token)
-    | exists (select 1 from erc721 e where e.token = token.token) << 1
-    | exists (select 1 from erc1155 e where e.token = token.token) << 2
+    | (exists (select 1 from erc721 e where e.token = token.token) << 1)
+    | (exists (select 1 from erc1155 e where e.token = token.token) << 2)
 where token = ?;
 
 -- IDs are given again: nothing may be left that speaks of the address that had one before.

@@ -31,13 +31,15 @@ _ROWS = (
     SQL.drop_tx,
     SQL.drop_block,
     SQL.drop_token,
-    SQL.forgive_token,
     SQL.lower_audited,
 )
 
 
 def undo_above(tx: Transaction, ancestor: int) -> None:
-    """Leave the store as it was when `ancestor` was its newest block (-1: when it had none)."""
+    """Leave the store as it was when `ancestor` was its newest block (-1: when it had none).
+
+    A token found odd stays so, even if the block that showed it is gone: state is true in any case.
+    """
     journal = tx.rows(SQL.journal, {"ancestor": ancestor})
     if not journal:
         return

@@ -54,7 +54,9 @@ class Verification:
         async with aclosing(self._upstream.fetch(numbers)) as blocks:
             async for block in blocks:
                 try:
-                    full = decode_full(block.block, block.receipts, block.calls, block.diffs)
+                    full = decode_full(
+                        block.block, block.receipts, block.calls, block.diffs, block.calls_by, block.diffs_by
+                    )
                     verify_full(full, None, roots=True)
                 except WireError as error:
                     found.append(Difference(block.number, f"the upstream's block is not sound: {error}"))

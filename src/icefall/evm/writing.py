@@ -168,6 +168,9 @@ class RunRows:
             by |= {(creator, at, made.frame), (ids(rows.txs[made.tx_index].sender), at, made.frame)}
         self._of(SQL.put_deployed_by).extend(by)
 
+    def saw(self, token: int) -> bool:
+        return token in self._tokens
+
     def _saw(self, token: int, block: int, standard: int) -> None:
         first, standards = self._tokens.get(token, (block, 0))
         self._tokens[token] = first, standards | standard

@@ -102,8 +102,19 @@ _DEGRADED = (
     ),
     _Lack(
         "code_left_out",
-        lambda it: bool(it.diffs_by) and it.sample is not None and not it.lean,
+        lambda it: it.diffs_by == "prestateTracer" and it.sample is not None and not it.lean,
         "state diffs repeat contract code: several times the bytes",
+    ),
+    _Lack(
+        "call_tracer",
+        lambda it: it.calls_by == "trace_block" and it.sample is not None,
+        "call traces are trace_block's: CREATE2 shows as CREATE where the client does not tell them apart",
+    ),
+    _Lack(
+        "prestate_tracer",
+        lambda it: it.diffs_by == "trace_replayBlockTransactions" and it.sample is not None,
+        "state diffs are trace_replayBlockTransactions': what became of destroyed contracts and of code is asked of"
+        " state, block by block: slower, and not without an archive",
     ),
     _Lack(
         "sample",
@@ -200,7 +211,8 @@ async def _try_all(client: EvmClient, of: Header) -> _Tried:
             said = _complaint(feature, again, of)
         if isinstance(said, Reorganised | NotThere):
             raise Reorganised(f"{client.name} changed its chain while it was tried: {said}")
-        can[feature.field] = said is None or isinstance(said, Untraceable)  # genesis: shown by the first transaction
+        # Genesis is not traceable anywhere; whether later blocks are is shown by the first transaction.
+        can[feature.field] = said is None or (isinstance(said, Untraceable) and feature.field != "genesis_traceable")
         if said is not None:
             words[feature.field] = str(said)
     if not of.txids:

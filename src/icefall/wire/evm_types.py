@@ -149,13 +149,13 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
 
 
 class AccountDiff(msgspec.Struct, frozen=True, gc=False):
-    """What a transaction did to an account, as the client's prestate tracer tells it."""
+    """What a transaction did to an account, as the client tells it. prestateTracer leaves nothing untold."""
 
     address: bytes
-    balance_before: int
-    balance_after: int
-    had_code: bool
-    has_code: bool
+    balance_before: int | None  # None, both: untold, for it did not change
+    balance_after: int | None
+    had_code: bool | None  # None, both: untold, which need not mean that it did not change
+    has_code: bool | None
     is_gone: bool  # told as deleted, which coreth says of accounts that are still there
     changed_storage: bool
 

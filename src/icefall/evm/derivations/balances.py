@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from icefall.evm.derivations.untold import destroyed_untold
 from icefall.evm.model import NativeBalance, NativeDelta, NativeTx
 from icefall.wire.coreth import unpack_atomic_moves
 from icefall.wire.evm_types import EvmBlock, FullBlock
@@ -25,8 +26,10 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
     before: dict[bytes, int] = {}
     after: dict[bytes, int] = {}
     ask: dict[bytes, None] = {}
-    for diff in full.diffs:
+    for index, diff in enumerate(full.diffs):
         for account in diff.accounts:
+            if account.balance_before is None or account.balance_after is None:
+                continue
             before.setdefault(account.address, account.balance_before)
             after[account.address] = account.balance_after
             if account.is_gone and account.had_code:
@@ -34,6 +37,7 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
                 ask[account.address] = None
             else:
                 ask.pop(account.address, None)
+        ask.update(dict.fromkeys(destroyed_untold(full, index)))
     deltas: dict[bytes, int] = {}
     for address, delta in _unseen(full.block, native_asset_id):
         if delta is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from icefall.evm.derivations.untold import made_untold
 from icefall.evm.model import CallType, NativeTx
 from icefall.wire.evm_hash import created_address
 from icefall.wire.evm_types import EvmTx, FullBlock, Receipt, TxDiff
@@ -73,7 +74,7 @@ def _call_type(tx: EvmTx, diff: TxDiff | None, coded: Mapping[bytes, bool], has_
 
 
 def _code_in(diff: TxDiff, address: bytes) -> bool | None:
-    """Whether an account had code when the transaction called it; None where its diff does not mention it.
+    """Whether an account had code when the transaction called it; None where its diff does not tell.
 
     A delegation that the transaction itself sets or clears applies before the call, a self-destruct after it.
     """
@@ -86,9 +87,6 @@ def _code_in(diff: TxDiff, address: bytes) -> bool | None:
 def _note_code(full: FullBlock, index: int, coded: dict[bytes, bool]) -> None:
     if full.diffs is not None:
         for account in full.diffs[index].accounts:
-            if account.has_code != account.had_code and not account.is_gone:
+            if account.has_code is not None and account.has_code != account.had_code and not account.is_gone:
                 coded[account.address] = account.has_code
-    elif full.traces is not None:
-        for frame in full.traces[index].frames:
-            if frame.kind in ("CREATE", "CREATE2") and not frame.is_reverted:
-                coded[frame.to] = True
+    coded.update(dict.fromkeys(made_untold(full, index), True))

@@ -248,7 +248,8 @@ create table token (
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 
--- Metadata of single tokens. status as the interface lists them; retry_at null: settled.
+-- Metadata of single tokens. status as the interface lists them. retry_at null: settled; 0: due, whatever was read before
+-- (so says the block writer when the chain says that it changed); -1: being read.
 create table nft (
     token integer not null,
     token_id blob not null,
@@ -262,24 +263,19 @@ create table nft (
     primary key (token, token_id)
 ) without rowid;
 create index nft_to_read on nft (retry_at) where retry_at is not null;
+create index nft_to_read_of on nft (token, retry_at) where retry_at is not null;
 
--- day: UTC day number; -1: now. token 0: the native token.
+-- By address, not by interned ID: a price may be known before its token, and outlives a rollback. token_address empty: the
+-- native token. day: UTC day number; -1: now.
 create table price (
-    token integer not null,
+    token_address blob not null,
     currency text not null,
     day integer not null,
     value text not null,
-    primary key (token, currency, day)
+    primary key (token_address, currency, day)
 ) without rowid;
 
 create table reputation (
     token_address blob not null primary key,
     word text not null
-) without rowid;
-
--- Signatures by selector; several for one selector: ambiguous, shown as none.
-create table selector (
-    selector blob not null,
-    signature text not null,
-    primary key (selector, signature)
 ) without rowid;

@@ -1,0 +1,89 @@
+"""Makes the demo's data from the recordings: `python -m bench.demo_data`. The same recordings give the same bytes.
+
+What clients answered is taken as it is; only what nobody asks for in the demo is left out. Prices are made up.
+"""
+
+import gzip
+import json
+import lzma
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from icefall.wire import checkhex
+
+ROOT = Path(__file__).parents[1]
+VECTORS = ROOT / "tests" / "vectors"
+DATA = ROOT / "src" / "icefall" / "demo" / "data"
+CHAINS = ("cchain-1", "anvil-1")
+META = ("chainId", "clientVersion", "lastBlock", "genesisHash")
+WORD_FOR_WORD = ("blocks.jsonl.xz", "state.jsonl.xz", "tokens.json.xz")
+EUR_IN_USD = 1.16
+PRICED = {"alpha": 2.4, "beta": 0.35, "tollHonest": 11.0}  # in usd, on the first day
+
+
+def make(data: Path) -> None:
+    for chain in CHAINS:
+        folder = data / chain
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in WORD_FOR_WORD:
+            shutil.copyfile(VECTORS / "evm" / chain / name, folder / name)
+        meta = json.loads(lzma.decompress((VECTORS / "evm" / chain / "meta.json.xz").read_bytes()))
+        _put(folder / "meta.json.xz", [{key: meta[key] for key in META}])
+        prices = json.dumps(_prices(meta), indent=1) + "\n"
+        (folder / "prices.json").write_text(prices)
+    _put(data / "history.jsonl.xz", _history())
+
+
+def _put(path: Path, rows: Any) -> None:
+    text = "\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def _history() -> Iterator[dict[str, Any]]:
+    """Every container of scenario-1, in the order the recorded node accepted them."""
+    raw = gzip.decompress((VECTORS / "scenario-1" / "containers.jsonl.gz").read_bytes())
+    for row in sorted(map(json.loads, raw.splitlines()), key=_accepted):
+        yield {
+            "chain": row["chain"],
+            "number": int(row["index"]),
+            "id": row["id"],
+            "accepted": row["timestamp"],
+            "raw": checkhex.decode(row["bytes"]).hex(),
+        }
+
+
+def _accepted(row: dict[str, str]) -> tuple[str, str]:
+    second, _, fraction = row["timestamp"].rstrip("Z").partition(".")
+    return second, fraction.ljust(9, "0")
+
+
+def _prices(meta: dict[str, Any]) -> dict[str, Any]:
+    """Of the native token and a few others, on every day of the recording and now."""
+    last = datetime.fromtimestamp(meta["lastTimestamp"], UTC).date()
+    first = max(datetime.fromtimestamp(meta["firstTimestamp"], UTC).date(), last - timedelta(days=60))
+    starts = {"native": 31.0} | {meta["contracts"][name].lower(): price for name, price in PRICED.items()}
+    starts[meta["contracts"]["wrapped"].lower()] = starts["native"]
+    return {
+        "currencies": {
+            currency: {token: _series(start / rate, first, last) for token, start in starts.items()}
+            for currency, rate in {"usd": 1.0, "eur": EUR_IN_USD}.items()
+        }
+    }
+
+
+def _series(start: float, first: date, last: date) -> dict[str, Any]:
+    """It goes up and down, and nobody should read anything into it."""
+    daily, price = {}, start
+    for day in range((last - first).days + 1):
+        price *= 1 + ((day * 7919 + 13) % 41 - 20) / 1000
+        daily[str(first + timedelta(days=day))] = f"{price:.4f}"
+    return {"current": f"{price:.4f}", "daily": daily}
+
+
+if __name__ == "__main__":
+    make(DATA)
+    size = sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file())
+    print(f"{size:,} bytes in {DATA.relative_to(ROOT)}")

@@ -1,0 +1,187 @@
+"""A made-up EVM chain of ERC-20 transfers that proves itself: true hashes, roots, traces, diffs and state."""
+
+import random
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from icefall.wire.evm import decode_full
+from icefall.wire.evm_hash import header_hash, receipt_bytes, tx_bytes
+from icefall.wire.keccak import keccak256
+from icefall.wire.trie import ordered_root
+
+CHAIN_ID = 777
+TOKEN = bytes.fromhex("70" * 20)
+MINER = bytes.fromhex("01" * 20)
+_TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+_EMPTY_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
+_START, _GAS, _PRICE, _BASE = 10**24, 51_000, 2 * 10**9, 10**9
+_ZERO_HASH = "0x" + "00" * 32
+_BLOOM = "0x" + "00" * 256
+_MINTS = 200  # a block, while there are people without money
+
+
+class Made(NamedTuple):
+    """A block as an upstream sends it."""
+
+    number: int
+    hash: str
+    block: bytes
+    receipts: bytes
+    calls: bytes
+    diffs: bytes
+
+
+class TransferChain:
+    """`busy`: the share of transfers that one address sends."""
+
+    def __init__(self, per_block: int, addresses: int, seed: int = 1, busy: float = 0.0) -> None:
+        self._random = random.Random(seed)
+        self._per_block = per_block
+        self._busy = busy
+        self.people = [keccak256(number.to_bytes(4, "big"))[-20:] for number in range(addresses)]
+        self._native = dict.fromkeys([*self.people, MINER], _START)
+        self._nonces = dict.fromkeys(self.people, 0)
+        self.token: dict[bytes, tuple[list[int], list[int]]] = {}
+        self._slots = {who: "0x" + keccak256(who.rjust(32, b"\0") + bytes(32)).hex() for who in self.people}
+
+    def balance_at(self, who: bytes, block: int) -> int:
+        numbers, balances = self.token.get(who, ([], []))
+        place = bisect_right(numbers, block)
+        return balances[place - 1] if place else 0
+
+    def blocks(self, count: int) -> Iterator[Made]:
+        parent = _ZERO_HASH
+        for number in range(count):
+            made = self._block(number, parent, self._pairs(number))
+            parent = made.hash
+            yield made
+
+    def _mints(self, number: int) -> bool:
+        return 0 < number <= -(-len(self.people) // _MINTS)
+
+    def _pairs(self, number: int) -> list[tuple[bytes, bytes, int]]:
+        if number == 0:
+            return []
+        draw, people = self._random, self.people
+        if self._mints(number):  # everyone gets some, from nothing
+            return [(people[0], who, 10**20) for who in people[(number - 1) * _MINTS : number * _MINTS]]
+        found = []
+        for _ in range(self._per_block):
+            sender = people[0] if draw.random() < self._busy else people[draw.randrange(len(people))]
+            found.append((sender, people[draw.randrange(len(people))], draw.randrange(1, 10**15)))
+        return found
+
+    def _block(self, number: int, parent: str, pairs: list[tuple[bytes, bytes, int]]) -> Made:
+        txs, receipts, calls, diffs = [], [], [], []
+        for index, (sender, to, amount) in enumerate(pairs):
+            minted = self._mints(number)
+            tx = self._tx(number, index, sender, to, amount)
+            txs.append(tx)
+            receipts.append(self._receipt(tx, index, bytes(20) if minted else sender, to, amount))
+            calls.append({"txHash": "", "result": _frame(tx)})
+            diffs.append({"txHash": "", "result": self._diff(sender, [to] if minted else [sender, to])})
+            self._move(None if minted else sender, to, amount, number)
+        block: dict[str, Any] = {
+            "number": hex(number), "hash": _ZERO_HASH, "parentHash": parent, "timestamp": hex(1_700_000_000 + 2 * number),
+            "sha3Uncles": _EMPTY_UNCLES, "miner": _hex(MINER), "stateRoot": _ZERO_HASH, "logsBloom": _BLOOM,
+            "difficulty": "0x0", "gasLimit": hex(2**40), "gasUsed": hex(_GAS * len(txs)), "extraData": "0x",
+            "mixHash": _ZERO_HASH, "nonce": "0x" + "00" * 8, "baseFeePerGas": hex(_BASE), "uncles": [], "size": "0x0",
+            "transactions": txs, "transactionsRoot": _ZERO_HASH, "receiptsRoot": _ZERO_HASH,
+        }  # fmt: skip
+        return _sealed(number, block, receipts, calls, diffs)
+
+    def _tx(self, number: int, index: int, sender: bytes, to: bytes, amount: int) -> dict[str, Any]:
+        nonce = self._nonces[sender]
+        self._nonces[sender] = nonce + 1
+        return {
+            "blockHash": _ZERO_HASH, "blockNumber": hex(number), "from": _hex(sender), "gas": hex(80_000),
+            "gasPrice": hex(_PRICE), "maxFeePerGas": hex(2 * _PRICE), "maxPriorityFeePerGas": hex(_PRICE - _BASE),
+            "hash": _ZERO_HASH, "input": "0xa9059cbb" + to.rjust(32, b"\0").hex() + f"{amount:064x}",
+            "nonce": hex(nonce), "to": _hex(TOKEN), "transactionIndex": hex(index), "value": "0x0", "type": "0x2",
+            "accessList": [], "chainId": hex(CHAIN_ID), "v": "0x1", "yParity": "0x1",
+            "r": hex(self._random.getrandbits(255) | 1), "s": hex(self._random.getrandbits(254) | 1),
+        }  # fmt: skip
+
+    def _receipt(self, tx: dict[str, Any], index: int, sender: bytes, to: bytes, amount: int) -> dict[str, Any]:
+        log = {
+            "address": tx["to"], "topics": [_TRANSFER, _word(sender), _word(to)], "data": f"0x{amount:064x}",
+            "blockNumber": tx["blockNumber"], "transactionHash": _ZERO_HASH, "transactionIndex": hex(index),
+            "blockHash": _ZERO_HASH, "logIndex": hex(index), "removed": False,
+        }  # fmt: skip
+        return {
+            "blockHash": _ZERO_HASH, "blockNumber": tx["blockNumber"], "contractAddress": None,
+            "cumulativeGasUsed": hex(_GAS * (index + 1)), "effectiveGasPrice": tx["gasPrice"], "from": tx["from"],
+            "gasUsed": hex(_GAS), "logs": [log], "logsBloom": _BLOOM, "status": "0x1", "to": tx["to"],
+            "transactionHash": _ZERO_HASH, "transactionIndex": hex(index), "type": "0x2",
+        }  # fmt: skip
+
+    def _diff(self, sender: bytes, holders: list[bytes]) -> dict[str, Any]:
+        """The fee, and the token's storage."""
+        before = {who: self._native[who] for who in (sender, MINER)}
+        self._native[sender] -= _GAS * _PRICE
+        self._native[MINER] += _GAS * (_PRICE - _BASE)
+        nonce = self._nonces[sender]
+        old = {self._slots[who]: "0x" + "11" * 32 for who in holders}
+        new = {self._slots[who]: "0x" + "22" * 32 for who in holders}
+        return {
+            "pre": {
+                _hex(TOKEN): {"balance": "0x0", "nonce": 1, "codeHash": "0x" + "33" * 32, "storage": old},
+                _hex(sender): {"balance": hex(before[sender]), "nonce": nonce - 1},
+                _hex(MINER): {"balance": hex(before[MINER])},
+            },
+            "post": {
+                _hex(TOKEN): {"storage": new},
+                _hex(sender): {"balance": hex(self._native[sender]), "nonce": nonce},
+                _hex(MINER): {"balance": hex(self._native[MINER])},
+            },
+        }
+
+    def _move(self, sender: bytes | None, to: bytes, amount: int, number: int) -> None:
+        for who, change in ((sender, -amount), (to, amount)):
+            if who is not None:
+                numbers, balances = self.token.setdefault(who, ([], []))
+                balance = (balances[-1] if balances else 0) + change
+                if numbers and numbers[-1] == number:
+                    balances[-1] = balance
+                else:
+                    numbers.append(number)
+                    balances.append(balance)
+
+
+def _frame(tx: dict[str, Any]) -> dict[str, Any]:
+    return {"from": tx["from"], "gas": tx["gas"], "gasUsed": hex(_GAS), "to": tx["to"], "input": tx["input"],
+            "value": "0x0", "type": "CALL", "output": "0x" + "00" * 31 + "01"}  # fmt: skip
+
+
+def _sealed(number: int, block: dict[str, Any], receipts: Any, calls: Any, diffs: Any) -> Made:
+    """With every hash and root as it must be."""
+    raw = decode_full(_json(block), _json(receipts), None, None)
+    hashes = ["0x" + keccak256(tx_bytes(tx)).hex() for tx in raw.block.txs]
+    for tx, receipt, call, diff, txid in zip(block["transactions"], receipts, calls, diffs, hashes, strict=True):
+        tx["hash"] = receipt["transactionHash"] = receipt["logs"][0]["transactionHash"] = txid
+        call["txHash"] = diff["txHash"] = txid
+    block["transactionsRoot"] = _hex(ordered_root([tx_bytes(tx) for tx in raw.block.txs]))
+    block["receiptsRoot"] = _hex(ordered_root([receipt_bytes(one) for one in raw.receipts]))
+    sealed = decode_full(_json(block), _json(receipts), None, None)
+    own = _hex(header_hash(sealed.block))
+    block["hash"] = own
+    for part in (*block["transactions"], *receipts):
+        part["blockHash"] = own
+    for receipt in receipts:
+        receipt["logs"][0]["blockHash"] = own
+    return Made(number, own, _json(block), _json(receipts), _json(calls), _json(diffs))
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def _hex(raw: bytes) -> str:
+    return "0x" + raw.hex()
+
+
+def _word(address: bytes) -> str:
+    return "0x" + address.rjust(32, b"\0").hex()

@@ -1,0 +1,134 @@
+"""An EVM upstream that sends what was encoded beforehand, in a process of its own: it costs as little as it can."""
+
+import asyncio
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from bench.evm_chain import Made
+
+State = Callable[[str, list[Any], int], str]  # eth_call and its neighbours: method, parameters, block -> result
+
+
+class Encoded:
+    """Answers by method and block number."""
+
+    def __init__(self, chain_id: int, blocks: Sequence[Made], state: State) -> None:
+        self._chain_id = chain_id
+        self._blocks = blocks
+        self._numbers = {made.hash: made.number for made in blocks}
+        self._state = state
+        self._mux = [_mux(made) for made in blocks]
+        self._slim = [_slim(made) for made in blocks]
+
+    def answer(self, method: str, params: list[Any]) -> bytes:
+        match method:
+            case "eth_getBlockByNumber":
+                number = self._number(params[0])
+                if number >= len(self._blocks):
+                    return b"null"
+                return self._blocks[number].block if params[1] else self._slim[number]
+            case "eth_getBlockReceipts":
+                return self._blocks[self._number(params[0])].receipts
+            case "debug_traceBlockByNumber":
+                return self._traced(self._number(params[0]), params[1])
+            case "eth_blockNumber":
+                return _text(hex(len(self._blocks) - 1))
+            case "eth_chainId":
+                return _text(hex(self._chain_id))
+            case "web3_clientVersion":
+                return b'"bench"'
+            case "eth_getBalance" | "eth_getCode" | "eth_call":
+                return _text(self._state(method, params, self._number(params[1])))
+        raise LookupError(method)
+
+    def _number(self, where: Any) -> int:
+        if isinstance(where, dict):
+            return self._numbers[where["blockHash"]]
+        return len(self._blocks) - 1 if where == "latest" else int(where, 16)
+
+    def _traced(self, number: int, options: Mapping[str, Any]) -> bytes:
+        if number == 0:
+            raise LookupError("genesis is not traceable")
+        match options["tracer"]:
+            case "callTracer":
+                return self._blocks[number].calls
+            case "prestateTracer":
+                return self._blocks[number].diffs
+            case "muxTracer":
+                return self._mux[number]
+        raise LookupError(options["tracer"])
+
+
+def _text(value: str) -> bytes:
+    return b'"' + value.encode() + b'"'
+
+
+def _mux(made: Made) -> bytes:
+    calls, diffs = msgspec.json.decode(made.calls), msgspec.json.decode(made.diffs)
+    return msgspec.json.encode(
+        [
+            {"txHash": call["txHash"], "result": {"callTracer": call["result"], "prestateTracer": diff["result"]}}
+            for call, diff in zip(calls, diffs, strict=True)
+        ]
+    )
+
+
+def _slim(made: Made) -> bytes:
+    told = msgspec.json.decode(made.block)
+    return msgspec.json.encode(told | {"transactions": [tx["hash"] for tx in told["transactions"]]})
+
+
+@contextmanager
+def upstream(encoded: Encoded) -> Iterator[tuple[str, int]]:
+    """Its address and its process."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_main, args=(encoded, theirs), daemon=True)
+    process.start()
+    try:
+        assert process.pid is not None
+        yield ours.recv(), process.pid
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _main(encoded: Encoded, told: Connection) -> None:
+    asyncio.run(_serve(encoded, told))
+
+
+async def _serve(encoded: Encoded, told: Connection) -> None:
+    async def handle(request: web.Request) -> web.Response:
+        asked = msgspec.json.decode(await request.read())
+        if isinstance(asked, list):
+            return _json(b"[" + b",".join([_one(encoded, call) for call in asked]) + b"]")
+        return _json(_one(encoded, asked))
+
+    app = web.Application(client_max_size=64 << 20)
+    app.router.add_post("/", handle)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    told.send(f"http://127.0.0.1:{runner.addresses[0][1]}")
+    await asyncio.Event().wait()
+
+
+def _one(encoded: Encoded, call: dict[str, Any]) -> bytes:
+    head = b'{"jsonrpc":"2.0","id":%s,' % msgspec.json.encode(call["id"])
+    try:
+        return head + b'"result":' + encoded.answer(call["method"], call["params"]) + b"}"
+    except LookupError as error:
+        said = {"code": -32601, "message": f"the method {error} does not exist/is not available"}
+        if "traceable" in str(error):
+            said = {"code": -32000, "message": "genesis is not traceable"}
+        return head + b'"error":' + msgspec.json.encode(said) + b"}"
+
+
+def _json(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json")

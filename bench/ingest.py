@@ -1,0 +1,158 @@
+"""Indexing an EVM chain from a local replay: transfers per second, beside what the parts alone would take.
+
+`download` only fetches and decodes the same JSON; `SQLite alone` only writes the same rows, whole runs to a transaction.
+"""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+from tests.evm.recordings import lines
+
+from bench.evm_chain import CHAIN_ID, TOKEN, Made, TransferChain
+from bench.evm_upstream import Encoded, upstream
+from icefall.evm.store import store_path
+from icefall.observe import quiet
+from icefall.upstream.evm import EvmUpstream
+
+BLOCKS, PER_BLOCK, PEOPLE = 2_000, 20, 10_000
+_LOOK_S = 0.02
+
+
+def run() -> None:
+    blocks = int(os.environ.get("ICEFALL_BENCH_BLOCKS", BLOCKS))
+    chain = TransferChain(PER_BLOCK, PEOPLE)
+    made = list(chain.blocks(blocks))
+    transfers = sum(one.block.count(b'"0xa9059cbb') for one in made)
+    print(f"ingest: {blocks} blocks, {transfers} ERC-20 transfers among {PEOPLE} addresses, call traces and diffs")
+
+    def state(method: str, params: list[Any], block: int) -> str:
+        if method == "eth_call" and params[0]["data"].startswith("0x70a08231"):
+            return f"0x{chain.balance_at(bytes.fromhex(params[0]['data'][-40:]), block):064x}"
+        return "0x60" if method == "eth_getCode" and params[0] == "0x" + TOKEN.hex() else "0x"
+
+    with upstream(Encoded(CHAIN_ID, made, state)) as (url, _pid):
+        _suite(url, CHAIN_ID, transfers, len(made) - 1)
+
+
+def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
+    print(f"  {'what':<34}{'per s':>9}{'seconds':>9}{'CPU us':>9}{'of SQLite':>11}{'RSS MB':>8}")
+    seconds, cpu = asyncio.run(_download(url, chain_id, last))
+    _line("download and decode", transfers, seconds, cpu)
+    with TemporaryDirectory() as folder:
+        data_dir = Path(folder)
+        config = data_dir / "icefall.toml"
+        config.write_text(f'[[chain]]\nid = "{chain_id}"\nrpc = "{url}"\n')
+        results = {}
+        for label, setting in (("indexed, roots proven", "true"), ("indexed, roots not proven", "false")):
+            shutil.rmtree(data_dir / "data", ignore_errors=True)
+            results[label] = _indexed(data_dir, config, setting, last)
+        path = store_path(data_dir / "data", str(chain_id))
+        alone = _sqlite_alone(path, data_dir / "alone.sqlite")
+        _line("SQLite alone", transfers, *alone)
+        for label, (seconds, cpu, rss) in results.items():
+            _line(label, transfers, seconds, cpu, alone[0] / seconds, rss)
+        size = path.stat().st_size
+        print(f"  {size / transfers:.0f} bytes on disk a transfer, its transaction and all indexes included")
+
+
+def _line(
+    what: str, count: int, seconds: float, cpu: float, ratio: float | None = None, rss: float | None = None
+) -> None:
+    text = f"  {what:<34}{count / seconds:>9.0f}{seconds:>9.2f}{cpu / count * 1e6:>9.1f}"
+    print(text + (f"{ratio:>11.2f}" if ratio is not None else " " * 11) + (f"{rss:>8.0f}" if rss is not None else ""))
+
+
+async def _download(url: str, chain_id: int, last: int) -> tuple[float, float]:
+    source = EvmUpstream([url], chain_id, quiet())
+    began, cpu = time.monotonic(), time.process_time()
+    async for block in source.fetch(range(last + 1)):
+        for part in (block.block, block.receipts, block.calls, block.diffs):
+            msgspec.json.decode(part or b"null")
+    spent = time.monotonic() - began, time.process_time() - cpu
+    await source.close()
+    return spent
+
+
+def _indexed(data_dir: Path, config: Path, roots: str, last: int) -> tuple[float, float, float]:
+    """Seconds, CPU seconds of all its processes, and the most memory they held."""
+    command = [sys.executable, "-m", "icefall.cli", "index", f"--config-file={config}", f"--to={last}"]
+    command += [f"--data-dir={data_dir / 'data'}", f"--verify-roots={roots}", "--log-level=off"]
+    before = os.times()
+    began = time.monotonic()
+    process = subprocess.Popen(command)
+    most = 0.0
+    while process.poll() is None:
+        most = max(most, _rss_mb(process.pid))
+        time.sleep(_LOOK_S)
+    assert process.returncode == 0, process.returncode
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.monotonic() - began, cpu, most
+
+
+def _rss_mb(pid: int) -> float:
+    """Of the process and its children."""
+    total = 0
+    for one in (pid, *_children(pid)):
+        try:
+            total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, IndexError):
+            continue
+    return total / 2**20
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        told = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(one) for one in told]
+
+
+def _sqlite_alone(path: Path, copy: Path) -> tuple[float, float]:
+    """All rows of all tables into an empty file of the same schema, in the order of their keys, 256 blocks at a time."""
+    source = sqlite3.connect(path)
+    schema = [
+        row[0] for row in source.execute("select sql from sqlite_master where sql is not null order by type desc")
+    ]
+    tables = [row[0] for row in source.execute("select name from sqlite_master where type = 'table'")]
+    rows = {name: source.execute(f"select * from {name}").fetchall() for name in tables}
+    copy.unlink(missing_ok=True)
+    target = sqlite3.connect(copy, isolation_level=None)
+    target.execute("pragma page_size = 8192")
+    target.execute("pragma journal_mode = wal")
+    target.execute("pragma synchronous = normal")
+    for statement in schema:
+        target.execute(statement)
+    runs = max(1, len(rows["block"]) // 256)
+    began, cpu = time.monotonic(), time.process_time()
+    for number in range(runs):
+        target.execute("begin immediate")
+        for name, all_rows in rows.items():
+            part = all_rows[len(all_rows) * number // runs : len(all_rows) * (number + 1) // runs]
+            if part:
+                target.executemany(f"insert into {name} values ({','.join('?' * len(part[0]))})", part)
+        target.execute("commit")
+    spent = time.monotonic() - began, time.process_time() - cpu
+    target.close()
+    source.close()
+    return spent
+
+
+def recorded(chain: str) -> list[Made]:
+    """A recorded chain in the same form."""
+    found = []
+    for row in lines(chain):
+        told = msgspec.json.decode(bytes(row.block))
+        parts = [bytes(part) for part in (row.block, row.receipts, row.calls, row.diffs)]
+        found.append(Made(row.number, told["hash"], *[b"[]" if part == b"null" else part for part in parts]))
+    return found

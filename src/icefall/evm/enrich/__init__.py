@@ -1,0 +1,1 @@
+"""What blocks do not say: names, metadata, prices, reputations, signatures. Read slowly, beside the index."""

@@ -1,0 +1,11 @@
+"""What the loops have done since the start, for the metrics page."""
+
+from collections import Counter
+
+
+class Counts:
+    def __init__(self) -> None:
+        self.tokens_read = 0
+        self.nfts_read: Counter[str] = Counter()  # by status
+        self.lists_loaded: Counter[str] = Counter()  # prices, reputation
+        self.failures: Counter[str] = Counter()  # by loop

@@ -1,0 +1,1 @@
+"""Readers of an indexed chain: what workers ask of its store, every query bounded."""

@@ -1,0 +1,164 @@
+"""Blocks and transactions of one chain. Lists are newest first."""
+
+from typing import Any
+
+from icefall.db.engine import Reader, Row
+from icefall.db.statements import load
+from icefall.evm.amounts import unpack_data, unpack_uint
+from icefall.evm.places import BITS, above, place
+from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, Place, Span, TxRead
+from icefall.evm.writing import CALL_TYPES
+
+SQL = load("icefall.evm.reading", "chain.sql")
+SEARCH_MAX = 5_000  # transactions looked at for those of a status
+
+
+class ChainReader:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    # -- blocks ------------------------------------------------------------------------------------------------
+
+    async def tip(self) -> BlockRead | None:
+        """The newest block."""
+        return _first_block(await self._reader.rows(SQL.tip))
+
+    async def lowest(self) -> int | None:
+        """The number of the first indexed block."""
+        rows = await self._reader.rows(SQL.lowest)
+        return rows[0][0] if rows else None
+
+    async def block(self, which: int | bytes) -> BlockRead | None:
+        """By number or by hash."""
+        if isinstance(which, int):
+            return _first_block(await self._reader.rows(SQL.block, {"number": min(which, AFTER_ALL)}))
+        return _first_block(await self._reader.rows(SQL.block_by_hash, {"hash": which}))
+
+    async def blocks(self, before: int | None, limit: int) -> list[BlockRead]:
+        """Those with a number below `before`."""
+        high = AFTER_ALL if before is None else before
+        return [_block(row) for row in await self._reader.rows(SQL.blocks, {"before": high, "limit": limit})]
+
+    async def fact(self, name: str) -> str | None:
+        """Something the indexer has learnt of the chain, by its name."""
+        rows = await self._reader.rows(SQL.fact, {"name": name})
+        return rows[0][0] if rows else None
+
+    # -- transactions ------------------------------------------------------------------------------------------
+
+    async def tx(self, txid: bytes) -> FullTxRead | None:
+        return _first_full(await self._reader.rows(SQL.tx, {"hash": txid}))
+
+    async def full_tx_at(self, tx_at: int) -> FullTxRead | None:
+        return _first_full(await self._reader.rows(SQL.tx_at, {"tx_at": tx_at}))
+
+    async def txs_of_block(self, number: int, before_index: int | None, limit: int) -> list[TxRead]:
+        """Those with an index below `before_index`, highest first."""
+        high = above(number) if before_index is None else place(number, before_index)
+        where = {"low": place(number, 0), "high": high, "limit": limit}
+        return [_tx(row) for row in await self._reader.rows(SQL.txs, where)]
+
+    async def newest_txs(
+        self, before_at: int | None, limit: int, status: int | None = None
+    ) -> tuple[list[TxRead], int | None]:
+        """A page, and where the next one begins; None: nowhere.
+
+        Of a status that hardly occurs so many transactions are looked at and no more: a page may be short, or empty,
+        and yet not be the last.
+        """
+        where = {"low": 0, "high": AFTER_ALL if before_at is None else before_at, "limit": limit + 1}
+        end = None
+        if status is None:
+            rows = await self._reader.rows(SQL.txs, where)
+        else:
+            found = await self._reader.rows(SQL.search_end, {"high": where["high"], "looked_at": SEARCH_MAX - 1})
+            where["low"] = end = found[0][0] if found else 0
+            rows = await self._reader.rows(SQL.txs_with_status, {**where, "status": status})
+        txs = [_tx(row) for row in rows[:limit]]
+        return txs, txs[-1].tx_at if len(rows) > limit else end or None
+
+    async def txs_of(self, address: bytes, span: Span, limit: int) -> list[TxRead]:
+        """Of which the address is sender, recipient or the contract created."""
+        where = {"address": address, "limit": limit, **span.descending()}
+        return [_tx(row) for row in await self._reader.rows(SQL.txs_of, where)]
+
+    async def touched_txs(self, address: bytes, span: Span, limit: int, *, ascending: bool = False) -> list[TxRead]:
+        """Also those that concern it only through a transfer or an internal transaction."""
+        statement = SQL.touched_ascending if ascending else SQL.touched
+        bounds = span.ascending() if ascending else span.descending()
+        rows = await self._reader.rows(statement, {"address": address, "limit": limit, **bounds})
+        return [_tx(row) for row in rows]
+
+    async def is_known(self, address: bytes) -> bool:
+        """Whether anything in the index speaks of the address."""
+        return bool(await self._reader.rows(SQL.is_known, {"address": address}))
+
+
+def _block(row: Row) -> BlockRead:
+    number, block_hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, total = row
+    return BlockRead(
+        number,
+        block_hash,
+        parent_hash,
+        time,
+        tx_count,
+        unpack_uint(base_fee),
+        unpack_uint(gas_used),
+        unpack_uint(gas_limit),
+        unpack_uint(gas_cost),
+        unpack_uint(fees_spent),
+        total,
+    )
+
+
+def _first_block(rows: list[Row]) -> BlockRead | None:
+    return _block(rows[0]) if rows else None
+
+
+def _tx(row: tuple[Any, ...]) -> TxRead:
+    (
+        tx_at,
+        block_hash,
+        time,
+        txid,
+        sender,
+        to,
+        value,
+        nonce,
+        gas_limit,
+        gas_used,
+        gas_price,
+        max_fee,
+        max_priority_fee,
+        kind,
+        selector,
+        sender_ref,
+        to_ref,
+    ) = row
+    return TxRead(
+        Place(tx_at >> BITS, block_hash, time, txid),
+        tx_at,
+        kind >> 2 & 1,
+        kind >> 3,
+        sender,
+        to,
+        unpack_uint(value),
+        unpack_uint(nonce),
+        unpack_uint(gas_limit),
+        unpack_uint(gas_used),
+        unpack_uint(gas_price),
+        None if max_fee is None else unpack_uint(max_fee),
+        None if max_priority_fee is None else unpack_uint(max_priority_fee),
+        CALL_TYPES[kind & 3],
+        selector,
+        sender_ref,
+        to_ref,
+    )
+
+
+def _first_full(rows: list[Row]) -> FullTxRead | None:
+    if not rows:
+        return None
+    *row, packed, base_fee = rows[0]
+    tx = _tx(tuple(row))
+    return FullTxRead(tx, tx.selector + unpack_data(packed), unpack_uint(base_fee))

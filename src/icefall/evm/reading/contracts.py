@@ -1,0 +1,41 @@
+"""What the index knows of single contracts: which kind of token they are, and whether there is code at all."""
+
+import msgspec
+
+from icefall.db.engine import Reader
+from icefall.db.statements import load
+from icefall.evm.model import TokenKind
+from icefall.evm.writing import ERC20, ERC721, ERC1155
+
+SQL = load("icefall.evm.reading", "contracts.sql")
+_STANDARDS = ((ERC20, "ERC-20"), (ERC721, "ERC-721"), (ERC1155, "ERC-1155"))
+
+
+class ContractRead(msgspec.Struct, frozen=True, gc=False):
+    """`erc_type` is empty for what never moved a token; `decimals` None: it has none that decode."""
+
+    erc_type: str
+    name: str
+    symbol: str
+    decimals: int | None
+    has_code: bool
+
+
+class ContractReader:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def contract(self, address: bytes) -> ContractRead | None:
+        """None: nothing in the index speaks of the address."""
+        rows = await self._reader.rows(SQL.contract, {"address": address})
+        if not rows:
+            return None
+        standards, kind, name, symbol, decimals, has_code = rows[0]
+        return ContractRead(_erc_type(standards or 0, kind), name or "", symbol or "", decimals, bool(has_code))
+
+
+def _erc_type(standards: int, kind: str | None) -> str:
+    """What the contract was found to be, else the first standard that its transfers fit."""
+    if standards and kind in (TokenKind.ERC20.value, TokenKind.ERC721.value):
+        return kind
+    return next((name for bit, name in _STANDARDS if standards & bit), "")

@@ -1,0 +1,118 @@
+"""What a chain's store says, whatever way it came there: a digest of each table that two stores of one chain share.
+
+Interned numbers are written as the addresses they stand for. Left out is what may differ without anything being wrong:
+the numbers themselves, when a token was found to be odd (that it was is kept) and what was folded for it meanwhile,
+when code was asked for, how far the audit has come, and enrichment.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from icefall.evm.journal import unpack_touched
+
+ENRICHMENT = {"price", "reputation"}
+WAY_BACK = {"activity"}  # depends on where runs ended
+LEFT_OUT = {
+    "address": {"id"},
+    "block": {"next_address"},
+    "token": {"name", "symbol", "decimals", "read_at", "retry_at", "failures"},
+    "nft": {"token_uri", "status", "read_at", "retry_at", "failures", "metadata"},
+}
+INTERNED = {
+    "tx": {"sender", "recipient"},
+    "native_of": {"address"},
+    "touch_of": {"address"},
+    "erc20": {"token", "sender", "recipient"},
+    "erc20_of": {"address"},
+    "erc721": {"token", "sender", "recipient"},
+    "erc721_of": {"address"},
+    "erc1155": {"token", "sender", "recipient"},
+    "erc1155_of": {"address"},
+    "internal": {"sender", "recipient"},
+    "internal_of": {"address"},
+    "deployment": {"address", "creator"},
+    "deployed_by": {"address"},
+    "native_balance": {"address"},
+    "erc20_balance": {"holder", "token"},
+    "erc20_holding": {"holder", "token"},
+    "erc1155_balance": {"holder", "token"},
+    "erc1155_holding": {"holder", "token"},
+    "nft_owner": {"token", "owner", "before"},
+    "nft_held": {"owner", "token"},
+    "code": {"address"},
+    "token": {"token"},
+    "nft": {"token"},
+    "last_activity": {"address"},
+    "deployer": {"address"},
+}
+FOLDED = {"erc20_balance", "erc1155_balance"}
+FACTS = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "blockchain_id"}
+
+
+def digests(path: Path) -> dict[str, str]:
+    """By table. Two stores that agree in all of them tell the same chain."""
+    return {table: _digest(rows) for table, rows in logical_rows(path).items()}
+
+
+def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """What the digests are of: to see where two stores differ."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        addresses = dict(connection.execute("select id, address from address"))
+        odd = {token for (token,) in connection.execute("select token from token where odd_since is not null")}
+        tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+        return {
+            table: sorted(_rows(connection, table, addresses, odd), key=repr)
+            for table in sorted(tables)
+            if table not in ENRICHMENT | WAY_BACK and not table.startswith("sqlite_")
+        }
+    finally:
+        connection.close()
+
+
+def _digest(rows: list[tuple[Any, ...]]) -> str:
+    return f"{len(rows)} rows {hashlib.sha256(repr(rows).encode()).hexdigest()[:16]}"
+
+
+def _rows(
+    connection: sqlite3.Connection, table: str, addresses: dict[int, bytes], odd: set[int]
+) -> Iterator[tuple[Any, ...]]:
+    cursor = connection.execute(f"select * from {table}")
+    names = [column[0] for column in cursor.description]
+    code: dict[int, list[tuple[int, int]]] = {}
+    for values in cursor:
+        row = dict(zip(names, values, strict=True))
+        if table == "code":
+            code.setdefault(row["address"], []).append((row["block"], row["has_code"]))
+            continue
+        if (table in FOLDED and row["token"] in odd) or (table == "fact" and row["name"] not in FACTS):
+            continue
+        for name in INTERNED.get(table, ()):
+            row[name] = addresses.get(row[name], row[name])
+        if table == "token":
+            row["odd_since"] = row["odd_since"] is not None
+        if table == "block":
+            row["touched"] = _touched(row["touched"], addresses)
+        yield tuple(value for name, value in row.items() if name not in LEFT_OUT.get(table, ()))
+    for number, rows in code.items():
+        if changes := _changes(sorted(rows)):
+            yield addresses[number], changes
+
+
+def _changes(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where code came and went. When it was asked for, and that there was none then, is of no interest."""
+    found: list[tuple[int, int]] = []
+    for block, has_code in rows:
+        if (found and found[-1][1] != has_code) or (not found and has_code):
+            found.append((block if found else -1, has_code))
+    return found
+
+
+def _touched(raw: bytes, addresses: dict[int, bytes]) -> Any:
+    """Not `silent`: which contracts were known as tokens depends on where a run began."""
+    touched = unpack_touched(raw)
+    native = sorted(addresses[one] for one in touched.native)
+    return native, sorted((addresses[holder], addresses[token]) for holder, token in touched.named)

@@ -1,0 +1,146 @@
+"""Metadata: the fields of the interface, out of whatever JSON comes."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icefall.evm.enrich.metadata import DESCRIPTION_SIZE_MAX, STORED_SIZE_MAX, Metadata, metadata_of, pack, unpack
+from icefall.evm.enrich.outcomes import OUTCOMES, PUT_OFF, Outcome, Status, Unfit, next_try
+
+
+def read(document: Any) -> Metadata:
+    return metadata_of(json.dumps(document).encode())
+
+
+def refused(body: bytes) -> Outcome:
+    with pytest.raises(Unfit) as caught:
+        metadata_of(body)
+    return caught.value.outcome
+
+
+def ended(body: bytes) -> Metadata | Outcome:
+    try:
+        return metadata_of(body)
+    except Unfit as unfit:
+        return unfit.outcome
+
+
+def test_all_fields() -> None:
+    body = b"""\xef\xbb\xbf{"name": "Art 11", "symbol": "ART", "description": "line\\nline", "image": "https://img/1.png",
+     "animation_url": "ipfs://a/b", "external_url": "https://a", "background_color": "ffffff",
+     "attributes": [ {"trait_type": "n", "value": 1.10} , 12345678901234567890123 ], "decimals": 18,
+     "properties": {"a": "\\u00e9"}, "other": null}"""
+    assert metadata_of(body) == Metadata(
+        name="Art 11",
+        symbol="ART",
+        description="line\nline",
+        image_uri="https://img/1.png",
+        animation_uri="ipfs://a/b",
+        external_url="https://a",
+        background="ffffff",
+        attributes='[{"trait_type":"n","value":1.10},12345678901234567890123]',
+        decimals=18,
+        properties='{"a":"\\u00e9"}',
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "value"),
+    [
+        ({"name": 7}, "name", "7"),
+        ({"title": "T"}, "name", "T"),
+        ({"name": "a\nb\0\u202e"}, "name", "ab"),
+        ({"name": "n" * 999}, "name", "n" * 256),
+        ({"description": "d" * 9999}, "description", "d" * DESCRIPTION_SIZE_MAX),
+        ({"image_url": "ipfs://QmImg/26"}, "image_uri", "ipfs://QmImg/26"),
+        ({"image": "", "image_url": "x.png"}, "image_uri", "x.png"),
+        ({"image": "data:image/svg+xml;utf8,<svg/>"}, "image_uri", "data:image/svg+xml;utf8,<svg/>"),
+        ({"image_data": "<svg/>"}, "image_uri", "data:image/svg+xml;base64,PHN2Zy8+"),
+        ({"image_data": "https://a/b.png"}, "image_uri", "https://a/b.png"),
+        ({"traits": []}, "attributes", "[]"),
+        ({"attributes": {"a": 1}}, "attributes", '{"a":1}'),
+        ({"decimals": 0}, "decimals", 0),
+    ],
+)
+def test_one_field(document: Any, field: str, value: Any) -> None:
+    assert read(document) == Metadata(**{field: value})
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{}, [], "text", 7, None, {"a": 1}, {"name": ["x"]}, {"name": None}, {"name": True}, {"attributes": "x"}]
+    + [{"decimals": 256}, {"decimals": -1}, {"decimals": True}, {"decimals": 1.5}, {"properties": 1}]
+    + [{"image": link} for link in ("javascript:x()", " java\nscript:x", "JAVASCRIPT:x", "vbscript:x", "file:///x")]
+    + [{"external_url": "data:text/html,x"}],
+)
+def test_what_is_no_metadata(document: Any) -> None:
+    assert refused(json.dumps(document).encode()) is Outcome.NOT_METADATA
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"{",
+        b"[tru",
+        b"NaN",
+        b'{"name":"a"} x',
+        b'{"name":tru}',
+        b'{"name":"\xff"}',
+        b'{"name":"\\ud800"}',
+        b'{"x":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_json(body: bytes) -> None:
+    assert refused(body) is Outcome.NOT_JSON
+
+
+def test_more_than_is_kept() -> None:
+    assert refused(json.dumps({"image": "data:," + "x" * STORED_SIZE_MAX}).encode()) is Outcome.TOO_LARGE
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(["name", "image", "image_data", "attributes", "properties", "decimals", "description", "x"])
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=6))
+def test_any_document(document: dict[str, Any]) -> None:
+    metadata = ended(json.dumps(document).encode())
+    if isinstance(metadata, Outcome):
+        assert metadata is Outcome.NOT_METADATA
+        return
+    assert unpack(pack(metadata)) == metadata
+    if metadata.attributes is not None:
+        assert json.loads(metadata.attributes) == document["attributes"]
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes(body: bytes) -> None:
+    assert ended(body) in (Outcome.NOT_JSON, Outcome.NOT_METADATA) or isinstance(ended(body), Metadata)
+
+
+def test_every_outcome_has_a_status_and_every_status_an_outcome() -> None:
+    assert set(OUTCOMES) == set(Outcome)
+    assert {row.status for row in OUTCOMES.values()} == set(Status)
+
+
+def test_retries_are_bounded_and_ever_slower() -> None:
+    for outcome, row in OUTCOMES.items():
+        times = [next_try(outcome, failures, 0) for failures in range(20)]
+        if row.until_settings_change:
+            assert set(times) == {PUT_OFF}
+            continue
+        tried = [at for at in times if at is not None]
+        assert len(tried) == row.retries
+        assert tried == sorted(tried)
+        assert all(60 <= at <= 86_400 for at in tried)
+    assert next_try(Outcome.THROTTLED, 0, 100, after_s=600) == 700

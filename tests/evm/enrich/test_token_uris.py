@@ -1,0 +1,99 @@
+"""Where token URIs lead, and where they may not."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from icefall.evm.enrich.outcomes import Outcome, Unfit
+from icefall.evm.enrich.uris import ADDRESS_SIZE_MAX, URI_SIZE_MAX, address_of, checked, content_of, scheme_of, storable
+
+GATEWAY = "http://127.0.0.1:8080/ipfs/"
+CID = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"
+
+
+def outcome_of(uri: str | None, gateway: str = GATEWAY) -> Outcome | str | bytes:
+    try:
+        sound = checked(uri)
+        content = content_of(sound)
+        return address_of(sound, gateway) if content is None else content
+    except Unfit as unfit:
+        return unfit.outcome
+
+
+B64 = base64.b64encode(b'{"name":"\xc3\xa9"}').decode()
+CASES: list[tuple[str | None, Outcome | str | bytes]] = [
+    ("https://a.example/1?x=y", "https://a.example/1?x=y"),
+    ("HTTP://a.example/1", "HTTP://a.example/1"),
+    (f"ipfs://{CID}/10", f"{GATEWAY}{CID}/10"),
+    (f"ipfs://ipfs/{CID}/10", f"{GATEWAY}{CID}/10"),
+    (f"ipfs:/{CID}", f"{GATEWAY}{CID}"),
+    (f"ipfs://{CID}/a b?c=d#e", f"{GATEWAY}{CID}/a b?c=d"),
+    ("ipfs://../../admin", Outcome.NO_URI),
+    (f"ipfs://{CID}/../../admin", Outcome.NO_URI),
+    (f"ipfs://{CID}/%2e%2e/%2E./admin", Outcome.NO_URI),
+    (f"ipfs://{CID}/%252e%252e/admin", Outcome.NO_URI),
+    (f"ipfs://{CID}/..%2f..%2fadmin", Outcome.NO_URI),
+    (f"ipfs://{CID}/..\\..\\admin", Outcome.NO_URI),
+    ("ipfs://", Outcome.NO_URI),
+    ("ipfs://a@b/", Outcome.NO_URI),
+    ("", Outcome.NO_URI),
+    (None, Outcome.NO_URI),
+    (CID, Outcome.NO_URI),
+    ("www.example.com/1", Outcome.NO_URI),
+    ("https://a/\x01", Outcome.NO_URI),
+    ("https://a/" + "x" * ADDRESS_SIZE_MAX, Outcome.NO_URI),
+    ("ftp://odd.example/1", Outcome.OTHER_SCHEME),
+    ("ar://abc", Outcome.OTHER_SCHEME),
+    ("file:///etc/passwd", Outcome.OTHER_SCHEME),
+    (f"data:application/json;base64,{B64}", b'{"name":"\xc3\xa9"}'),
+    (f"DATA:application/json;charset=utf-8;BASE64,{B64.rstrip('=')}", b'{"name":"\xc3\xa9"}'),
+    (f"data:;base64,{B64[:5]}%0A {B64[5:]}", b'{"name":"\xc3\xa9"}'),
+    ("data:;base64,_-8=", b"\xff\xef"),
+    ('data:application/json;utf8,{"name":"é 100%"}', '{"name":"é 100%"}'.encode()),
+    ("data:application/json,%7B%22name%22%3A%22%C3%A9%22%7D", b'{"name":"\xc3\xa9"}'),
+    ('data:application/json,{\n"a":"b,c"}', b'{\n"a":"b,c"}'),
+    ("data:,", b""),
+    ("data:application/json", Outcome.NO_URI),
+    ("data:;base64,!!!!", Outcome.NO_URI),
+    ("data:;base64,A", Outcome.NO_URI),
+    ("data:,\0", Outcome.NO_URI),
+    ("data:," + "x" * URI_SIZE_MAX, Outcome.URI_TOO_LONG),
+]
+
+
+@pytest.mark.parametrize(("uri", "leads_to"), CASES)
+def test_where_it_leads(uri: str | None, leads_to: Outcome | str | bytes) -> None:
+    assert outcome_of(uri) == leads_to
+
+
+def test_without_a_gateway_ipfs_waits() -> None:
+    assert outcome_of(f"ipfs://{CID}/1", "") is Outcome.SWITCHED_OFF
+    assert outcome_of("https://a/1", "") == "https://a/1"
+
+
+def test_what_is_kept_of_nonsense() -> None:
+    assert storable(CID) == CID
+    assert storable(None) == storable("x" * (ADDRESS_SIZE_MAX + 1)) == storable("data:" + "x" * URI_SIZE_MAX) == ""
+    assert storable("a\0b") == "ab"
+
+
+PIECES = st.sampled_from(["..", ".", "/", "%2e", "%2f", "%25", "\\", "?", "#", "@", ":", CID, "a", "ipfs", "//"])
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_nothing_climbs_out_of_the_gateway(path: str) -> None:
+    found = outcome_of("ipfs://" + path)
+    if isinstance(found, str):
+        url = URL(found)
+        assert (url.host, url.port, url.user) == ("127.0.0.1", 8080, None)
+        assert url.path.startswith("/ipfs/Qm")
+
+
+@given(st.text(max_size=200))
+def test_no_text_is_too_odd(uri: str) -> None:
+    for text in (uri, "data:" + uri, "data:;base64," + uri, "ipfs://" + uri):
+        assert outcome_of(text) is not None
+        assert scheme_of(text) == scheme_of(text).lower()

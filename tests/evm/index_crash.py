@@ -1,0 +1,41 @@
+"""Index a chain to a block in this process, and die at the n-th write if told to.
+
+`python -m tests.evm.index_crash <store> <upstream> <chain ID> <last block> [<die at the n-th write>]`
+"""
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+
+from tests.evm.indexed import Log, indexing_of
+from tests.xchain.stored import die_at
+
+from icefall.db.sqlite import SqliteStore
+from icefall.evm import runs
+from icefall.evm.follow import Range
+from icefall.evm.store import PACKAGE, ChainStore
+from icefall.metrics.store import RollupWriter
+from icefall.upstream.evm import EvmUpstream
+
+
+async def index(path: Path, url: str, chain_id: int, last: int) -> None:
+    store = ChainStore(SqliteStore(path, PACKAGE), [RollupWriter()])
+    upstream = EvmUpstream([url], chain_id, Log())
+    try:
+        await indexing_of(store, upstream, Range(last=last)).follower.run()
+    finally:
+        await upstream.close()
+        store.close()
+
+
+def main() -> None:
+    path, url, chain_id, last, *die = sys.argv[1:]
+    runs.RUN_BLOCKS = random.randint(1, 24)  # a crash meets runs of any size
+    if die:
+        die_at(int(die[0]))
+    asyncio.run(index(Path(path), url, int(chain_id), int(last)))
+
+
+if __name__ == "__main__":
+    main()

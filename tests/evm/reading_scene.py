@@ -1,0 +1,137 @@
+"""Recorded chains, indexed once for a whole run of tests, with readers on top and a state that remembers."""
+
+import asyncio
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tests.evm.indexed import indexing
+from tests.upstream.evm_recording import recorded_blocks, recorded_state
+from tests.upstream.evm_replay import EvmReplay
+
+from icefall.db.sqlite import SqliteReader
+from icefall.demo.eth_call import Reverts, answer
+from icefall.demo.recording import RecordedState
+from icefall.evm.follow import Range
+from icefall.evm.reading.balances import BalanceReader
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.model import Span
+from icefall.evm.reading.transfers import TransferReader
+from icefall.upstream.evm_errors import Reverted
+from icefall.upstream.evm_state import At, ContractCall
+
+T = TypeVar("T")
+SIZES = (1, 3, 10, 100)
+
+
+def now(answer: Coroutine[Any, Any, T]) -> T:
+    """Of a reader that never waits: without a loop, which would cost more than the reading."""
+    try:
+        answer.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    raise AssertionError("it waited")
+
+
+class Remembered:
+    """State from a recording, at once. By hash only for blocks the chain has."""
+
+    def __init__(self, state: RecordedState, numbers: dict[bytes, int]) -> None:
+        self._state = state
+        self._numbers = numbers
+        self._told: dict[tuple[ContractCall, int], bytes | Reverted] = {}
+        self.asked = 0
+
+    def _number(self, at: At) -> int:
+        assert isinstance(at, bytes), "a stored block is asked by its hash"
+        return self._numbers[at]
+
+    async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]:
+        self.asked += len(addresses)
+        number = self._number(at)
+        return [int(self._state.at(number, "native", "0x" + address.hex()) or 0) for address in addresses]
+
+    async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
+        self.asked += len(calls)
+        number = self._number(at)
+        return [self._answer(call, number) for call in calls]
+
+    def _answer(self, call: ContractCall, number: int) -> bytes | Reverted:
+        key = call, number
+        if key not in self._told:
+            try:
+                told = answer(self._state, {"to": "0x" + call.to.hex(), "data": "0x" + call.data.hex()}, number)
+                self._told[key] = bytes.fromhex(told[2:])
+            except Reverts as reverts:
+                self._told[key] = Reverted(str(reverts))
+        return self._told[key]
+
+
+class Scene(NamedTuple):
+    path: Path
+    reader: SqliteReader
+    chain: ChainReader
+    transfers: TransferReader
+    balances: BalanceReader
+    state: Remembered
+
+
+def scene_of(path: Path, state: Remembered) -> Scene:
+    reader = SqliteReader(path)
+    return Scene(path, reader, ChainReader(reader), TransferReader(reader), BalanceReader(reader, state), state)
+
+
+async def index(path: Path, replay: EvmReplay, last: int | None = None) -> None:
+    blocks = Range(last=replay.head if last is None else last)
+    async with indexing(path, replay, blocks=blocks) as scene:
+        await scene.follower.run()
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="icefall-reading-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def indexed(chain: str) -> Scene:
+    """The whole chain. Nobody may change it: see `copied`."""
+    path = _folder() / f"{chain}.sqlite"
+    asyncio.run(index(path, EvmReplay(chain)))
+    numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(chain).values()}
+    return scene_of(path, Remembered(recorded_state(chain), numbers))
+
+
+def copied(chain: str, path: Path) -> Path:
+    """A store of one's own."""
+    shutil.copy(indexed(chain).path, path)
+    return path
+
+
+Lister = Callable[[Span, int], Coroutine[Any, Any, Sequence[Any]]]
+
+
+def paged(lister: Lister, span: Span, size: int) -> list[Any]:
+    """All pages, one after the other, each asked for with one row more as handlers do."""
+    found: list[Any] = []
+    before = span.before
+    while True:
+        rows = now(lister(Span(span.start_block, span.end_block, before), size + 1))
+        assert len(rows) <= size + 1
+        found += rows[:size]
+        if len(rows) <= size:
+            return found
+        before = rows[size - 1].cursor
+
+
+def flat(row: Any, names: Iterable[str] = ()) -> tuple[Any, ...]:
+    """A row as a tuple: its place first, then its fields, without the store's own numbers."""
+    place = row.place
+    fields = names or [name for name in row.__struct_fields__ if name != "place" and not name.endswith("_ref")]
+    return (place.block_number, place.block_hash, place.time, place.tx_hash, *(getattr(row, name) for name in fields))

@@ -1,0 +1,73 @@
+"""Killed while it indexes, again and again: in the end there is what a clean run indexes."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.evm.digest import digests
+from tests.upstream.evm_replay import EvmReplay, in_thread
+
+CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "12"))
+REAL_KILLS = max(2, min(10, CRASHES // 6))
+ROOT = Path(__file__).parents[2]
+LAST = {"geth-1": 160, "anvil-1": 300}
+
+
+def command(path: Path, replay: EvmReplay, last: int, *more: str) -> list[str]:
+    told = [str(path), replay.url, str(replay.chain_id), str(last), *more]
+    return [sys.executable, "-m", "tests.evm.index_crash", *told]
+
+
+def run_child(path: Path, replay: EvmReplay, last: int, *more: str) -> int:
+    done = subprocess.run(command(path, replay, last, *more), capture_output=True, check=False, cwd=ROOT, timeout=120)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode
+
+
+@pytest.mark.parametrize("chain", LAST)
+def test_kill_9_at_any_write(chain: str, tmp_path: Path) -> None:
+    source = random.Random(20261115)
+    last, clean, tips = LAST[chain], tmp_path / "clean.sqlite", set()
+    with in_thread(EvmReplay(chain)) as replay:
+        assert run_child(clean, replay, last) == 0
+        expected = digests(clean)
+        crashes, number = 0, 0
+        while crashes < CRASHES // len(LAST):
+            number += 1
+            crashed = tmp_path / f"crashed-{number}.sqlite"
+            while run_child(crashed, replay, last, str(source.randint(2, source.choice((60, 400, 900))))) != 0:
+                crashes += 1
+                tips.add(tip_of(crashed))
+            assert digests(crashed) == expected
+    assert len(tips) >= min(3, CRASHES // 4), "the crashes were all at one place"
+
+
+def test_kill_9_at_any_moment(tmp_path: Path) -> None:
+    source = random.Random(4)
+    chain = "anvil-1"
+    with in_thread(EvmReplay(chain)) as replay:
+        clean, crashed = tmp_path / "clean.sqlite", tmp_path / "crashed.sqlite"
+        assert run_child(clean, replay, LAST[chain]) == 0
+        for _ in range(REAL_KILLS):
+            child = subprocess.Popen(command(crashed, replay, LAST[chain]), cwd=ROOT)
+            time.sleep(source.uniform(0.3, 1.6))
+            child.kill()
+            child.wait()
+        assert run_child(crashed, replay, LAST[chain]) == 0
+        assert digests(crashed) == digests(clean)
+
+
+def tip_of(path: Path) -> int:
+    connection = sqlite3.connect(path)
+    try:
+        return int(connection.execute("select coalesce(max(number), -1) from block").fetchone()[0])
+    except sqlite3.OperationalError:  # not even migrated
+        return -2
+    finally:
+        connection.close()

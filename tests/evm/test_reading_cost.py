@@ -1,0 +1,190 @@
+"""Every query is bounded: a walk along an index, at the same cost wherever in a list of whatever length."""
+
+import re
+import sqlite3
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.evm.reading_scene import now
+
+from icefall.db.migrate import migrations
+from icefall.db.sqlite import SqliteReader
+from icefall.db.statements import load
+from icefall.evm.places import place
+from icefall.evm.reading.balances import BalanceReader
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.model import Span
+from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.store import PACKAGE
+
+FILES = ("chain.sql", "transfers.sql", "balances.sql")
+STATEMENTS = [(file, name) for file in FILES for name in load("icefall.evm.reading", file).names()]
+BUSY, QUIET, TOKEN = b"\x01" * 20, b"\x02" * 20, b"\x03" * 20
+MANY, FEW = 200_000, 10
+
+
+def made(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path)
+    connection.execute("pragma journal_mode = wal")
+    for step in migrations(PACKAGE, "sqlite"):
+        connection.executescript(step.script)
+    return connection
+
+
+@pytest.mark.parametrize(("file", "name"), STATEMENTS, ids=[name for _, name in STATEMENTS])
+def test_plans_are_seeks(file: str, name: str, tmp_path: Path) -> None:
+    statement = getattr(load("icefall.evm.reading", file), name)
+    params: dict[str, Any] = dict.fromkeys(re.findall(r":(\w+)", statement), 1)
+    connection = made(tmp_path / "empty.sqlite")
+    steps = [row[3] for row in connection.execute(f"explain query plan {statement}", params)]
+    assert steps
+    for step in steps:
+        assert "TEMP B-TREE" not in step, steps
+        assert not step.startswith("SCAN") or step == "SCAN CONSTANT ROW", steps
+        assert "AUTOMATIC" not in step, steps
+    connection.close()
+
+
+class Steps:
+    """How many steps the engine takes: like time, but the same on every machine."""
+
+    def __init__(self, reader: SqliteReader) -> None:
+        self._connection = reader._connection
+        self.count = 0
+
+    def __enter__(self) -> "Steps":
+        def step() -> int:
+            self.count += 1
+            return 0
+
+        self._connection.set_progress_handler(step, 1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.set_progress_handler(None, 0)
+
+
+EACH = "with recursive n (i) as (values (0) union all select i + 1 from n where i < :last) "
+MINE = "case when i < :many then 1 else 2 end"
+ID = "cast(printf('%032d', i) as blob)"
+ROWS = (
+    f"insert into block select i, {ID}, {ID}, i, 1, x'00', x'00', x'00', x'00', x'00', i, 1, x'' from n",
+    f"insert into tx select i << 24, {ID}, {MINE}, 3, x'00', x'00', x'00', x'00', x'00', null, null, 4, x'', x''"
+    " from n",
+    f"insert into native_of select {MINE}, i << 24 from n where i % 2",
+    f"insert into touch_of select {MINE}, i << 24 from n where i % 2 = 0",
+    f"insert into erc20 select i << 24, 0, 3, {MINE}, 3, x'00' from n",
+    f"insert into erc20_of select {MINE}, i << 24 from n",
+    f"insert into erc721 select i << 24 | 1, 0, 3, {MINE}, 3, x'00' from n",
+    f"insert into erc721_of select {MINE}, i << 24 | 1 from n",
+    f"insert into erc1155 select i << 24 | 2, 0, 0, 3, {MINE}, 3, x'00', x'00' from n",
+    f"insert into erc1155_of select {MINE}, i << 24 | 2 from n",
+    f"insert into internal select i << 24, 1, 'CALL', {MINE}, 3, x'00', x'00', x'00', 0 from n",
+    f"insert into internal_of select {MINE}, i << 24, 1 from n",
+    f"insert into native_balance select {MINE}, i, x'00', null from n",
+    f"insert into erc20_balance select {MINE}, 3, i, x'0105' from n",
+)
+BATCH = place(MANY + FEW - 1, 7), 5000
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteReader]:
+    """One address with 200,000 of everything, and one with 10."""
+    path = tmp_path_factory.mktemp("large") / "large.sqlite"
+    connection = made(path)
+    connection.executemany("insert into address (id, address) values (?, ?)", [(1, BUSY), (2, QUIET), (3, TOKEN)])
+    for statement in ROWS:
+        connection.execute(EACH + statement, {"last": MANY + FEW - 1, "many": MANY})
+    for holder in (1, 2):
+        connection.execute("insert into erc20_holding values (?, ?, 3, 0, x'00')", (holder, TOKEN))
+    batch = [(BATCH[0], position) for position in range(BATCH[1])]
+    connection.executemany("insert into erc1155 values (?, ?, 0, 3, 2, 3, x'00', x'00')", batch)
+    connection.execute("insert into erc1155_of values (2, ?)", (BATCH[0],))
+    connection.commit()
+    connection.close()
+    opened = SqliteReader(path)
+    opened.read("select 1 from block limit 1")  # the first one reads the schema
+    yield opened
+    opened.close()
+
+
+Of = Callable[[bytes, Span, int], Coroutine[Any, Any, Sequence[Any]]]
+LISTS: dict[str, Callable[[SqliteReader], Of]] = {
+    "native": lambda reader: ChainReader(reader).txs_of,
+    "touched": lambda reader: ChainReader(reader).touched_txs,
+    "erc20": lambda reader: TransferReader(reader).erc20_of,
+    "erc721": lambda reader: TransferReader(reader).erc721_of,
+    "internals": lambda reader: TransferReader(reader).internals_of,
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_page_costs_the_same_wherever_it_is(reader: SqliteReader, name: str) -> None:
+    of = LISTS[name](reader)
+    costs = []
+    spans = [
+        (QUIET, Span()),
+        (BUSY, Span()),
+        (BUSY, Span(before=(place(MANY // 2, 0), 0))),
+        (BUSY, Span(before=(place(11, 0), 0))),
+        (BUSY, Span(MANY // 3, MANY // 3 + 100)),
+    ]
+    for address, span in spans:
+        with Steps(reader) as steps:
+            rows = now(of(address, span, 5))
+        assert len(rows) == 5
+        costs.append(steps.count)
+    assert max(costs) <= 1.3 * min(costs), costs
+
+
+def test_lists_of_a_token_and_of_everyone(reader: SqliteReader) -> None:
+    costs = []
+    for before in (MANY, MANY // 2, 40):
+        with Steps(reader) as steps:
+            assert len(now(TransferReader(reader).in_token(TOKEN, Span(before=(place(before, 0), 0)), 6))) == 6
+        costs.append(steps.count)
+    assert max(costs) <= 1.3 * min(costs), costs
+    with Steps(reader) as steps:
+        assert now(ChainReader(reader).newest_txs(None, 10, status=0)) == ([], place(MANY + FEW - 5000, 0))
+    assert steps.count < 100_000
+
+
+def test_ascending(reader: SqliteReader) -> None:
+    costs = []
+    for after in (None, (place(MANY // 2, 0),), (place(MANY - 20, 0),)):
+        with Steps(reader) as steps:
+            assert len(now(ChainReader(reader).touched_txs(BUSY, Span(before=after), 5, ascending=True))) == 5
+        costs.append(steps.count)
+    assert max(costs) <= 1.3 * min(costs), costs
+
+
+def test_inside_a_large_batch(reader: SqliteReader) -> None:
+    costs = []
+    transfers = TransferReader(reader)
+    lists: list[tuple[Of, bytes]] = [(transfers.erc1155_of, QUIET), (transfers.in_token, TOKEN)]
+    for of, address in lists:
+        for position in (4999, 2500, 20):
+            with Steps(reader) as steps:
+                rows = now(of(address, Span(before=(BATCH[0], position)), 5))
+            assert [row.position for row in rows] == list(range(position - 1, position - 6, -1))
+            costs.append(steps.count)
+        assert max(costs) <= 1.5 * min(costs), costs
+        costs.clear()
+
+
+def test_balances_do_not_cost_history(reader: SqliteReader) -> None:
+    balances = BalanceReader(reader, None)
+    costs = []
+    for address in (BUSY, QUIET):
+        for block in (0, MANY // 2, MANY + FEW):
+            with Steps(reader) as steps:
+                now(balances.erc20(address, block, None, 10))
+            if address == BUSY:
+                costs.append(steps.count)
+    assert max(costs) <= 1.3 * min(costs), costs
+    for block in (0, MANY // 2, MANY):
+        with Steps(reader) as steps:
+            assert now(balances.native(BUSY, block)) == 0
+        assert steps.count < 200

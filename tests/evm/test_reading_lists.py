@@ -1,0 +1,278 @@
+"""Every list of every address of the recorded chains, by pages of any size, is what the JSON of the blocks says."""
+
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.evm.naive import Item, Naive, naive
+from tests.evm.reading_scene import SIZES, Scene, flat, indexed, now, paged
+from tests.evm.recordings import CHAINS, derived
+
+from icefall.evm.reading import chain as chain_reading
+from icefall.evm.reading.model import Erc20Read, Erc721Read, Erc1155Read, Span, TxRead
+
+STRANGER = bytes.fromhex("5732a46e9c00000000000000000000000000beef")
+TX_FIELDS = (
+    "tx_at", "status", "type_id", "sender", "to", "value", "nonce", "gas_limit", "gas_used", "gas_price", "max_fee",
+    "max_priority_fee",
+)  # fmt: skip
+
+
+def flat_tx(row: TxRead) -> Item:
+    return flat(row, TX_FIELDS)
+
+
+Of = Callable[[bytes, Span, int], Coroutine[Any, Any, Sequence[Any]]]
+LISTS: dict[str, tuple[Callable[[Naive], dict[bytes, list[Item]]], Callable[[Scene], Of], Callable[[Any], Item]]] = {
+    "native": (lambda told: told.native_of, lambda scene: scene.chain.txs_of, flat_tx),
+    "touched": (lambda told: told.touched, lambda scene: scene.chain.touched_txs, flat_tx),
+    "erc20": (lambda told: told.erc20_of, lambda scene: scene.transfers.erc20_of, flat),
+    "erc721": (lambda told: told.erc721_of, lambda scene: scene.transfers.erc721_of, flat),
+    "erc1155": (lambda told: told.erc1155_of, lambda scene: scene.transfers.erc1155_of, flat),
+    "internals": (lambda told: told.internals_of, lambda scene: scene.transfers.internals_of, flat),
+    "in_token": (lambda told: told.in_token, lambda scene: scene.transfers.in_token, flat),
+}
+
+
+def check_list(scene: Scene, told: Naive, name: str, addresses: Iterable[bytes]) -> int:
+    expected_of, reader_of, flatten = LISTS[name]
+    expected, of = expected_of(told), reader_of(scene)
+    for address in (*addresses, STRANGER):
+        items = expected.get(address, [])[::-1]
+        for size in SIZES:
+            rows = paged(partial(of, address), Span(), size)
+            assert [flatten(row) for row in rows] == items, (name, address.hex(), size)
+        for start, end in spans(items):
+            inside = [item for item in items if start <= item[0] and (end is None or item[0] < end)]
+            rows = paged(partial(of, address), Span(start, end), 3)
+            assert [flatten(row) for row in rows] == inside, (name, address.hex(), start, end)
+    return sum(map(len, expected.values()))
+
+
+def spans(items: list[Item]) -> list[tuple[int, int | None]]:
+    """Ranges that cut a list at its ends, in its middle, to one block, to nothing."""
+    if not items:
+        return [(0, None), (5, 9)]
+    last, middle, first = items[0][0], items[len(items) // 2][0], items[-1][0]
+    return [
+        (middle, None), (0, middle), (middle, middle + 1), (first + 1, last), (middle, last + 1), (last, middle),
+        (last + 1, None), (0, 0), (1 << 60, 1 << 62),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("chain", CHAINS)
+def test_every_list_of_every_address(chain: str, name: str) -> None:
+    listed = check_list(indexed(chain), naive(chain), name, naive(chain).addresses)
+    assert listed >= (10 if name == "erc1155" else 30)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_lists_in_ascending_order(chain: str) -> None:
+    scene, told = indexed(chain), naive(chain)
+    for address, items in told.touched.items():
+        for size in (1, 10):
+            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), Span(), size)
+            assert [flat_tx(row) for row in rows] == items
+        for start, end in spans(items):
+            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), Span(start, end), 3)
+            assert [flat_tx(row) for row in rows] == [
+                item for item in items if start <= item[0] and (end is None or item[0] < end)
+            ]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_the_stores_numbers_are_of_the_addresses_beside_them(chain: str) -> None:
+    scene, told = indexed(chain), naive(chain)
+    address_of: dict[int, bytes] = dict(now(scene.reader.rows("select id, address from address")))
+    for address in told.addresses:
+        for name, (_, reader_of, _) in LISTS.items():
+            for row in now(reader_of(scene)(address, Span(), 20)):
+                if name not in ("native", "touched", "internals"):
+                    assert address_of[row.token_ref] == row.token
+                assert address_of[row.sender_ref] == row.sender
+                assert address_of.get(row.to_ref, b"") == row.to
+
+
+def test_kinds_of_a_token_are_told_apart() -> None:
+    kinds: set[type] = set()
+    for chain in CHAINS:
+        for token in naive(chain).in_token:
+            kinds |= {type(row) for row in now(indexed(chain).transfers.in_token(token, Span(), 100))}
+    assert kinds == {Erc20Read, Erc721Read, Erc1155Read}
+
+
+# -- inside transactions -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_parts_of_every_page_are_those_of_the_address(chain: str) -> None:
+    scene, told = indexed(chain), naive(chain)
+    kinds = ("erc20", told.erc20_of), ("erc721", told.erc721_of), ("erc1155", told.erc1155_of)
+    for address, items in told.touched.items():
+        expected: dict[str, dict[bytes, list[Item]]] = {}
+        for name, lists in (*kinds, ("internals", told.internals_of)):
+            mine = expected[name] = {}
+            for item in lists.get(address, ()):
+                mine.setdefault(item[3], []).append(item)
+        for ascending in (False, True):
+            txs = paged(partial(scene.chain.touched_txs, address, ascending=ascending), Span(), 100)
+            assert len(txs) == len(items)
+            for start in range(0, len(txs), 7):
+                page = txs[start : start + 7]
+                parts = now(scene.transfers.parts_of_page(address, page))
+                assert set(parts) == {tx.tx_at for tx in page}
+                for tx in page:
+                    for name, of_tx in expected.items():
+                        rows = getattr(parts[tx.tx_at], name)
+                        assert [flat(row) for row in rows] == of_tx.get(tx.place.tx_hash, [])
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_every_transaction_by_hash_with_all_its_parts(chain: str) -> None:
+    scene, told = indexed(chain), naive(chain)
+    expected: dict[str, dict[bytes, list[Item]]] = {}
+    for name in ("erc20", "erc721", "erc1155", "internals"):
+        mine = expected[name] = {}
+        for item in getattr(told, name):
+            mine.setdefault(item[3], []).append(item)
+    for item, (tx_input, base_fee) in zip(told.txs, told.inputs, strict=True):
+        full = now(scene.chain.tx(item[3]))
+        assert full is not None
+        assert (flat_tx(full.tx), full.input, full.base_fee) == (item, tx_input, base_fee)
+        assert now(scene.chain.full_tx_at(full.tx.tx_at)) == full
+        parts = now(scene.transfers.parts_of_tx(full.tx.tx_at))
+        for name, of_tx in expected.items():
+            assert [flat(row) for row in getattr(parts, name)] == of_tx.get(item[3], [])
+    assert now(scene.chain.tx(bytes(32))) is None
+    assert now(scene.chain.tx(told.txs[0][3][:31] + b"\x00")) is None  # another with the same beginning
+
+
+def test_a_page_too_full_is_refused_but_never_a_single_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, told = indexed(CHAINS[0]), naive(CHAINS[0])
+    address = max(told.erc20_of, key=lambda one: len(told.erc20_of[one]))
+    txs = now(scene.chain.touched_txs(address, Span(), 20))
+    monkeypatch.setattr("icefall.evm.reading.transfers.PARTS_MAX", 0)
+    with pytest.raises(Exception, match="lower pageSize"):
+        now(scene.transfers.parts_of_page(address, txs))
+    assert any(now(scene.transfers.parts_of_page(address, [tx]))[tx.tx_at].erc20 for tx in txs)
+    assert now(scene.transfers.parts_of_page(address, [])) == {}
+
+
+# -- blocks, and transactions of all -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_blocks(chain: str) -> None:
+    scene = indexed(chain)
+    expected, total = [], 0
+    for one in derived(chain):
+        row = one.rows.block
+        total += row.tx_count
+        expected.append((*(getattr(row, name) for name in row.__struct_fields__), total))
+    for size in SIZES:
+        found: list[Any] = []
+        before: int | None = None
+        while page := now(scene.chain.blocks(before, size)):
+            found += page
+            before = page[-1].number
+        assert [tuple(getattr(row, name) for name in row.__struct_fields__) for row in found] == expected[::-1]
+    for row in found:
+        assert now(scene.chain.block(row.number)) == row
+        assert now(scene.chain.block(row.block_hash)) == row
+    assert now(scene.chain.tip()) == found[0]
+    assert now(scene.chain.lowest()) == found[-1].number
+    assert now(scene.chain.block(10**30)) is None
+    assert now(scene.chain.block(bytes(32))) is None
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_transactions_of_every_block(chain: str) -> None:
+    scene, told = indexed(chain), naive(chain)
+    for said in told.saids:
+        items = [item for item in told.txs if item[0] == said["number"]][::-1] if said["block"]["transactions"] else []
+        for size in (1, 3, 100):
+            found: list[TxRead] = []
+            before: int | None = None
+            while page := now(scene.chain.txs_of_block(said["number"], before, size)):
+                found += page
+                before = page[-1].tx_index
+            assert [flat_tx(row) for row in found] == items
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_newest_transactions_of_a_status(chain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few are looked at for a page, all are found."""
+    scene, told = indexed(chain), naive(chain)
+    failed = sum(item[5] == 0 for item in told.txs)
+    assert 0 < failed < len(told.txs) / 2
+    for looked_at in (1, 7, 5000):
+        monkeypatch.setattr(chain_reading, "SEARCH_MAX", looked_at)
+        for status in (None, 0, 1):
+            for size in (3, 100):
+                found: list[TxRead] = []
+                before: int | None = None
+                empty = 0
+                while True:
+                    rows, before = now(scene.chain.newest_txs(before, size, status))
+                    found += rows
+                    empty += not rows
+                    if before is None:
+                        break
+                items = [item for item in told.txs[::-1] if status in (None, item[5])]
+                assert [flat_tx(row) for row in found] == items
+                assert empty == 0 or (looked_at < 5000 and status is not None)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_methods(chain: str) -> None:
+    scene = indexed(chain)
+    kinds = set()
+    for one in derived(chain):
+        for tx in one.rows.txs:
+            full = now(scene.chain.full_tx_at(one.rows.block.number << 24 | tx.tx_index))
+            assert full is not None
+            assert (full.tx.call_type, full.tx.selector) == (tx.call_type, tx.selector)
+            kinds.add(tx.call_type)
+    assert len(kinds) == 3
+
+
+# -- deployments and messages ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_deployments(chain: str) -> None:
+    scene, told = indexed(chain), naive(chain)
+    latest = {made[0]: made for made in told.deployments}
+    by: dict[bytes, list[Item]] = {}
+    for made in told.deployments:
+        for who in {made[3], made[5]}:
+            by.setdefault(who, []).append(made)
+    for address in (*told.addresses, STRANGER):
+        found = now(scene.transfers.deployment(address))
+        assert (found and tuple(getattr(found, name) for name in found.__struct_fields__)) == latest.get(address)
+        for size in (1, 3, 100):
+            rows = paged(partial(scene.transfers.deployed_by, address), Span(), size)
+            fields = [tuple(getattr(row, name) for name in row.__struct_fields__) for row in rows]
+            assert fields == by.get(address, [])[::-1]
+    assert len(latest) > 10
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_messages(chain: str) -> None:
+    scene, found = indexed(chain), 0
+    for one in derived(chain):
+        expected = {row.tx_index: (row.message_id, row.peer_blockchain_id, row.is_source) for row in one.rows.messages}
+        for tx in one.rows.txs:
+            row = now(scene.transfers.message(one.rows.block.number << 24 | tx.tx_index))
+            assert (row and (row.message_id, row.peer_blockchain_id, row.is_source)) == expected.get(tx.tx_index)
+            found += row is not None
+    assert found > 0
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_known_addresses(chain: str) -> None:
+    scene, told = indexed(chain), naive(chain)
+    assert all(now(scene.chain.is_known(address)) for address in told.addresses)
+    assert not now(scene.chain.is_known(STRANGER))

@@ -86,8 +86,8 @@ def scene_of(path: Path, state: Remembered) -> Scene:
     return Scene(path, reader, ChainReader(reader), TransferReader(reader), BalanceReader(reader, state), state)
 
 
-async def index(path: Path, replay: EvmReplay, last: int | None = None) -> None:
-    blocks = Range(last=replay.head if last is None else last)
+async def index(path: Path, replay: EvmReplay, last: int | None = None, first: int = 0) -> None:
+    blocks = Range(first, replay.head if last is None else last)
     async with indexing(path, replay, blocks=blocks) as scene:
         await scene.follower.run()
 
@@ -112,6 +112,22 @@ def copied(chain: str, path: Path) -> Path:
     """A store of one's own."""
     shutil.copy(indexed(chain).path, path)
     return path
+
+
+def known_lines(state: RecordedState, first: int, last: int) -> list[Any]:
+    """The recorded state of some blocks, each line whole."""
+    lines = []
+    for number in range(first, last + 1):
+        line: dict[str, Any] = {"number": number, "native": {}, "erc20": {}, "erc721": {}, "erc1155": {}}
+        for path, history in state.values.items():
+            value = history.at(number)
+            inner = line
+            for key in path[:-1]:
+                inner = inner.setdefault(key, {})
+            if value is not None or path[0] == "erc721":
+                inner[path[-1]] = value
+        lines.append(line)
+    return lines
 
 
 Lister = Callable[[Span, int], Coroutine[Any, Any, Sequence[Any]]]

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evm.reading_scene import SIZES, Remembered, Scene, indexed, now
+from tests.evm.reading_scene import SIZES, Remembered, Scene, index, indexed, known_lines, now, scene_of
 from tests.evm.recordings import CHAINS, labelled, like, states, unhex
 from tests.evm.test_evm_native_balances import cheats
 from tests.evm.test_evm_tokens import LIARS, erc20_of
@@ -59,7 +60,7 @@ def test_native_balances_at_every_block(chain: str) -> None:
         assert len(cheats(chain)) == 2
 
 
-def test_without_tracers_native_balances_are_asked(tmp_path: Any) -> None:
+def test_without_tracers_native_balances_are_asked() -> None:
     scene = indexed(CHAINS[0])
     reader = NoDiffs(scene.path)
     state = Remembered(scene.state._state, scene.state._numbers)
@@ -314,3 +315,34 @@ def test_the_same_through_a_real_upstream() -> None:
             await state.close()
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_an_index_that_begins_inside_a_chain(chain: str, tmp_path: Path) -> None:
+    """What is listed is right at every block; who held before, and was never named since, is found by naming tokens."""
+    whole, replay = indexed(chain), EvmReplay(chain)
+    first = max(replay.head // 2, replay.head - 300)
+    asyncio.run(index(tmp_path / "half.sqlite", replay, first=first))
+    scene = scene_of(tmp_path / "half.sqlite", whole.state)
+    lines = known_lines(replay.state, first, replay.head)
+    check_native(scene, iter(lines))
+    holders = {holder for line in lines for _, holder in erc20_of(line)}
+    tokens = sorted({token for line in lines for token, _ in erc20_of(line)})
+    listed = 0
+    for holder in holders - {ZERO_ADDRESS}:
+        for block in (*range(first, replay.head, 7), replay.head):
+            all_of_them, _ = now(whole.balances.erc20(holder, block, None, 500, tokens))
+            assert [(row.token, row.balance) for row in all_of_them] == [
+                (row.token, row.balance) for row in now(scene.balances.erc20(holder, block, None, 500, tokens))[0]
+            ]
+            rows, _ = now(scene.balances.erc20(holder, block, None, 500))
+            assert {(row.token, row.balance) for row in rows} <= {(row.token, row.balance) for row in all_of_them}
+            listed += len(rows)
+    assert listed > 100
+    for holder in {holder for line in lines for _, holder, _ in erc1155_of(line)}:
+        for block in (first, first + 20, replay.head):
+            rows_now, _ = now(scene.balances.erc1155(holder, block, None, 500))
+            truth, _ = now(whole.balances.erc1155(holder, block, None, 500))
+            held = {(row.token, row.token_id, row.balance) for row in truth}
+            assert {(row.token, row.token_id, row.balance) for row in rows_now} <= held
+    scene.reader.close()

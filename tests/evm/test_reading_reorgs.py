@@ -10,7 +10,7 @@ import pytest
 from tests.evm.digest import digests, logical_rows
 from tests.evm.indexed import open_store
 from tests.evm.naive import Naive, naive
-from tests.evm.reading_scene import Remembered, copied, index, indexed, now, scene_of
+from tests.evm.reading_scene import Remembered, copied, index, indexed, known_lines, now, scene_of
 from tests.evm.recordings import CHAINS
 from tests.evm.test_reading_balances import check_erc20, check_erc1155, check_native, check_nfts, owners_of
 from tests.evm.test_reading_lists import LISTS, check_list
@@ -148,22 +148,6 @@ def saids(blocks: Blocks) -> list[Any]:
         }
         for block in blocks.values()
     ]
-
-
-def known_lines(state: RecordedState, first: int, last: int) -> list[Any]:
-    """The recorded state of some blocks, each line whole."""
-    lines = []
-    for number in range(first, last + 1):
-        line: dict[str, Any] = {"number": number, "native": {}, "erc20": {}, "erc721": {}, "erc1155": {}}
-        for path, history in state.values.items():
-            value = history.at(number)
-            inner = line
-            for key in path[:-1]:
-                inner = inner.setdefault(key, {})
-            if value is not None or path[0] == "erc721":
-                inner[path[-1]] = value
-        lines.append(line)
-    return lines
 
 
 def test_recorded_reorganisations(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from icefall.evm.enrich.counts import Counts
 from icefall.evm.enrich.guard import Guard, Refused, Throttled, TooLarge, Unreachable
 from icefall.evm.enrich.metadata import Metadata, metadata_of, pack
 from icefall.evm.enrich.outcomes import OUTCOMES, PUT_OFF, Outcome, Status, Unfit, next_try, pause_s
-from icefall.evm.enrich.uris import address_of, checked, content_of, storable
+from icefall.evm.enrich.uris import address_of, checked, content_of, scheme_of, storable
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm import EvmUpstream
 from icefall.upstream.evm_state import ContractCall
@@ -240,6 +240,8 @@ def _put(read: list[tuple[Due, Ended | UpstreamFailure]], now: int, tx: Transact
             continue
         row = OUTCOMES[ended.outcome]
         retry_at = next_try(ended.outcome, failures, now, ended.after_s)
+        if scheme_of(ended.uri) == "data" and not row.passing:
+            retry_at = None  # it would say the same
         later = one.key | {"retry_at": retry_at, "failures": failures + (ended.outcome is not Outcome.READ)}
         if row.passing and one.status == Status.INDEXED.name and one.token_uri == ended.uri:
             tx.run(SQL.put_off_nft, later)

@@ -11,7 +11,7 @@ URI_SIZE_MAX = 64 << 10  # of data: URIs, in bytes
 ADDRESS_SIZE_MAX = 8 << 10  # of all others
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
-_CONTENT_ID = re.compile(r"[A-Za-z0-9]{32,128}")
+_CONTENT_ID = re.compile(r"[A-Za-z0-9]{1,128}")  # whether it is one, the gateway knows
 _WEB = ("http", "https")
 
 

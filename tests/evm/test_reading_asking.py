@@ -1,0 +1,168 @@
+"""What a worker asks an upstream during a request is bounded; a failure says what is missing, not who was asked."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from tests.upstream.evm_replay import EvmReplay, Trouble
+
+from icefall.errors import BadGateway, IcefallError, Unavailable
+from icefall.evm.reading import asking
+from icefall.evm.reading.asking import RequestState
+
+NOBODY = bytes(20)
+MANY = 10_000
+
+
+@asynccontextmanager
+async def asking_of(*replays: EvmReplay, patience_s: float = 5.0) -> AsyncIterator[RequestState]:
+    for replay in replays:
+        await replay.start()
+    state = RequestState([f"{replay.url}/secret-key" for replay in replays], 1337, patience_s=patience_s)
+    try:
+        yield state
+    finally:
+        await state.close()
+        for replay in replays:
+            await replay.stop()
+
+
+def geth() -> EvmReplay:
+    replay = EvmReplay("geth-1")
+    replay.chain_id = 1337
+    return replay
+
+
+async def refused(state: RequestState, at: int | bytes = 5) -> IcefallError:
+    with pytest.raises(IcefallError) as caught:
+        await state.balances([NOBODY], at)
+    told = str(caught.value)
+    assert "127.0.0.1" not in told
+    assert "secret" not in told
+    assert "http" not in told
+    return caught.value
+
+
+def test_nothing_is_connected_before_the_first_question() -> None:
+    async def work() -> None:
+        replay = geth()
+        async with asking_of(replay) as state:
+            assert replay.calls == []
+            await state.balances([NOBODY], 5)
+            await state.balances([NOBODY], 6)
+            assert [method for method, _ in replay.calls] == ["eth_chainId", "eth_getBalance", "eth_getBalance"]
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kind", "says"),
+    [
+        (Trouble("eth_getBalance", MANY, body=b"<html>"), BadGateway, "makes no sense"),
+        (Trouble("eth_getBalance", MANY, result=b'"a lot"'), BadGateway, "makes no sense"),
+        (Trouble("eth_getBalance", MANY, result=b"null"), BadGateway, "makes no sense"),
+        (Trouble("eth_getBalance", MANY, left_out=True), BadGateway, "makes no sense"),
+        (Trouble("eth_getBalance", MANY, error=(-32000, "missing trie node 12ab")), Unavailable, "archive node"),
+        (Trouble("eth_getBalance", MANY, error=(-32000, "header not found")), Unavailable, "does not have block 5"),
+        (Trouble("eth_getBalance", MANY, error=(-32601, "no")), Unavailable, "none answers"),
+        (Trouble("eth_getBalance", MANY, status=502), Unavailable, "none answers"),
+        (Trouble("eth_getBalance", MANY, hang_up=True), Unavailable, "none answers"),
+    ],
+)
+def test_failures(trouble: Trouble, kind: type[IcefallError], says: str) -> None:
+    async def work() -> None:
+        replay = geth()
+        replay.troubles.append(trouble)
+        async with asking_of(replay) as state:
+            error = await refused(state)
+            assert type(error) is kind
+            assert says in str(error)
+            assert len(replay.calls) <= 10, "few retries"
+
+    asyncio.run(work())
+
+
+def test_a_block_that_is_no_longer_there() -> None:
+    async def work() -> None:
+        async with asking_of(geth()) as state:
+            error = await refused(state, b"\xab" * 32)
+            assert isinstance(error, Unavailable)
+            assert "reorganised" in str(error)
+
+    asyncio.run(work())
+
+
+def test_nobody_is_there_and_then_somebody_is() -> None:
+    async def work() -> None:
+        replay = geth()
+        async with asking_of(replay) as state:
+            port = int(replay.url.rpartition(":")[2])
+            await replay.stop()
+            assert "none answers" in str(await refused(state))
+            await replay.start(port)
+            assert await state.balances([NOBODY], 5) is not None
+
+    asyncio.run(work())
+
+
+def test_once_is_no_failure() -> None:
+    async def work() -> None:
+        replay = geth()
+        replay.troubles.append(Trouble("eth_getBalance", 1, body=b"<html>"))
+        async with asking_of(replay) as state:
+            assert len(await state.balances([NOBODY], 5)) == 1
+
+    asyncio.run(work())
+
+
+def test_another_upstream_answers() -> None:
+    async def work() -> None:
+        stranger, pruned, sound = geth(), geth(), geth()
+        stranger.chain_id = 7
+        pruned.troubles.append(Trouble("eth_getBalance", MANY, error=(-32000, "missing trie node 12ab")))
+        async with asking_of(stranger, pruned, sound) as state:
+            assert len(await state.balances([NOBODY], 5)) == 1
+            assert stranger.asked("eth_getBalance") == 0
+            assert pruned.asked("eth_getBalance") == 1
+            assert sound.asked("eth_getBalance") == 1
+
+    asyncio.run(work())
+
+
+def test_silence_ends_in_time_and_is_not_waited_for_again() -> None:
+    async def work() -> None:
+        silent, sound = geth(), geth()
+        silent.troubles.append(Trouble("", MANY, hang=True))
+        async with asking_of(silent, patience_s=0.5) as state:
+            begun = time.monotonic()
+            assert isinstance(await refused(state), Unavailable)
+            assert time.monotonic() - begun < 2
+            asked = len(silent.batches)
+            assert isinstance(await refused(state), Unavailable)
+            assert len(silent.batches) == asked
+        silent.troubles.append(Trouble("", MANY, hang=True))
+        async with asking_of(silent, sound, patience_s=1.0) as state:
+            assert len(await state.balances([NOBODY], 5)) == 1
+
+    asyncio.run(work())
+
+
+def test_a_crowd_is_let_in_slowly_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        replay = geth()
+        async with asking_of(replay) as state:
+            await state.balances([NOBODY], 5)
+            monkeypatch.setattr(asking, "WAITING_MAX", 40)
+            told: list[Any] = await asyncio.gather(
+                *(state.balances([NOBODY], 5) for _ in range(60)), return_exceptions=True
+            )
+            turned_away = [one for one in told if isinstance(one, Unavailable)]
+            assert len(turned_away) == 20
+            assert all("too many" in str(one) for one in turned_away)
+            assert sum(isinstance(one, list) for one in told) == 40
+            assert replay.most_at_once <= asking.AT_ONCE
+
+    asyncio.run(work())

@@ -1,0 +1,73 @@
+"""What is said of a chain when its indexer goes well, waits, stops, or is gone."""
+
+from pathlib import Path
+
+import pytest
+from tests.awaited import awaited
+from tests.evm.indexed import indexing
+from tests.upstream.evm_replay import EvmReplay
+
+from icefall.evm.chains import ChainInfo, TokenInfo, open_chain
+from icefall.evm.follow import Standing
+from icefall.evm.status import decode_status, encode_status, status_of
+from icefall.evm.wellbeing import SILENT_S, Wellbeing, wellbeing
+
+NOW = 1_800_000_000.0
+INFO = ChainInfo("7", "seven", TokenInfo("n", "s", 18))
+
+
+async def told(directory: Path, standing: Standing | None, now: float = NOW) -> Wellbeing:
+    replay = EvmReplay("berlin-1")
+    replay.shown = 3
+    (directory / "chains").mkdir(exist_ok=True)
+    async with indexing(directory / "chains" / "7.sqlite", replay) as it:
+        await it.follower.run()
+        if standing is not None:
+            status = status_of(standing, {"blocks": 40}, ["no call traces"], NOW)
+            await it.store.put_facts({"status": encode_status(status)})
+    return await wellbeing(open_chain(INFO, directory).chain, now)
+
+
+@awaited
+async def test_a_chain_in_step(tmp_path: Path) -> None:
+    standing = Standing(head=3, tip=3, audited_to=3, target=3, blocks=4)
+    found = await told(tmp_path, standing)
+    assert found.synced
+    assert found.complaint == ""
+    assert found.told["lastIndexedBlock"] == 3
+    assert found.told["degraded"] == ["no call traces"]
+    assert found.counts["blocks"] == 44  # across restarts
+
+
+@pytest.mark.parametrize(
+    ("standing", "now", "says"),
+    [
+        (Standing(head=3, tip=3, audited_to=3, target=3), NOW + SILENT_S + 1, "last heard of"),
+        (Standing(head=3, tip=3, audited_to=3, target=3, problem="no answer"), NOW, "waits: no answer"),
+        (Standing(head=3, problem="another chain", stopped=True), NOW, "stopped: another chain"),
+        (None, NOW, "not said anything"),
+    ],
+)
+@awaited
+async def test_a_chain_that_is_not_followed(standing: Standing | None, now: float, says: str, tmp_path: Path) -> None:
+    found = await told(tmp_path, standing, now)
+    assert says in found.complaint
+    assert not found.synced
+
+
+@awaited
+async def test_a_chain_far_behind_is_well_but_not_synced(tmp_path: Path) -> None:
+    found = await told(tmp_path, Standing(head=900, tip=3, audited_to=3, target=900))
+    assert found.complaint == ""
+    assert not found.synced
+
+
+@awaited
+async def test_a_chain_without_a_file(tmp_path: Path) -> None:
+    found = await wellbeing(open_chain(INFO, tmp_path).chain, NOW)
+    assert "not indexed yet" in found.complaint
+
+
+def test_a_status_reads_back() -> None:
+    status = status_of(Standing(head=5, problem="x"), {}, [], NOW)
+    assert decode_status(encode_status(status)) == status

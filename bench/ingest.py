@@ -18,12 +18,13 @@ import msgspec
 from tests.evm.recordings import lines
 
 from bench.evm_chain import CHAIN_ID, TOKEN, Made, TransferChain
+from bench.evm_rows import Rows, open_store, runs
 from bench.evm_upstream import Encoded, upstream
 from icefall.evm.store import store_path
 from icefall.observe import quiet
 from icefall.upstream.evm import EvmUpstream
 
-BLOCKS, PER_BLOCK, PEOPLE = 2_000, 20, 10_000
+BLOCKS, PER_BLOCK, PEOPLE, MILLION = 2_000, 20, 10_000, 1_000_000
 _LOOK_S = 0.02
 
 
@@ -41,6 +42,31 @@ def run() -> None:
 
     with upstream(Encoded(CHAIN_ID, made, state)) as (url, _pid):
         _suite(url, CHAIN_ID, transfers, len(made) - 1)
+    _flat()
+
+
+def _flat() -> None:
+    """Whether the millionth transfer costs what the first did: rows alone, without an upstream."""
+    with TemporaryDirectory() as folder:
+        asyncio.run(_store_million(Path(folder) / "chain.sqlite"))
+
+
+async def _store_million(path: Path) -> None:
+    store = open_store(path)
+    rows = Rows(people=PEOPLE, per_block=PER_BLOCK, busy_every=5)
+    print(f"  storing {MILLION} transfers, {PEOPLE} addresses, one in every fifth: CPU us a transfer, by tenths")
+    spent, done, figures = 0.0, 0, []
+    for run in runs(rows, MILLION // PER_BLOCK):
+        began = time.process_time()
+        await store.commit(run)
+        spent += time.process_time() - began
+        done += len(run) * PER_BLOCK
+        if done >= MILLION // 10:
+            figures.append(spent / done * 1e6)
+            spent, done = 0.0, 0
+    store.close()
+    print("  " + " ".join(f"{figure:.1f}" for figure in figures))
+    print(f"  {path.stat().st_size / MILLION:.0f} bytes on disk a transfer")
 
 
 def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:

@@ -188,11 +188,16 @@ def serving(
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Iterator[Server]:
-    """The program, until the block ends; then SIGTERM, and `code` is what it must end with."""
+    """The program, until the block ends; then SIGTERM, and `code` is what it must end with.
+
+    Without the demo unless it is asked for: indexing it would take seconds from every test.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     data_dir = directory / "data"
     ports = ("http-port", "data-port", "metrics-port")
     given = [f"--{port}=0" for port in ports if not any(one.startswith(f"--{port}=") for one in settings)]
+    if verb == "up" and "--demo" not in settings:
+        given.append("--no-demo")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}
     errors = directory / "terminal.txt"
     with errors.open("ab") as terminal:

@@ -8,10 +8,19 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from icefall.config_file import ENTRY_KEYS, Entry, file_settings, find_file, origins_of, read_entries, values_of
+from icefall.config_file import (
+    ENTRY_KEYS,
+    Entry,
+    File,
+    file_settings,
+    find_file,
+    origins_of,
+    read_entries,
+    values_of,
+)
 from icefall.config_values import DEFAULT, ConfigError, Place, Said, bare, nearest, read
 from icefall.setting_kinds import Flag, written
-from icefall.settings import SETTINGS, SHUTDOWN_MAX_NS, Setting
+from icefall.settings import CHAIN_KEYS, SETTINGS, SHUTDOWN_MAX_NS, Setting
 
 VARIABLE_PREFIX = "ICEFALL_"
 RESERVED_PREFIXES = ("ICEFALL_TEST_", "ICEFALL_FUZZ_", "ICEFALL_BENCH_")  # for our own tools, never settings
@@ -169,6 +178,15 @@ def load(verb: str, argv: Sequence[str], environ: Mapping[str, str], cwd: Path) 
         for number, entry in enumerate(many, 1):
             origins |= origins_of(f"{name}[{number}]", entry)
     return Loaded(config, origins)
+
+
+def with_chains(config: Config, tables: Sequence[Mapping[str, Any]], label: str) -> Config:
+    """Further chains, behind those of the config file and as if they stood there; one whose ID is taken is left out."""
+    taken = {chain.id for chain in config.chain}
+    wanted: list[Any] = [dict(table) for table in tables if table["id"] not in taken]
+    file = File(Path(), label, label, {"chain": wanted}, Place(Path(), {}, label))
+    added = [msgspec.convert(values_of(entry), ChainConfig) for entry in read_entries("chain", CHAIN_KEYS, file)]
+    return msgspec.structs.replace(config, chain=(*config.chain, *added))
 
 
 def _filled(blank: str, values: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from icefall.config_values import DEFAULT, ConfigError, Place, Said, bare, nearest, read
 from icefall.setting_kinds import written
-from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, Setting, Table
+from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TIER_KEYS, Setting, Table
 
 FILE_NAME = "icefall.toml"
 PATH_SIZE_MAX = 4096
@@ -27,7 +27,7 @@ class File:
 
 
 Entry: TypeAlias = dict[str, "Said | Entry"]  # a table of the file, read
-ENTRY_KEYS = {"chain": CHAIN_KEYS, "asset_chain": ASSET_CHAIN_KEYS}
+ENTRY_KEYS = {"chain": CHAIN_KEYS, "asset_chain": ASSET_CHAIN_KEYS, "tier": TIER_KEYS}
 
 
 def find_file(said: Mapping[str, Said], place: Place) -> File | None:
@@ -79,18 +79,18 @@ def file_settings(file: File) -> dict[str, Said]:
 
 
 def read_entries(name: str, rows: Sequence[Setting], file: File) -> list[Entry]:
-    """Every `[[name]]` of the file."""
+    """Every `[[name]]` of the file; the first key tells one from another."""
     tables = file.content.get(name, [])
     if not isinstance(tables, list):
         raise ConfigError(f"{file.label}: {name} must be a list of tables, each headed [[{name}]]")
-    entries, ids = [], set()
+    entries, ids, own = [], set(), rows[0].name
     for number, table in enumerate(tables, 1):
         title = f"{file.label}: [[{name}]] {number}"
         entry = _entry(title, rows, table, file.place)
         entries.append(entry)
-        ids.add(values_of(entry)["id"])
+        ids.add(values_of(entry)[own])
         if len(ids) < number:
-            raise ConfigError(f"{title}: id {values_of(entry)['id']} is already taken by another [[{name}]]")
+            raise ConfigError(f"{title}: {own} {values_of(entry)[own]} is already taken by another [[{name}]]")
     return entries
 
 

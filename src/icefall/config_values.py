@@ -38,7 +38,7 @@ def read(row: Setting, value: object, place: Place, origin: str, subject: str = 
     """The value of one row. `subject` is what a message calls it; without one, its flag and where the value is from."""
     try:
         parsed = row.kind.accept(_sound(value))
-        if isinstance(row.kind, FilePath):
+        if isinstance(row.kind, FilePath) and row.kind.is_path(parsed):
             parsed = _path(parsed, place)
     except ValueError as error:
         source = "" if subject or origin.startswith("--") else f" (from {origin})"

@@ -11,13 +11,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from icefall import __version__, meters
+from icefall.access.keeper import keep_limits
+from icefall.access.limits import limits_are_on
 from icefall.api.dialect import DIALECTS
 from icefall.api.routes import NODE_BASES
-from icefall.config import Config
+from icefall.beginning import foreign_chains, genesis_time, put_state, take_over_history
+from icefall.config import ChainConfig, Config
 from icefall.db.engine import Transaction
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteStore
+from icefall.demo.history import BEGUN
 from icefall.errors import CallFailed, StartRefused
+from icefall.evm.chains import ChainFile
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.store import store_path as store_path_of_chain
+from icefall.evm.wellbeing import wellbeing
 from icefall.following import Following, greet, learn
 from icefall.link import EngineServer, socket_path
 from icefall.network import AssetChainSpec, Learned, Network, network_of
@@ -26,7 +34,7 @@ from icefall.node.admin import Admin
 from icefall.node.admission import Start, admit, refusal
 from icefall.node.chains import Chains
 from icefall.node.checks import ChainStatus, Progress, Thresholds, Traffic, node_checks, shutting_down
-from icefall.node.health import Health
+from icefall.node.health import Check, Health, Unhealthy
 from icefall.node.identity import ensure_identity
 from icefall.node.profiles import LockStats, Profiles
 from icefall.node.store import PACKAGE, SQL, NodeReader, facts_learned, put_learned, read_fact, store_path
@@ -125,12 +133,12 @@ async def _start(config: Config, stop: Callable[[int], None]) -> Running:
     reason = refusal(partial(read_fact, store), wanted)
     if reason is not None:
         raise StartRefused(reason)
-    start = int(read_fact(store, "genesis_time") or time.time())
+    start, recorded = genesis_time(config, store)
     found = await _learned(config, store)
     network = network_of(config, start, found)
     if config.upstream:
         await greet(config, network)
-    await store.write(partial(_bind, wanted, start, found))
+    await store.write(partial(_bind, wanted, start, found, recorded))
 
     world = World(config, network, store, logs_of(config, "engine", network, create=True))
     meters.clear(data_dir / "run")
@@ -143,7 +151,10 @@ async def _start(config: Config, stop: Callable[[int], None]) -> Running:
     server = EngineServer(socket_path(data_dir), {**admin.commands(), **_issuing(moving.issuers)}, traffic.call)
     await server.start()
     log = world.logs["main"]
-    tasks = [asyncio.create_task(loop()) for loop in (health.run_forever, *moving.loops)]
+    loops = [health.run_forever, *moving.loops]
+    if limits_are_on(config.rate_limits, config.http_host):
+        loops.append(partial(keep_limits, data_dir))
+    tasks = [asyncio.create_task(loop()) for loop in loops]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))
     followers = moving.following.tasks() if moving.following else []
@@ -159,8 +170,10 @@ def _make(directory: Path) -> None:
         raise StartRefused(f"{directory} cannot be made: {error.strerror}") from error
 
 
-def _bind(wanted: Start, start: int, found: Learned | None, tx: Transaction) -> None:
+def _bind(wanted: Start, start: int, found: Learned | None, recorded: bool, tx: Transaction) -> None:
     admit(tx, wanted, start)
+    if recorded:
+        put_state(BEGUN, tx)
     if found is not None:
         put_learned(tx, found.x_genesis, found.c_chain_id)
 
@@ -179,13 +192,17 @@ async def _moving(world: World) -> Moving:
         return await _following(world)
     await store.write(lambda tx: tx.run(SQL.put_fact, {"name": "bootstrapping", "value": "[]"}))
     pace = Pace(config.block_time / 1e9, config.block_txs_max)
+    foreign = foreign_chains(config, network, store)
     chains = {}
     for spec in network.asset_chains:
         chain = AssetChain(_ledger(world, spec), pace, logs[spec.chain.name])
         await chain.ledger.start()
+        if spec.chain.chain_id == network.genesis.x_chain_id:
+            await take_over_history(store, chain.ledger, foreign, logs["main"])
         logs["main"].info("a chain is open", chain=spec.chain.id_text, height=chain.ledger.height)
         chains[spec.chain.chain_id] = chain
     progress: dict[bytes, Progress] = {chain_id: chain.ledger for chain_id, chain in chains.items()}
+    progress |= {chain.chain_id: chain for chain in foreign.values()}
     return Moving(dict(chains), progress, [chain.run_forever for chain in chains.values()], None)
 
 
@@ -297,7 +314,22 @@ async def _health(world: World, moving: Moving, traffic: Traffic, stop: Callable
         following.on_progress = health.refresh
     for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, low_disk, peers):
         await health.register(check)
+    for chain in config.chain:
+        await health.register(_index_check(chain, Path(config.data_dir)))
     return health
+
+
+def _index_check(chain: ChainConfig, data_dir: Path) -> Check:
+    """How the indexer of an EVM chain does, as its store tells. Far behind the head is no failure: it is on its way."""
+    reader = ChainReader(ChainFile(store_path_of_chain(data_dir, chain.id), f"chain {chain.id}"))
+
+    async def run() -> Any:
+        found = await wellbeing(reader, time.time())
+        if found.complaint:
+            raise Unhealthy(found.complaint, found.told or None)
+        return found.told
+
+    return Check(f"chain-{chain.id}", run)
 
 
 class _Told:

@@ -14,6 +14,7 @@ class IcefallError(Exception):
     reason: ClassVar[str] = "Internal Server Error"
     rpc_code: ClassVar[int] = -32000
     retryable: ClassVar[bool] = False
+    retry_after_s: int = 1  # where it is retryable
 
 
 # -- your request is wrong ---------------------------------------------------------------------------------------
@@ -62,7 +63,13 @@ class UnsupportedMediaType(IcefallError):
 
 
 class TooManyRequests(IcefallError):
+    """A budget is spent; `retry_after_s` until there is a new one."""
+
     status, reason, retryable = 429, "Too Many Requests", True
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class CallFailed(IcefallError):

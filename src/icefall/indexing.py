@@ -22,6 +22,7 @@ from icefall.errors import StartRefused
 from icefall.evm.auditing import Audit
 from icefall.evm.binding import Binding, bind
 from icefall.evm.enrich.loops import EnrichSettings, enrich_forever
+from icefall.evm.enrich.nfts import NftSettings
 from icefall.evm.facts import FactBook
 from icefall.evm.follow import Follower, Range, Standing, Stranger
 from icefall.evm.progress import Display
@@ -99,7 +100,7 @@ class Indexed:
         now = time.time()
         if last or now - self._told_at >= _STATUS_EVERY_S:
             self._told_at = now
-            status = status_of(self.follower.standing, self._before, self.upstream.degraded(), now)
+            status = status_of(self.follower.standing, self._before, self.upstream.degraded(), now, self.upstream.clock.now())
             await self.store.put_facts({"status": encode_status(status)})
 
     async def close(self) -> None:
@@ -139,8 +140,9 @@ def _remembered(upstream: EvmUpstream) -> dict[str, str]:
     return {"has_calls": str(int(needs.calls)), "has_diffs": str(int(needs.diffs))} if needs is not None else {}
 
 
-def enrich_settings(chain: ChainConfig) -> EnrichSettings:
-    return EnrichSettings(prices=chain.prices, reputation=chain.reputation)
+def enrich_settings(chain: ChainConfig, config: Config) -> EnrichSettings:
+    nfts = NftSettings(config.nft_metadata, config.ipfs_gateway, config.nft_metadata_networks)
+    return EnrichSettings(nfts, chain.prices, chain.prices_interval / 1e9, chain.reputation)
 
 
 async def run_indexer(config: Config, *, show: bool) -> int:
@@ -158,7 +160,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
             opened.push_async_callback(one.close)
             chains.append(one)
         following = [asyncio.create_task(_followed(one)) for one in chains]
-        beside = [asyncio.create_task(one.enrich(enrich_settings(one.chain))) for one in chains]
+        beside = [asyncio.create_task(one.enrich(enrich_settings(one.chain, config))) for one in chains]
         beside.append(asyncio.create_task(_tell_forever(chains, display)))
         await _until(following, stopped, for_ever=not show)
         for task in (*following, *beside):

@@ -24,13 +24,13 @@ _BROKEN = (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError, 
 _CROSSING = {kind.__name__: kind for kind in (BadRequest, CallFailed, InternalError, NotFound, Unavailable)}
 
 
-def socket_path(data_dir: Path) -> Path:
+def socket_path(data_dir: Path, file_name: str = "engine.sock") -> Path:
     """Inside the data directory where its path is short enough, else in a private temporary one."""
-    path = data_dir / "run" / "engine.sock"
+    path = data_dir / "run" / file_name
     if len(os.fsencode(path)) <= _SOCKET_PATH_MAX:
         return path
     name = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"icefall-{os.getuid()}-{name}" / "engine.sock"
+    return Path(tempfile.gettempdir()) / f"icefall-{os.getuid()}-{name}" / file_name
 
 
 async def _receive(reader: asyncio.StreamReader) -> Any:

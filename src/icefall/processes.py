@@ -29,11 +29,13 @@ _LOOK_S = 0.05
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What a child is told: its role (`engine`, or the name of a listener) and the configuration."""
+    """What a child is told: its role (`engine`, or the name of a listener), the configuration, and for a role that
+    has no setting for it the port it listens on."""
 
     role: str
     verb: str
     config: Config
+    port: int = 0
 
 
 class Address(NamedTuple):
@@ -149,8 +151,8 @@ class Supervisor:
         self._restarts: list[float] = []
         self.told_to_stop = False
 
-    def start(self, role: str) -> Child:
-        child = Child(Orders(role, self._verb, self._config), self._events.put)
+    def start(self, role: str, port: int = 0) -> Child:
+        child = Child(Orders(role, self._verb, self._config, port), self._events.put)
         if role == "engine":
             self._engine = child
             if not child.wait_ready(unless=lambda: self.told_to_stop):
@@ -201,7 +203,7 @@ class Supervisor:
         self._say(f"the {role} ended ({child.how_it_ended()}): starting it again")
         time.sleep(_RESTART_PAUSE_S)
         self._others.remove(child)
-        self.start(role)
+        self.start(role, child.orders.port)
         return True
 
     def stop(self) -> None:

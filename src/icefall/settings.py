@@ -112,7 +112,7 @@ GROUPS: dict[str, tuple[Setting, ...]] = {
             "demo",
             FLAG,
             "false",
-            "Serve recorded demo chains too; --no-demo does not.",
+            "Show recorded chains too; --no-demo is an empty start.",
             UP_ONLY,
             {"up": "true", "config": "true"},
         ),

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from icefall.setting_kinds import Choice
-from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, GROUPS, TOKEN_KEYS, Setting, Table
+from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, GROUPS, TIER_KEYS, TOKEN_KEYS, Setting, Table
 
 WIDTH = 100
 INDENT = 28
@@ -53,6 +53,12 @@ def settings_markdown() -> str:
     parts.append(
         "## Further asset chains\n\nOne `[[asset_chain]]` in the config file for each further instance of the asset "
         f"chain.\n\n{_table(ASSET_CHAIN_KEYS)}"
+    )
+    parts.append(
+        "## Budgets\n\nOne `[[tier]]` in the config file for each budget that is new or changed. Built in are, in\n"
+        "compute units a minute and a day: `unauthenticated` (calls without a key, by address) 6,000 and 1,200,000,\n"
+        "`free` 8,000 and 2,000,000, `base` 10,000 and 3,750,000, `growth` 14,000 and 11,200,000, `pro` 20,000 and\n"
+        f"25,000,000; `metrics` (by address) 8,000 and 1,200,000.\n\n{_table(TIER_KEYS)}"
     )
     return "\n".join(parts)
 

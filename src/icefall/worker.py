@@ -1,8 +1,10 @@
 """A listener and its workers: stateless readers of the store, made from the table."""
 
+import asyncio
 import gc
 import os
 import signal
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,6 +13,13 @@ from typing import Any
 import msgspec
 
 from icefall import __version__, meters
+from icefall.access.clients import Proxies
+from icefall.access.keeper import keep_limits, limits_socket
+from icefall.access.leases import Leases
+from icefall.access.limits import METRICS as METRICS_TIER
+from icefall.access.limits import UNAUTHENTICATED, Tier, limits_are_on, tiers_with
+from icefall.access.paging import NumberTokens, PageTokens
+from icefall.access.store import AccessReader, open_reader, page_token_secret
 from icefall.api.addresses import Addresses
 from icefall.api.app import App
 from icefall.api.assemble import Mount, bases_of, meter_labels, routes_of
@@ -18,15 +27,21 @@ from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
 from icefall.api.endpoint import DATA, METRICS, NODE
 from icefall.api.endpoints import ENDPOINTS, INDEX, P, X, rows_of
+from icefall.api.gate import LIMIT_HEADERS, Gate
 from icefall.api.guards import Hosts, Origins
+from icefall.api.handlers.metrics import Clock
 from icefall.api.handlers.pages import MeterSource, Pages
 from icefall.api.openapi import document
+from icefall.api.paging import NumberPaging, Paging
 from icefall.api.routes import Routes
 from icefall.api.rsgi import RsgiApp
-from icefall.config import Config
+from icefall.config import ChainConfig, Config
 from icefall.db.engine import Reader
 from icefall.db.sqlite import SqliteReader
 from icefall.engine import logs_of
+from icefall.evm.chains import ChainDirectory, ChainInfo, TokenInfo, open_chain, told_rpc_url
+from icefall.evm.enrich.selectors import method_names
+from icefall.evm.reading.asking import RequestState
 from icefall.link import EngineLink, socket_path
 from icefall.network import Learned, Network, is_public, network_of
 from icefall.node.chains import Chain, Chains
@@ -35,7 +50,7 @@ from icefall.node.health import Freshness
 from icefall.node.identity import ensure_identity
 from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.store import NodeReader, facts_learned, store_path
-from icefall.observe import LevelPage, open_logs
+from icefall.observe import LevelPage, Log, Logs, open_logs
 from icefall.processes import die_with_parent, when_orphaned
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
 from icefall.wire.networks import network_name
@@ -65,6 +80,9 @@ def run_listener(listener: str, config: Config, *, beside_engine: bool) -> int:
 
     os.environ[_ORDERS] = msgspec.json.encode(_Orders(listener, config, beside_engine, os.getpid())).decode()
     when_orphaned(lambda line: None if line else os.kill(os.getpid(), signal.SIGTERM))
+    if listener != NODE and not beside_engine and limits_are_on(config.rate_limits, config.http_host):
+        keeping = keep_limits(Path(config.data_dir))  # no engine owns the budgets, so this process may
+        threading.Thread(target=asyncio.run, args=(keeping,), daemon=True).start()
     Granian(
         "icefall.worker:worker_app",
         factory=True,
@@ -108,6 +126,7 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
     headers: list[tuple[str, str]] = []
     mounts: list[Mount] = []
     node: NodeReader | None = None
+    gate: Gate | None = None
     if listener == NODE:
         store = SqliteReader(store_path(data_dir))
         learned = facts_learned(store) if config.upstream else None
@@ -120,28 +139,102 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
             Chains: Chains(network.chains, node),
             LevelPage: logs.page,
             EngineLink: EngineLink(socket_path(data_dir)),
-            MeterSource: MeterSource(data_dir / "run", meter.labels, __version__),
             NodeFacts: facts,
             Freshness: Freshness(2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS),
         }
         headers = [("node-id", facts.node_id_text)]
         mounts = _mounts(network, store, services[Chains], node if config.upstream else None)
-    elif beside_engine:
-        logs = logs_of(config, "worker", network_of(config, int(time.time())), create=False)
     else:
-        levels = (config.log_level.upper(), config.log_display_level.upper())
-        logs = open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format)
+        logs = _service_logs(config, beside_engine=beside_engine)
+        services |= _access_services(data_dir)
+        services[Clock] = Clock()
+        gate = _gate(listener, config, services[AccessReader], logs["main"])
+    services[ChainDirectory] = _directory(listener, config)
+    services[MeterSource] = MeterSource(data_dir / "run", meter.labels, __version__, node)
     paths = routes_of(rows, _enabled(config), services, dialect, meter, mounts)
     return App(
         listener,
         Routes(paths, bases_of(paths), node, full=dialect.alias_of_endpoint),
         dialect,
         Hosts(config.http_allowed_hosts),
-        Origins(config.http_allowed_origins, _BROWSER_HEADERS + (() if listener == NODE else _KEY_HEADERS)),
+        _origins(listener, config),
         meter,
         logs["main"],
         headers,
         (config.http_read_timeout or _FOREVER_NS) / 1e9,
+        gate,
+    )
+
+
+def _origins(listener: str, config: Config) -> Origins:
+    if listener == NODE:
+        return Origins(config.http_allowed_origins, _BROWSER_HEADERS)
+    return Origins(config.http_allowed_origins, _BROWSER_HEADERS + _KEY_HEADERS, LIMIT_HEADERS)
+
+
+def _service_logs(config: Config, *, beside_engine: bool) -> Logs:
+    if beside_engine:
+        return logs_of(config, "worker", network_of(config, int(time.time())), create=False)
+    levels = (config.log_level.upper(), config.log_display_level.upper())
+    return open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format)
+
+
+def _access_services(data_dir: Path) -> dict[type, Any]:
+    """What the chain data and metrics interfaces read of the access store, which the supervisor has made."""
+    reader = open_reader(data_dir)
+    secret = page_token_secret(reader)
+    return {
+        AccessReader: AccessReader(reader),
+        Paging: Paging(PageTokens(secret)),
+        NumberPaging: NumberPaging(NumberTokens(secret)),
+    }
+
+
+def _directory(listener: str, config: Config) -> ChainDirectory:
+    """The EVM chains of the configuration; each one's file is opened when it is first asked for."""
+    data_dir, names = Path(config.data_dir), method_names(config.method_signatures) if listener == DATA else {}
+    return ChainDirectory(
+        open_chain(_chain_info(one), data_dir, RequestState(one.rpc, int(one.id)) if listener == DATA else None, names)
+        for one in config.chain
+    )
+
+
+def _chain_info(chain: ChainConfig) -> ChainInfo:
+    token = chain.token
+    return ChainInfo(
+        id=chain.id,
+        name=chain.name,
+        token=TokenInfo(token.name, token.symbol, token.decimals, token.logo_uri, token.description),
+        description=chain.description,
+        aliases=chain.aliases,
+        blockchain_id=chain.blockchain_id,
+        subnet_id=chain.subnet_id,
+        vm_id=chain.vm_id,
+        explorer_url=chain.explorer_url,
+        rpc_url=told_rpc_url(chain.public_rpc_url, chain.rpc[0]),
+        ws_url=chain.ws_url,
+        logo=chain.logo,
+        testnet=chain.testnet,
+        private=chain.private,
+        features=chain.features,
+        multicall=chain.multicall,
+    )
+
+
+def _gate(listener: str, config: Config, access: AccessReader, log: Log) -> Gate | None:
+    """None where nobody is limited and there are no keys to look at."""
+    limited, keyed = limits_are_on(config.rate_limits, config.http_host), listener == DATA
+    if not limited and not keyed:
+        return None
+    owner = EngineLink(limits_socket(Path(config.data_dir)))
+    return Gate(
+        listener,
+        access if keyed else None,
+        Leases(owner.call, config.http_workers, log) if limited else None,
+        tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier),
+        UNAUTHENTICATED if keyed else METRICS_TIER,
+        Proxies(config.trusted_proxies),
+        keys_required=keyed and config.api_keys_required,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.api.inputs import CONTAINER, INPUTS, TX
 from tests.server import Server, serving
 
-from icefall.api.endpoint import LISTENERS, Rest, Rpc
+from icefall.api.endpoint import LISTENERS, Rest, Rpc, example_path
 from icefall.api.endpoints import ENDPOINTS, rows_of
 
 # Rows that only make sense after another.
@@ -69,12 +69,18 @@ def _fits(value: Any, shape: Any) -> bool:
     return bool(msgspec.json.decode(msgspec.json.encode(read)) == value)
 
 
-PLAIN = [(listener, row) for listener in LISTENERS for row in rows_of(listener) if isinstance(row, Rest)]
+# Rows with parameters in their path are about a chain, of which there is none here: test_data_* and tests/metrics.
+PLAIN = [
+    (listener, row)
+    for listener in LISTENERS
+    for row in rows_of(listener)
+    if isinstance(row, Rest) and "{" not in row.path
+]
 
 
 @pytest.mark.parametrize(("listener", "row"), PLAIN, ids=lambda one: one if isinstance(one, str) else one.label)
 def test_every_plain_endpoint_gives_a_good_answer(listener: str, row: Rest, program: Server) -> None:
-    reply = program.ask("GET" if row.verb == "*" else row.verb, row.path, listener=listener)
+    reply = program.ask("GET" if row.verb == "*" else row.verb, example_path(row), listener=listener)
     assert reply.status == 200
     assert reply.header("content-type") == row.media
     if row.media == "application/json":

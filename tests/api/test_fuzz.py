@@ -19,8 +19,9 @@ from tests.api.inputs import INPUTS, RICH, X_ID
 from tests.server import Reply, Server, serving
 
 from icefall.api.bind import Binder
+from icefall.api.bind_rest import RestBinder
 from icefall.api.dialect import DIALECTS, Dialect
-from icefall.api.endpoint import LISTENERS, METRICS, NODE, Rest, Rpc
+from icefall.api.endpoint import LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
 from icefall.api.endpoints import ENDPOINTS, rows_of
 from icefall.api.kinds import Malformed
 
@@ -67,7 +68,7 @@ ODD_TEXTS = [
     "[" * 300,
 ]
 ODD_BYTES = [b'"', b"\\", b"{", b"]", b",", b":", b"\xff", b"\x00", b"  ", b"9" * 40]
-QUERY_NAMES = ["tag", "tags", "TAG", "x", "%zz", ""]
+QUERY_NAMES = ["tag", "tags", "TAG", "x", "%zz", "", "pageToken", "pageSize", "chainId"]
 QUERY_TEXTS = [
     "all",
     "application",
@@ -79,7 +80,13 @@ QUERY_TEXTS = [
     "+",
     "=",
     "11111111111111111111111111111111LpoYY",
+    "0",
+    "10",
+    "-1",
+    "true",
 ]
+# What stands in a path for a parameter: as its kind has it, and as no kind has it.
+PATH_TEXTS = ["", "0", "1", "C", "-1", "%ff", "%zz", "%2F", "%00", "0x", "x" * 600, "..", "a%20b", "0x" + "0" * 40]
 VERBS = ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "FOO", "get"]
 HEADERS: dict[str, list[str]] = {
     "Host": ["localhost", "evil.com", "", "[::1]:1", "x" * 300],
@@ -106,7 +113,7 @@ class Maker:
             listener, method, body = row.listener, "POST", self._body(row)
         else:
             listener, method, body = self.dice.choice(row.listeners), "GET", b""
-        target = row.path + self._query()
+        target = (self._path(row) if isinstance(row, Rest) else row.path) + self._query(row)
         headers = {"Host": "localhost"}
         if body:
             headers["Content-Type"] = "application/json"
@@ -177,11 +184,19 @@ class Maker:
                     )
         return bytes(data)
 
-    def _query(self) -> str:
-        if self.dice.random() > 0.15:
+    def _path(self, row: Rest) -> str:
+        if self.dice.random() < 0.5:
+            return example_path(row)
+        return "/".join(self.dice.choice(PATH_TEXTS) if part[:1] == "{" else part for part in row.path.split("/"))
+
+    def _query(self, row: Rest | Rpc) -> str:
+        binder = binder_of(row)
+        own = [param.name for param in binder.all] if isinstance(binder, RestBinder) else []
+        if self.dice.random() > (0.6 if own else 0.15):
             return ""
         count = self.dice.choice([1, 1, 3, 60])
-        pairs = [f"{self.dice.choice(QUERY_NAMES)}={self.dice.choice(QUERY_TEXTS)}" for _ in range(count)]
+        names = QUERY_NAMES + own
+        pairs = [f"{self.dice.choice(names)}={self.dice.choice(QUERY_TEXTS)}" for _ in range(count)]
         return "?" + "&".join(pairs)
 
     def _target(self, target: str) -> str:
@@ -282,12 +297,14 @@ def test_nothing_that_is_sent_can_hurt(name: str, tmp_path: Path) -> None:
             wire.close()
         assert_alive(program)
     if CASES >= 2000:
-        assert visited >= {row.path for listener in LISTENERS for row in rows_of(listener)}
+        rows = [row for listener in LISTENERS for row in rows_of(listener)]
+        assert visited >= {example_path(row) if isinstance(row, Rest) else row.path for row in rows}
 
 
 def test_odd_values_are_odd_for_every_kind() -> None:
     """The list of values keeps up with the kinds of parameter: each refuses some of them and takes others."""
-    kinds = {kind.name: kind for row in ENDPOINTS for kind in Binder(row.params).kinds.values()}
+    rows = [row for row in ENDPOINTS if isinstance(binder_of(row), Binder)]  # the others take no JSON
+    kinds = {kind.name: kind for row in rows for kind in Binder(row.params).kinds.values()}
     for name, kind in kinds.items():
         taken = 0
         for value in ODD_VALUES:
@@ -295,4 +312,4 @@ def test_odd_values_are_odd_for_every_kind() -> None:
                 kind.read(_dumped(value))
                 taken += 1
         assert 0 < taken < len(ODD_VALUES), name
-    assert all(isinstance(one, msgspec.Struct) for one in (Binder(row.params).params() for row in ENDPOINTS))
+    assert all(isinstance(one, msgspec.Struct) for one in (Binder(row.params).params() for row in rows))

@@ -114,9 +114,17 @@ def test_config_prints_every_value_and_its_origin(workplace: Path, capsys: pytes
         (["up", "--htpp-port"], "unknown setting --htpp-port; did you mean --http-port?"),
         (["config", "junk"], 'unexpected argument "junk"'),
         (["index"], "no [[chain]] is configured in icefall.toml: nothing to index"),
-        (["keys"], "this version serves no interface that takes keys yet"),
-        (["keys", "list", "--data-dir=x"], "this version serves no interface that takes keys yet"),
-        (["keys", "ad"], 'unexpected argument "ad"'),
+        (["keys"], "say icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"),
+        (["keys", "ad"], "unknown action ad; say icefall keys add"),
+        (["keys", "add"], "icefall keys add needs a name: say icefall keys add --name=N"),
+        (["keys", "add", "--name"], "--name needs a value"),
+        (["keys", "add", "--name=a b"], "--name must be 1 to 64 characters without spaces"),
+        (["keys", "add", "--name=a", "--tier=metrics"], "--tier must be one of free, base, growth, pro"),
+        (["keys", "list", "--name=a"], "unknown setting --name"),
+        (["keys", "list", "junk"], 'unexpected argument "junk"'),
+        (["keys", "revoke"], "icefall keys revoke needs a name: say icefall keys add"),
+        (["keys", "revoke", "nobody"], "there is no key named nobody"),
+        (["keys", "revoke", "--name=nobody", "--data-dir=x"], "there is no key named nobody"),
         (["keys", "add", "--http-port=x"], '--http-port must be 0..65535, got "x"'),
     ],
 )
@@ -128,10 +136,10 @@ def test_refusals(argv: list[str], message: str, capsys: pytest.CaptureFixture[s
     assert err.count("\n") == 1
 
 
-def test_index_with_chains(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_index_verifies_nothing_that_is_not_there(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (workplace / "icefall.toml").write_text(CHAIN)
-    assert cli.main(["index"]) == 1
-    assert capsys.readouterr().err == "icefall: EVM indexing is not in this version yet\n"
+    assert cli.main(["index", "--verify", f"--data-dir={workplace / 'data'}"]) == 1
+    assert "is not indexed in" in capsys.readouterr().err
 
 
 def test_a_working_directory_that_is_gone(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:

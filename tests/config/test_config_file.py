@@ -90,6 +90,7 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             cumulative_tx_offset=0,
             confirmations=0,
             prices="",
+            prices_interval=300_000_000_000,
             reputation="",
         ),
     )
@@ -120,6 +121,12 @@ def test_a_chain_in_full(loaded: Load, cwd: Path) -> None:
     assert (chain.token.name, chain.token.symbol) == ("Native token", "TOK")
     assert (chain.features, chain.start_block, chain.testnet) == (("nftIndexing", "teleporter"), 12, True)
     assert chain.prices == f"{cwd}/prices.json"
+
+
+def test_prices_may_be_fetched(loaded: Load) -> None:
+    url = "https://prices.example/~a/$b?key=secret"
+    chain = loaded(toml=f'{CHAIN}\nprices = "{url}"\nprices_interval = "1h"').config.chain[0]
+    assert (chain.prices, chain.prices_interval) == (url, 3_600_000_000_000)
 
 
 def test_asset_chains(loaded: Load, cwd: Path) -> None:
@@ -186,3 +193,25 @@ def test_bytes_that_are_not_text(refusal: Refusal, cwd: Path) -> None:
 def test_a_path_through_a_file_is_no_path(refusal: Refusal, cwd: Path) -> None:
     (cwd / "file").touch()
     assert refusal("--config-file=file/x.toml").endswith("file/x.toml, which does not exist")
+
+
+TIER = '[[tier]]\nname = "free"\nper_minute = 10\nper_day = "200"\n'
+
+
+def test_tiers(loaded: Load) -> None:
+    [tier] = loaded(toml=TIER).config.tier
+    assert (tier.name, tier.per_minute, tier.per_day) == ("free", 10, 200)
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        (TIER + TIER, "[[tier]] 2: name free is already taken by another [[tier]]"),
+        (TIER.replace("10", "0"), "[[tier]] 1: per_minute must be 1..9223372036854775807, got 0"),
+        (TIER.replace("free", "two words"), "[[tier]] 1: name must be a word of letters, digits, - and _"),
+        ('[[tier]]\nname = "free"\nper_day = 1', "[[tier]] 1: per_minute is missing"),
+        (TIER + "id = 1", "[[tier]] 1: unknown key id"),
+    ],
+)
+def test_tiers_that_do_not_fit(toml: str, message: str, refusal: Refusal) -> None:
+    assert message in refusal(toml=toml)

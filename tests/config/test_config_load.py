@@ -166,12 +166,14 @@ def test_every_setting_can_be_given_in_all_three_places(loaded: Load, cwd: Path)
     (cwd / "given.toml").touch()
     for row in SETTINGS:
         text = "given.toml" if row.name == "config-file" else row.default_for("up") or "x"
-        text = {"upstream": "http://a", "log-display-level": "warn"}.get(row.name, text)
-        assert loaded(f"{row.flag}={text}", verb="up").origins[row.name] == row.flag
-        assert loaded(verb="up", environ={row.variable: text}).origins[row.name] == row.variable
+        verb = "up" if "up" in row.verbs else row.verbs[0]
+        special = {"upstream": "http://a", "log-display-level": "warn", "from": "5", "to": "5"}
+        text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
+        assert loaded(f"{row.flag}={text}", verb=verb).origins[row.name] == row.flag
+        assert loaded(verb=verb, environ={row.variable: text}).origins[row.name] == row.variable
         if row.name != "config-file":
             toml = f"{row.name} = '{text}'"
-            assert loaded(verb="up", toml=toml).origins[row.name] == "icefall.toml"
+            assert loaded(verb=verb, toml=toml).origins[row.name] == "icefall.toml"
             (cwd / "icefall.toml").unlink()
 
 

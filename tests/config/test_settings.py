@@ -6,14 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from icefall.config import AssetChainConfig, ChainConfig, Config, TokenConfig
+from icefall.config import AssetChainConfig, ChainConfig, Config, TierConfig, TokenConfig
 from icefall.setting_kinds import (
     Choice,
     Duration,
+    FileOrUrl,
     FilePath,
     Flag,
     Id,
     Kind,
+    Network,
     NetworkId,
     Several,
     Text,
@@ -22,7 +24,7 @@ from icefall.setting_kinds import (
     masked,
     written,
 )
-from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TOKEN_KEYS, VERBS, Setting, Table
+from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TIER_KEYS, TOKEN_KEYS, VERBS, Setting, Table
 from icefall.settings_doc import settings_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -33,16 +35,17 @@ def type_name(value: object) -> str:
     return type(value).__name__
 
 
-ROWS = [*SETTINGS, *CHAIN_KEYS, *TOKEN_KEYS, *ASSET_CHAIN_KEYS]
+ROWS = [*SETTINGS, *CHAIN_KEYS, *TOKEN_KEYS, *ASSET_CHAIN_KEYS, *TIER_KEYS]
 
 
 @pytest.mark.parametrize(
     ("rows", "struct", "tables"),
     [
-        (SETTINGS, Config, ("chain", "asset_chain")),
+        (SETTINGS, Config, ("chain", "asset_chain", "tier")),
         (CHAIN_KEYS, ChainConfig, ()),
         (TOKEN_KEYS, TokenConfig, ()),
         (ASSET_CHAIN_KEYS, AssetChainConfig, ()),
+        (TIER_KEYS, TierConfig, ()),
     ],
 )
 def test_rows_and_fields_correspond(rows: tuple[Setting, ...], struct: type, tables: tuple[str, ...]) -> None:
@@ -89,12 +92,18 @@ GOOD: list[tuple[Kind, object, Any]] = [
     (Choice(("info",), or_empty=True), "", ""),
     (Text(), "C-Chain", "C-Chain"),
     (FilePath(), "", ""),
+    (FileOrUrl(), "", ""),
+    (FileOrUrl(), "prices.json", "prices.json"),
+    (FileOrUrl(), "https://a/b?c=d", "https://a/b?c=d"),
     (Url(), "https://node.example:9650/ext", "https://node.example:9650/ext"),
     (Url(), "http://[::1]:9650", "http://[::1]:9650"),
     (Url(or_empty=True), "", ""),
     (Several(Text()), "a, b,c", ("a", "b", "c")),
     (Several(Text()), ["a"], ("a",)),
     (Several(Text()), "", ()),
+    (Network(), "10.1.2.3", "10.1.2.3/32"),
+    (Network(), "10.1.2.3/8", "10.0.0.0/8"),
+    (Network(), "fd00::1/64", "fd00::/64"),
     (NetworkId(), "local", 12345),
     (NetworkId(), "Testnet", 5),
     (NetworkId(), "network-77", 77),
@@ -125,6 +134,9 @@ BAD: list[tuple[Kind, object]] = [
     (Text(), 1),
     (FilePath(), "a\0b"),
     (FilePath(or_empty=False), ""),
+    (FileOrUrl(), "a\0b"),
+    (FileOrUrl(), "ftp://a"),
+    (FileOrUrl(), "https://"),
     (Url(), "ftp://a"),
     (Url(), "http://"),
     (Url(), "http://[::1"),
@@ -133,6 +145,9 @@ BAD: list[tuple[Kind, object]] = [
     (Url(), "127.0.0.1:9650"),
     (Several(Url(), least=1), []),
     (Several(Url()), ["http://a", 7]),
+    (Network(), ""),
+    (Network(), "proxy.example"),
+    (Network(), "10.0.0.0/33"),
     (NetworkId(), "foo"),
     (NetworkId(), "network-"),
     (NetworkId(), 2**32),

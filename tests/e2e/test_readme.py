@@ -90,7 +90,7 @@ def settings_of(line: str) -> tuple[str, list[str]]:
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """What `make up` starts."""
     assert "\nup: $(STAMP)\n\t@exec $(BIN)/icefall up $(ARGS)\n" in (ROOT / "Makefile").read_text()
-    with serving("up", tmp_path_factory.mktemp("readme")) as server:
+    with serving("up", tmp_path_factory.mktemp("readme"), "--demo") as server:
         yield server
 
 

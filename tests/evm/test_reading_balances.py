@@ -321,7 +321,7 @@ def test_the_same_through_a_real_upstream() -> None:
 def test_an_index_that_begins_inside_a_chain(chain: str, tmp_path: Path) -> None:
     """What is listed is right at every block; who held before, and was never named since, is found by naming tokens."""
     whole, replay = indexed(chain), EvmReplay(chain)
-    first = max(replay.head // 2, replay.head - 300)
+    first = max(replay.head // 2, replay.head - 150)
     asyncio.run(index(tmp_path / "half.sqlite", replay, first=first))
     scene = scene_of(tmp_path / "half.sqlite", whole.state)
     lines = known_lines(replay.state, first, replay.head)
@@ -330,7 +330,7 @@ def test_an_index_that_begins_inside_a_chain(chain: str, tmp_path: Path) -> None
     tokens = sorted({token for line in lines for token, _ in erc20_of(line)})
     listed = 0
     for holder in holders - {ZERO_ADDRESS}:
-        for block in (*range(first, replay.head, 7), replay.head):
+        for block in (*range(first, replay.head, 9), replay.head):
             all_of_them, _ = now(whole.balances.erc20(holder, block, None, 500, tokens))
             assert [(row.token, row.balance) for row in all_of_them] == [
                 (row.token, row.balance) for row in now(scene.balances.erc20(holder, block, None, 500, tokens))[0]

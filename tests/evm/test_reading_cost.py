@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from icefall.evm.reading.model import Span
 from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.store import PACKAGE
 
-FILES = ("chain.sql", "transfers.sql", "balances.sql")
+FILES = sorted(file.name for file in files("icefall.evm.reading").iterdir() if file.name.endswith(".sql"))
 STATEMENTS = [(file, name) for file in FILES for name in load("icefall.evm.reading", file).names()]
 BUSY, QUIET, TOKEN = b"\x01" * 20, b"\x02" * 20, b"\x03" * 20
 MANY, FEW = 200_000, 10

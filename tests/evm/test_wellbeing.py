@@ -23,14 +23,14 @@ async def told(directory: Path, standing: Standing | None, now: float = NOW) -> 
     async with indexing(directory / "chains" / "7.sqlite", replay) as it:
         await it.follower.run()
         if standing is not None:
-            status = status_of(standing, {"blocks": 40}, ["no call traces"], NOW)
+            status = status_of(standing, {"blocks": 40}, ["no call traces"], NOW, 1000.0)
             await it.store.put_facts({"status": encode_status(status)})
     return await wellbeing(open_chain(INFO, directory).chain, now)
 
 
 @awaited
 async def test_a_chain_in_step(tmp_path: Path) -> None:
-    standing = Standing(head=3, tip=3, audited_to=3, target=3, blocks=4)
+    standing = Standing(head=3, tip=3, audited_to=3, target=3, heard_at=999.0, blocks=4)
     found = await told(tmp_path, standing)
     assert found.synced
     assert found.complaint == ""
@@ -42,10 +42,12 @@ async def test_a_chain_in_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("standing", "now", "says"),
     [
-        (Standing(head=3, tip=3, audited_to=3, target=3), NOW + SILENT_S + 1, "last heard of"),
+        (Standing(head=3, tip=3, audited_to=3, target=3, heard_at=999.0), NOW + SILENT_S + 1, "last heard of"),
         (Standing(head=3, tip=3, audited_to=3, target=3, problem="no answer"), NOW, "waits: no answer"),
         (Standing(head=3, problem="another chain", stopped=True), NOW, "stopped: another chain"),
         (None, NOW, "not said anything"),
+        (Standing(head=3, tip=3, audited_to=3, target=3, heard_at=900.0), NOW, "nothing was heard of its upstream"),
+        (Standing(), NOW, "has not answered yet"),
     ],
 )
 @awaited
@@ -57,7 +59,7 @@ async def test_a_chain_that_is_not_followed(standing: Standing | None, now: floa
 
 @awaited
 async def test_a_chain_far_behind_is_well_but_not_synced(tmp_path: Path) -> None:
-    found = await told(tmp_path, Standing(head=900, tip=3, audited_to=3, target=900))
+    found = await told(tmp_path, Standing(head=900, tip=3, audited_to=3, target=900, heard_at=999.0))
     assert found.complaint == ""
     assert not found.synced
 
@@ -69,5 +71,5 @@ async def test_a_chain_without_a_file(tmp_path: Path) -> None:
 
 
 def test_a_status_reads_back() -> None:
-    status = status_of(Standing(head=5, problem="x"), {}, [], NOW)
+    status = status_of(Standing(head=5, problem="x"), {}, [], NOW, 0.0)
     assert decode_status(encode_status(status)) == status

@@ -5,9 +5,11 @@ from tests.tidy.source import Module, imports, modules
 
 SHARED = {"errors", "observe", "meters", "link"}
 SETTINGS = {"setting_kinds", "settings", "settings_doc", "config_values", "config_file", "config"}
-CONTEXTS = {"node", "xchain", "evm", "metrics"}
+CONTEXTS = {"node", "xchain", "evm", "metrics", "access"}
 INNER = SHARED | {"wire", "db", "upstream"}
-COMPOSED = INNER | CONTEXTS | {"api", "config", "network", "processes", "following", "engine", "worker"}
+COMPOSED = (
+    INNER | CONTEXTS | {"api", "config", "demo", "network", "processes", "following", "beginning", "engine", "worker"}
+)
 
 MAY_IMPORT: dict[str, set[str]] = {
     "": set(),
@@ -31,6 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "xchain": INNER,
     "evm": INNER,
     "metrics": INNER | {"evm"},
+    "access": INNER,
+    "demo": (INNER - {"db"}) | {"node"},
     # what is served: readers and models of the contexts, never a store that can write
     "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"settings_doc"},
     "web": set(),
@@ -38,16 +42,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "network": INNER | CONTEXTS | {"config"},
     "processes": {"errors", "config"},
     "following": INNER | CONTEXTS | {"config", "network"},
+    "indexing": INNER | CONTEXTS | {"config", "processes"},
+    "beginning": INNER | CONTEXTS | {"config", "network", "demo", "following"},
+    "replaying": {"demo", "processes"},
     "engine": COMPOSED - {"worker"},
     "worker": COMPOSED,
-    "runtime": COMPOSED,
-    "cli": {"errors", "runtime"} | SETTINGS,
+    "runtime": COMPOSED | {"indexing", "replaying"},
+    "cli": {"errors", "runtime", "indexing", "access"} | SETTINGS,
 }
 
 # What decides is free of clock, disk, network and chance: bytes in, values out.
 IMPURE = {"asyncio", "os", "random", "secrets", "socket", "sqlite3", "ssl", "subprocess", "threading", "time", "urllib"}
 PURE_XCHAIN = {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed", "balance"}
 PURE_EVM = {"model", "derive"}
+PURE_ACCESS = {"limits", "paging", "clients"}
+PURE_METRICS = {"periods", "rollup", "catalogue"}
 
 
 def name_of(module: Module) -> str:
@@ -83,7 +92,7 @@ def test_nothing_imports_in_a_circle() -> None:
 
 
 def test_what_decides_is_pure() -> None:
-    rules = {"xchain": PURE_XCHAIN, "evm": PURE_EVM}
+    rules = {"xchain": PURE_XCHAIN, "evm": PURE_EVM, "access": PURE_ACCESS, "metrics": PURE_METRICS}
     pure = [
         m for m in modules() if m.part == "wire" or m.path.stem in rules.get(m.part, ()) or "derivations" in str(m.path)
     ]
@@ -98,4 +107,5 @@ def test_what_decides_is_pure() -> None:
 
 def test_only_who_composes_sees_the_configuration() -> None:
     seeing = {module.part for module in modules() for name, _ in imports(module) if name == "icefall.config"}
-    assert seeing <= {"cli", "runtime", "processes", "engine", "worker", "network", "following"}
+    composing = {"processes", "engine", "worker", "network", "following", "beginning", "indexing"}
+    assert seeing <= {"cli", "runtime"} | composing

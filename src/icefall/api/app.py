@@ -1,6 +1,7 @@
 """The app: one function from request to response. Adapters (`rsgi.py`, `asgi.py`) speak the servers' languages.
 
-The order of the gates is the existing node's: preflight, Host, clean path, route, verb, content type, body.
+The order of the gates is the existing node's: preflight, Host, clean path, route, verb, content type, body. On the
+other interfaces who asks, and how often, is looked at behind the verb (`gate.py`).
 """
 
 import zlib
@@ -11,6 +12,7 @@ import msgspec
 from icefall.api.dialect import Dialect
 from icefall.api.endpoint import NODE
 from icefall.api.failure import Headers, failure_body, failure_headers
+from icefall.api.gate import Gate
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
 from icefall.api.patience import Patience
@@ -31,6 +33,7 @@ from icefall.observe import Log
 
 BODY_MAX = 1 << 20
 _GZIP_MIN = 1400  # below one packet there is nothing to win
+_NO_VALUES: tuple[str, ...] = ()
 _JSON_UTF8 = "application/json; charset=utf-8"
 
 
@@ -42,7 +45,14 @@ class Request(Protocol):
     @property
     def query(self) -> str: ...
 
+    @property
+    def peer(self) -> str: ...
+
     def header(self, name: str) -> str | None: ...
+
+    def headers(self, name: str) -> list[str]:
+        """All of that name: a proxy may add another."""
+        ...
 
     async def body(self, limit: int) -> bytes:
         """The whole body; BodyTooLarge as soon as it is known to pass `limit`."""
@@ -67,6 +77,7 @@ class App:
         log: Log,
         headers: Headers,
         read_timeout_s: float,
+        gate: Gate | None = None,
     ) -> None:
         self._listener = listener
         self._routes = routes
@@ -76,6 +87,7 @@ class App:
         self._origins = origins
         self._meters = meters
         self._log = log
+        self._gate = gate
         self._patience = Patience(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
@@ -84,17 +96,27 @@ class App:
         asked = request.header("access-control-request-method") if request.method == "OPTIONS" else None
         if asked:
             return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, asked)], b"")
+        told: Headers = []
         try:
             if not self._hosts.allows(request.host):
                 raise Forbidden("this Host is not allowed here: see --http-allowed-hosts")
-            route = self._paths.get(request.path) or await self._find(request)
-            if isinstance(route, Response):
-                response = route
-            elif route.closed is not None and await route.closed():
+            route = self._paths.get(request.path)
+            found = (route, _NO_VALUES) if route is not None else await self._find(request)
+            if isinstance(found, Response):
+                response = found
+            elif found[0].closed is not None and await found[0].closed():
                 response = self._closed()
             else:
+                route, values = found
                 plain = self._plain(route, request.method)
-                response = await (self._answer_plain(plain, request) if plain else self._answer_rpc(route, request))
+                if plain is not None and self._gate is not None:
+                    told, refusal = await self._gate.admit(request, plain.row)
+                    if refusal is not None:
+                        raise refusal
+                if plain is not None:
+                    response = await self._answer_plain(plain, values, request)
+                else:
+                    response = await self._answer_rpc(route, request)
         except TimeoutError:
             self._meters.refuse()
             response = self._failure(RequestTimeout("the body did not arrive in time"))
@@ -105,20 +127,22 @@ class App:
             self._meters.refuse()
             self._log.error("a request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
             response = self._failure(InternalError("something went wrong on our side"))
+        if told:
+            response = Response(response.status, [*response.headers, *told], response.body)
         if self._log.debugs():
             self._log.debug("request", method=request.method, path=request.path, status=response.status)
         return self._finished(request, response)
 
-    async def _find(self, request: Request) -> Route | Response:
+    async def _find(self, request: Request) -> tuple[Route, tuple[str, ...]] | Response:
         path = request.path
         if self._listener == NODE:
             clean = cleaned(path)
             if clean != path:
                 return Response(301, [("location", location(clean, request.query)), *self._base], b"")
-        route = await self._routes.find(path)
-        if route is None:
+        found = await self._routes.find(path)
+        if found is None:
             raise NotFound(f"there is nothing at {path}")
-        return route
+        return found
 
     def _plain(self, route: Route, verb: str) -> Plain | None:
         plain = route.plain.get(verb) or route.plain.get("*")
@@ -128,10 +152,10 @@ class App:
             raise MethodNotAllowed(verb, route.allow(head=self._dialect.head_everywhere))
         return plain
 
-    async def _answer_plain(self, plain: Plain, request: Request) -> Response:
+    async def _answer_plain(self, plain: Plain, values: tuple[str, ...], request: Request) -> Response:
         began, failed = self._meters.begin(plain.slot), True
         try:
-            result = await plain.call(plain.binder.from_query(request.query))
+            result = await plain.call(plain.bind(values, request.query))
             failed = False
         finally:
             self._meters.end(plain.slot, began, failed=failed)

@@ -14,14 +14,18 @@ class AsgiRequest:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query: str = scope.get("query_string", b"").decode("latin-1")
-        self._headers: dict[str, str] = {}
+        self.peer: str = (scope.get("client") or ("",))[0]
+        self._headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
-            self._headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
-        self.host = self._headers.get("host", "")
+            self._headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        self.host = self.header("host") or ""
         self._receive = receive
 
     def header(self, name: str) -> str | None:
-        return self._headers.get(name)
+        return self._headers.get(name, [None])[0]
+
+    def headers(self, name: str) -> list[str]:
+        return self._headers.get(name, [])
 
     async def body(self, limit: int) -> bytes:
         pieces: list[bytes] = []

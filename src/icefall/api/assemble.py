@@ -7,8 +7,9 @@ from typing import Any, get_type_hints
 import msgspec
 
 from icefall.api.bind import Binder
+from icefall.api.bind_rest import RestBinder
 from icefall.api.dialect import Dialect
-from icefall.api.endpoint import Handler, Rest, Rpc
+from icefall.api.endpoint import Handler, Rest, Rpc, binder_of
 from icefall.api.jsonrpc import Method, Service
 from icefall.api.routes import Plain, Route
 from icefall.meters import Meters
@@ -37,6 +38,15 @@ def with_services(handler: Handler, services: Services) -> Callable[[Any], Await
             return lambda ask: handler(ask, *wanted)
 
 
+def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
+    """How a row makes its parameters of the path's values and the query."""
+    binder = binder_of(row)
+    if isinstance(binder, RestBinder):
+        return binder.bind
+    from_query = binder.from_query
+    return lambda _, query: from_query(query)
+
+
 class Mount(msgspec.Struct, frozen=True):
     """Where the rows of a path really stand: for one chain, under all its names, with its own readers."""
 
@@ -61,7 +71,7 @@ def routes_of(
     wanted = [row for row in rows if not row.needs or enabled(row.needs)]
     for row in wanted:
         if isinstance(row, Rest):
-            plain = Plain(row, Binder(row.params), with_services(row.handler, services), slots[row.label])
+            plain = Plain(row, binding(row), with_services(row.handler, services), slots[row.label])
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):
         group = [row for row in wanted if isinstance(row, Rpc) and row.path == path]

@@ -31,6 +31,8 @@ class Dialect(msgspec.Struct, frozen=True):
     empty_range: bool
     block_by_container_id: bool
     alias_in_bytes: bool
+    prices_are_numbers: bool
+    index_status_is_upper: bool
 
 
 INTERFACE = Dialect(
@@ -55,6 +57,8 @@ INTERFACE = Dialect(
     empty_range=True,
     block_by_container_id=True,
     alias_in_bytes=False,
+    prices_are_numbers=False,
+    index_status_is_upper=False,
 )
 LIVE = Dialect(
     name="live",
@@ -78,6 +82,8 @@ LIVE = Dialect(
     empty_range=False,
     block_by_container_id=False,
     alias_in_bytes=True,
+    prices_are_numbers=True,
+    index_status_is_upper=True,
 )
 DIALECTS = {dialect.name: dialect for dialect in (INTERFACE, LIVE)}
 BATCH_MAX = 100
@@ -119,4 +125,7 @@ DIFFERENCES = (
                "error `numToFetch must be in [1,1024] but is 0`"),
     Difference("block_by_container_id", "avm.getBlock with the ID of a block's container", "the block", "not found"),
     Difference("alias_in_bytes", "what the 512 of an alias count", "characters", "bytes"),
+    Difference("prices_are_numbers", "`value` of prices and of what balances are worth", "a string", "a number"),
+    Difference("index_status_is_upper", "`indexStatus` of NFT metadata", "small letters (`indexed`)",
+               "capitals (`INDEXED`)"),
 )  # fmt: skip

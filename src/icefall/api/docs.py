@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from icefall.api.bind import Binder
+from icefall.api.bind_rest import RestBinder
 from icefall.api.dialect import DIFFERENCES
-from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
+from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
 from icefall.api.endpoints import rows_of
 from icefall.api.examples import EXAMPLES
 from icefall.settings_doc import settings_markdown
@@ -50,8 +50,7 @@ def page(listener: str, rows: list[Rest | Rpc], version: str) -> str:
 def _article(row: Rest | Rpc) -> str:
     verb, name = (row.verb.replace("*", "GET"), row.path) if isinstance(row, Rest) else ("POST", row.method)
     fields = "".join(
-        f"<tr><td><code>{escape(key)}</code><td class=soft>{escape(kind.name)}"
-        for key, kind in Binder(row.params).kinds.items()
+        f"<tr><td><code>{escape(key)}</code><td class=soft>{escape(kind)}" for key, kind in _parameters(row)
     )
     return (
         f"<article><span class=verb>{verb}</span> <code>{escape(name)}</code><p>{_prose(row.says + _notes(row))}</p>"
@@ -60,12 +59,27 @@ def _article(row: Rest | Rpc) -> str:
     )
 
 
+def _parameters(row: Rest | Rpc) -> list[tuple[str, str]]:
+    """Name and kind of each, with the default where it says something."""
+    binder = binder_of(row)
+    if not isinstance(binder, RestBinder):
+        return [(key, kind.name) for key, kind in binder.kinds.items()]
+    shown = []
+    for param in binder.all:
+        default = param.told_default
+        words = str(default).lower() if isinstance(default, bool) else default
+        shown.append((param.name, param.kind.name + ("" if default is None else f" (default {words})")))
+    return shown
+
+
 def _prose(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def _notes(row: Rest | Rpc) -> str:
     notes = f" Only with --{row.needs}=true." if row.needs == "api-admin-enabled" else ""
+    if isinstance(row, Rest) and NODE not in row.listeners:
+        notes += f" Weight {int(row.weight)}."
     if isinstance(row, Rpc) and row.deprecated:
         notes += f" Deprecated: {row.deprecated}."
     return notes
@@ -73,9 +87,9 @@ def _notes(row: Rest | Rpc) -> str:
 
 def example(row: Rest | Rpc) -> str:
     """A command to paste."""
-    url = f"{_BASES[row.listeners[0] if isinstance(row, Rest) else row.listener]}{row.path}"
     if isinstance(row, Rest):
-        return f"curl {url}"
+        return f"curl {_BASES[row.listeners[0]]}{example_path(row)}"
+    url = f"{_BASES[row.listener]}{row.path}"
     body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": row.method}
     if EXAMPLES.get(row.method):
         body["params"] = EXAMPLES[row.method]
@@ -88,7 +102,7 @@ def api_markdown() -> str:
         lines += [f"## {_HEADS[listener]}", "", "| call | parameters | what it does |", "|---|---|---|"]
         for row in rows_of(listener):
             call = f"`{row.label}`" if isinstance(row, Rest) else f"`{row.method}` at `{row.path}`"
-            params = ", ".join(f"`{key}` {kind.name}" for key, kind in Binder(row.params).kinds.items())
+            params = ", ".join(f"`{key}` {kind}" for key, kind in _parameters(row))
             lines.append(f"| {call} | {params} | {row.says}{_notes(row)} |".replace("|  |", "| |"))
         lines.append("")
     return "\n".join(lines)

@@ -1,14 +1,17 @@
 """THE TABLE: every path and method Icefall serves. A new one is a row here and its function."""
 
-from icefall.api.endpoint import LISTENERS, Rest, Rpc
-from icefall.api.handlers import admin, avm, health, index, info, pages, platform
+from icefall.api.endpoint import LISTENERS, METRICS, MetricsWeight, Rest, Rpc
+from icefall.api.endpoints_data import CHAIN_DATA
+from icefall.api.handlers import admin, avm, health, index, info, metrics, pages, platform
 from icefall.api.schema import admin as a
 from icefall.api.schema import avm as v
 from icefall.api.schema import health as h
 from icefall.api.schema import index as n
 from icefall.api.schema import info as i
+from icefall.api.schema import metrics as m
 from icefall.api.schema import platform as pl
 from icefall.api.schema.names import Empty
+from icefall.metrics.catalogue import METRICS as SERIES
 
 ADMIN, HEALTH, INFO = "/ext/admin", "/ext/health", "/ext/info"
 # Each stands under more names than this one: `Mount` in api/assemble.py.
@@ -133,13 +136,36 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     Rpc(path=INDEX, method="index.isAccepted", params=n.IdAsk, result=n.IsAccepted, needs=INDEX_ON,
         handler=index.is_accepted, says="Whether a container is in the index."),
 
+    # -- chain data ---------------------------------------------------------------------------------------------
+    *CHAIN_DATA,
+
+    # -- metrics ------------------------------------------------------------------------------------------------
+    *(Rest(verb="GET", path=f"/v1/{one.name}/{{chainId}}", params=m.DaysAsk, result=m.DaysTold,
+           handler=metrics.days_of(one), listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
+           says=f"By day of UTC, newest first: {one.says[0].lower()}{one.says[1:]}") for one in SERIES),
+    Rest(verb="GET", path="/v1/metrics", result=m.MetricsTold, handler=metrics.list_metrics, listeners=(METRICS,),
+         weight=MetricsWeight.FREE, says="Every series there is, its unit and the intervals it is offered in."),
+    Rest(verb="GET", path="/v2/chains", params=m.ChainsAsk, result=m.MeasuredChains, handler=metrics.list_chains,
+         listeners=(METRICS,), weight=MetricsWeight.FREE, operation="listChains",
+         says="The chains that are measured."),
+    Rest(verb="GET", path="/v2/chains/{chainId}", params=m.ChainAsk, result=m.MeasuredChain, handler=metrics.get_chain,
+         listeners=(METRICS,), weight=MetricsWeight.FREE, operation="getChain", says="One of them."),
+    Rest(verb="GET", path="/v2/chains/{chainId}/metrics/{metric}", params=m.SeriesAsk, result=m.SeriesTold,
+         handler=metrics.series, listeners=(METRICS,), weight=MetricsWeight.MEDIUM, operation="getEvmChainMetrics",
+         says="A series by hour, day, week or month, newest first, from `startTimestamp` up to before `endTimestamp`."),
+    Rest(verb="GET", path="/v2/chains/{chainId}/rollingWindowMetrics/{metric}", params=m.RollingAsk,
+         result=m.RollingTold, handler=metrics.rolling, listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
+         operation="getEvmChainRollingWindowMetrics",
+         says="A metric over the last hour, day, 30 days and 365 days up to now, and over all time."),
+
     # -- of every listener --------------------------------------------------------------------------------------
     Rest(verb="*", path="/ext/metrics", result=str, handler=pages.prometheus, needs=METRICS_ON,
+         listeners=LISTENERS,
          media="text/plain; version=0.0.4; charset=utf-8",
-         says="Figures of this node in Prometheus' text format."),
-    Rest(verb="GET", path="/openapi.json", result=dict, handler=pages.openapi, listeners=LISTENERS,
+         says="Figures of this program and its chains in Prometheus' text format."),
+    Rest(verb="GET", path="/openapi.json", result=dict, handler=pages.openapi, listeners=LISTENERS, keyless=True,
          says="This interface as OpenAPI 3.1."),
-    Rest(verb="GET", path="/docs", result=str, handler=pages.docs, listeners=LISTENERS,
+    Rest(verb="GET", path="/docs", result=str, handler=pages.docs, listeners=LISTENERS, keyless=True,
          media="text/html; charset=utf-8", says="This interface as a page to read."),
 )
 # fmt: on

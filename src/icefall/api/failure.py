@@ -4,7 +4,15 @@ import msgspec
 
 from icefall.api.dialect import Dialect
 from icefall.api.endpoint import METRICS, NODE
-from icefall.errors import BadRequest, Bootstrapping, Forbidden, IcefallError, MethodNotAllowed, NotFound
+from icefall.errors import (
+    BadRequest,
+    Bootstrapping,
+    Forbidden,
+    IcefallError,
+    MethodNotAllowed,
+    NotFound,
+    Unauthorized,
+)
 
 Headers = list[tuple[str, str]]
 
@@ -30,5 +38,7 @@ def failure_headers(error: IcefallError) -> Headers:
     if isinstance(error, MethodNotAllowed):
         return [("allow", error.allow)]
     if error.retryable and error.status in (429, 503):
-        return [("retry-after", "1")]
+        return [("retry-after", str(error.retry_after_s))]
+    if isinstance(error, Unauthorized):
+        return [("www-authenticate", 'ApiKey header="x-service-api-key"')]
     return []

@@ -61,11 +61,12 @@ class Origins:
 
     METHODS = ("GET", "POST", "HEAD")
 
-    def __init__(self, patterns: Iterable[str], headers: Iterable[str]) -> None:
+    def __init__(self, patterns: Iterable[str], headers: Iterable[str], exposed: Iterable[str] = ()) -> None:
         listed = [pattern for pattern in patterns if pattern]
         self._all = "*" in listed
         self._patterns = [re.compile(re.escape(p.lower()).replace(r"\*", ".*") + r"\Z") for p in listed]
         self._headers = {name.lower(): name for name in headers}
+        self._exposed = [("access-control-expose-headers", ", ".join(exposed))] if exposed else []
 
     def _allowed(self, origin: str) -> str | None:
         if self._all:
@@ -76,7 +77,8 @@ class Origins:
         allowed = self._allowed(origin)
         if allowed is None:
             return []
-        return [("access-control-allow-origin", allowed), ("access-control-allow-credentials", "true")]
+        known = [("access-control-allow-origin", allowed), ("access-control-allow-credentials", "true")]
+        return [*known, *self._exposed]
 
     def preflight(self, header: Callable[[str], str | None], method: str) -> Headers:
         """Headers of the answer to a preflight; without any allow header the browser refuses by itself."""

@@ -1,11 +1,13 @@
 """OpenAPI 3.1 from the table."""
 
+import re
 from typing import Any, get_args
 
 import msgspec
 
 from icefall.api.bind import Binder
-from icefall.api.endpoint import DATA, METRICS, NODE, Rest, Rpc
+from icefall.api.bind_rest import RestBinder, RestParam
+from icefall.api.endpoint import DATA, METRICS, NODE, Rest, Rpc, binder_of
 
 _TITLES = {NODE: "Icefall: node interfaces", DATA: "Icefall: chain data", METRICS: "Icefall: metrics"}
 _REF = "#/components/schemas/{name}"
@@ -22,10 +24,12 @@ def document(listener: str, rows: list[Rest | Rpc], version: str) -> dict[str, A
     paths: dict[str, Any] = {}
     for row in rows:
         if isinstance(row, Rest):
-            paths.setdefault(row.path, {})["get"] = _rest(row, shapes)
+            paths.setdefault(row.path, {})["get"] = _rest(row, listener, shapes)
     for path in dict.fromkeys(row.path for row in rows if isinstance(row, Rpc)):
         methods = [row for row in rows if isinstance(row, Rpc) and row.path == path]
         paths.setdefault(path, {})["post"] = _rpc(path, methods, shapes)
+    keys = {"securitySchemes": _KEYS} if listener == DATA else {}
+    offered: list[dict[str, Any]] = [{}, *({name: []} for name in _KEYS)]  # {}: or none at all
     return {
         "openapi": "3.1.0",
         "info": {
@@ -34,7 +38,8 @@ def document(listener: str, rows: list[Rest | Rpc], version: str) -> dict[str, A
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
-        "components": {"schemas": components},
+        "components": {"schemas": components, **({} if listener == NODE else {"headers": _LIMIT_HEADERS}), **keys},
+        **({"security": offered} if listener == DATA else {}),
     }
 
 
@@ -57,22 +62,46 @@ def _failure(says: str) -> dict[str, Any]:
     return {"description": says, "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}}
 
 
-def _rest(row: Rest, shapes: dict[type, Any]) -> dict[str, Any]:
+def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
     media = row.media.partition(";")[0]
     shape = shapes.get(row.result, {"type": "string"} if row.result is str else {"type": "object"})
-    good = {"description": row.says, "content": {media: {"schema": shape}}}
+    good: dict[str, Any] = {"description": row.says, "content": {media: {"schema": shape}}}
     responses = {"200": good, "403": _failure("Host not allowed."), "405": _failure("Another method than GET.")}
     if row.path.startswith("/ext/health"):
         responses["503"] = {**good, "description": "Unhealthy; the same body."}
+    if listener != NODE:
+        limits = {name: {"$ref": f"#/components/headers/{name}"} for name in tuple(_LIMIT_HEADERS)[:3]}
+        responses["200"] = {**good, "headers": limits}
+        responses |= {status: _failure(says) for status, says in _REST_FAILURES.items()}
+        responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
     return {
         "summary": row.says,
-        "operationId": row.label.replace(" ", "").replace("/", "_").replace(".", "_"),
-        "parameters": [
-            {"name": name, "in": "query", "required": False, "schema": kind.schema, "explode": True}
-            for name, kind in Binder(row.params).kinds.items()
-        ],
+        "operationId": row.operation or re.sub(r"[^A-Za-z0-9]+", "_", row.label),
+        "parameters": _parameters(row),
         "responses": responses,
     }
+
+
+def _parameters(row: Rest) -> list[dict[str, Any]]:
+    binder = binder_of(row)
+    if isinstance(binder, RestBinder):
+        return [_parameter(param) for param in binder.all if param.kind.schema]  # without: not offered
+    return [
+        {"name": name, "in": "query", "required": False, "schema": kind.schema, "explode": True}
+        for name, kind in binder.kinds.items()
+    ]
+
+
+def _parameter(param: RestParam) -> dict[str, Any]:
+    schema = param.kind.schema if param.told_default is None else {**param.kind.schema, "default": param.told_default}
+    told = {"name": param.name, "in": "path" if param.in_path else "query", "required": param.required}
+    return {**told, "schema": schema} | ({"example": _example(param)} if param.kind.example else {})
+
+
+def _example(param: RestParam) -> Any:
+    """The example as the schema's type has it."""
+    text, kind = param.kind.example, param.kind.schema["type"]
+    return int(text) if kind == "integer" else text == "true" if kind == "boolean" else text
 
 
 def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any]) -> dict[str, Any]:
@@ -135,4 +164,32 @@ _RPC_ERROR = {
             "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": {}},
         },
     },
+}
+
+_REST_FAILURES = {
+    "400": "A parameter is missing, malformed or out of range; the message names it.",
+    "401": "The key is unknown, or one is required and none was sent.",
+    "403": "The key has been revoked, or the Host is not allowed.",
+    "404": "There is nothing at this path, or nothing with this ID.",
+    "429": "The budget of this minute or day is spent.",
+    "500": "Something went wrong on our side.",
+    "502": "An upstream answered wrongly.",
+    "503": "The store or an upstream cannot be asked now.",
+}
+_KEYS = {
+    "ServiceKey": {"type": "apiKey", "in": "header", "name": "x-service-api-key"},
+    "GlacierKey": {"type": "apiKey", "in": "header", "name": "x-glacier-api-key"},
+}
+
+
+def _number(says: str) -> dict[str, Any]:
+    return {"description": says, "schema": {"type": "integer"}}
+
+
+_LIMIT_HEADERS = {
+    "ratelimit-policy": {"description": "The caller's limits, where limits are on.", "schema": {"type": "string"}},
+    "ratelimit-limit": _number("Units of the window that ends the caller's budget first."),
+    "ratelimit-remaining": _number("Units left of it."),
+    "ratelimit-reset": _number("Seconds until it begins anew; with 429 only."),
+    "retry-after": _number("Seconds to wait; with 429 only."),
 }

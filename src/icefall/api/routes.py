@@ -1,5 +1,5 @@
-"""From a path to what answers there. Built-in paths are a dictionary; an administrator's aliases are asked of the
-store, and only when the dictionary does not know."""
+"""From a path to what answers there. Built-in paths are a dictionary; paths with parameters are looked up by their
+shape, and an administrator's aliases are asked of the store, both only when the dictionary does not know."""
 
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,10 +19,10 @@ _ALIAS_SIZE_MAX = len("bc/") + ALIAS_MAX  # a chain's alias stands behind bc/
 
 
 class Plain(msgspec.Struct, frozen=True):
-    """A REST row made ready."""
+    """A REST row made ready. `bind` makes its parameters of the path's values and the query."""
 
     row: Any
-    binder: Any
+    bind: Callable[[tuple[str, ...], str], Any]
     call: Any
     slot: int
 
@@ -42,19 +42,58 @@ class Route(msgspec.Struct):
         return ", ".join(dict.fromkeys([*verbs, *(["POST"] if self.service else [])]))
 
 
+class Shapes:
+    """Paths with parameters, each a whole segment: where the parameters stand, by the number of segments."""
+
+    def __init__(self, paths: Mapping[str, Route]) -> None:
+        self._places: dict[int, list[tuple[int, ...]]] = {}
+        self._routes: dict[tuple[str, ...], Route] = {}
+        for path, route in paths.items():
+            parts = path.split("/")
+            places = tuple(place for place, part in enumerate(parts) if is_parameter(part))
+            self._routes[_without(parts, places)] = route
+            known = self._places.setdefault(len(parts), [])
+            if places not in known:
+                known.append(places)
+                known.sort(key=len)  # a word of the table goes before a value
+
+    def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
+        parts = path.split("/")
+        for places in self._places.get(len(parts), ()):
+            route = self._routes.get(_without(parts, places))
+            if route is not None:
+                return route, tuple([parts[place] for place in places])
+        return None
+
+
+def is_parameter(segment: str) -> bool:
+    return segment[:1] == "{" and segment[-1:] == "}"
+
+
+def _without(parts: list[str], places: tuple[int, ...]) -> tuple[str, ...]:
+    kept = parts.copy()
+    for place in places:
+        kept[place] = "{}"
+    return tuple(kept)
+
+
 class Routes:
     def __init__(
         self, paths: Mapping[str, Route], bases: frozenset[str], node: NodeReader | None, *, full: bool
     ) -> None:
-        self.paths = paths
+        shaped = {} if node else {path: route for path, route in paths.items() if "/{" in path}  # an alias is text
+        self.paths = {path: route for path, route in paths.items() if path not in shaped}
+        self._shapes = Shapes(shaped)
         self._bases = bases
         self._node = node
         self._full = full  # an alias may also stand for a whole endpoint, not only for a base
 
-    async def find(self, path: str) -> Route | None:
-        if self._node is None or not path.startswith(ROOT):
-            return None
-        return await self._through_alias(path[len(ROOT) :], set())
+    async def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
+        """For what is not in `paths`: the route and the values of its parameters."""
+        if self._node is None:
+            return self._shapes.find(path)
+        route = await self._through_alias(path[len(ROOT) :], set()) if path.startswith(ROOT) else None
+        return (route, ()) if route else None
 
     async def _through_alias(self, rest: str, seen: set[str]) -> Route | None:
         """Aliases may name aliases, in any order of their making, and loops are nobody's business but the caller's."""

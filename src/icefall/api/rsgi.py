@@ -24,6 +24,14 @@ class RsgiRequest:
     def query(self) -> str:
         return str(self._scope.query_string)
 
+    @property
+    def peer(self) -> str:
+        """The address that is connected to us, without its port."""
+        return str(self._scope.client).rpartition(":")[0]
+
+    def headers(self, name: str) -> list[str]:
+        return list(self._scope.headers.get_all(name))
+
     async def body(self, limit: int) -> bytes:
         length = self.header("content-length")
         if length is not None:  # the server has checked that it is a number and will hold the client to it

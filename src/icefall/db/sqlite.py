@@ -114,6 +114,8 @@ class SqliteStore(SqliteReader):
         # NORMAL in WAL mode survives kill -9; only a power cut may lose the last commits, never consistency.
         self._writer.execute("pragma synchronous = normal")
         self._writer.execute("pragma foreign_keys = on")
+        self._writer.execute("pragma cache_size = -65536")
+        self._writer.execute("pragma wal_autocheckpoint = 4000")
         for step in waiting:
             with self._transaction() as tx:
                 for statement in _split(step.script):

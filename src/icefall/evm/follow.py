@@ -53,7 +53,7 @@ class Standing(msgspec.Struct):
     tip: int | None = None  # newest stored block
     audited_to: int = -1
     target: int | None = None  # block to reach: the head less the confirmations, or the end of the range
-    looked_at: float = 0.0  # when the head was last seen, on the follower's clock
+    heard_at: float = 0.0  # when the upstream last gave something, on the follower's clock
     problem: str = ""  # what went wrong in the last round
     stopped: bool = False
     blocks: int = 0  # stored since the start
@@ -147,7 +147,7 @@ class Follower:
         """One look at the head, and everything up to it. Whether anything was stored."""
         head = await self._upstream.head()
         standing = self.standing
-        standing.head, standing.looked_at = head, self._upstream.clock.now()
+        standing.head, standing.heard_at = head, self._upstream.clock.now()
         target = head - self._blocks.confirmations
         standing.target = target if self._blocks.last is None else min(target, self._blocks.last)
         tip = self._store.tip()
@@ -191,6 +191,7 @@ class Follower:
 
     def _arrived(self, block: FetchedBlock) -> None:
         self.standing.fetched_bytes += block.size
+        self.standing.heard_at = self._upstream.clock.now()
 
     async def _put(self, run: Run) -> None:
         await self._store.commit(run.blocks, run.kinds, run.baselines, self._remember())

@@ -56,11 +56,13 @@ class NativeSettling:
     async def settle(self, rows: BlockRows) -> tuple[NativeRow, ...]:
         number, found = rows.block.number, []
         before = {one.address: one.balance for one in rows.native_before}
+        after = {one.address: one.balance for one in rows.native_after}
         for address, balance in before.items():
             known = self._of(address)
-            if known is not None and known[0] != balance:
+            if known is None:
+                after.setdefault(address, balance)  # a first sight is kept: an unseen change is told by it
+            elif known[0] != balance:
                 found += await self._unseen(address, known, balance, number - 1)
-        after = {one.address: one.balance for one in rows.native_after}
         if rows.ask_native:
             told = await self._state.balances(rows.ask_native, rows.block.block_hash)
             after.update(zip(rows.ask_native, told, strict=True))

@@ -9,6 +9,7 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last word of the indexer. `at` is Unix time: an old word is that of an indexer that is gone."""
 
     at: float
+    heard_at: float  # when the upstream last gave something; 0: never
     synced: bool
     head: int | None = None
     target: int | None = None
@@ -21,11 +22,14 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 COUNTED = ("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_blocks", "fetched_bytes")
 
 
-def status_of(standing: Standing, before: dict[str, int], degraded: list[str], now: float) -> ChainStatus:
-    """`before`: the counts of earlier runs."""
+def status_of(
+    standing: Standing, before: dict[str, int], degraded: list[str], now: float, clock_now: float
+) -> ChainStatus:
+    """`before`: the counts of earlier runs. `clock_now`: `now` on the follower's own clock."""
     counts = {name: before.get(name, 0) + getattr(standing, name) for name in COUNTED}
     return ChainStatus(
         now,
+        now - (clock_now - standing.heard_at) if standing.heard_at else 0.0,
         standing.synced,
         standing.head,
         standing.target,

@@ -28,7 +28,7 @@ async def wellbeing(chain: ChainReader, now: float) -> Wellbeing:
     if text is None:
         return Wellbeing(False, "its indexer has not said anything yet", {}, {})
     status = decode_status(text)
-    told = {
+    told: dict[str, Any] = {
         "firstIndexedBlock": first,
         "lastIndexedBlock": tip.number if tip is not None else None,
         "head": status.head,
@@ -42,12 +42,19 @@ async def wellbeing(chain: ChainReader, now: float) -> Wellbeing:
 
 
 def _is_fresh(status: ChainStatus, now: float) -> bool:
-    return now - status.at <= SILENT_S
+    return now - status.at <= SILENT_S and now - status.heard_at <= SILENT_S
 
 
 def _complaint(status: ChainStatus, now: float) -> str:
     if status.stopped:
         return f"indexing has stopped: {status.problem}"
-    if not _is_fresh(status, now):
-        return f"its indexer was last heard of {int(now - status.at)} s ago: is `icefall index` or `icefall up` running?"
-    return f"indexing waits: {status.problem}" if status.problem else ""
+    if now - status.at > SILENT_S:
+        return (
+            f"its indexer was last heard of {int(now - status.at)} s ago: is `icefall index` or `icefall up` running?"
+        )
+    if status.problem:
+        return f"indexing waits: {status.problem}"
+    if not status.heard_at:
+        return "its upstream has not answered yet"
+    heard_s = int(now - status.heard_at)
+    return f"nothing was heard of its upstream for {heard_s} s" if heard_s > SILENT_S else ""

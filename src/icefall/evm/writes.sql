@@ -155,5 +155,5 @@ select standards from token where token = ?;
 insert into nft (token, token_id, first_block) values (?, ?, ?) on conflict (token, token_id) do nothing;
 
 -- name: reread_nfts
-update nft set retry_at = 0, failures = 0 where token = ? and token_id between ? and ? and retry_at is null;
+update nft set retry_at = 0, failures = 0 where token = ? and token_id between ? and ? and retry_at is not 0;
 

@@ -39,7 +39,7 @@ def test_all_loops_together(tmp_path: Path) -> None:
         with closing(scene.store):
             await scene.add_tokens(tokens)
             await scene.add_nfts(art, [1, 2, 11])
-            async with upstream_of(replay, patience_s=0) as upstream:
+            async with upstream_of(replay, patience_s=120) as upstream:
                 loops = asyncio.ensure_future(
                     enrich_forever(
                         scene.store,

@@ -39,6 +39,12 @@ async def refusal(guard: Guard, url: str) -> Exception:
     return caught.value
 
 
+async def refusal_of_ours(guard: Guard, url: str) -> Exception:
+    with pytest.raises(Unreachable) as caught:
+        await guard.get(url, trusted=True)
+    return caught.value
+
+
 def test_loopback_is_refused_unless_allowed() -> None:
     async def work(web: Web) -> None:
         web.page("/1", '{"name":"x"}')
@@ -65,14 +71,30 @@ def test_odd_ways_to_write_loopback() -> None:
     scene(work)
 
 
-def test_a_trusted_origin_may_be_anywhere() -> None:
+def test_a_trusted_folder_may_be_anywhere() -> None:
     async def work(web: Web) -> None:
         web.page("/ipfs/x", "here")
-        web.moved("/ipfs/out", "http://127.0.0.1:9/x")
-        guard = Guard(trusted=[f"{web.url}/ipfs/"])
-        assert await guard.get(f"{web.url}/ipfs/x") == b"here"
-        assert isinstance(await refusal(guard, f"{web.url}/ipfs/out"), Refused)
-        assert isinstance(await refusal(guard, f"http://127.0.0.1:{web.port + 1}/ipfs/x"), Refused)
+        web.moved("/ipfs/within", "/ipfs/x")
+        web.moved("/ipfs/out", "/admin")
+        web.moved("/ipfs/up", "/ipfs/%2e%2e/admin")
+        web.moved("/ipfs/away", f"http://127.0.0.1:{web.port + 1}/ipfs/x")
+        web.page("/admin", "secret")
+        for folder in ("/ipfs/", "/ipfs"):
+            guard = Guard(trusted=[web.url + folder])
+            assert await guard.get(f"{web.url}/ipfs/x", trusted=True) == b"here"
+            assert await guard.get(f"{web.url}/ipfs/within", trusted=True) == b"here"
+            for path in (
+                "/ipfs/out",
+                "/ipfs/up",
+                "/ipfs/away",
+                "/admin",
+                "/ipfs/../admin",
+                "/ipfs/%2e%2e/admin",
+                "/ipfsx",
+            ):
+                assert isinstance(await refusal_of_ours(guard, web.url + path), Refused), path
+            assert isinstance(await refusal(guard, f"{web.url}/ipfs/x"), Refused)  # a stranger's
+        assert "/admin" not in web.paths
 
     scene(work)
 

@@ -100,7 +100,7 @@ def test_a_bad_file_keeps_the_last_good_prices_and_is_told_of_once(tmp_path: Pat
         write(path, document(), 1)
         assert await one()
         good = scene.rows("select * from price")
-        for second, bad in enumerate(("", "{", "[]", '{"currencies":{"usd":{"native":{"current":12}}}}'), 2):
+        for second, bad in enumerate(("nonsense", "{", "[]", '{"currencies":{"usd":{"native":{"current":12}}}}'), 2):
             write(path, bad, second)
             for _ in range(3):
                 assert not await one()

@@ -98,8 +98,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         "a(uint264)",
         "a(uint08)",
         "a(bytes33)",
-    ]
-    + [
         "a(bytes0)",
         "a(,)",
         "a(bool,)",
@@ -110,8 +108,8 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         "a(bool[)",
         "a(bool[-1])",
         "a(byte)",
-    ]
-    + ["a" + "(" * 40 + ")" * 40],
+        "a" + "(" * 40 + ")" * 40,
+    ],
 )
 def test_what_is_no_signature(text: str) -> None:
     assert not is_signature(text)

@@ -253,6 +253,25 @@ def test_settings_that_change_release_what_was_put_off(tmp_path: Path) -> None:
     staged(tmp_path, work)
 
 
+def test_a_gateway_on_loopback_serves_ipfs_and_nothing_else(tmp_path: Path) -> None:
+    async def work(stage: Stage) -> None:
+        url = stage.web.url
+        stage.web.page(f"/ipfs/{CID}", GOOD)
+        stage.contract.uris = {
+            1: f"ipfs://{CID}",
+            2: f"{url}/ipfs/{CID}",
+            3: f"{url}/admin",
+            4: f"ipfs://{CID}/../../admin",
+        }
+        await stage.scene.add_nfts(ART, [1, 2, 3, 4])
+        await until_idle(stage.round(NftSettings(gateway=f"{url}/ipfs/")))
+        refused = "UNREACHABLE_TOKEN_URI"
+        assert [stage.scene.nft(n) for n in (1, 2, 3, 4)] == ["INDEXED", refused, refused, "INVALID_TOKEN_URI"]
+        assert stage.web.paths == [f"/ipfs/{CID}"]
+
+    staged(tmp_path, work)
+
+
 def test_a_host_that_fails_is_left_alone_for_a_while(tmp_path: Path) -> None:
     async def work(stage: Stage) -> None:
         scene, web = stage.scene, stage.web

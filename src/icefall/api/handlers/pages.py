@@ -1,10 +1,13 @@
 """What every listener says about itself: OpenAPI, a page to read, figures to scrape."""
 
+import time
 from pathlib import Path
 
 import msgspec
 
 from icefall.api.bind import NoParams
+from icefall.evm.chains import ChainDirectory
+from icefall.evm.wellbeing import Wellbeing, wellbeing
 from icefall.meters import FIELDS, process_figures, processes, totals
 from icefall.node.health import HEALTH
 from icefall.node.store import NodeReader
@@ -21,6 +24,7 @@ class MeterSource(msgspec.Struct, frozen=True):
     directory: Path
     labels: list[str]
     version: str
+    node: NodeReader | None = None  # only where there is a node
 
 
 async def openapi(_: NoParams, pages: Pages) -> bytes:
@@ -45,7 +49,41 @@ _PROCESS = {
 }
 
 
-async def prometheus(_: NoParams, source: MeterSource, node: NodeReader) -> str:
+_CHAIN = {
+    "blocks": "Blocks stored",
+    "txs": "Transactions stored",
+    "transfers": "Token transfers stored",
+    "skipped_logs": "Token events of a wrong shape, skipped",
+    "reorgs": "Reorganisations followed",
+    "reorged_blocks": "Blocks dropped by reorganisations",
+    "fetched_bytes": "Bytes fetched of blocks",
+}
+
+
+async def _chain_figures(chains: ChainDirectory) -> list[str]:
+    """What the indexers have stored of themselves: the same on every listener, and after a restart."""
+    found = [(one.info.id, await wellbeing(one.chain, time.time())) for one in chains.all()]
+    lines = []
+    if found:
+        lines += _head("icefall_chain_synced", "gauge", "1 when everything up to the head is stored")
+        lines += [f'icefall_chain_synced{{chain="{name}"}} {int(one.synced)}' for name, one in found]
+        lines += _head("icefall_chain_block", "gauge", "The newest stored block")
+        lines += [f'icefall_chain_block{{chain="{name}"}} {_told(one, "lastIndexedBlock")}' for name, one in found]
+        lines += _head("icefall_chain_head", "gauge", "The newest block of the upstream")
+        lines += [f'icefall_chain_head{{chain="{name}"}} {_told(one, "head")}' for name, one in found]
+    for field, says in _CHAIN.items() if found else ():
+        name = f"icefall_chain_{field}_total"
+        lines += _head(name, "counter", says)
+        lines += [f'{name}{{chain="{chain}"}} {one.counts.get(field, 0)}' for chain, one in found]
+    return lines
+
+
+def _told(one: Wellbeing, what: str) -> int:
+    known = one.told.get(what)
+    return -1 if known is None else int(known)
+
+
+async def prometheus(_: NoParams, source: MeterSource, chains: ChainDirectory) -> str:
     lines: list[str] = []
     figures = totals(source.directory, len(source.labels))
     for place, field in enumerate(FIELDS):
@@ -55,9 +93,11 @@ async def prometheus(_: NoParams, source: MeterSource, node: NodeReader) -> str:
             f'{name}{{endpoint="{label}"}} {_number(row[place] * scale)}'
             for label, row in zip(source.labels, figures, strict=True)
         ]
-    lines += _head("icefall_health_check_passing", "gauge", "1 when the check passed last")
-    for result in await node.health_results(HEALTH):
-        lines.append(f'icefall_health_check_passing{{check="{result.name}"}} {int(result.passed)}')
+    if source.node is not None:
+        lines += _head("icefall_health_check_passing", "gauge", "1 when the check passed last")
+        for result in await source.node.health_results(HEALTH):
+            lines.append(f'icefall_health_check_passing{{check="{result.name}"}} {int(result.passed)}')
+    lines += await _chain_figures(chains)
     living = [(pid, known) for pid in processes(source.directory) if (known := process_figures(pid))]
     for field, (name, kind, says) in _PROCESS.items():
         lines += _head(name, kind, says)

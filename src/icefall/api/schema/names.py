@@ -18,5 +18,13 @@ class Told(msgspec.Struct, frozen=True, rename=wire_name):
     """Base of result structs."""
 
 
+class RestAsk(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of parameter structs of the chain data and metrics interfaces, which write `chainId`."""
+
+
+class RestTold(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of their result structs. A field that may be absent is `str | msgspec.UnsetType = msgspec.UNSET`."""
+
+
 class Empty(Told, frozen=True):
     """`{}`"""

@@ -3,10 +3,12 @@
 A name is resolved once, every address it has must be public or allowed, and the connection goes to exactly those. TLS
 is verified against the name. Each redirect is a new address to check. Only http and https, no credentials, on their
 own ports unless the address is of an allowed network. Time counts for all of it together, size both as it comes and
-unpacked. Origins that the configuration names (a gateway, a price provider) are trusted: where they are is not asked.
+unpacked. Folders that the configuration names (a gateway's, a price provider's) are trusted, if the caller says that it
+is them he means: where they are is not asked. A URL that a stranger wrote is never trusted, wherever it points.
 """
 
 import asyncio
+import re
 import socket
 import ssl
 import zlib
@@ -24,6 +26,7 @@ from icefall.evm.enrich.reach import is_allowed, may_reach, networks
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)  # the latter only if it says when to come back
+_CLIMBS = re.compile(r"(^|/)\.{1,2}(/|$)|%2e|%2f|%5c|%25|\\", re.IGNORECASE)
 _CHUNK_SIZE = 1 << 16
 _AFTER_MAX_S = 3600.0
 _HEADERS = {
@@ -65,7 +68,7 @@ class FetchLimits(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """`allow`: networks that may be reached though they are not public. `trusted`: addresses from the configuration."""
+    """`allow`: networks that may be reached though they are not public. `trusted`: folders from the configuration."""
 
     def __init__(
         self,
@@ -78,23 +81,26 @@ class Guard:
     ) -> None:
         self.limits = limits or FetchLimits()
         self._allow = networks(allow)
-        self._trusted = {URL(url).origin() for url in trusted if url}
+        self._trusted = [URL(url.rstrip("/") + "/") for url in trusted if url]
         self._lookup = lookup or SystemLookup()
         self._tls = tls or ssl.create_default_context()
         self._slots = asyncio.Semaphore(self.limits.at_once)
 
-    async def get(self, address: str) -> bytes:
-        """The body of what is at an address: Unreachable or TooLarge if there is none to be had."""
+    async def get(self, address: str, *, trusted: bool = False) -> bytes:
+        """The body of what is at an address: Unreachable or TooLarge if there is none to be had.
+
+        `trusted`: the address was not written by a stranger, nor will be those it redirects to inside a trusted folder.
+        """
         async with self._slots:
             try:
                 async with asyncio.timeout(self.limits.total_s):
-                    return await self._follow(_url(address))
+                    return await self._follow(_url(address), trusted)
             except TimeoutError as error:
                 raise Unreachable(f"no answer within {self.limits.total_s:g} s", host_down=True) from error
 
-    async def _follow(self, url: URL) -> bytes:
+    async def _follow(self, url: URL, trusted: bool) -> bytes:
         for _ in range(self.limits.redirects_max + 1):
-            pinned = _Pinned(await self._checked(url))
+            pinned = _Pinned(await self._checked(url, trusted and self._is_ours(url)))
             try:
                 found = await self._ask(url, pinned)
             except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
@@ -108,14 +114,22 @@ class Guard:
 
     # -- where it leads ----------------------------------------------------------------------------------------
 
-    async def _checked(self, url: URL) -> list[str]:
+    def _is_ours(self, url: URL) -> bool:
+        """Whether it lies in a trusted folder, however its path is read."""
+        return any(
+            url.origin() == one.origin()
+            and (one.raw_path == "/" or (url.raw_path.startswith(one.raw_path) and not _CLIMBS.search(url.raw_path)))
+            for one in self._trusted
+            if url.scheme == one.scheme and url.raw_host
+        )
+
+    async def _checked(self, url: URL, trusted: bool) -> list[str]:
         """The addresses behind a URL, each of which may be reached."""
         host, port = url.raw_host or "", url.port
         if url.scheme not in ("http", "https") or not host or port is None:
             raise Refused(f"{url.scheme or 'no'} scheme: only http and https are fetched")
         if url.user is not None or url.password is not None:
             raise Refused("a URL with credentials is not fetched")
-        trusted = url.origin() in self._trusted
         addresses = await self._addresses(host)
         wrong = [one for one in addresses if not trusted and not may_reach(one, self._allow)]
         if wrong:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 import msgspec
+from yarl import URL
 
 from icefall.db.engine import Store
 from icefall.evm.enrich.counts import Counts
@@ -85,7 +86,7 @@ def _feed(source: str, every_s: float, clock: Clock) -> FileFeed | HttpFeed | No
     if "://" not in source:
         return FileFeed(source) if source else None
     limits = FetchLimits(total_s=60.0, size_max=SIZE_MAX, at_once=1)
-    return HttpFeed(source, Guard(trusted=[source], limits=limits), every_s, clock)
+    return HttpFeed(source, Guard(trusted=[str(URL(source).origin())], limits=limits), every_s, clock)
 
 
 async def _forever(name: str, one: Callable[[], Awaitable[bool]], log: Teller, counts: Counts, clock: Clock) -> None:

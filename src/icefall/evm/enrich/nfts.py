@@ -114,8 +114,7 @@ class Nfts:
         settings = msgspec.json.encode(self._settings).decode()
         known = self._store.read(SQL.fact, {"name": _SETTINGS_FACT})
         if known != [(settings,)]:
-            some = {"put_off": PUT_OFF, "count": RELEASED_AT_ONCE}
-            while await self._store.write(lambda tx: tx.run(SQL.release_nfts, some)):
+            while await self._store.write(_released):
                 pass
             fact = {"name": _SETTINGS_FACT, "value": settings}
             await self._store.write(lambda tx: tx.run(SQL.put_fact, fact))
@@ -168,7 +167,7 @@ class Nfts:
                 address = address_of(uri, self._settings.gateway)
                 if not self._settings.web:
                     raise Unfit(Outcome.SWITCHED_OFF)
-                body = await self._fetch(address)
+                body = await self._fetch(address, trusted=scheme_of(uri) == "ipfs")
             return Ended(Outcome.READ, uri, metadata_of(body))
         except Unfit as unfit:
             return Ended(unfit.outcome, uri)
@@ -184,14 +183,14 @@ class Nfts:
             self._log.error("an NFT could not be read", contract=one.address.hex(), error=repr(error))
             return Ended(Outcome.OUR_FAULT, uri)
 
-    async def _fetch(self, address: str) -> bytes:
+    async def _fetch(self, address: str, *, trusted: bool) -> bytes:
         """From a host that has just failed, nothing: whoever wants something from it meanwhile fares alike."""
         host, now = _host(address), self._wall()
         until, outcome = self._rests.get(host, (0.0, Outcome.NOT_REACHED))
         if until > now:
             raise Throttled(host, until - now) if outcome is Outcome.THROTTLED else Unreachable(host)
         try:
-            return await self._guard.get(address)
+            return await self._guard.get(address, trusted=trusted)
         except Unreachable as failure:
             rest_s = failure.after_s if isinstance(failure, Throttled) else HOST_REST_S * failure.host_down
             if rest_s > 0:
@@ -229,6 +228,13 @@ def _host(address: str) -> str:
         return URL(address).host or ""
     except ValueError:
         return ""
+
+
+def _released(tx: Transaction) -> bool:
+    """Some of what was put off is due. Whether there was any."""
+    rows = tx.rows(SQL.nfts_put_off, {"put_off": PUT_OFF, "count": RELEASED_AT_ONCE})
+    tx.run_many(SQL.release_nft, rows)
+    return bool(rows)
 
 
 def _put(read: list[tuple[Due, Ended | UpstreamFailure]], now: int, tx: Transaction) -> None:

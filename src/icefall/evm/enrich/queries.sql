@@ -49,9 +49,11 @@ update nft set retry_at = :retry_at, failures = :failures
 where token = :token and token_id = :token_id and retry_at = -1
     and exists (select 1 from address where id = :token and address = :address);
 
--- name: release_nfts
-update nft set retry_at = 0 where (token, token_id) in (
-    select token, token_id from nft where retry_at = :put_off limit :count);
+-- name: nfts_put_off
+select token, token_id from nft where retry_at = :put_off limit :count;
+
+-- name: release_nft
+update nft set retry_at = 0 where token = ? and token_id = ?;
 
 -- name: fact
 select value from fact where name = :name;

@@ -7,12 +7,9 @@ create table fact (
 ) without rowid;
 
 -- Every address any row speaks of. IDs are given in chain order, so a rollback takes the newest ones away.
--- active_since: first block in which it sent, received or moved a token; deployer_since: in which it created a contract.
 create table address (
     id integer primary key,
-    address blob not null unique,
-    active_since integer,
-    deployer_since integer
+    address blob not null unique
 );
 
 create table block (
@@ -140,7 +137,7 @@ create table deployment (
     creator integer not null,
     primary key (address, tx_at, frame)
 ) without rowid;
-create index deployment_at on deployment (tx_at);
+create index deployment_at on deployment (tx_at, frame);
 -- Contracts by the account that sent the transaction, and by the contract that ran the creation.
 create table deployed_by (
     address integer not null,

@@ -1,0 +1,113 @@
+"""Rows of a made-up chain of ERC-20 transfers, straight into a store: for figures that need a million of them."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from icefall.db.sqlite import SqliteStore
+from icefall.evm.model import (
+    BlockRow,
+    BlockRows,
+    CallType,
+    Erc20Delta,
+    Erc20Transfer,
+    NativeTx,
+    Participant,
+)
+from icefall.evm.settling import NativeRow, SettledBlock
+from icefall.evm.store import PACKAGE, ChainStore
+from icefall.metrics.store import RollupWriter
+from icefall.wire.keccak import keccak256
+
+TOKENS = 50
+_SELECTOR = bytes.fromhex("a9059cbb")
+_RUN = 200
+
+
+def address(number: int) -> bytes:
+    return keccak256(number.to_bytes(4, "big"))[-20:]
+
+
+BUSY, QUIET = address(0), address(1)
+
+
+class Rows:
+    """`busy_every`: one transfer in so many is from or to one address; another address has ten in all."""
+
+    def __init__(self, people: int, per_block: int, busy_every: int, seed: int = 1) -> None:
+        self._draw = random.Random(seed)
+        self._people = [address(number) for number in range(2, people)]
+        self._tokens = [address(1_000_000 + number) for number in range(TOKENS)]
+        self._per_block = per_block
+        self._busy_every = busy_every
+        self._count = 0
+        self._nonces: dict[bytes, int] = {}
+        self._native: dict[bytes, int] = {}
+
+    def blocks(self, count: int) -> Iterator[SettledBlock]:
+        parent = bytes(32)
+        for number in range(count):
+            own = keccak256(number.to_bytes(8, "big"))
+            yield self._block(number, own, parent)
+            parent = own
+
+    def _pair(self) -> tuple[bytes, bytes]:
+        draw, people = self._draw, self._people
+        self._count += 1
+        sender, to = people[int(draw.random() * len(people))], people[int(draw.random() * len(people))]
+        if self._count % self._busy_every == 0:
+            return (BUSY, to) if self._count % 2 else (sender, BUSY)
+        if self._count in (500 * place + 7 for place in range(10)):
+            return sender, QUIET
+        return sender, to
+
+    def _block(self, number: int, own: bytes, parent: bytes) -> SettledBlock:
+        draw = self._draw
+        txs, moves, parties, native = [], [], [], {}
+        deltas: dict[tuple[bytes, bytes], int] = {}
+        for index in range(self._per_block):
+            sender, to = self._pair()
+            token, value = self._tokens[int(draw.random() ** 2 * TOKENS)], draw.randrange(1, 10**15)
+            data = _SELECTOR + to.rjust(32, b"\0") + value.to_bytes(32, "big")
+            nonce = self._nonces[sender] = self._nonces.get(sender, -1) + 1
+            txid = keccak256(own + index.to_bytes(2, "big"))
+            txs.append(
+                NativeTx(
+                    index, txid, 1, 2, sender, token, 0, nonce, 80_000, 51_000, 25 * 10**9, 50 * 10**9, 10**9,
+                    CallType.CONTRACT_CALL, _SELECTOR, data,
+                )
+            )  # fmt: skip
+            moves.append(Erc20Transfer(index, index, token, sender, to, value))
+            parties += [Participant(one, index) for one in dict.fromkeys((sender, token, to))]
+            for who, change in ((sender, -value), (to, value)):
+                deltas[token, who] = deltas.get((token, who), 0) + change
+            had = self._native.get(sender, 10**21)
+            self._native[sender] = had - 51_000 * 25 * 10**9
+            native[sender] = NativeRow(sender, number, self._native[sender], 10**21 if had == 10**21 else None)
+        block = BlockRow(number, own, parent, 1_700_000_000 + 2 * number, len(txs), 10**9, 51_000 * len(txs), 15 * 10**6,
+                         0, 51_000 * 25 * 10**9 * len(txs))  # fmt: skip
+        rows = BlockRows(
+            block=block, txs=tuple(txs), erc20_transfers=tuple(moves), erc721_transfers=(), erc1155_transfers=(),
+            internals=(), deployments=(), participants=tuple(parties), native_before=(), native_after=(),
+            native_deltas=(), ask_native=(),
+            # Balances only grow here: one below zero would make the token odd.
+            erc20_deltas=tuple(Erc20Delta(token, who, abs(change)) for (token, who), change in deltas.items()),
+            erc1155_deltas=(), nft_owners=(), silent_contracts=(), code_changes=(), metadata_changes=(), messages=(),
+            skipped_logs={},
+        )  # fmt: skip
+        return SettledBlock(rows, tuple(native.values()), ())
+
+
+def open_store(path: Path) -> ChainStore:
+    return ChainStore(SqliteStore(path, PACKAGE), [RollupWriter()])
+
+
+def runs(rows: Rows, blocks: int) -> Iterator[list[SettledBlock]]:
+    run: list[SettledBlock] = []
+    for block in rows.blocks(blocks):
+        run.append(block)
+        if len(run) == _RUN:
+            yield run
+            run = []
+    if run:
+        yield run

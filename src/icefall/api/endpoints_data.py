@@ -1,0 +1,104 @@
+"""The part of THE TABLE that is chain data: `endpoints.py` takes it in."""
+
+from icefall.api.endpoint import DATA, Rest, Weight
+from icefall.api.handlers import balances, blocks, chains, contracts, service, transactions, transfers
+from icefall.api.schema import balances as w
+from icefall.api.schema import blocks as b
+from icefall.api.schema import chains as c
+from icefall.api.schema import contracts as k
+from icefall.api.schema import transactions as t
+from icefall.api.schema import transfers as f
+from icefall.api.schema.service import ServiceHealth
+
+CHAIN = "/v1/chains/{chainId}"
+ADDRESS = f"{CHAIN}/addresses/{{address}}"
+CONTRACT = f"{CHAIN}/contracts/{{address}}"
+
+# fmt: off
+CHAIN_DATA: tuple[Rest, ...] = (
+    # -- chains -------------------------------------------------------------------------------------------------
+    Rest(verb="GET", path="/v1/chains", params=c.ChainsAsk, result=c.EvmChains, handler=chains.supported_chains,
+         listeners=(DATA,), weight=Weight.FREE, operation="supportedChains",
+         says="The chains that are served, of one network or with one feature if asked for."),
+    Rest(verb="GET", path=CHAIN, params=c.ChainAsk, result=c.EvmChainTold, handler=chains.get_chain,
+         listeners=(DATA,), weight=Weight.FREE, operation="getChainInfo",
+         says="A chain by EVM chain ID, blockchain ID or alias."),
+    Rest(verb="GET", path="/v1/address/{address}/chains", params=c.AddressChainsAsk, result=c.AddressChains,
+         handler=chains.address_chains, listeners=(DATA,), weight=Weight.MEDIUM, operation="listAddressChains",
+         says="The chains that know an address."),
+
+    # -- blocks -------------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{CHAIN}/blocks", params=b.BlocksAsk, result=b.EvmBlockPage, handler=blocks.latest_blocks,
+         listeners=(DATA,), weight=Weight.SMALL, operation="getLatestBlocks", says="Indexed blocks, newest first."),
+    Rest(verb="GET", path=f"{CHAIN}/blocks/{{blockId}}", params=b.BlockAsk, result=b.EvmBlock,
+         handler=blocks.get_block, listeners=(DATA,), weight=Weight.SMALL, operation="getBlock",
+         says="A block by number or hash."),
+    Rest(verb="GET", path=f"{CHAIN}/blocks/{{blockId}}/transactions", params=b.BlockTxsAsk,
+         result=t.NativeTransactionPage, handler=blocks.block_transactions, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="getTransactionsForBlock",
+         says="Transactions of a block, last first; with `pageSize` 0, the default, all of them."),
+
+    # -- transactions -------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{CHAIN}/transactions", params=t.LatestTxsAsk, result=t.NativeTransactionPage,
+         handler=transactions.latest_transactions, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listLatestTransactions",
+         says="Transactions of a chain, newest first, all or those that failed or succeeded."),
+    Rest(verb="GET", path=f"{CHAIN}/transactions/{{txHash}}", params=t.TxAsk, result=t.WholeTransaction,
+         handler=transactions.get_transaction, listeners=(DATA,), weight=Weight.MEDIUM, operation="getTransaction",
+         says="A transaction with all its transfers and internal transactions."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions", params=t.SortedAddressPage, result=t.TransactionDetailsPage,
+         handler=transactions.list_transactions, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransactions",
+         says="Transactions an address took part in, with those transfers and internal transactions that name it."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listNative", params=f.AddressPage, result=t.NativeTransactionPage,
+         handler=transactions.list_native, listeners=(DATA,), weight=Weight.MEDIUM, operation="listNativeTransactions",
+         says="Transactions an address sent, received or was created by, newest first."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc20", params=f.AddressPage, result=f.Erc20TransferPage,
+         handler=transfers.list_erc20, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc20Transactions",
+         says="ERC-20 transfers of an address, newest first."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc721", params=f.AddressPage, result=f.Erc721TransferPage,
+         handler=transfers.list_erc721, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc721Transactions",
+         says="ERC-721 transfers of an address, newest first."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc1155", params=f.AddressPage, result=f.Erc1155TransferPage,
+         handler=transfers.list_erc1155, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc1155Transactions",
+         says="ERC-1155 transfers of an address, newest first; a batch is one item a token ID."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listInternals", params=f.AddressPage,
+         result=f.InternalTransactionPage, handler=transfers.list_internals, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listInternalTransactions",
+         says="Internal calls with value and internal creations of an address, newest first."),
+    Rest(verb="GET", path=f"{CHAIN}/tokens/{{address}}/transfers", params=f.AddressPage, result=f.TokenTransferPage,
+         handler=transfers.list_transfers, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransfers",
+         says="Transfers of a token of any standard, newest first."),
+
+    # -- contracts ----------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{CONTRACT}/transactions:getDeployment", params=t.DeploymentAsk, result=t.WholeTransaction,
+         handler=transactions.get_deployment, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="getDeploymentTransaction", says="The transaction that deployed a contract."),
+    Rest(verb="GET", path=f"{CONTRACT}/deployments", params=k.DeploymentsAsk, result=k.ContractPage,
+         handler=contracts.contract_deployments, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listContractDeployments", says="Contracts an account or a contract deployed, newest first."),
+    Rest(verb="GET", path=ADDRESS, params=k.ContractAsk, result=k.Contract, handler=contracts.contract_metadata,
+         listeners=(DATA,), weight=Weight.MEDIUM, operation="getContractMetadata",
+         says="What is known of a contract: its standard, names and deployment."),
+
+    # -- balances -----------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{ADDRESS}/balances:getNative", params=w.NativeBalanceAsk, result=w.NativeBalanceTold,
+         handler=balances.get_native, listeners=(DATA,), weight=Weight.MEDIUM, operation="getNativeBalance",
+         says="What an address holds of the native token, now or right after `blockNumber`."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listErc20", params=w.Erc20BalancesAsk, result=w.Erc20Balances,
+         handler=balances.list_erc20, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc20Balances",
+         says="ERC-20 balances of an address by token, now or right after `blockNumber`, without malicious tokens."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listErc721", params=w.NftBalancesAsk, result=w.Erc721Balances,
+         handler=balances.list_erc721, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc721Balances",
+         says="ERC-721 tokens an address owns now, by token and ID."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listErc1155", params=w.Erc1155BalancesAsk, result=w.Erc1155Balances,
+         handler=balances.list_erc1155, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc1155Balances",
+         says="ERC-1155 balances of an address by token and ID, now or right after `blockNumber`."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listCollectibles", params=w.NftBalancesAsk,
+         result=w.CollectibleBalances, handler=balances.list_collectibles, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listCollectibleBalances", says="ERC-721 and then ERC-1155 tokens of an address, by token and ID."),
+
+    # -- the service itself -------------------------------------------------------------------------------------
+    Rest(verb="GET", path="/v1/health-check", result=ServiceHealth, handler=service.health_check, listeners=(DATA,),
+         weight=Weight.MEDIUM, operation="data-health-check", says="Whether this service can answer."),
+)
+# fmt: on

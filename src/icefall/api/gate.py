@@ -1,0 +1,101 @@
+"""Who may ask, and how often, of the chain data and metrics interfaces: looked at behind routing, before the answer."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from icefall.access.clients import Proxies, client_name
+from icefall.access.leases import Leases, Taken
+from icefall.access.limits import LEAST, Tier
+from icefall.access.store import AccessReader
+from icefall.api.endpoint import Rest
+from icefall.api.failure import Headers
+from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
+
+KEY_HEADERS = ("x-service-api-key", "x-glacier-api-key")
+LIMIT_HEADERS = ("ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "retry-after")
+
+
+class Caller(Protocol):
+    """What the gate looks at of a request."""
+
+    @property
+    def peer(self) -> str: ...
+
+    def header(self, name: str) -> str | None: ...
+
+    def headers(self, name: str) -> list[str]: ...
+
+
+class Gate:
+    """`keys` None where there are no keys (metrics), `leases` None where limits are off. `anybody` is the tier of calls
+    without a key, which are counted by address."""
+
+    def __init__(
+        self,
+        listener: str,
+        keys: AccessReader | None,
+        leases: Leases | None,
+        tiers: Mapping[str, Tier],
+        anybody: str,
+        proxies: Proxies,
+        *,
+        keys_required: bool = False,
+    ) -> None:
+        self._listener = listener
+        self._keys = keys
+        self._leases = leases
+        self._tiers = tiers
+        self._anybody = tiers[anybody]
+        self._proxies = proxies
+        self._required = keys_required
+
+    async def admit(self, request: Caller, row: Rest) -> tuple[Headers, TooManyRequests | None]:
+        """Headers for the answer, whatever it will be, and what refuses it when a budget is spent."""
+        key = self._key(request) if self._keys is not None else None
+        if key is not None:
+            who, tier = await self._known(key)
+        elif self._required and not row.keyless:
+            raise Unauthorized("this service needs an API key: send it as x-service-api-key")
+        elif self._leases is None:
+            return [], None
+        else:
+            who, tier = f"{self._listener} {self._client(request)}", self._anybody
+        if self._leases is None:
+            return [], None
+        taken = await self._leases.take(who, tier, row.weight)
+        return _headers(tier, taken), None if taken.allowed else _refusal(taken)
+
+    def _key(self, request: Caller) -> str | None:
+        one, other = request.header(KEY_HEADERS[0]), request.header(KEY_HEADERS[1])
+        if one and other and one != other:
+            raise BadRequest(f"{KEY_HEADERS[0]} and {KEY_HEADERS[1]} hold different keys: send one")
+        return one or other or None
+
+    async def _known(self, text: str) -> tuple[str, Tier]:
+        assert self._keys is not None
+        key = await self._keys.key(text)
+        if key is None:
+            raise Unauthorized("this API key is not known here")
+        if key.revoked is not None:
+            raise Forbidden("this API key has been revoked")
+        return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LEAST]
+
+    def _client(self, request: Caller) -> str:
+        if self._proxies:
+            return self._proxies.client(request.peer, request.headers("x-forwarded-for"))
+        return client_name(request.peer)
+
+
+def _headers(tier: Tier, taken: Taken) -> Headers:
+    told = [
+        ("ratelimit-policy", tier.policy),
+        ("ratelimit-limit", str(taken.limit)),
+        ("ratelimit-remaining", str(taken.remaining)),
+    ]
+    return told if taken.allowed else [*told, ("ratelimit-reset", str(taken.reset_s))]
+
+
+def _refusal(taken: Taken) -> TooManyRequests:
+    return TooManyRequests(
+        f"the budget of {taken.limit} units a {taken.window} is spent: try again in {taken.reset_s} s", taken.reset_s
+    )

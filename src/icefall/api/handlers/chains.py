@@ -1,0 +1,39 @@
+"""Which chains there are, and which of them know an address."""
+
+from icefall.api.presenting.chains import chain_told
+from icefall.api.schema.chains import AddressChains, AddressChainsAsk, ChainAsk, ChainsAsk, EvmChains, EvmChainTold
+from icefall.errors import Unavailable
+from icefall.evm.chains import ChainDirectory, ChainInfo, EvmChain
+
+
+async def supported_chains(ask: ChainsAsk, chains: ChainDirectory) -> EvmChains:
+    return EvmChains([await _told(chain) for chain in chains.all() if _fits(chain.info, ask)])
+
+
+def _fits(info: ChainInfo, ask: ChainsAsk) -> bool:
+    """`fuji` and `testnet` mean the same: any test network."""
+    wants_test = ask.network != "mainnet"
+    return (ask.network is None or info.testnet == wants_test) and (ask.feature is None or ask.feature in info.features)
+
+
+async def get_chain(ask: ChainAsk, chains: ChainDirectory) -> EvmChainTold:
+    return await _told(await chains.find(ask.chain_id))
+
+
+async def _told(chain: EvmChain) -> EvmChainTold:
+    return chain_told(chain.info, await chain.blockchain_id(), is_served=await _is_served(chain))
+
+
+async def _is_served(chain: EvmChain) -> bool:
+    """Whether there is a block to answer from."""
+    try:
+        return await chain.chain.tip() is not None
+    except Unavailable:
+        return False
+
+
+async def address_chains(ask: AddressChainsAsk, chains: ChainDirectory) -> AddressChains:
+    """A chain of which nothing is indexed yet knows nobody."""
+    served = [chain for chain in chains.all() if await _is_served(chain)]
+    knowing = [chain for chain in served if await chain.chain.is_known(ask.address)]
+    return AddressChains([await _told(chain) for chain in knowing], [])

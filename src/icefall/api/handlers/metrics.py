@@ -1,0 +1,126 @@
+"""Metrics of EVM chains. Pages are newest first; a token goes on below the last period it has seen."""
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET
+
+from icefall.api.bind import NoParams
+from icefall.api.endpoint import Handler
+from icefall.api.paging import NumberPaging
+from icefall.api.schema.metrics import (
+    ChainAsk,
+    ChainsAsk,
+    DaysAsk,
+    DaysTold,
+    MeasuredChain,
+    MeasuredChains,
+    MetricsTold,
+    MetricTold,
+    PointTold,
+    RollingAsk,
+    RollingTold,
+    SeriesAsk,
+    SeriesTold,
+    WindowsTold,
+)
+from icefall.errors import BadRequest
+from icefall.evm.chains import ChainDirectory, EvmChain
+from icefall.metrics.catalogue import BY_CAMEL_NAME, METRICS, Metric
+from icefall.metrics.periods import DAY, SPAN_NAMES
+from icefall.metrics.reader import MetricsReader, Page
+
+DAYS_A_PAGE = 100
+CHAINS_A_PAGE = 100
+_SERIES, _CHAINS = "chainMetrics", "metricsChains"
+
+
+class Clock(msgspec.Struct, frozen=True):
+    """Unix time, for windows that end now."""
+
+    now: Callable[[], float] = time.time
+
+
+def days_of(metric: Metric) -> Handler:
+    """The handler of one series of version 1."""
+
+    async def days(ask: DaysAsk, chains: ChainDirectory, paging: NumberPaging) -> DaysTold:
+        reader = MetricsReader((await chains.find(ask.chain_id)).reader)
+        before = paging.after(metric.name, ask)
+        page = await reader.series(metric, DAY, None, None, before, DAYS_A_PAGE)
+        more = UNSET if page.next_before is None else paging.token(metric.name, ask, page.next_before)
+        return DaysTold(results=_points(page), status=200, last_run=await reader.last_run(), next_page_token=more)
+
+    return days
+
+
+async def list_metrics(_: NoParams) -> MetricsTold:
+    return MetricsTold(
+        metrics=[
+            MetricTold(
+                name=metric.name,
+                chain_metric=metric.camel_name,
+                unit=metric.unit,
+                description=metric.says,
+                time_intervals=[SPAN_NAMES[span] for span in metric.spans],
+                rolling_windows=metric.rolls,
+            )
+            for metric in METRICS
+        ]
+    )
+
+
+async def series(ask: SeriesAsk, chains: ChainDirectory, paging: NumberPaging) -> SeriesTold:
+    metric, span = BY_CAMEL_NAME[ask.metric], SPAN_NAMES.index(ask.time_interval)
+    if span not in metric.spans:
+        allowed = ", ".join(SPAN_NAMES[one] for one in metric.spans)
+        raise BadRequest(f"timeInterval of {ask.metric} must be one of {allowed}, got {ask.time_interval}")
+    if ask.start_timestamp is not None and ask.end_timestamp is not None and ask.start_timestamp > ask.end_timestamp:
+        raise BadRequest(
+            f"startTimestamp must not be after endTimestamp, got {ask.start_timestamp} and {ask.end_timestamp}"
+        )
+    reader = MetricsReader((await chains.find(ask.chain_id)).reader)
+    before = paging.after(_SERIES, ask)
+    page = await reader.series(metric, span, ask.start_timestamp, ask.end_timestamp, before, ask.page_size)
+    more = UNSET if page.next_before is None else paging.token(_SERIES, ask, page.next_before)
+    return SeriesTold(results=_points(page), next_page_token=more)
+
+
+async def rolling(ask: RollingAsk, chains: ChainDirectory, clock: Clock) -> RollingTold:
+    reader = MetricsReader((await chains.find(ask.chain_id)).reader)
+    return RollingTold(result=WindowsTold(**await reader.rolling(BY_CAMEL_NAME[ask.metric], int(clock.now()))))
+
+
+async def list_chains(ask: ChainsAsk, chains: ChainDirectory, paging: NumberPaging) -> MeasuredChains:
+    network = "testnet" if ask.network == "fuji" else ask.network
+    wanted = [one for one in chains.all() if not one.info.private and network in (None, _network(one))]
+    begin = paging.after(_CHAINS, ask) or 0
+    end = begin + CHAINS_A_PAGE
+    told = [await _chain(one) for one in wanted[begin:end]]
+    if end >= len(wanted):
+        return MeasuredChains(chains=told)
+    return MeasuredChains(chains=told, next_page_token=paging.token(_CHAINS, ask, end))
+
+
+async def get_chain(ask: ChainAsk, chains: ChainDirectory) -> MeasuredChain:
+    return await _chain(await chains.find(ask.chain_id))
+
+
+def _network(chain: EvmChain) -> Literal["mainnet", "testnet"]:
+    return "testnet" if chain.info.testnet else "mainnet"
+
+
+async def _chain(chain: EvmChain) -> MeasuredChain:
+    return MeasuredChain(
+        evm_chain_id=int(chain.info.id),
+        chain_name=chain.info.name,
+        blockchain_id=await chain.blockchain_id(),
+        subnet_id=chain.info.subnet_id,
+        network=_network(chain),
+    )
+
+
+def _points(page: Page) -> list[PointTold]:
+    return [PointTold(timestamp=point.timestamp, value=point.value) for point in page.points]

@@ -1,0 +1,36 @@
+"""A chain and its native token as the interface writes them. What is not configured is absent."""
+
+from typing import Literal, cast
+
+from msgspec import UNSET
+
+from icefall.api.schema.chains import EvmChainTold, UtilityAddresses
+from icefall.api.schema.parties import NetworkToken
+from icefall.evm.chains import ChainInfo, TokenInfo
+
+Features = list[Literal["nftIndexing", "webhooks", "teleporter"]]
+
+
+def chain_told(info: ChainInfo, blockchain_id: str, *, is_served: bool) -> EvmChainTold:
+    return EvmChainTold(
+        chain_id=info.id,
+        status="OK" if is_served else "UNAVAILABLE",
+        chain_name=info.name or f"Chain {info.id}",
+        description=info.description,
+        platform_chain_id=blockchain_id or UNSET,
+        subnet_id=info.subnet_id or UNSET,
+        vm_id=info.vm_id or UNSET,
+        explorer_url=info.explorer_url or UNSET,
+        rpc_url=info.rpc_url,
+        ws_url=info.ws_url or UNSET,
+        is_testnet=info.testnet,
+        utility_addresses=UtilityAddresses(info.multicall) if info.multicall else UNSET,
+        network_token=network_token(info.token),
+        chain_logo_uri=info.logo or UNSET,
+        private=info.private,
+        enabled_features=cast(Features, list(info.features)),
+    )
+
+
+def network_token(token: TokenInfo) -> NetworkToken:
+    return NetworkToken(token.name, token.symbol, token.decimals, token.logo_uri or UNSET, token.description or UNSET)

@@ -1,0 +1,12 @@
+"""Bytes as the interface writes them."""
+
+from functools import lru_cache
+
+from icefall.wire.eip55 import checksummed
+
+# A page names the same few addresses again and again, and a checksum costs more than everything else of a row.
+address_text = lru_cache(maxsize=1 << 16)(checksummed)
+
+
+def hash_text(raw: bytes) -> str:
+    return "0x" + raw.hex()

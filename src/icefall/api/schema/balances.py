@@ -1,0 +1,133 @@
+"""What an address holds."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.rest_kinds import (
+    BalancePageSize,
+    BlockNumber,
+    ChainName,
+    Currency,
+    EvmAddress,
+    EvmAddresses,
+    MaybeAddress,
+    NotOffered,
+    PageToken,
+    Switch,
+)
+from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.parties import Price
+from icefall.api.schema.tokens import Erc721Metadata, Erc1155Metadata
+
+
+class NativeBalanceAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
+    block_number: BlockNumber = None
+    currency: Currency = "usd"
+
+
+class Erc20BalancesAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
+    block_number: BlockNumber = None
+    page_token: PageToken = ""
+    page_size: BalancePageSize = 10
+    filter_spam_tokens: Switch = True
+    contract_addresses: EvmAddresses = ()
+    currency: Currency = "usd"
+
+
+class NftBalancesAsk(RestAsk, frozen=True):
+    """Who owned an ERC-721 token at an older block is not told."""
+
+    chain_id: ChainName
+    address: EvmAddress
+    page_token: PageToken = ""
+    page_size: BalancePageSize = 10
+    contract_address: MaybeAddress = None
+    block_number: NotOffered = None
+
+
+class Erc1155BalancesAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
+    block_number: BlockNumber = None
+    page_token: PageToken = ""
+    page_size: BalancePageSize = 10
+    contract_address: MaybeAddress = None
+
+
+class NativeTokenBalance(RestTold, frozen=True, kw_only=True):
+    name: str
+    symbol: str
+    decimals: int
+    logo_uri: str | UnsetType = UNSET
+    chain_id: str
+    price: Price | UnsetType = UNSET
+    balance: str
+    balance_value: Price | UnsetType = UNSET
+
+
+class Erc20TokenBalance(RestTold, frozen=True, gc=False, kw_only=True):
+    """`tokenReputation` is null where nobody judged the token: the one field of this interface that may be null."""
+
+    address: str
+    name: str
+    symbol: str
+    decimals: int
+    logo_uri: str | UnsetType = UNSET
+    erc_type: Literal["ERC-20"] = "ERC-20"
+    price: Price | UnsetType = UNSET
+    chain_id: str
+    balance: str
+    balance_value: Price | UnsetType = UNSET
+    token_reputation: Literal["Malicious", "Benign"] | None
+
+
+class Erc721TokenBalance(RestTold, frozen=True, gc=False, kw_only=True, tag_field="ercType", tag="ERC-721"):
+    address: str
+    name: str
+    symbol: str
+    token_id: str
+    token_uri: str
+    metadata: Erc721Metadata
+    owner_address: str | UnsetType = UNSET
+    chain_id: str
+
+
+class Erc1155TokenBalance(RestTold, frozen=True, gc=False, kw_only=True, tag_field="ercType", tag="ERC-1155"):
+    address: str
+    token_id: str
+    token_uri: str
+    metadata: Erc1155Metadata
+    chain_id: str
+    balance: str
+
+
+class NativeBalanceTold(RestTold, frozen=True):
+    native_token_balance: NativeTokenBalance
+
+
+class Erc20Balances(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    native_token_balance: NativeTokenBalance
+    erc20_token_balances: list[Erc20TokenBalance]
+
+
+class Erc721Balances(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    native_token_balance: NativeTokenBalance
+    erc721_token_balances: list[Erc721TokenBalance]
+
+
+class Erc1155Balances(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    native_token_balance: NativeTokenBalance
+    erc1155_token_balances: list[Erc1155TokenBalance]
+
+
+class CollectibleBalances(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    collectible_balances: list[Erc721TokenBalance | Erc1155TokenBalance]

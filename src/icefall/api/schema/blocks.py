@@ -1,0 +1,46 @@
+"""Blocks."""
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.rest_kinds import BlockId, BlockPageSize, ChainName, PageSize, PageToken
+from icefall.api.schema.names import RestAsk, RestTold
+
+
+class BlocksAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class BlockAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    block_id: BlockId
+
+
+class BlockTxsAsk(RestAsk, frozen=True):
+    """A page size of 0 is the whole block."""
+
+    chain_id: ChainName
+    block_id: BlockId
+    page_token: PageToken = ""
+    page_size: BlockPageSize = 0
+
+
+class EvmBlock(RestTold, frozen=True, gc=False):
+    chain_id: str
+    block_number: str
+    block_timestamp: int
+    block_hash: str
+    tx_count: int
+    base_fee: str
+    gas_used: str
+    gas_limit: str
+    gas_cost: str
+    parent_hash: str
+    fees_spent: str
+    cumulative_transactions: str
+
+
+class EvmBlockPage(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    blocks: list[EvmBlock]

@@ -1,0 +1,63 @@
+"""What is known of a contract, and which contracts an account deployed."""
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.rest_kinds import ChainName, EvmAddress, PageSize, PageToken
+from icefall.api.schema.names import RestAsk, RestTold
+
+
+class ContractAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
+
+
+class DeploymentsAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class DeploymentDetails(RestTold, frozen=True):
+    """`deployerAddress` sent the transaction; `deployerContractAddress` is the contract that ran the creation."""
+
+    tx_hash: str
+    deployer_address: str
+    deployer_contract_address: str | UnsetType = UNSET
+
+
+class Erc20Contract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-20"):
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    decimals: int
+    address: str
+    deployment_details: DeploymentDetails | UnsetType = UNSET
+
+
+class Erc721Contract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-721"):
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    address: str
+    deployment_details: DeploymentDetails | UnsetType = UNSET
+
+
+class Erc1155Contract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-1155"):
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    address: str
+    deployment_details: DeploymentDetails | UnsetType = UNSET
+
+
+class UnknownContract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="UNKNOWN"):
+    """No token that moved yet."""
+
+    address: str
+    deployment_details: DeploymentDetails | UnsetType = UNSET
+
+
+Contract = Erc20Contract | Erc721Contract | Erc1155Contract | UnknownContract
+
+
+class ContractPage(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    contracts: list[Contract]

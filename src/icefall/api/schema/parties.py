@@ -1,0 +1,34 @@
+"""Who takes part in a transaction, what money is worth, and the native token: shared by all chain data resources."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.schema.names import RestTold
+
+CurrencyCode = Literal[
+    "usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd"
+]  # fmt: skip
+
+
+class Party(RestTold, frozen=True, gc=False, kw_only=True):
+    """An address. The other fields are there where it is a token whose contract told them."""
+
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    decimals: int | UnsetType = UNSET
+    logo_uri: str | UnsetType = UNSET
+    address: str
+
+
+class Price(RestTold, frozen=True, gc=False):
+    currency_code: CurrencyCode
+    value: str | float  # by dialect
+
+
+class NetworkToken(RestTold, frozen=True):
+    name: str
+    symbol: str
+    decimals: int
+    logo_uri: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET

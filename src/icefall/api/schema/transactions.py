@@ -1,0 +1,119 @@
+"""Transactions: in lists, of an address with what concerns it, and whole."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.rest_kinds import ChainName, Currency, EvmAddress, PageSize, PageToken, SortOrder, StatusFilter, TxHash
+from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.parties import NetworkToken, Party, Price
+from icefall.api.schema.transfers import (
+    AddressPage,
+    Erc20TransferDetails,
+    Erc721TransferDetails,
+    Erc1155TransferDetails,
+    InternalTransactionDetails,
+)
+
+
+class LatestTxsAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+    status: StatusFilter = None
+
+
+class TxAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    tx_hash: TxHash
+
+
+class SortedAddressPage(AddressPage, frozen=True):
+    sort_order: SortOrder = "desc"
+
+
+class DeploymentAsk(RestAsk, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
+    currency: Currency = "usd"
+
+
+class Method(RestTold, frozen=True, gc=False):
+    """`methodHash` is the first four bytes of a contract call's input, `0x` where there are none."""
+
+    call_type: Literal["NATIVE_TRANSFER", "CONTRACT_CALL", "CONTRACT_CREATION"]
+    method_hash: str
+    method_name: str | UnsetType = UNSET
+
+
+class NativeTransaction(RestTold, frozen=True, gc=False):
+    block_number: str
+    block_timestamp: int
+    block_hash: str
+    chain_id: str
+    block_index: int
+    tx_hash: str
+    tx_status: Literal["0", "1"]
+    tx_type: int
+    gas_limit: str
+    gas_used: str
+    gas_price: str
+    nonce: str
+    from_: Party
+    to: Party
+    method: Method
+    value: str
+
+
+class FullNativeTransaction(NativeTransaction, frozen=True, gc=False):
+    input: str
+    base_fee_per_gas: str
+    max_fee_per_gas: str | UnsetType = UNSET
+    max_priority_fee_per_gas: str | UnsetType = UNSET
+
+
+class NativeTransactionPage(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    transactions: list[NativeTransaction]
+
+
+class TransactionDetails(RestTold, frozen=True):
+    """The nested lists hold what has the asked address as sender or receiver."""
+
+    native_transaction: NativeTransaction
+    erc20_transfers: list[Erc20TransferDetails]
+    erc721_transfers: list[Erc721TransferDetails]
+    erc1155_transfers: list[Erc1155TransferDetails]
+    internal_transactions: list[InternalTransactionDetails]
+
+
+class TransactionDetailsPage(RestTold, frozen=True, kw_only=True):
+    next_page_token: str | UnsetType = UNSET
+    transactions: list[TransactionDetails]
+
+
+class NetworkTokenDetails(RestTold, frozen=True):
+    """`historicalPrice` is that of the transaction's day (UTC), for transactions older than 24 hours."""
+
+    network_token: NetworkToken
+    current_price: Price | UnsetType = UNSET
+    historical_price: Price | UnsetType = UNSET
+
+
+class TeleporterMessageInfo(RestTold, frozen=True):
+    teleporter_message_id: str
+    direction: Literal["SOURCE_TRANSACTION", "DESTINATION_TRANSACTION"]
+    source_chain_id: str | UnsetType = UNSET
+    destination_chain_id: str | UnsetType = UNSET
+
+
+class WholeTransaction(RestTold, frozen=True):
+    """A transaction and everything in it."""
+
+    erc20_transfers: list[Erc20TransferDetails]
+    erc721_transfers: list[Erc721TransferDetails]
+    erc1155_transfers: list[Erc1155TransferDetails]
+    internal_transactions: list[InternalTransactionDetails]
+    network_token_details: NetworkTokenDetails
+    native_transaction: FullNativeTransaction
+    teleporter_message_info: TeleporterMessageInfo | UnsetType = UNSET

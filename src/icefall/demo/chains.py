@@ -1,0 +1,61 @@
+"""The recorded EVM chains of the demo, as somebody would list them in icefall.toml."""
+
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from icefall.demo.recording import Kind, Recording
+
+_DATA = files("icefall.demo") / "data"
+_AVAX = {"name": "Avalanche", "symbol": "AVAX", "decimals": 18}
+
+
+class DemoChain(NamedTuple):
+    """`name` is the folder of its recording and the path it is replayed at."""
+
+    name: str
+    kind: Kind
+    table: dict[str, Any]
+
+
+CHAINS = (
+    DemoChain(
+        "cchain-1",
+        "coreth",
+        {
+            "id": "43112",
+            "name": "Recorded C-Chain",
+            "description": "The C-Chain of a local network, as one was recorded; it does not move.",
+            "blockchain_id": "2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU",
+            "subnet_id": "11111111111111111111111111111111LpoYY",
+            "vm_id": "mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6",
+            "token": _AVAX | {"description": "Pays for transactions."},
+            "testnet": True,
+            "features": ["nftIndexing"],
+        },
+    ),
+    DemoChain(
+        "anvil-1",
+        "anvil",
+        {
+            "id": "31337",
+            "name": "Demo L1",
+            "description": "Forty-five days of a small chain, as it was recorded; it does not move.",
+            "token": {"name": "Demo coin", "symbol": "DEMO", "decimals": 18},
+            "testnet": True,
+            "features": ["nftIndexing", "teleporter"],
+            "teleporter": "0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf",
+        },
+    ),
+)
+
+
+def tables(base_url: str) -> list[dict[str, Any]]:
+    """As `[[chain]]` of a config file, read from a replay at `base_url`."""
+    return [
+        chain.table | {"rpc": [f"{base_url}/{chain.name}"], "prices": str(_DATA / chain.name / "prices.json")}
+        for chain in CHAINS
+    ]
+
+
+def recordings() -> dict[str, Recording]:
+    return {chain.name: Recording(_DATA / chain.name, chain.kind) for chain in CHAINS}

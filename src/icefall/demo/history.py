@@ -1,0 +1,73 @@
+"""A recorded history of X, P and C for a local network to begin with: judged like what an upstream sends, then stored.
+
+It can be broken off at any moment: what is stored is whole runs, and the next call goes on behind them.
+"""
+
+import json
+import lzma
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from importlib.resources import files
+from itertools import groupby
+from typing import NamedTuple
+
+from icefall.node.follow import FollowedChain, Incomplete, Lie, Links, NotYet, Position, Refused, Unreadable, verify
+from icefall.upstream.node import Fetched
+from icefall.wire.networks import LOCAL_ID
+
+GENESIS_TIME = 1794753768  # the recorded node's first second: decides P's first block
+TX_FEE = CREATE_ASSET_TX_FEE = 1_000_000
+BEGUN, DONE = "begun", "done"  # values of the fact that says how far a data directory is with it
+FACT = "demo_history"
+
+
+class Spoilt(Exception):
+    """The recording is not what it should be."""
+
+
+class Run(NamedTuple):
+    """Containers of one chain that were accepted with none of another between them."""
+
+    chain: str
+    containers: list[Fetched]
+
+
+def fits(network_id: int, genesis_file: str, upstream: tuple[str, ...], fees: tuple[int, int]) -> bool:
+    """Whether a network of these settings can begin with the recorded history."""
+    return network_id == LOCAL_ID and not genesis_file and not upstream and fees == (TX_FEE, CREATE_ASSET_TX_FEE)
+
+
+def recorded_runs() -> Iterator[Run]:
+    """In the order in which they were accepted, so that what is imported was exported before."""
+    raw = lzma.decompress((files("icefall.demo") / "data" / "history.jsonl.xz").read_bytes())
+    rows = map(json.loads, raw.splitlines())
+    for chain, run in groupby(rows, key=lambda row: str(row["chain"])):
+        yield Run(
+            chain,
+            [
+                Fetched(
+                    row["number"], row["id"], bytes.fromhex(row["raw"]), datetime.fromisoformat(row["accepted"][:19])
+                )
+                for row in run
+            ],
+        )
+
+
+async def bring_in(
+    chains: Mapping[str, FollowedChain], links: Mapping[str, Links], tell: Callable[[str, int], None]
+) -> None:
+    """All of it that the chains do not have yet. `tell` hears how many containers a chain has after each run."""
+    positions = {
+        name: Position(chain.count, chain.last_container_id, chain.last_block_id) for name, chain in chains.items()
+    }
+    for name, recorded in recorded_runs():
+        chain = chains[name]
+        new = [container for container in recorded if container.number >= chain.count]
+        if not new:
+            continue
+        try:
+            offered, positions[name] = verify(links[name], positions[name], new)
+            await chain.accept(offered)
+        except (Lie, Unreadable, Refused, NotYet, Incomplete) as error:
+            raise Spoilt(f"the recorded history of the demo cannot be taken over: {error}") from error
+        tell(name, chain.count)

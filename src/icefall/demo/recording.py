@@ -1,0 +1,162 @@
+"""What an EVM client answered, as files that hold it word for word, and what the chain's state was at any block."""
+
+import json
+import lzma
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from importlib.resources.abc import Traversable
+from io import BytesIO
+from typing import Any, Literal
+
+import msgspec
+
+Kind = Literal["geth", "coreth", "anvil"]
+
+_CLEARED = "0x" + "00" * 32  # geth's word for the code of an account whose delegation (EIP-7702) was taken
+
+
+class _Row(msgspec.Struct):
+    number: int
+    block: msgspec.Raw
+    receipts: msgspec.Raw
+    calls: msgspec.Raw
+    diffs: msgspec.Raw
+
+
+class RecordedBlock:
+    """One block, each part byte for byte as it was recorded. `calls` and `diffs` of an untraceable genesis are None."""
+
+    def __init__(self, line: bytes) -> None:
+        row = msgspec.json.decode(line, type=_Row)
+        self.number = row.number
+        self.block, self.receipts = bytes(row.block), bytes(row.receipts)
+        self.calls = None if bytes(row.calls) == b"null" else bytes(row.calls)
+        self.diffs = None if bytes(row.diffs) == b"null" else bytes(row.diffs)
+        told = msgspec.json.decode(row.block)
+        self.hash: str = told["hash"]
+        self.parent_hash: str = told["parentHash"]
+        self.txids = tuple(tx["hash"] for tx in told["transactions"])
+
+    @cached_property
+    def slim(self) -> bytes:
+        """The block with the hashes of its transactions only."""
+        return msgspec.json.encode({**msgspec.json.decode(self.block), "transactions": self.txids})
+
+    @cached_property
+    def lean_diffs(self) -> bytes:
+        """Without code, as a client sends them that was asked to leave it out."""
+        rows = msgspec.json.decode(self.diffs or b"[]")
+        for row in rows:
+            for side in row["result"].values():
+                for account in side.values():
+                    account.pop("code", None)
+        return msgspec.json.encode(rows)
+
+    @cached_property
+    def single_receipts(self) -> tuple[bytes, ...]:
+        return tuple(bytes(raw) for raw in msgspec.json.decode(self.receipts, type=list[msgspec.Raw]))
+
+
+Blocks = dict[int, RecordedBlock]
+
+
+class Recording:
+    """A folder of recorded answers: meta.json, tokens.json, blocks.jsonl and state.jsonl, each packed by xz."""
+
+    def __init__(self, folder: Traversable, kind: Kind) -> None:
+        self.folder = folder
+        self.kind = kind
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """One by one: all of them at once would be large."""
+        packed = (self.folder / f"{name}.jsonl.xz").read_bytes()
+        with lzma.LZMAFile(BytesIO(packed)) as unpacked:
+            for line in unpacked:
+                yield line.rstrip(b"\n")
+
+    def loaded(self, name: str) -> Any:
+        return json.loads(lzma.decompress((self.folder / f"{name}.json.xz").read_bytes()))
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.loaded("meta")
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """By number."""
+        return {block.number: block for block in map(RecordedBlock, self.lines("blocks"))}
+
+    @cached_property
+    def state(self) -> "RecordedState":
+        return RecordedState(self)
+
+
+class History:
+    """The values of one thing, by the block they hold from."""
+
+    def __init__(self) -> None:
+        self._blocks: list[int] = []
+        self._values: list[Any] = []
+
+    def add(self, block: int, value: Any) -> None:
+        if self._blocks and self._blocks[-1] == block:
+            self._values[-1] = value
+        else:
+            self._blocks.append(block)
+            self._values.append(value)
+
+    def at(self, block: int, absent: Any = None) -> Any:
+        place = bisect_right(self._blocks, block)
+        return self._values[place - 1] if place else absent
+
+
+class RecordedState:
+    """Native and token balances, owners and code, at any block."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.values: dict[tuple[str, ...], History] = {}
+        self.of_token: dict[tuple[str, ...], list[tuple[str, ...]]] = {}  # (standard, contract): paths in `values`
+        for line in recording.lines("state"):
+            row = json.loads(line)
+            for what in ("native", "erc20", "erc721", "erc1155"):
+                for path, value in _leaves(row[what], (what,)):
+                    if path not in self.values:
+                        self.values[path] = History()
+                        self.of_token.setdefault(path[:2], []).append(path)
+                    self.values[path].add(row["number"], value)
+        self.tokens: dict[str, Any] = recording.loaded("tokens")["tokens"]
+
+    def at(self, block: int, *path: str) -> Any:
+        """None: nobody knows, or it fails."""
+        history = self.values.get(path)
+        return history.at(block) if history is not None else None
+
+    @cached_property
+    def _codes(self) -> dict[str, History]:
+        codes: dict[str, History] = {}
+        for block in self._recording.blocks.values():
+            for row in msgspec.json.decode(block.diffs or b"[]"):
+                pre, post = row["result"]["pre"], row["result"]["post"]
+                for address, account in pre.items():
+                    if "code" in account and address not in codes:
+                        codes.setdefault(address, History()).add(0, account["code"])
+                    if address not in post and self._recording.kind != "coreth":
+                        codes.setdefault(address, History()).add(block.number, "0x")
+                for address, account in post.items():
+                    if "code" in account or account.get("codeHash") == _CLEARED:
+                        codes.setdefault(address, History()).add(block.number, account.get("code", "0x"))
+        return codes
+
+    def code(self, address: str, block: int) -> str:
+        history = self._codes.get(address)
+        return history.at(block, "0x") if history is not None else "0x"
+
+
+def _leaves(values: dict[str, Any], path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value

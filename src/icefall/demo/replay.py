@@ -1,0 +1,211 @@
+"""A recorded chain, answering as the client that was recorded: what is not in the recording it does not know.
+
+`Replay` answers calls, `ReplayServer` serves several of them over HTTP, each at the path of its name.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from icefall.demo.eth_call import Reverts, answer
+from icefall.demo.recording import Blocks, RecordedBlock, RecordedState, Recording
+
+
+class Complaint(Exception):
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message} | ({} if data is None else {"data": data})
+
+
+NOT_FOUND = {"geth": "the method {} does not exist/is not available", "anvil": "Method not found"}
+BEYOND = {
+    "geth": {"trace": (-32000, "block #{} not found"), "state": (-32000, "header not found")},
+    "coreth": {
+        "block": (-32000, "cannot query unfinalized data"),
+        "trace": (-32000, "cannot query unfinalized data"),
+        "state": (-32000, "cannot query unfinalized data"),
+    },
+    "anvil": {
+        "trace": (-32001, "Resource not found"),
+        "state": (-32602, "BlockOutOfRangeError: block height is {head} but requested was {}"),
+    },
+}
+
+
+class Replay:
+    """One recorded chain."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.kind = recording.kind
+        self.chain_id = int(recording.meta["chainId"])
+        self.version: str = recording.meta["clientVersion"]
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        return self.recording.blocks
+
+    @property
+    def state(self) -> RecordedState:
+        return self.recording.state
+
+    @property
+    def head(self) -> int:
+        return int(self.recording.meta["lastBlock"])
+
+    def answer(self, call: dict[str, Any]) -> bytes:
+        """The answer to one JSON-RPC call, errors included."""
+        start = b'{"jsonrpc":"2.0","id":' + msgspec.json.encode(call.get("id"))
+        try:
+            return start + b',"result":' + self.result(call["method"], call.get("params") or []) + b"}"
+        except Complaint as complaint:
+            return start + b',"error":' + msgspec.json.encode(complaint.error) + b"}"
+
+    def result(self, method: str, params: list[Any]) -> bytes:
+        make = METHODS.get(method)
+        if make is None:
+            raise self.unknown(method)
+        return make(self, params)
+
+    def unknown(self, method: str) -> Complaint:
+        return Complaint(-32601, NOT_FOUND["anvil" if self.kind == "anvil" else "geth"].format(method))
+
+    # -- blocks ------------------------------------------------------------------------------------------------
+
+    def block(self, where: Any, what: str) -> RecordedBlock | None:
+        """None where there is none and the client answers null."""
+        if isinstance(where, dict) or (isinstance(where, str) and len(where) == 66):
+            told = where["blockHash"] if isinstance(where, dict) else where
+            found = next((block for block in self.blocks.values() if block.hash == told), None)
+            if found is None and what != "block":
+                raise Complaint(-32000, "header for hash not found")
+            return found
+        number = {"latest": self.head, "earliest": 0}.get(where)
+        number = int(where, 16) if number is None else number
+        if number > self.head or number not in self.blocks:
+            refusal = BEYOND[self.kind].get(what)
+            if refusal is None:
+                return None
+            raise Complaint(refusal[0], refusal[1].format(number, head=self.head))
+        return self.blocks[number]
+
+    def there(self, where: Any, what: str) -> RecordedBlock:
+        found = self.block(where, what)
+        assert found is not None
+        return found
+
+    def told_block(self, params: list[Any]) -> bytes:
+        found = self.block(params[0], "block")
+        return b"null" if found is None else found.block if params[1] else found.slim
+
+    def told_receipts(self, params: list[Any]) -> bytes:
+        number = int(params[0], 16) if len(params[0]) < 66 else None
+        if number is not None and (number > self.head or number not in self.blocks):
+            return b"null"
+        found = self.block(params[0], "block")
+        return b"null" if found is None else found.receipts
+
+    def told_receipt(self, params: list[Any]) -> bytes:
+        for block in self.blocks.values():
+            if params[0] in block.txids and block.number <= self.head:
+                return block.single_receipts[block.txids.index(params[0])]
+        return b"null"
+
+    # -- traces ------------------------------------------------------------------------------------------------
+
+    def told_traces(self, params: list[Any]) -> bytes:
+        block = self.there(params[0], "trace")
+        tracer, config = params[1]["tracer"], params[1].get("tracerConfig", {})
+        if block.number == 0 and self.kind != "anvil":
+            raise Complaint(-32000, "genesis is not traceable")
+        if tracer == "muxTracer":
+            return self._mux(block, config)
+        if tracer == "callTracer":
+            return block.calls or b"[]"
+        if tracer != "prestateTracer" or config.get("diffMode") is not True:
+            raise Complaint(-32000, f"{tracer} was not recorded")
+        return self.diffs(block, config)
+
+    def diffs(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
+        obeys = self.kind != "coreth"
+        return block.lean_diffs if config.get("disableCode") and obeys else block.diffs or b"[]"
+
+    def _mux(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
+        if self.kind == "anvil":
+            return msgspec.json.encode([{"result": {}, "txHash": txid} for txid in block.txids])
+        calls = msgspec.json.decode(block.calls or b"[]", type=list[dict[str, msgspec.Raw]])
+        diffs = msgspec.json.decode(self.diffs(block, config["prestateTracer"]), type=list[dict[str, msgspec.Raw]])
+        rows = [
+            {"txHash": txid, "result": {"callTracer": call["result"], "prestateTracer": diff["result"]}}
+            for txid, call, diff in zip(block.txids, calls, diffs, strict=True)
+        ]
+        return msgspec.json.encode(rows)
+
+    # -- state -------------------------------------------------------------------------------------------------
+
+    def told_balance(self, params: list[Any]) -> bytes:
+        block = self.there(params[1], "state")
+        wei = self.state.at(block.number, "native", params[0].lower())
+        return msgspec.json.encode(hex(int(wei or 0)))
+
+    def told_code(self, params: list[Any]) -> bytes:
+        block = self.there(params[1], "state")
+        return msgspec.json.encode(self.state.code(params[0].lower(), block.number))
+
+    def told_call(self, params: list[Any]) -> bytes:
+        block = self.there(params[1], "state")
+        try:
+            return msgspec.json.encode(answer(self.state, params[0], block.number))
+        except Reverts as reverts:
+            bare = self.kind == "coreth" and reverts.data == "0x"
+            raise Complaint(*((-32000, str(reverts)) if bare else (3, str(reverts), reverts.data))) from reverts
+
+
+METHODS: dict[str, Callable[[Replay, list[Any]], bytes]] = {
+    "eth_chainId": lambda it, _: msgspec.json.encode(hex(it.chain_id)),
+    "web3_clientVersion": lambda it, _: msgspec.json.encode(it.version),
+    "eth_blockNumber": lambda it, _: msgspec.json.encode(hex(it.head)),
+    "eth_getBlockByNumber": Replay.told_block,
+    "eth_getBlockByHash": Replay.told_block,
+    "eth_getBlockReceipts": Replay.told_receipts,
+    "eth_getTransactionReceipt": Replay.told_receipt,
+    "debug_traceBlockByNumber": lambda it, params: it.told_traces(params),
+    "eth_getBalance": Replay.told_balance,
+    "eth_getCode": Replay.told_code,
+    "eth_call": Replay.told_call,
+}
+
+
+class ReplayServer:
+    """Recorded chains over HTTP, on loopback only."""
+
+    def __init__(self, replays: Mapping[str, Replay]) -> None:
+        self._replays = replays
+        app = web.Application(client_max_size=16 << 20)
+        app.router.add_post("/{name}", self._serve)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+
+    async def start(self, port: int = 0) -> str:
+        """Where it can be asked."""
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", port, reuse_port=port != 0).start()
+        return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    async def _serve(self, request: web.Request) -> web.Response:
+        replay = self._replays.get(request.match_info["name"])
+        if replay is None:
+            return web.Response(status=404)
+        try:
+            asked = msgspec.json.decode(await request.read())
+            calls = asked if isinstance(asked, list) else [asked]
+            answers = [replay.answer(call) for call in calls]
+        except (msgspec.DecodeError, KeyError, IndexError, TypeError, ValueError, AttributeError):
+            return web.Response(status=400)
+        body = b"[" + b",".join(answers) + b"]" if isinstance(asked, list) else answers[0]
+        return web.Response(body=body, content_type="application/json")

@@ -1,0 +1,107 @@
+-- What the writer and the readers of rollups ask.
+
+-- name: put_rollup
+insert or replace into rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: rollup_at
+select * from rollup where span = :span and period = :period;
+
+-- name: newest_rollup
+select * from rollup where span = :span order by period desc limit 1;
+
+-- The newest period of a span that ends before another begins.
+-- name: rollup_before
+select * from rollup where span = :span and period < :period order by period desc limit 1;
+
+-- name: rollups_between
+select * from rollup where span = :span and period between :first and :last order by period;
+
+-- The rows of a page and the newest one before them.
+-- name: rollups_of_page
+select * from rollup
+where span = :span and period <= :last
+  and period >= coalesce((select max(period) from rollup where span = :span and period < :first), :first)
+order by period;
+
+-- name: extent
+select (select min(period) from rollup where span = :span), (select max(period) from rollup where span = :span);
+
+-- name: every_rollup
+select * from rollup where span = :span order by period;
+
+-- name: put_ran
+insert into fact (name, value) values ('metrics_ran', :at) on conflict (name) do update set value = excluded.value;
+
+-- name: ran
+select value from fact where name = 'metrics_ran';
+
+-- Of the addresses in a JSON list, those that were seen before.
+-- name: last_activity
+select l.address, l.active, l.sent from json_each(:addresses) asked cross join last_activity l on l.address = asked.value;
+
+-- name: newest_active
+select coalesce(max(address), 0) from last_activity;
+
+-- name: put_last_activity
+insert or replace into last_activity (address, active, sent) values (?, ?, ?);
+
+-- name: put_activity
+insert into activity (hour, block, fresh, earlier) values (?, ?, ?, ?);
+
+-- name: deployers
+select address from deployer where address in (select value from json_each(:addresses));
+
+-- name: put_deployer
+insert into deployer (address, hour) values (?, ?);
+
+-- name: put_block_price
+insert into block_price (number, price_sum, price_max) values (?, ?, ?);
+
+-- name: cumulative_txs
+select cumulative_txs from block where number = :number;
+
+-- The hour that holds a block: from the newest back, so that the cost is what is undone.
+-- name: hour_of_block
+select * from rollup where span = 0 and first_block <= :block order by period desc limit 1;
+
+-- name: activity_from
+select fresh, earlier from activity where hour >= :hour order by hour desc;
+
+-- name: drop_last_activity
+delete from last_activity where address = ?;
+
+-- name: drop_activity
+delete from activity where hour >= :hour;
+
+-- name: drop_deployers
+delete from deployer where hour >= :hour;
+
+-- name: drop_block_prices
+delete from block_price where number > :block;
+
+-- name: drop_rollups
+delete from rollup where span = :span and period >= :period;
+
+-- name: blocks_between
+select b.number, b.time, b.tx_count, b.gas_used, b.fees_spent, p.price_sum, p.price_max
+from block b left join block_price p on p.number = b.number
+where b.number between :first and :last order by b.number;
+
+-- Who was seen in a stretch of the chain, by positions; a transaction that creates has no recipient.
+-- name: senders_between
+select sender from tx where tx_at >= :first and tx_at < :end
+union select sender from erc20 where log_at >= :first and log_at < :end
+union select sender from erc721 where log_at >= :first and log_at < :end
+union select sender from erc1155 where log_at >= :first and log_at < :end;
+
+-- name: recipients_between
+select recipient from tx where tx_at >= :first and tx_at < :end and kind & 3 <> :creation
+union select recipient from erc20 where log_at >= :first and log_at < :end
+union select recipient from erc721 where log_at >= :first and log_at < :end
+union select recipient from erc1155 where log_at >= :first and log_at < :end;
+
+-- name: creators_between
+select creator from deployment where tx_at >= :first and tx_at < :end order by tx_at, frame;
+
+-- name: address_id
+select id from address where address = :address;

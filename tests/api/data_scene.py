@@ -1,0 +1,279 @@
+"""Recorded chains as the chain data interface serves them: indexed and enriched once for all test processes.
+
+Prices and reputations are made up: the native token and the first ERC-20 token of a chain have prices, its second token
+is called malicious and its third benign.
+"""
+
+import asyncio
+import datetime
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
+
+import msgspec
+import pytest
+from tests.evm.indexed import MESSENGER, indexing
+from tests.evm.recordings import derived
+from tests.server import Reply, Server, serving
+from tests.upstream.evm_recording import recording
+from tests.upstream.evm_replay import EvmReplay, in_thread
+
+from icefall.access.paging import PageTokens
+from icefall.access.store import AccessReader, ensure_store, open_reader, page_token_secret
+from icefall.api.app import App
+from icefall.api.asgi import AsgiApp
+from icefall.api.assemble import bases_of, meter_labels, routes_of
+from icefall.api.dialect import INTERFACE, Dialect
+from icefall.api.endpoint import DATA
+from icefall.api.endpoints import rows_of
+from icefall.api.guards import Hosts, Origins
+from icefall.api.handlers.pages import Pages
+from icefall.api.openapi import document
+from icefall.api.paging import Paging
+from icefall.api.routes import Routes
+from icefall.db.sqlite import SqliteStore
+from icefall.evm.chains import ChainDirectory, ChainInfo, TokenInfo, open_chain
+from icefall.evm.enrich.counts import Counts
+from icefall.evm.enrich.loops import EnrichSettings, rounds_of
+from icefall.evm.enrich.nfts import NftSettings
+from icefall.evm.enrich.selectors import method_names
+from icefall.evm.reading.asking import RequestState
+from icefall.evm.store import PACKAGE, store_path
+from icefall.meters import Meters
+from icefall.observe import quiet
+from icefall.upstream.evm_errors import Reverted
+from icefall.upstream.evm_state import At, ContractCall
+from icefall.upstream.meter import Clock
+from icefall.wire.ids import id_text
+
+NATIVE = TokenInfo("Native token", "NATIVE", 18)
+CHAINS = ("geth-1", "cchain-1", "anvil-1", "berlin-1")
+NATIVE_PRICES = {"usd": "12.5", "eur": "11"}
+TOKEN_PRICE = "0.000012345678901234567890"
+DAY_PRICE = "9.87654321"
+
+
+def chain_id(chain: str) -> str:
+    return str(recording(chain).meta["chainId"])
+
+
+PEER = "5RSRQmRgdo1Jng8kQ28rdcsz863ciio9H5o3cgZy5Zj81ANnk"  # a chain that recorded messages go to and come from
+
+
+def blockchain_id(chain: str) -> str:
+    return PEER if chain == "geth-1" else id_text(chain.encode().ljust(32, b"\1"))
+
+
+def erc20_tokens(chain: str) -> list[bytes]:
+    """In the order in which the chain first moves them."""
+    return list(dict.fromkeys(move.token for one in derived(chain) for move in one.rows.erc20_transfers))
+
+
+def _lists(chain: str, folder: Path) -> EnrichSettings:
+    first, second, third = (f"0x{token.hex()}" for token in erc20_tokens(chain)[:3])
+    days = {one.rows.block.time // 86400 for one in derived(chain)}
+    epoch = datetime.date(1970, 1, 1)
+    daily = {str(epoch + datetime.timedelta(days=day)): DAY_PRICE for day in days if 0 < day < 100_000}
+    usd = {"native": {"current": NATIVE_PRICES["usd"], "daily": daily}, first: {"current": TOKEN_PRICE}}
+    prices = {"currencies": {"usd": usd, "eur": {"native": {"current": NATIVE_PRICES["eur"]}}}}
+    (folder / f"{chain}.prices.json").write_text(json.dumps(prices))
+    (folder / f"{chain}.words.json").write_text(json.dumps({"Malicious": [second], "Benign": [third]}))
+    return EnrichSettings(
+        nfts=NftSettings(web=False),
+        prices=str(folder / f"{chain}.prices.json"),
+        reputation=str(folder / f"{chain}.words.json"),
+    )
+
+
+async def _index(chain: str, path: Path) -> None:
+    replay, counts = EvmReplay(chain), Counts()
+    async with indexing(path, replay) as scene:
+        await scene.follower.run()
+        store = SqliteStore(path, PACKAGE)
+        settings = _lists(chain, path.parent)
+        rounds = rounds_of(store, scene.upstream, settings, scene.log, counts=counts, clock=Clock())
+        for one in rounds.values():
+            while await one():
+                pass
+        store.close()
+
+
+def indexed(chain: str, factory: pytest.TempPathFactory) -> Path:
+    """The file of a chain, made by the first test process that wants it."""
+    base = factory.getbasetemp()
+    folder = (base.parent if base.name.startswith("popen-") else base) / "indexed"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{chain}.sqlite"
+    with (folder / f"{chain}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            unready = folder / f"{chain}.unready.sqlite"
+            asyncio.run(_index(chain, unready))
+            unready.rename(path)
+    return path
+
+
+class Served(NamedTuple):
+    """The program and the upstreams it asks."""
+
+    server: Server
+    replays: dict[str, EvmReplay]
+
+    def get(self, target: str) -> Reply:
+        return self.server.ask("GET", target, listener="data")
+
+    def told(self, target: str) -> Any:
+        reply = self.get(target)
+        assert reply.status == 200, (target, reply)
+        return reply.json()
+
+
+def _described(chain: str, url: str) -> str:
+    """A [[chain]] of the config file. One has everything that can be configured, the others nothing."""
+    told = f'[[chain]]\nid = "{chain_id(chain)}"\nrpc = "{url}"\n'
+    if chain == "geth-1":
+        told += f"""name = "Geth"
+aliases = ["geth", "dev-chain"]
+description = "A recorded chain."
+blockchain_id = "{blockchain_id(chain)}"
+subnet_id = "{blockchain_id("subnet")}"
+vm_id = "{blockchain_id("vm")}"
+token = {{ name = "Ether", symbol = "ETH", decimals = 18, logo_uri = "https://e.example/l", description = "Gas." }}
+explorer_url = "https://explorer.example"
+public_rpc_url = "https://rpc.example"
+ws_url = "wss://ws.example"
+logo = "https://e.example/logo.png"
+testnet = true
+private = true
+features = ["nftIndexing", "teleporter"]
+multicall = "0xcA11bde05977b3631167028862bE2a173976CA11"
+teleporter = "0x{MESSENGER.hex()}"
+"""
+    return told
+
+
+def put_chains(directory: Path, factory: pytest.TempPathFactory, urls: Mapping[str, str]) -> None:
+    """A data directory with these chains in it, and the file that tells of them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for chain in urls:
+        path = store_path(directory / "data", chain_id(chain))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(indexed(chain, factory), path)
+    (directory / "icefall.toml").write_text("\n".join(_described(*one) for one in urls.items()))
+
+
+@contextmanager
+def data_server(
+    directory: Path, factory: pytest.TempPathFactory, *settings: str, chains: tuple[str, ...] = CHAINS
+) -> Iterator[Served]:
+    """The real program, with an upstream for each chain."""
+    with ExitStack() as stack:
+        replays = {chain: stack.enter_context(in_thread(EvmReplay(chain))) for chain in chains}
+        put_chains(directory, factory, {chain: replay.url for chain, replay in replays.items()})
+        file = f"--config-file={directory / 'icefall.toml'}"
+        yield Served(stack.enter_context(serving("data", directory, file, *settings)), replays)
+
+
+class Zeros:
+    """A state in which nobody owns anything."""
+
+    async def balances(self, addresses: Sequence[bytes], _: At) -> list[int]:
+        return [0 for _ in addresses]
+
+    async def answers(self, calls: Sequence[ContractCall], _: At) -> list[bytes | Reverted]:
+        return [bytes(32) for _ in calls]
+
+
+class InProcess:
+    """The app of a worker in this process, on a loop of its own, asked as the program is.
+
+    A chain whose upstream is "" has one that knows of nothing but zeros."""
+
+    def __init__(self, directory: Path, urls: Mapping[str, str], dialect: Dialect = INTERFACE) -> None:
+        ensure_store(directory / "data")
+        self._access = open_reader(directory / "data")
+        self._states = {chain: RequestState([url], int(chain_id(chain))) for chain, url in urls.items() if url}
+        infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
+        folder, names = directory / "data", method_names()
+        self._chains = [open_chain(infos[chain], folder, self._states.get(chain, Zeros()), names) for chain in urls]
+        rows = rows_of(DATA)
+        self.document = document(DATA, rows, "0")
+        services: dict[type, Any] = {
+            AccessReader: AccessReader(self._access),
+            ChainDirectory: ChainDirectory(self._chains),
+            Dialect: dialect,
+            Pages: Pages(msgspec.json.encode(self.document), ""),
+            Paging: Paging(PageTokens(page_token_secret(self._access))),
+        }
+        meters = Meters(meter_labels(rows), None)
+        paths = routes_of(rows, lambda _: True, services, dialect, meters)
+        routes = Routes(paths, bases_of(paths), None, full=True)
+        app = App(DATA, routes, dialect, Hosts(["*"]), Origins(["*"], ()), meters, quiet(), [], 5.0)
+        self.app = AsgiApp(app)
+        self._runner = asyncio.Runner()
+        self.run = self._runner.run
+
+    def __enter__(self) -> "InProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for state in self._states.values():
+            self.run(state.close())
+        for chain in self._chains:
+            chain.reader.close()
+        self._access.close()
+        self._runner.close()
+
+    async def ask(self, target: str) -> Reply:
+        path, _, query = target.partition("?")
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": unquote(path, errors="replace"),
+            "query_string": query.encode("utf-8"),
+            "headers": [(b"host", b"127.0.0.1")],
+            "client": ("127.0.0.1", 1234),
+        }
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        start, body = sent
+        told = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
+        return Reply(start["status"], told, body["body"])
+
+    def get(self, target: str) -> Reply:
+        return self.run(self.ask(target))
+
+    def told(self, target: str) -> Any:
+        reply = self.get(target)
+        assert reply.status == 200, (target, reply)
+        return reply.json()
+
+
+class Asked(Protocol):
+    def told(self, target: str) -> Any: ...
+
+
+def walked(served: Asked, target: str, key: str, size: int = 100) -> list[Any]:
+    """All pages of a list."""
+    found: list[Any] = []
+    ask = f"{target}{'&' if '?' in target else '?'}pageSize={size}"
+    token = ""
+    while True:
+        page = served.told(ask + (f"&pageToken={token}" if token else ""))
+        assert len(page[key]) <= size
+        found += page[key]
+        token = page.get("nextPageToken", "")
+        if not token:
+            return found

@@ -1,0 +1,211 @@
+"""Balances over HTTP equal the recorded state of the chain: a sample of addresses and blocks, all token kinds."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from tests.api.data_naive import Naive, address_text, naive
+from tests.api.data_scene import CHAINS, NATIVE_PRICES, TOKEN_PRICE, Served, chain_id, data_server, erc20_tokens, walked
+from tests.evm.recordings import meta
+from tests.upstream.evm_recording import recorded_state
+from tests.upstream.evm_replay import Trouble
+
+ODD = ("tollSilent",)  # takes a fee without a log: whoever gets it is named by none
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with data_server(tmp_path_factory.mktemp("balances"), tmp_path_factory) as program:
+        yield program
+
+
+@pytest.fixture(params=CHAINS)
+def told(request: pytest.FixtureRequest) -> Naive:
+    return naive(request.param)
+
+
+def of(chain: str, address: bytes) -> str:
+    return f"/v1/chains/{chain_id(chain)}/addresses/{address_text(address)}/balances"
+
+
+def hexed(address: bytes) -> str:
+    return "0x" + address.hex()
+
+
+def holders(told: Naive) -> list[bytes]:
+    """Not those whose balance the recorder changed by hand, nor the zero address, which logs burn to."""
+    cheated = {one["address"].lower() for one in meta(told.chain)["hiddenNativeChanges"]}
+    return [one for one in told.addresses(3) if hexed(one) not in cheated and any(one) and one != b"\x77" * 20]
+
+
+def blocks(told: Naive) -> list[int | None]:
+    last = told.blocks[-1].rows.block.number
+    return [None, last, last // 2, last // 5, 1]
+
+
+def at(block: int | None) -> str:
+    return "" if block is None else f"?blockNumber={block}"
+
+
+def test_native_balances(told: Naive, served: Served) -> None:
+    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
+    for address in holders(told):
+        for block in blocks(told):
+            found = served.told(f"{of(told.chain, address)}:getNative{at(block)}")["nativeTokenBalance"]
+            true = state.at(last if block is None else block, "native", hexed(address))
+            assert found["balance"] == (true or "0"), (hexed(address), block)
+            assert found["chainId"] == told.id
+            worth = Decimal(found["balance"]) / 10**18 * Decimal(NATIVE_PRICES["usd"])
+            assert abs(Decimal(found["balanceValue"]["value"]) - worth) <= Decimal("0.000000005")
+
+
+def test_erc20_balances(told: Naive, served: Served) -> None:
+    """Those that logs name are listed; asked for by address, every token is told as it is."""
+    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
+    odd = {address.lower() for label, address in meta(told.chain)["contracts"].items() if label in ODD}
+    tokens = sorted({path[1] for path in state.of_token if path[0] == "erc20"})
+    seen = 0
+    for address in holders(told):
+        for block in blocks(told):
+            true = {
+                token: int(state.at(last if block is None else block, "erc20", token, hexed(address)) or 0)
+                for token in tokens
+            }
+            target = f"{of(told.chain, address)}:listErc20{at(block) or '?'}&filterSpamTokens=false"
+            listed = walked(served, target.replace("?&", "?"), "erc20TokenBalances", 500)
+            assert [one["address"].lower() for one in listed] == sorted(one["address"].lower() for one in listed)
+            found = {one["address"].lower(): int(one["balance"]) for one in listed}
+            assert all(found.values())
+            assert {token: held for token, held in found.items() if token in true} == {
+                token: held for token, held in true.items() if held and (token in found or token not in odd)
+            }, (hexed(address), block)
+            named = f"{target}&contractAddresses={','.join(tokens)}".replace("?&", "?")
+            asked = walked(served, named, "erc20TokenBalances", 500)
+            assert {one["address"].lower(): int(one["balance"]) for one in asked} == true, (hexed(address), block)
+            seen += len(listed)
+    assert seen
+
+
+def test_erc1155_balances(told: Naive, served: Served) -> None:
+    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
+    seen = 0
+    for address in holders(told):
+        for block in blocks(told):
+            true = {
+                (path[1], int(path[3])): int(state.at(last if block is None else block, *path) or 0)
+                for path in state.values
+                if path[0] == "erc1155" and path[2] == hexed(address)
+            }
+            listed = walked(served, f"{of(told.chain, address)}:listErc1155{at(block)}", "erc1155TokenBalances", 500)
+            found = {(one["address"].lower(), int(one["tokenId"])): int(one["balance"]) for one in listed}
+            assert list(found) == sorted(found)
+            tracked = {path[1] for path in state.of_token if path[0] == "erc1155"}
+            assert {key: held for key, held in found.items() if key[0] in tracked} == {
+                key: held for key, held in true.items() if held
+            }, (hexed(address), block)
+            seen += len(listed)
+    assert seen or told.chain == "berlin-1"
+
+
+def test_erc721_balances_and_collectibles(told: Naive, served: Served) -> None:
+    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
+    tracked = {path[1] for path in state.of_token if path[0] == "erc721"}
+    seen = 0
+    for address in holders(told):
+        listed = walked(served, f"{of(told.chain, address)}:listErc721", "erc721TokenBalances", 500)
+        found = [(one["address"].lower(), int(one["tokenId"])) for one in listed]
+        assert found == sorted(found)
+        assert {one for one in found if one[0] in tracked} == {
+            (path[1], int(path[2]))
+            for path in state.values
+            if path[0] == "erc721" and state.at(last, *path) == hexed(address)
+        }
+        assert {one["ownerAddress"] for one in listed} <= {address_text(address)}
+        others = walked(served, f"{of(told.chain, address)}:listErc1155", "erc1155TokenBalances", 500)
+        for size in (1, 3, 500):
+            target = f"{of(told.chain, address)}:listCollectibles"
+            assert walked(served, target, "collectibleBalances", size) == listed + others
+        for contract in {one["address"] for one in listed}:
+            target = f"{of(told.chain, address)}:listErc721?contractAddress={contract}"
+            one_only = [one for one in listed if one["address"] == contract]
+            assert walked(served, target, "erc721TokenBalances", 2) == one_only
+        for contract in {one["address"] for one in others}:
+            target = f"{of(told.chain, address)}:listErc1155?contractAddress={contract}"
+            one_only = [one for one in others if one["address"] == contract]
+            assert walked(served, target, "erc1155TokenBalances", 2) == one_only
+        seen += len(listed)
+    assert seen
+
+
+def test_blocks_that_cannot_be_asked_for(told: Naive, served: Served) -> None:
+    last, address = told.blocks[-1].rows.block.number, holders(told)[0]
+    for name in ("getNative", "listErc20", "listErc1155"):
+        reply = served.get(f"{of(told.chain, address)}:{name}?blockNumber={last + 1}")
+        assert reply.status == 400
+        assert reply.json()["message"] == (
+            f"blockNumber must be at most {last}, the newest indexed block, got {last + 1}"
+        )
+    for name in ("listErc721", "listCollectibles"):
+        reply = served.get(f"{of(told.chain, address)}:{name}?blockNumber=1")
+        assert reply.status == 400
+        assert "blockNumber must be left out: it is not offered here" in reply.json()["message"]
+
+
+def test_spam_is_left_out_unless_asked_for(told: Naive, served: Served) -> None:
+    first, second, third = (address_text(token) for token in erc20_tokens(told.chain)[:3])
+    words: dict[str, Any] = {}
+    for address in holders(told):
+        target = f"{of(told.chain, address)}:listErc20"
+        clean = walked(served, target, "erc20TokenBalances", 1)
+        every = walked(served, f"{target}?filterSpamTokens=false", "erc20TokenBalances", 3)
+        assert clean == walked(served, f"{target}?filterSpamTokens=true", "erc20TokenBalances", 500)
+        assert clean == [one for one in every if one["address"] != second]
+        words |= {one["address"]: one["tokenReputation"] for one in every}
+        for one in every:
+            assert ("price" in one, "balanceValue" in one) == ((one["address"] == first),) * 2
+    assert words.get(second, "Malicious") == "Malicious"
+    assert words.get(third, "Benign") == "Benign"
+    assert None in words.values()
+
+
+def test_currencies(told: Naive, served: Served) -> None:
+    address = holders(told)[0]
+    for currency in ("usd", "eur", "nzd"):
+        found = served.told(f"{of(told.chain, address)}:getNative?currency={currency}")["nativeTokenBalance"]
+        price = NATIVE_PRICES.get(currency)
+        assert found.get("price") == (price and {"currencyCode": currency, "value": price})
+        assert ("balanceValue" in found) == (price is not None)
+    priced = address_text(erc20_tokens(told.chain)[0])
+    target = f"{of(told.chain, address)}:listErc20?contractAddresses={priced}&currency="
+    (held,) = served.told(f"{target}usd")["erc20TokenBalances"]
+    assert held["price"] == {"currencyCode": "usd", "value": TOKEN_PRICE}
+    assert "price" not in served.told(f"{target}eur")["erc20TokenBalances"][0]
+
+
+def test_what_needs_the_upstream_fails_with_it_and_the_rest_does_not(served: Served) -> None:
+    """503 while it is down, 502 while it talks nonsense; what is stored is told all the while."""
+    told, replay = naive("geth-1"), served.replays["geth-1"]
+    stored, unknown = bytes.fromhex(told.txs[-1]["native"]["from"]["address"][2:]), b"\x55" * 20
+    odd = meta("geth-1")["contracts"]["tollSilent"]
+    needing = (
+        f"{of('geth-1', unknown)}:getNative",
+        f"{of('geth-1', stored)}:listErc20?contractAddresses={odd}",
+    )
+    for target in needing:
+        assert served.get(target).status == 200
+    try:
+        replay.troubles = [Trouble(times=1000, body=b"<html>nonsense</html>")]
+        assert [served.get(target).status for target in needing] == [502, 502]
+        replay.troubles = [Trouble(times=1000, status=500)]
+        replies = [served.get(target) for target in needing]
+        assert [reply.status for reply in replies] == [503, 503]
+        assert replies[0].header("retry-after") == "1"
+        assert set(replies[0].json()) == {"message", "statusCode", "error"}
+        assert replay.url not in replies[0].body.decode()
+        assert served.get(f"{of('geth-1', stored)}:getNative").status == 200
+        assert served.get(f"/v1/chains/1337/addresses/{address_text(stored)}/transactions").status == 200
+    finally:
+        replay.troubles = []
+    for target in needing:
+        assert served.get(target).status == 200

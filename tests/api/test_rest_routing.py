@@ -1,0 +1,324 @@
+"""Paths with parameters, and what a path and a query may hold: everything is read before a handler runs, or refused
+with a message that names the parameter."""
+
+import random
+import timeit
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from tests.api.rest_scene import ADDRESS, LIST, ROWS, AddressPage, Everything, Scene
+
+from icefall.api.bind_rest import RestBinder
+from icefall.api.docs import page
+from icefall.api.endpoint import DATA, METRICS, Rest, example_path
+from icefall.api.openapi import document
+from icefall.api.rest_kinds import ADDRESSES_MAX, BLOCK_NUMBER_MAX, CURRENCIES, PAGE_TOKEN_SIZE_MAX
+from icefall.api.routes import Route, Shapes
+from icefall.errors import BadRequest
+
+LOW = ADDRESS.lower()
+HASH = "0x" + "Ab" * 32
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    return Scene()
+
+
+def target(address: str = ADDRESS, chain: str = "43112", query: str = "") -> str:
+    return LIST.replace("{chainId}", chain).replace("{address}", address) + (f"?{query}" if query else "")
+
+
+def asked(scene: Scene, where: str) -> dict[str, Any]:
+    reply = scene.get(where)
+    assert reply.status == 200, reply
+    told: dict[str, Any] = reply.json()["ask"]
+    return told
+
+
+def refused(scene: Scene, where: str) -> str:
+    reply = scene.get(where)
+    told = reply.json()
+    assert (reply.status, told["statusCode"], told["error"]) == (400, 400, "Bad Request"), reply
+    assert reply.header("content-type") == "application/json; charset=utf-8"
+    return str(told["message"])
+
+
+# -- paths ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_gives_its_parameters(scene: Scene) -> None:
+    told = asked(scene, target(query="pageSize=7&startBlock=0&endBlock=9223372036854775807&pageToken=aZ-_09"))
+    assert told == {
+        "chain_id": "43112",
+        "address": LOW,
+        "page_token": "aZ-_09",
+        "page_size": 7,
+        "start_block": 0,
+        "end_block": BLOCK_NUMBER_MAX,
+    }
+    assert asked(scene, target())["page_size"] == 10
+
+
+@pytest.mark.parametrize("address", [ADDRESS, LOW, "0x" + LOW[2:].upper(), ADDRESS.swapcase().replace("0X", "0x")])
+def test_the_case_of_an_address_does_not_matter(address: str, scene: Scene) -> None:
+    assert asked(scene, target(address))["address"] == LOW
+
+
+@pytest.mark.parametrize(("block", "read"), [("0", 0), ("17", 17), (str(BLOCK_NUMBER_MAX), BLOCK_NUMBER_MAX),
+                                             (HASH, HASH.lower())])  # fmt: skip
+def test_a_block_is_a_number_or_a_hash(block: str, read: object, scene: Scene) -> None:
+    assert asked(scene, f"/v1/chains/C/blocks/{block}/transactions")["block_id"] == read
+
+
+def test_a_word_of_the_table_goes_before_a_value(scene: Scene) -> None:
+    assert scene.get("/v1/chains/allBlocks").json()["of"] == "NoParams"
+    assert scene.get("/v1/chains").json()["of"] == "NoParams"
+    assert scene.get(f"/v1/chains/allBlocks/transactions/{HASH}").json()["ask"]["chain_id"] == "allBlocks"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        target() + "/",
+        target().replace("listErc20", "listErc2"),
+        target().replace(":listErc20", ""),
+        target().replace("/v1", ""),
+        target(chain="a/b"),
+        "/v1/chains/{chainId}",
+        "/v1/chains/",
+        "/",
+        "",
+        "//" + target(),
+    ],
+)
+def test_other_paths_are_404(path: str, scene: Scene) -> None:
+    reply = scene.get(path)
+    assert (reply.status, reply.json()["error"]) == (404, "Not Found")
+
+
+def test_the_path_as_the_table_writes_it_is_a_path_like_any_other(scene: Scene) -> None:
+    assert refused(scene, LIST).startswith("address must be an address")
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        (target("0x1234"), "address must be an address: 0x and 40 hex digits, got 0x1234"),
+        (target(ADDRESS[2:]), "address must be an address"),
+        (target(ADDRESS + "0"), "address must be an address"),
+        (target(ADDRESS[:-1] + "g"), "address must be an address"),
+        (target(ADDRESS[:-1] + " "), "address must be an address"),
+        (target("0X" + ADDRESS[2:]), "address must be an address"),
+        (target(""), "address must be an address: 0x and 40 hex digits, got nothing"),
+        (target("\ufffd"), 'address must be an address: 0x and 40 hex digits, got "'),
+        (target("x" * 5000), "got " + "x" * 77 + "..."),
+        (target(chain=""), "chainId must be an EVM chain ID, a blockchain ID or an alias of a chain, got nothing"),
+        (target(chain="a b"), "chainId must be"),
+        (target(chain="%zz\ufffd"), "chainId must be"),
+        (target(chain="x" * 129), "chainId must be"),
+        ("/v1/chains/C/blocks/-1/transactions", "blockId must be a block number between 0 and"),
+        (f"/v1/chains/C/blocks/{BLOCK_NUMBER_MAX + 1}/transactions", "blockId must be a block number"),
+        ("/v1/chains/C/blocks/0x12/transactions", "or a block hash: 0x and 64 hex digits, got 0x12"),
+        ("/v1/chains/C/transactions/0x12", "txHash must be a hash: 0x and 64 hex digits, got 0x12"),
+    ],
+)
+def test_a_bad_value_in_a_path_is_named(where: str, message: str, scene: Scene) -> None:
+    assert message in refused(scene, where)
+
+
+# -- queries -------------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_is_read(scene: Scene) -> None:
+    query = (
+        f"needed=1700000000&pageSize=500&filterSpamTokens=false&contractAddresses={ADDRESS}%2C{HASH[:42]},{LOW}"
+        "&currency=nzd&sortOrder=asc&network=fuji&feature=teleporter&status=failed&timeInterval=hour"
+    )
+    assert asked(scene, f"/v1/everything?{query}") == {
+        "needed": 1700000000,
+        "page_size": 500,
+        "filter_spam_tokens": False,
+        "contract_addresses": [LOW, HASH[:42].lower()],
+        "currency": "nzd",
+        "sort_order": "asc",
+        "network": "fuji",
+        "feature": "teleporter",
+        "status": "failed",
+        "time_interval": "hour",
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("pageSize=0", "pageSize must be a whole number between 1 and 100, got 0"),
+        ("pageSize=101", "pageSize must be a whole number between 1 and 100, got 101"),
+        ("pageSize=", "pageSize must be a whole number between 1 and 100, got nothing"),
+        ("pageSize", "pageSize must be a whole number between 1 and 100, got nothing"),
+        ("pageSize=-1", "pageSize must be"),
+        ("pageSize=+5", 'pageSize must be a whole number between 1 and 100, got " 5"'),
+        ("pageSize=1.0", "pageSize must be"),
+        ("pageSize=1e1", "pageSize must be"),
+        ("pageSize=0x10", "pageSize must be"),
+        ("pageSize=%D9%A3", "pageSize must be"),  # an Arabic three
+        ("pageSize=" + "9" * 5000, "pageSize must be"),
+        ("pageSize=5&pageSize=5", "pageSize is given more than once"),
+        ("pageSize=5&page%53ize=6", "pageSize is given more than once"),
+        ("pageSize=%zz", "pageSize is not percent-encoded UTF-8, got %zz"),
+        ("pageSize=%ff", "pageSize is not percent-encoded UTF-8, got %ff"),
+        ("pageSize=5%", "pageSize is not percent-encoded UTF-8"),
+        ("startBlock=-1", f"startBlock must be a whole number between 0 and {BLOCK_NUMBER_MAX}, got -1"),
+        (f"endBlock={BLOCK_NUMBER_MAX + 1}", "endBlock must be a whole number between 0 and"),
+        ("startBlock=latest", "startBlock must be"),
+        ("pageToken=", "pageToken must be a nextPageToken of an earlier answer, got nothing"),
+        ("pageToken=a%20b", "pageToken must be"),
+        ("pageToken=" + "a" * (PAGE_TOKEN_SIZE_MAX + 1), "pageToken must be"),
+    ],
+)
+def test_a_bad_value_in_a_query_is_named(query: str, message: str, scene: Scene) -> None:
+    assert refused(scene, target(query=query)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "needed is missing"),
+        ("needed=", "needed must be a whole number between 0 and 4294967295, got nothing"),
+        ("needed=1&filterSpamTokens=TRUE", "filterSpamTokens must be true or false, got TRUE"),
+        ("needed=1&currency=USD", f"currency must be one of {', '.join(CURRENCIES)}, got USD"),
+        ("needed=1&sortOrder=", "sortOrder must be one of desc, asc, got nothing"),
+        ("needed=1&network=local", "network must be one of mainnet, fuji, testnet, got local"),
+        ("needed=1&feature=x", "feature must be one of nftIndexing, webhooks, teleporter, got x"),
+        ("needed=1&contractAddresses=", "contractAddresses must be 1 to 100 addresses separated by commas"),
+        (f"needed=1&contractAddresses={LOW},", "contractAddresses must be"),
+        ("needed=1&contractAddresses=" + ",".join([LOW] * (ADDRESSES_MAX + 1)), "contractAddresses must be"),
+    ],
+)
+def test_a_bad_value_of_the_other_kinds_is_named(query: str, message: str, scene: Scene) -> None:
+    assert refused(scene, f"/v1/everything?{query}").startswith(message)
+
+
+def test_what_is_not_known_is_ignored(scene: Scene) -> None:
+    query = "rltoken=%zz&pagesize=0&%ff=1&chainId=7&address=x&&=&sortBy=a&sortBy=b"
+    told = asked(scene, target(query=query))
+    assert (told["page_size"], told["chain_id"], told["address"]) == (10, "43112", LOW)
+
+
+def test_a_hundred_addresses_are_taken(scene: Scene) -> None:
+    many = ["0x" + number.to_bytes(20, "big").hex() for number in range(ADDRESSES_MAX)]
+    assert len(asked(scene, f"/v1/everything?needed=1&contractAddresses={','.join(many)}")["contract_addresses"]) == 100
+
+
+# -- refusals that are not the caller's mistake --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "error", "again"),
+    [
+        ("/missing", 404, "Not Found", None),
+        ("/lost", 502, "Bad Gateway", None),
+        ("/away", 503, "Service Unavailable", "1"),
+        ("/bug", 500, "Internal Server Error", None),
+    ],
+)
+def test_failures_have_the_one_shape(path: str, status: int, error: str, again: str | None) -> None:
+    for listener in (DATA, METRICS):
+        reply = Scene(listener=listener).get(path)
+        told = reply.json()
+        assert list(told) == ["message", "statusCode", "error"]
+        assert (reply.status, told["statusCode"], told["error"]) == (status, status, error)
+        assert isinstance(told["message"], list if listener == METRICS else str)
+        assert reply.header("retry-after") == again
+
+
+# -- anything at all -----------------------------------------------------------------------------------------------
+
+
+def test_no_path_and_no_query_makes_a_500() -> None:
+    dice = random.Random(20261116)
+    scene = Scene()
+    paths = [row.path for row in ROWS if isinstance(row, Rest) and row.path not in ("/bug", "/lost", "/away")]
+    names = [
+        param.name for params, path in ((AddressPage, LIST), (Everything, "")) for param in RestBinder(params, path).all
+    ]
+    values = ["", "0", "1", "-1", "10", "true", "asc", "usd", ADDRESS, HASH, "a,b", "%", "%zz", "%00", "%ff", "\x7f",
+              "é", "\ufffd", "\ud7ff", "9" * 400, "x" * 3000, "{chainId}", "..", "+", ";", "=", "&", "#"]  # fmt: skip
+    seen = set()
+    for _ in range(4000):
+        path = dice.choice(paths)
+        while "{" in path:
+            start = path.index("{")
+            path = path[:start] + dice.choice(values).replace("{", "") + path[path.index("}", start) + 1 :]
+        if dice.random() < 0.2:
+            at = dice.randrange(len(path) + 1)
+            path = path[:at] + dice.choice(values) + path[at:]
+        pairs = []
+        for _ in range(dice.randrange(4)):
+            value = dice.choice(values)
+            pairs.append(f"{dice.choice(names)}={value if dice.random() < 0.5 else quote(value)}")
+        reply = scene.get(f"{path.replace('?', '')}?{'&'.join(pairs)}")
+        assert reply.status in (200, 400, 404), (path, pairs, reply)
+        if reply.status != 200:
+            assert isinstance(reply.json()["message"], str)
+        seen.add(reply.status)
+    assert seen == {200, 400, 404}
+
+
+# -- what is said of it --------------------------------------------------------------------------------------------
+
+
+def test_openapi_describes_parameters_and_failures() -> None:
+    told = document(DATA, ROWS, "1")
+    OpenAPIV31SpecValidator(told).validate()
+    operation = told["paths"][LIST]["get"]
+    parameters = {one["name"]: one for one in operation["parameters"]}
+    assert [(name, one["in"], one["required"]) for name, one in parameters.items()] == [
+        ("chainId", "path", True),
+        ("address", "path", True),
+        ("pageToken", "query", False),
+        ("pageSize", "query", False),
+        ("startBlock", "query", False),
+        ("endBlock", "query", False),
+    ]
+    assert parameters["pageSize"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}
+    assert parameters["startBlock"]["schema"] == {"type": "integer", "minimum": 0, "maximum": BLOCK_NUMBER_MAX}
+    assert set(operation["responses"]) >= {"200", "400", "401", "403", "404", "429", "500", "502", "503"}
+    everything = {one["name"]: one for one in told["paths"]["/v1/everything"]["get"]["parameters"]}
+    assert everything["needed"]["required"]
+    assert everything["currency"]["schema"] == {"type": "string", "enum": list(CURRENCIES), "default": "usd"}
+    assert everything["filterSpamTokens"]["schema"] == {"type": "boolean", "default": True}
+    assert list(told["components"]["securitySchemes"]) == ["ServiceKey", "GlacierKey"]
+    assert "securitySchemes" not in document(METRICS, [], "1")["components"]
+
+
+def test_the_page_gives_an_example_that_works(scene: Scene) -> None:
+    html = page(DATA, ROWS, "1")
+    for row in ROWS:
+        assert isinstance(row, Rest)
+        assert f"curl http://127.0.0.1:9652{example_path(row)}" in html
+    assert "1 to 100 (default 10)" in html
+    assert scene.get(target()).status == scene.get(example_path(ROWS[4])).status == 200  # type: ignore[arg-type]
+
+
+def test_a_row_whose_path_names_an_unknown_field_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="blockId"):
+        RestBinder(AddressPage, "/v1/{blockId}")
+
+
+def test_a_binder_may_be_used_without_an_app() -> None:
+    binder = RestBinder(AddressPage, LIST)
+    assert binder.bind(("C", ADDRESS), "pageSize=3") == AddressPage(
+        chain_id="C", address=bytes.fromhex(ADDRESS[2:]), page_size=3
+    )
+    with pytest.raises(BadRequest):
+        binder.bind(("C", "x"), "")
+
+
+def test_looking_up_a_path_with_parameters_is_cheap() -> None:
+    shapes = Shapes({row.path: Route({}) for row in ROWS if "{" in row.path})
+    where = target()
+    best = min(timeit.repeat(lambda: shapes.find(where), number=2000, repeat=5)) / 2000
+    assert best < 20e-6  # about 1 us on a machine of its own

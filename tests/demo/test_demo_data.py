@@ -1,0 +1,55 @@
+"""What the package ships for the demo: small, made from the recordings, and nothing in it changed."""
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+from bench import demo_data
+
+from icefall.demo.chains import CHAINS, recordings, tables
+from icefall.evm.enrich.prices import CURRENCIES, NATIVE_ADDRESS, NOW, Point, prices_of
+
+SIZE_MAX = 8_000_000
+PACKED = sorted(str(path.relative_to(demo_data.DATA)) for path in demo_data.DATA.rglob("*") if path.is_file())
+
+
+def content(path: Path) -> bytes:
+    """Unpacked: how tightly it is packed depends on the packer's version."""
+    raw = path.read_bytes()
+    return lzma.decompress(raw) if path.suffix == ".xz" else raw
+
+
+def test_it_is_small() -> None:
+    sizes = {name: (demo_data.DATA / name).stat().st_size for name in PACKED}
+    assert len(sizes) == 11
+    assert sum(sizes.values()) < SIZE_MAX, sizes
+
+
+def test_the_recordings_give_exactly_this(tmp_path: Path) -> None:
+    demo_data.make(tmp_path)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == PACKED
+    for name in PACKED:
+        assert content(tmp_path / name) == content(demo_data.DATA / name), name
+
+
+@pytest.mark.parametrize("chain", [chain.name for chain in CHAINS])
+def test_prices_can_be_read_and_cover_every_day(chain: str) -> None:
+    prices = prices_of((demo_data.DATA / chain / "prices.json").read_bytes())
+    stamps = {json.loads(block.block)["timestamp"] for block in recordings()[chain].blocks.values()}
+    days = {int(stamp, 16) // 86400 for stamp in stamps}
+    newest = max(days)
+    for currency in ("usd", "eur"):
+        assert currency in CURRENCIES
+        assert Point(NATIVE_ADDRESS, currency, NOW) in prices
+        recent = {day for day in days if newest - day < 60}
+        assert {day for day in recent if Point(NATIVE_ADDRESS, currency, day) not in prices} == set()
+    assert len({point.token_address for point in prices}) == 5
+
+
+def test_chains_are_listed_with_the_ids_that_were_recorded() -> None:
+    listed = {table["rpc"][0].rpartition("/")[2]: table for table in tables("http://127.0.0.1:1")}
+    for name, recording in recordings().items():
+        assert listed[name]["id"] == recording.meta["chainId"]
+        assert recording.meta["lastBlock"] == max(recording.blocks)
+        assert Path(listed[name]["prices"]).is_file()

@@ -1,0 +1,264 @@
+"""The recorded history as a local network takes it over: all of it, as recorded, once, and never half."""
+
+import asyncio
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.e2e.program import kill_all
+from tests.follow.dag_scene import stored_utxos
+from tests.follow.history import containers
+from tests.server import Server, serving
+from tests.xchain.craft import AVAX, FEE, base, out, signed, spend
+from tests.xchain.scenario_1 import final_utxos
+from tests.xchain.stored import digest
+from tests.xchain.wallet import EWOQ
+
+from icefall.beginning import foreign_chains, genesis_time
+from icefall.config import Config, load
+from icefall.db.sqlite import SqliteStore
+from icefall.demo import history
+from icefall.engine import index_x
+from icefall.following import OtherChain, XChain
+from icefall.network import network_of
+from icefall.node.follow import FollowedChain, Links
+from icefall.node.store import PACKAGE, store_path
+from icefall.wire import checkhex
+from icefall.wire.avm import unpack_utxo
+from icefall.wire.avm_types import Owners, TransferOutput, Tx
+from icefall.wire.ids import id_text
+from icefall.wire.keys import address_of
+from icefall.wire.networks import FUJI_ID, LOCAL_ID
+from icefall.wire.proposer import unpack_container
+from icefall.xchain.ledger import Ledger
+
+COUNTS = {"X": 176, "P": 13, "C": 12}
+FEES = history.TX_FEE, history.CREATE_ASSET_TX_FEE
+RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
+X = "/ext/bc/X"
+
+
+class Broken(Exception):
+    pass
+
+
+class Opened(NamedTuple):
+    store: SqliteStore
+    chains: dict[str, FollowedChain]
+    links: dict[str, Links]
+
+    async def bring_in(self, runs_max: int = 1_000_000) -> None:
+        """All of it, or so many runs."""
+        left = runs_max
+
+        def tell(_name: str, _count: int) -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                raise Broken
+
+        await history.bring_in(self.chains, self.links, tell)
+
+
+def config_of(directory: Path, *settings: str) -> Config:
+    return load("up", [f"--data-dir={directory}", *settings], {}, directory).config
+
+
+async def opened(directory: Path) -> Opened:
+    config = config_of(directory)
+    network = network_of(config, history.GENESIS_TIME)
+    store = SqliteStore(store_path(directory), PACKAGE)
+    spec = network.asset_chains[0]
+    ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
+    await ledger.start()
+    x_id = spec.chain.chain_id
+    chains: dict[str, FollowedChain] = {
+        name: OtherChain(chain, x_id) for name, chain in foreign_chains(config, network, store).items()
+    }
+    chains["X"] = XChain(ledger)
+    return Opened(store, chains, {name: Links(name, x_id) for name in chains})
+
+
+def last_ids() -> dict[str, str]:
+    return {row["chain"]: row["id"] for row in sorted(containers(), key=lambda row: int(row["index"]))}
+
+
+def assert_all_there(directory: Path, chains: dict[str, FollowedChain]) -> None:
+    assert {name: chain.count for name, chain in chains.items()} == COUNTS
+    assert {name: id_text(chain.last_container_id) for name, chain in chains.items()} == last_ids()
+    assert stored_utxos(directory) == final_utxos()
+
+
+def test_all_of_it_is_taken_over_as_recorded(tmp_path: Path) -> None:
+    async def run() -> None:
+        one = await opened(tmp_path)
+        await one.bring_in()
+        assert_all_there(tmp_path, one.chains)
+        await one.bring_in()  # nothing is left to do
+        one.store.close()
+
+    asyncio.run(run())
+
+
+def test_the_shipped_containers_are_the_recorded_ones() -> None:
+    shipped = [
+        (run.chain, one.number, one.id_text, one.raw) for run in history.recorded_runs() for one in run.containers
+    ]
+    recorded = [(row["chain"], int(row["index"]), row["id"], checkhex.decode(row["bytes"])) for row in containers()]
+    assert shipped == recorded
+    assert Counter(chain for chain, *_ in shipped) == COUNTS
+
+
+def test_it_can_be_broken_off_after_any_run(tmp_path: Path) -> None:
+    async def run() -> int:
+        breaks = 0
+        while True:
+            one = await opened(tmp_path)
+            try:
+                await one.bring_in(runs_max=1)
+            except Broken:
+                breaks += 1
+            else:
+                assert_all_there(tmp_path, one.chains)
+                return breaks
+            finally:
+                one.store.close()
+
+    assert asyncio.run(run()) == sum(1 for _ in history.recorded_runs()) > 20
+
+
+def test_a_spoilt_recording_is_refused_and_nothing_of_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = list(history.recorded_runs())
+    first = runs[0].containers[0]
+    middle = len(first.raw) // 2
+    spoilt = first._replace(raw=first.raw[:middle] + bytes([first.raw[middle] ^ 1]) + first.raw[middle + 1 :])
+    monkeypatch.setattr(
+        history, "recorded_runs", lambda: iter([runs[0]._replace(containers=[spoilt, *runs[0].containers[1:]])])
+    )
+
+    async def run() -> None:
+        one = await opened(tmp_path)
+        with pytest.raises(history.Spoilt, match=f"cannot be taken over: {runs[0].chain} container 0 is said to be"):
+            await one.bring_in()
+        assert {name: chain.count for name, chain in one.chains.items()} == dict.fromkeys(COUNTS, 0)
+        one.store.close()
+
+    asyncio.run(run())
+
+
+def test_which_networks_begin_with_it(tmp_path: Path) -> None:
+    assert history.fits(LOCAL_ID, "", (), FEES)
+    assert not history.fits(FUJI_ID, "", (), FEES)
+    assert not history.fits(LOCAL_ID, "own.json", (), FEES)
+    assert not history.fits(LOCAL_ID, "", ("http://127.0.0.1:1",), FEES)
+    assert not history.fits(LOCAL_ID, "", (), (1, FEES[1]))
+    store = SqliteStore(store_path(tmp_path), PACKAGE)
+    assert genesis_time(config_of(tmp_path), store) == (history.GENESIS_TIME, True)
+    assert genesis_time(config_of(tmp_path, "--tx-fee=7"), store)[1] is False
+    began, recorded = genesis_time(config_of(tmp_path, "--no-demo"), store)
+    assert (abs(began - time.time()) < 5, recorded) == (True, False)
+    store.close()
+
+
+# -- the real program ----------------------------------------------------------------------------------------------
+
+
+def heights(server: Server) -> dict[str, int]:
+    checks = server.ask("GET", "/ext/health").json()["checks"]
+    return {name: checks[name]["message"]["engine"]["consensus"]["lastAcceptedHeight"] for name in COUNTS}
+
+
+def payment(server: Server) -> Tx:
+    """A transaction of the rich key to itself, from what it holds now."""
+    told = server.call(X, "avm.getUTXOs", {"addresses": [RICH], "limit": "1024"})["result"]["utxos"]
+    own = Owners(0, 1, (address_of(EWOQ),))
+    for text in told:
+        utxo = unpack_utxo(checkhex.decode(text))
+        held = utxo.output
+        if utxo.asset_id == AVAX and isinstance(held, TransferOutput) and held.owners == own and held.amount > FEE:
+            return signed(base([out(held.amount - FEE, own)], [spend(utxo)], b"demo"), [EWOQ])
+    raise AssertionError("it holds nothing that can be spent")
+
+
+def wait_accepted(server: Server, txid: str) -> None:
+    deadline = time.monotonic() + 20
+    while server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] != "Accepted":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_network_goes_on_from_there_and_keeps_everything(tmp_path: Path) -> None:
+    settings = "--index-enabled=true"
+    with serving("up", tmp_path, "--demo", settings) as server:
+        assert heights(server) == COUNTS
+        assert stored_utxos(server.data_dir) == final_utxos()
+        tx = payment(server)
+        txid = server.call(X, "avm.issueTx", {"tx": checkhex.encode(tx.raw)})["result"]["txID"]
+        wait_accepted(server, txid)
+        assert server.call(X, "avm.getHeight")["result"]["height"] == "177"
+        told = server.call("/ext/index/X/block", "index.getLastAccepted", {"encoding": "hex"})["result"]
+        container = unpack_container(checkhex.decode(told["bytes"]))
+        assert told["index"] == "176"
+        assert id_text(container.parent_id) == last_ids()["X"]
+        with serving("node", tmp_path / "follower", f"--upstream={server.url()}", settings) as follower:
+            deadline = time.monotonic() + 30
+            while heights(follower) != COUNTS | {"X": 177}:
+                assert time.monotonic() < deadline, follower.said()
+                time.sleep(0.1)
+    before = digest(tmp_path / "data")
+    for verb, given in (("up", ["--no-demo"]), ("node", []), ("up", ["--demo"])):
+        with serving(verb, tmp_path, settings, *given) as server:
+            assert server.call(X, "avm.getHeight")["result"]["height"] == "177"
+            assert server.call(X, "avm.getTx", {"txID": txid, "encoding": "hex"})["result"]["tx"]
+    assert server.said().count("the recorded history is taken over") == 1
+    assert digest(tmp_path / "data") == before
+
+
+def test_without_the_demo_nothing_is_there_and_nothing_comes_later(tmp_path: Path) -> None:
+    with serving("up", tmp_path, "--no-demo") as server:
+        assert heights(server) == dict.fromkeys(COUNTS, 0)
+        assert server.ask("GET", "/v1/chains", listener="data").json() == {"chains": []}
+        assert "replay" not in server.said()
+    with serving("up", tmp_path, "--demo") as server:
+        assert heights(server) == dict.fromkeys(COUNTS, 0), "the network has begun without a history"
+
+
+def containers_stored(data_dir: Path) -> int:
+    try:
+        with sqlite3.connect(f"file:{store_path(data_dir)}?mode=ro", uri=True) as connection:
+            return int(connection.execute("select count(*) from container where series <> 4").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_kill_in_the_middle_loses_nothing(seed: int, tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    chance = random.Random(seed)
+    stops = sorted(chance.randrange(1, 190) for _ in range(3))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}
+    ports = [f"--{name}-port=0" for name in ("http", "data", "metrics")]
+    for stop in stops:
+        with (tmp_path / "terminal.txt").open("ab") as terminal:
+            command = [sys.executable, "-m", "icefall.cli", "up", f"--data-dir={data_dir}", *ports]
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, env=kept)
+        deadline = time.monotonic() + 30
+        while containers_stored(data_dir) < stop:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        kill_all(Server("up", data_dir, process, tmp_path / "terminal.txt"))
+        process.wait()
+        assert containers_stored(data_dir) >= stop
+    with serving("node", tmp_path, "--index-enabled=true") as server:  # what was begun is finished, by whatever verb
+        assert heights(server) == COUNTS
+        assert stored_utxos(data_dir) == final_utxos()
+        assert containers_stored(data_dir) == sum(COUNTS.values())

@@ -1,0 +1,257 @@
+"""`icefall up` with the demo: every interface has something to show, and a second start has nothing left to do."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.counterparts import program
+from tests.e2e.program import family, until
+from tests.server import Server, serving
+from tests.upstream.evm_recording import recording
+
+from icefall.api.endpoint import DATA, Rest
+from icefall.api.endpoints import rows_of
+from icefall.demo.tour import TOUR
+from icefall.evm.status import ChainStatus, decode_status
+from icefall.evm.store import store_path
+
+CHAINS = {"43112": 199, "31337": 1969}  # how many blocks each has
+SYNC_LIMIT_S = 120.0
+BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
+COIN = "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"
+RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
+X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
+L1, C_CHAIN = "/v1/chains/31337", "/v1/chains/43112"
+ADDRESS = f"{L1}/addresses/{BUSY}"
+# What somebody pastes: a line that begins with curl, and the next if it ends with a backslash.
+COMMAND = re.compile(r"^curl .*?(?:\\\n.*?)?$", re.MULTILINE)
+
+
+def status(data_dir: Path, chain: str) -> ChainStatus | None:
+    try:
+        with sqlite3.connect(f"file:{store_path(data_dir, chain)}?mode=ro", uri=True) as connection:
+            rows = connection.execute("select value from fact where name = 'status'").fetchall()
+    except sqlite3.OperationalError:
+        return None
+    return decode_status(rows[0][0]) if rows else None
+
+
+def synced(data_dir: Path, since: float) -> bool:
+    told = [status(data_dir, chain) for chain in CHAINS]
+    return all(one is not None and one.synced and one.at > since for one in told)
+
+
+def read_nfts(server: Server) -> bool:
+    owned = data(server, f"{C_CHAIN}/addresses/{BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
+    return len([nft for nft in owned if nft["metadata"]["indexStatus"] == "indexed"]) == 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def demo(folder: Path) -> Iterator[Server]:
+    began = time.time()
+    with serving("up", folder, "--demo", "--api-admin-enabled=true") as server:
+        until(lambda: synced(server.data_dir, began), SYNC_LIMIT_S, "both chains indexed")
+        until(lambda: read_nfts(server), 30, "NFT metadata read")
+        yield server
+
+
+def data(server: Server, path: str, listener: str = "data") -> Any:
+    reply = server.ask("GET", path, listener=listener)
+    assert reply.status == 200, reply
+    return reply.json()
+
+
+# -- every interface has something to show -------------------------------------------------------------------------
+
+
+class Shown(NamedTuple):
+    """A call, and what must not be empty in its answer."""
+
+    path: str
+    seen: Callable[[Any], Any]
+
+
+def field(*names: str) -> Callable[[Any], Any]:
+    def seen(answer: Any) -> Any:
+        for name in names:
+            answer = answer[int(name) if isinstance(answer, list) else name]
+        return answer
+
+    return seen
+
+
+def priced(answer: Any) -> Any:
+    return [token for token in answer["erc20TokenBalances"] if "balanceValue" in token]
+
+
+DATA_CALLS = {
+    "1 chains": Shown("/v1/chains", lambda answer: len(answer["chains"]) == 2),
+    "2 blocks": Shown(f"{L1}/blocks", lambda answer: answer["blocks"][0]["blockNumber"] == "1968"),
+    "3 transactions of a block": Shown(f"{L1}/blocks/1968/transactions?pageSize=10", field("transactions", "0")),
+    "4 transactions": Shown(f"{ADDRESS}/transactions", field("transactions", "9", "nativeTransaction")),
+    "5 listNative": Shown(f"{ADDRESS}/transactions:listNative", field("transactions", "9")),
+    "6 listErc20": Shown(f"{ADDRESS}/transactions:listErc20", field("transactions", "9", "value")),
+    "7 listErc721": Shown(f"{ADDRESS}/transactions:listErc721", field("transactions", "9", "erc721Token", "name")),
+    "8 listErc1155": Shown(f"{ADDRESS}/transactions:listErc1155", field("transactions", "9", "erc1155Token")),
+    "9 listInternals": Shown(f"{ADDRESS}/transactions:listInternals", field("transactions", "0")),
+    "10 getDeployment": Shown(f"{L1}/contracts/{COIN}/transactions:getDeployment", field("nativeTransaction")),
+    "11 transfers of a token": Shown(f"{L1}/tokens/{COIN}/transfers", field("transfers", "9")),
+    "12 getNative": Shown(f"{ADDRESS}/balances:getNative?currency=usd", field("nativeTokenBalance", "balanceValue")),
+    "13 balances of ERC-20": Shown(f"{ADDRESS}/balances:listErc20?currency=usd", priced),
+    "14 balances of ERC-721": Shown(f"{ADDRESS}/balances:listErc721", field("erc721TokenBalances", "9")),
+    "15 balances of ERC-1155": Shown(f"{ADDRESS}/balances:listErc1155", field("erc1155TokenBalances", "9")),
+}
+
+
+@pytest.mark.parametrize("name", DATA_CALLS)
+def test_each_of_the_fifteen_data_endpoints(name: str, demo: Server) -> None:
+    call = DATA_CALLS[name]
+    answer = data(demo, call.path)
+    assert call.seen(answer), answer
+
+
+def test_they_are_the_fifteen_of_the_interface() -> None:
+    shapes = {re.sub(r"\{\w+\}", "{}", row.path) for row in rows_of(DATA) if isinstance(row, Rest)}
+    asked = set()
+    for call in DATA_CALLS.values():
+        path = call.path.partition("?")[0]
+        asked.add(re.sub(r"(?<=/)(31337|1968|0x\w+)(?=/|$)", "{}", path))
+    assert len(asked) == 15
+    assert asked <= shapes
+
+
+def test_avg_tps(demo: Server) -> None:
+    answer = data(demo, "/v1/avg_tps/31337", "metrics")
+    assert answer["status"]
+    assert len(answer["results"]) > 10
+    assert any(point["value"] > 0 for point in answer["results"])
+    assert data(demo, "/v1/avg_tps/43112", "metrics")["results"]
+
+
+NODE_CALLS: dict[str, tuple[str, str, Any, Callable[[Any], Any]]] = {
+    "health": ("/ext/health", "health.health", None, lambda told: told["checks"]["X"]["message"] and told["healthy"]),
+    "info": ("/ext/info", "info.getBlockchainID", {"alias": "X"}, lambda told: told["blockchainID"] == X_ID),
+    "admin": ("/ext/admin", "admin.getChainAliases", {"chain": X_ID}, lambda told: "X" in told["aliases"]),
+    "asset chain": ("/ext/bc/X", "avm.getHeight", None, lambda told: int(told["height"]) >= 176),
+    "UTXOs": ("/ext/bc/X", "avm.getUTXOs", {"addresses": [RICH]}, lambda told: int(told["numFetched"]) > 10),
+    "balance": ("/ext/bc/X", "avm.getBalance", {"address": RICH, "assetID": "AVAX"}, lambda told: told["utxoIDs"]),
+    "history": ("/ext/bc/X", "avm.getAddressTxs", {"address": RICH}, lambda told: len(told["txIDs"]) > 10),
+    **{
+        f"index of {path}": (f"/ext/index/{path}", "index.getLastAccepted", {"encoding": "hex"}, field("bytes"))
+        for path in ("X/block", "X/tx", "P/block", "C/block")
+    },
+}
+
+
+@pytest.mark.parametrize("name", NODE_CALLS)
+def test_each_node_interface(name: str, demo: Server) -> None:
+    path, method, params, seen = NODE_CALLS[name]
+    answer = demo.call(path, method, params)
+    assert seen(answer["result"]), answer
+
+
+def test_the_node_s_own_metrics(demo: Server) -> None:
+    assert demo.ask("GET", "/ext/metrics").body.count(b"\n") > 10
+
+
+# -- what is printed -----------------------------------------------------------------------------------------------
+
+
+def greeting(server: Server) -> str:
+    return server.said().rpartition("Icefall ")[2]
+
+
+def test_the_start_prints_three_addresses_and_ten_calls(demo: Server) -> None:
+    for listener in ("node", "data", "metrics"):
+        assert f"{listener:<8} {demo.url(listener)}" in greeting(demo)
+    assert len(COMMAND.findall(greeting(demo))) == 10
+    assert "being indexed now" in greeting(demo)
+
+
+@pytest.mark.parametrize("place", range(10), ids=lambda place: TOUR[place].says)
+def test_each_printed_call_has_something_to_see(place: int, demo: Server) -> None:
+    program("curl")
+    command = COMMAND.findall(greeting(demo))[place]
+    assert f"# {TOUR[place].says}\n{command}" in greeting(demo)
+    marked = command.replace("curl -s ", "curl -s -w '\\n%{http_code}' ", 1)
+    done = subprocess.run(["/bin/sh", "-ec", marked], capture_output=True, check=True, text=True, timeout=30)
+    body, _, code = done.stdout.rpartition("\n")
+    assert code == "200", done.stdout
+    answer = json.loads(body)
+    assert "error" not in answer
+    assert len(body) > 200, "there should be more to see"
+
+
+# -- values, against the recording ---------------------------------------------------------------------------------
+
+
+def test_balances_are_those_of_the_recorded_state(demo: Server) -> None:
+    for chain, name in (("31337", "anvil-1"), ("43112", "cchain-1")):
+        state, head = recording(name).state, int(recording(name).meta["lastBlock"])
+        told = data(demo, f"/v1/chains/{chain}/addresses/{BUSY}/balances:listErc20?pageSize=100&filterSpamTokens=false")
+        assert int(told["nativeTokenBalance"]["balance"]) == int(state.at(head, "native", BUSY.lower()))
+        known = {row["address"].lower(): int(row["balance"]) for row in told["erc20TokenBalances"]}
+        assert len(known) >= 12
+        for token, amount in known.items():
+            assert amount == int(state.at(head, "erc20", token, BUSY.lower())), token
+
+
+def test_data_uris_give_metadata_and_nothing_was_fetched(demo: Server) -> None:
+    owned = data(demo, f"{C_CHAIN}/addresses/{BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
+    read = {nft["tokenId"]: nft["metadata"]["name"] for nft in owned if nft["metadata"]["indexStatus"] == "indexed"}
+    assert "Art 9" in read.values()
+    assert all(nft["tokenUri"].startswith("data:") for nft in owned if nft["tokenId"] in read)
+    with sqlite3.connect(f"file:{store_path(demo.data_dir, '43112')}?mode=ro", uri=True) as connection:
+        web = "select count(*) from nft where (token_uri like 'http%' or token_uri like 'ipfs://Qm%')"
+        until(lambda: bool(connection.execute(web).fetchone()[0] > 20), 30, "the other URIs known")
+        assert connection.execute(f"{web} and status <> 'UNINDEXED'").fetchone()[0] == 0
+
+
+# -- living on -----------------------------------------------------------------------------------------------------
+
+
+def test_a_killed_replay_comes_back_at_its_address(demo: Server) -> None:
+    rpc = data(demo, "/v1/chains")["chains"][0]["rpcUrl"]
+    (replay,) = [process for process in family(demo.process.pid) if process.role == "replay"]
+    os.kill(replay.pid, signal.SIGKILL)
+
+    def back() -> bool:
+        now = [process.pid for process in family(demo.process.pid) if process.role == "replay"]
+        return bool(now) and now != [replay.pid]
+
+    until(back, 20, "another replay process")
+    assert data(demo, "/v1/chains")["chains"][0]["rpcUrl"] == rpc
+    began = time.time()
+    until(lambda: synced(demo.data_dir, began), 60, "the follower sees the head again")
+
+
+def test_a_second_start_has_nothing_left_to_do(folder: Path, demo: Server) -> None:
+    assert demo.stop() == 0
+    before = {chain: status(demo.data_dir, chain) for chain in CHAINS}
+    began = time.time()
+    with serving("up", folder, "--demo") as again:
+        took_s = time.time() - began
+        assert "being indexed now" not in greeting(again)
+        for call in DATA_CALLS.values():
+            assert call.seen(data(again, call.path)), "at once, without waiting for the indexer"
+        until(lambda: synced(again.data_dir, began), 60, "the follower is at the head")
+    for chain, blocks in CHAINS.items():
+        first, second = before[chain], status(again.data_dir, chain)
+        assert first is not None
+        assert second is not None
+        assert first.counts["blocks"] == second.counts["blocks"] == blocks
+        assert first.counts["txs"] == second.counts["txs"]
+    assert took_s < 20

@@ -1,0 +1,116 @@
+"""The official client of the hosted service, in the live dialect: it checks every answer against its own schemas."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.data_naive import KINDS, address_text, naive
+from tests.api.data_scene import data_server
+from tests.counterparts import npm_project, program
+
+from icefall.api.endpoints_data import CHAIN_DATA
+
+HERE = Path(__file__).parent / "avacloud"
+CHAIN, ID = "anvil-1", "31337"  # all token kinds, messages between chains, failed creations
+# The client's method for every operation, and how a call of it is filled in.
+METHODS = {
+    "supportedChains": "data.evm.chains.list",
+    "getChainInfo": "data.evm.chains.get",
+    "listAddressChains": "data.evm.address.chains.list",
+    "getLatestBlocks": "data.evm.blocks.listLatest",
+    "getBlock": "data.evm.blocks.get",
+    "getTransactionsForBlock": "data.evm.blocks.listTransactions",
+    "listLatestTransactions": "data.evm.transactions.listLatest",
+    "getTransaction": "data.evm.transactions.get",
+    "listTransactions": "data.evm.address.transactions.list",
+    "listNativeTransactions": "data.evm.address.transactions.listNative",
+    "listErc20Transactions": "data.evm.address.transactions.listErc20",
+    "listErc721Transactions": "data.evm.address.transactions.listErc721",
+    "listErc1155Transactions": "data.evm.address.transactions.listErc1155",
+    "listInternalTransactions": "data.evm.address.transactions.listInternal",
+    "listTransfers": "data.evm.contracts.listTransfers",
+    "getDeploymentTransaction": "data.evm.contracts.getDeploymentTransaction",
+    "listContractDeployments": "data.evm.address.contracts.listDeployments",
+    "getContractMetadata": "data.evm.contracts.getMetadata",
+    "getNativeBalance": "data.evm.address.balances.getNative",
+    "listErc20Balances": "data.evm.address.balances.listErc20",
+    "listErc721Balances": "data.evm.address.balances.listErc721",
+    "listErc1155Balances": "data.evm.address.balances.listErc1155",
+    "listCollectibleBalances": "data.evm.address.balances.listCollectibles",
+    "data-health-check": "data.healthCheck",
+}
+
+
+def test_every_row_has_a_method() -> None:
+    assert {row.operation for row in CHAIN_DATA} == set(METHODS)
+
+
+def busy() -> list[str]:
+    """Addresses that together have done everything."""
+    told = naive(CHAIN)
+    found: dict[str, None] = {}
+    for kind in ("native", *KINDS):
+        order = sorted(told.addresses(4), key=lambda one: len(told.of_address(kind, one)))
+        found |= dict.fromkeys(address_text(one) for one in order[-2:])
+    return list(found)
+
+
+def calls(addresses: list[str]) -> list[tuple[str, Any]]:
+    told = naive(CHAIN)
+    tokens = [address_text(token) for token in sorted(told.tokens)]
+    txs = sorted(told.txs, key=lambda tx: sum(len(tx[kind]) for kind in KINDS))
+    hashes = [tx["here"]["txHash"] for tx in (*txs[:3], *txs[-12:])]
+    messages = [one.rows.txs[m.tx_index].tx_hash.hex() for one in told.blocks for m in one.rows.messages]
+    made = [address_text(one.address) for block in told.blocks for one in block.rows.deployments]
+    chain = {"chainId": ID}
+    asked: list[tuple[str, Any]] = [
+        ("supportedChains", {}), ("supportedChains", {"network": "mainnet", "feature": "nftIndexing"}),
+        ("getChainInfo", chain), ("getLatestBlocks", chain | {"pageSize": 100}), ("getBlock", chain | {"blockId": "1"}),
+        ("getBlock", chain | {"blockId": told.blocks[-1].said["block"]["hash"]}),
+        ("listLatestTransactions", chain | {"pageSize": 100}), ("data-health-check", None),
+        ("listLatestTransactions", chain | {"pageSize": 100, "status": "failed"}),
+        *(("getTransaction", chain | {"txHash": one}) for one in (*hashes, *(f"0x{one}" for one in messages[:4]))),
+        *(("getTransactionsForBlock", chain | {"blockId": tx["here"]["blockNumber"]}) for tx in txs[-5:]),
+        *(("getDeploymentTransaction", chain | {"address": one, "currency": "usd"}) for one in made[-5:]),
+        *(("getContractMetadata", chain | {"address": one}) for one in (*tokens, *made[-5:])),
+        *(("listTransfers", chain | {"address": one, "pageSize": 100}) for one in tokens),
+    ]  # fmt: skip
+    others = ("listLatestTransactions", "listTransfers", "listAddressChains")
+    lists = [name for name in METHODS if name.startswith("list") and name not in others]
+    for address in addresses:
+        of = chain | {"address": address}
+        asked += [("listAddressChains", {"address": address})]
+        asked += [(name, of | {"pageSize": 3 if name.endswith("Balances") else 12}) for name in lists]
+        asked += [("listTransactions", of | {"sortOrder": "asc", "startBlock": 10, "endBlock": 900, "pageSize": 50})]
+        asked += [("getNativeBalance", of | {"currency": one}) for one in ("usd", "eur")]
+        some = {"blockNumber": "500", "filterSpamTokens": False, "pageSize": 500, "currency": "usd"}
+        asked += [("listErc20Balances", of | some | {"contractAddresses": ",".join(tokens[:3])})]
+    return asked
+
+
+def test_the_real_client_takes_every_answer(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = npm_project(HERE)
+    asked = calls(busy())
+    assert {name for name, _ in asked} == set(METHODS)
+    with data_server(tmp_path, tmp_path_factory, "--dialect=live", chains=(CHAIN,)) as served:
+        wanted = json.dumps([(METHODS[name], request) for name, request in asked])
+        command = [program("node"), str(folder / "drive.js"), served.server.url("data"), wanted]
+        done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    told = json.loads(done.stdout)
+    wrong = [(one, said["error"]) for one, said in zip(asked, told, strict=True) if "error" in said]
+    assert wrong == []
+    items: dict[str, int] = {}
+    paged: set[str] = set()
+    for (name, _), said in zip(asked, told, strict=True):
+        paged |= {name} if len(said["pages"]) > 1 else set()
+        for page in said["pages"]:
+            items[name] = items.get(name, 0) + sum(len(one) for one in page.values() if isinstance(one, list))
+    assert [name for name in METHODS if name.startswith("list") and not items[name]] == []
+    assert paged >= {name for name in METHODS if name.startswith("list")} - {"listAddressChains"}
+    whole = json.dumps(told)
+    assert whole.count('"price": {"currencyCode": "usd"') > 10
+    assert whole.count('"indexStatus": "INDEXED"') > 10
+    assert "teleporterMessageInfo" in whole

@@ -1,0 +1,119 @@
+"""EVM chains through the real program: `icefall index`, `up` beside a node, health and meters."""
+
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.evm.digest import digests
+from tests.server import Server, serving
+from tests.upstream.evm_replay import EvmReplay, Trouble, in_thread
+
+from icefall.evm.store import store_path
+
+LIMIT_S = 60.0
+
+
+def config_for(directory: Path, *replays: EvmReplay) -> Path:
+    path = directory / "icefall.toml"
+    path.write_text(
+        "".join(f'[[chain]]\nid = "{one.chain_id}"\nrpc = "{one.url}"\nname = "{one.chain}"\n' for one in replays)
+    )
+    return path
+
+
+def index(directory: Path, config: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    command = [
+        sys.executable,
+        "-m",
+        "icefall.cli",
+        "index",
+        f"--config-file={config}",
+        f"--data-dir={directory}",
+        *more,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+def test_index_to_a_block_verify_and_go_on(tmp_path: Path) -> None:
+    with in_thread(EvmReplay("geth-1")) as geth, in_thread(EvmReplay("berlin-1")) as berlin:
+        config = config_for(tmp_path, geth, berlin)
+        first = index(tmp_path, config, "--to=60", "--log-level=off")
+        assert first.returncode == 0, first.stderr
+        assert "geth-1: block 60 of 60, in step" in first.stderr
+        assert "\x1b" not in first.stderr, "a bar is for terminals"
+        before = digests(store_path(tmp_path, str(geth.chain_id)))
+
+        checked = index(tmp_path, config, "--verify", "--log-level=off")
+        assert checked.returncode == 0, checked.stdout
+        assert "geth-1: 61 blocks compared, all as stored" in checked.stdout
+        assert digests(store_path(tmp_path, str(geth.chain_id))) == before
+
+        other = index(tmp_path, config, "--from=7", "--to=90", "--log-level=off")
+        assert other.returncode == 1
+        assert "this index begins with block 0, not with 7" in other.stderr
+        on = index(tmp_path, config, "--to=90", "--log-level=off", "--verify-roots=false")
+        assert on.returncode == 0, on.stderr
+
+
+def test_verify_tells_what_differs(tmp_path: Path) -> None:
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config = config_for(tmp_path, geth)
+        assert index(tmp_path, config, "--to=60", "--log-level=off").returncode == 0
+        damage = sqlite3.connect(store_path(tmp_path, str(geth.chain_id)))
+        damage.execute("delete from erc20 where log_at = (select max(log_at) from erc20)")
+        damage.commit()
+        damage.close()
+        checked = index(tmp_path, config, "--verify", "--log-level=off")
+        assert checked.returncode == 1
+        assert "ERC-20 transfers: 0 stored that are not there, 1 missing" in checked.stdout
+        assert "1 blocks differ" in checked.stdout
+
+
+def test_another_chain_at_the_address_is_refused(tmp_path: Path) -> None:
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config = config_for(tmp_path, geth)
+        config.write_text(config.read_text().replace(f'"{geth.chain_id}"', '"99"'))
+        wrong = index(tmp_path, config, "--to=60")
+    assert wrong.returncode == 1
+    assert f"serves chain {geth.chain_id}, not 99" in wrong.stderr
+
+
+def test_up_follows_beside_a_node(tmp_path: Path) -> None:
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config = config_for(tmp_path, geth)
+        check = f"chain-{geth.chain_id}"
+        settings = ["--no-demo", f"--config-file={config}", "--health-check-frequency=1s"]
+        with serving("up", tmp_path / "data", *settings) as server:
+            result = _until_synced(server, check)
+            assert result["message"]["lastIndexedBlock"] == geth.head
+            meters = server.ask("GET", "/ext/metrics").body.decode()
+            assert f'icefall_chain_synced{{chain="{geth.chain_id}"}} 1' in meters
+            assert f'icefall_chain_blocks_total{{chain="{geth.chain_id}"}} {geth.head + 1}' in meters
+            assert server.ask("GET", "/ext/metrics", listener="data").status == 200
+
+            geth.troubles = [Trouble(times=10**6, status=500)]
+            deadline = time.monotonic() + LIMIT_S
+            while "error" not in _check(server, check):
+                assert time.monotonic() < deadline, "an upstream that is down was never told"
+                time.sleep(0.2)
+            assert "nothing was heard of its upstream" in _check(server, check)["error"]
+            geth.troubles = []
+            _until_synced(server, check)
+
+
+def _check(server: Server, name: str) -> dict[str, Any]:
+    result: dict[str, Any] = server.ask("GET", "/ext/health").json()["checks"][name]
+    return result
+
+
+def _until_synced(server: Server, check: str) -> dict[str, Any]:
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        result = _check(server, check)
+        if (result.get("message") or {}).get("synced") and "error" not in result:
+            return result
+        assert time.monotonic() < deadline, result
+        time.sleep(0.2)

@@ -1,0 +1,168 @@
+"""The pure part: periods of the calendar, sums that do not care how a chain is cut, distinct counts, edges of rates."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.metrics import naive
+
+from icefall.metrics.catalogue import BY_CAMEL_NAME, BY_NAME, METRICS, Stretch
+from icefall.metrics.periods import DAY, HOUR_S, MONTH, SPAN_NAMES, SPANS, WEEK, first_from, period_of, start_of
+from icefall.metrics.rollup import (
+    NEVER,
+    BlockFacts,
+    Figures,
+    Sums,
+    Totals,
+    distinct,
+    joined,
+    mean_price,
+    merged,
+    rate,
+    sums_of,
+    timed,
+)
+
+TIMES = st.integers(0, 250_000_000_000)  # to the year 9892
+AMOUNTS = st.integers(0, 2**256 - 1)
+
+
+@given(TIMES, st.sampled_from(SPANS))
+def test_periods_are_those_of_the_calendar(time: int, span: int) -> None:
+    begin = naive.begin_of(SPAN_NAMES[span], time)
+    period = period_of(span, time)
+    assert start_of(span, period) == begin.timestamp()
+    assert start_of(span, period + 1) == naive.after(SPAN_NAMES[span], begin).timestamp()
+    assert start_of(span, period) <= time < start_of(span, period + 1)
+
+
+@given(TIMES, st.sampled_from(SPANS))
+def test_the_first_period_from_a_time_on(time: int, span: int) -> None:
+    first = first_from(span, time)
+    assert start_of(span, first - 1) < time <= start_of(span, first)
+
+
+def test_periods_begin_where_everyone_says() -> None:
+    def begins(span: int, *day: int) -> bool:
+        time = int(datetime(*day, tzinfo=UTC).timestamp())  # type: ignore[misc,arg-type]
+        return start_of(span, period_of(span, time)) == time and period_of(span, time - 1) == period_of(span, time) - 1
+
+    assert begins(WEEK, 2024, 2, 12)  # a Monday
+    assert not begins(WEEK, 2024, 2, 11)
+    assert begins(MONTH, 2024, 3, 1)
+    assert begins(MONTH, 2100, 3, 1)
+    assert begins(DAY, 2024, 2, 29)
+    assert start_of(MONTH, 0) == 0
+    assert start_of(MONTH, period_of(MONTH, 10**17)) <= 10**17  # far beyond what datetime can say
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[BlockFacts]:
+    """Consecutive blocks; times mostly rise, sometimes stay, sometimes fall."""
+    time, blocks = draw(st.integers(10**6, 10**10)), []
+    for number in range(draw(st.integers(0, 2)), draw(st.integers(3, 14))):
+        time = max(0, time + draw(st.sampled_from((0, 0, 1, 2, 12, 3600, 86_400, 10**7, -1, -5000))))
+        count = draw(st.integers(0, 500))
+        price = draw(AMOUNTS)
+        blocks.append(BlockFacts(number, time, count, draw(AMOUNTS), draw(AMOUNTS), price * count, price))
+    return blocks
+
+
+@given(chains(), st.integers(0, 14))
+def test_sums_do_not_care_where_a_chain_is_cut(blocks: list[BlockFacts], cut: int) -> None:
+    whole = timed(blocks, None)
+    early = timed(blocks[:cut], None)
+    late = timed(blocks[cut:], early[-1].at if early else None)
+    assert early + late == whole
+    if early and late:
+        assert joined(sums_of(early), sums_of(late)) == sums_of(whole)
+
+
+@given(chains())
+def test_time_never_runs_back_and_a_gap_is_at_least_a_second(blocks: list[BlockFacts]) -> None:
+    told = timed(blocks, None)
+    assert all(one.facts.number > 0 for one in told)
+    assert told[0].gap is None
+    for one, other in pairwise(told):
+        assert one.at <= other.at
+        assert other.gap == max(other.at - one.at, 1)
+    sums = sums_of(told)
+    assert sums.tps_max == max((one.facts.tx_count / one.gap for one in told[1:] if one.gap), default=0)
+    assert sums.gas_used == sum(one.gas_used for one in blocks if one.number)
+    assert sums.price_max == max(one.price_max for one in blocks if one.number)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 9)), min_size=1))
+def test_distinct_counts_add_up_to_sets(seen: list[tuple[int, int]]) -> None:
+    """Addresses in hours, in order: the counts of the hours of a period sum to the size of its set."""
+    hours: dict[int, set[int]] = {}
+    for hour, who in seen:
+        hours.setdefault(hour, set()).add(who)
+    last: dict[int, int] = {}
+    sums: dict[tuple[int, int], int] = {}
+    sets: dict[tuple[int, int], set[int]] = {}
+    for hour in sorted(hours):
+        counts = distinct(hour, [last.get(who, NEVER) for who in hours[hour]])
+        last |= dict.fromkeys(hours[hour], hour)
+        for span in SPANS:
+            key = (span, period_of(span, hour * HOUR_S))
+            sums[key] = sums.get(key, 0) + counts[span]
+            sets.setdefault(key, set()).update(hours[hour])
+    assert sums == {key: len(found) for key, found in sets.items()}
+
+
+def test_merging_adds_and_keeps_the_later_totals() -> None:
+    one = Figures(Sums(1, 2, 10, 20, 3, 4, 5, 6, 7, 8.0, 9.0), (1, 2, 3, 4), (5, 6, 7, 8), Totals(1, 2, 3, 4))
+    two = Figures(Sums(3, 4, 30, 40, 1, 1, 1, 1, 9, 1.0, 99.0), (1, 1, 1, 1), (2, 2, 2, 2), Totals(5, 6, 7, 8))
+    both = merged(one, two)
+    assert both == Figures(
+        Sums(1, 4, 10, 40, 4, 5, 6, 7, 9, 8.0, 99.0), (2, 3, 4, 5), (7, 8, 9, 10), Totals(5, 6, 7, 8)
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "before", "expected"),
+    [
+        (100, 150, 50, 0.1),  # from the last block before
+        (100, 150, None, 0.2),  # the first day: from its first block
+        (100, 100, None, 0.0),  # one block and no reference: no time
+        (100, 100, 100, 0.0),  # equal times
+    ],
+)
+def test_edges_of_a_rate(first: int, last: int, before: int | None, expected: float) -> None:
+    assert rate(10, Sums(1, 2, first, last, tx_count=10), before) == expected
+
+
+def test_a_period_without_blocks_is_zero_but_for_totals() -> None:
+    totals = Totals(7, 6, 5, 4)
+    for metric in METRICS:
+        value = metric.value(Stretch(Sums(), 1_700_000_000, totals=totals))
+        assert value == (metric.name.startswith("cumulative") and value)
+    assert [metric.value(Stretch(Sums(), 1, totals=totals)) for metric in METRICS if "cumul" in metric.name] == [
+        7,
+        6,
+        5,
+        4,
+    ]
+
+
+def test_averages_keep_every_digit_of_large_amounts() -> None:
+    price = 2**255 + 1
+    assert mean_price(Sums(tx_count=3, price_sum=3 * price)) == float(price)
+    assert mean_price(Sums()) == 0
+
+
+def test_the_table_names_what_clients_ask_for() -> None:
+    """The closed lists of the official client."""
+    every = (
+        "activeAddresses activeSenders cumulativeTxCount cumulativeAddresses cumulativeContracts cumulativeDeployers"
+    )
+    rolling = "gasUsed txCount avgGps maxGps avgTps maxTps avgGasPrice maxGasPrice feesPaid"
+    assert set(BY_CAMEL_NAME) == set(f"{every} {rolling}".split())
+    assert {metric.camel_name for metric in METRICS if metric.rolls} == set(rolling.split())
+    for metric in METRICS:
+        daily = metric.name.startswith(("cumulative", "avg", "max")) or metric.name == "fees_paid"
+        assert metric.spans == ((DAY,) if daily else tuple(SPANS))
+    assert len(BY_NAME) == 15

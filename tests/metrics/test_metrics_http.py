@@ -1,0 +1,324 @@
+"""The metrics interface over HTTP: pages, tokens, refusals, and every row of METRICS under both of its names."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.evm.recordings import derived
+from tests.metrics import naive
+from tests.metrics.scene import NOW, Scene
+from tests.metrics.synthetic import block
+from tests.server import Reply
+
+from icefall.access.paging import NumberTokens
+from icefall.api.app import App
+from icefall.api.asgi import AsgiApp
+from icefall.api.assemble import bases_of, meter_labels, routes_of
+from icefall.api.dialect import INTERFACE
+from icefall.api.endpoint import METRICS as LISTENER
+from icefall.api.endpoints import rows_of
+from icefall.api.guards import Hosts, Origins
+from icefall.api.handlers.metrics import Clock
+from icefall.api.handlers.pages import Pages
+from icefall.api.openapi import document
+from icefall.api.paging import NumberPaging
+from icefall.api.routes import Routes
+from icefall.evm.chains import ChainDirectory, ChainInfo, EvmChain, TokenInfo
+from icefall.meters import Meters
+from icefall.metrics.catalogue import METRICS, Metric
+from icefall.metrics.periods import SPAN_NAMES
+from icefall.observe import quiet
+
+DAY = 86_400
+LONG_DAYS = 250
+LONG_BEGIN = 20_000 * DAY
+BLOCKCHAIN_ID = "2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM"
+
+
+def info(chain_id: str, name: str = "", **more: Any) -> ChainInfo:
+    return ChainInfo(chain_id, name, TokenInfo("Native token", "NATIVE", 18), **more)
+
+
+class Service:
+    """The app of the metrics listener on two chains, with a clock that can be moved."""
+
+    def __init__(self, chains: ChainDirectory) -> None:
+        self.now = float(NOW)
+        rows = rows_of(LISTENER)
+        meters = Meters(meter_labels(rows), None)
+        services: dict[type, Any] = {
+            ChainDirectory: chains,
+            Clock: Clock(lambda: self.now),
+            NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
+            Pages: Pages(b"{}", ""),
+        }
+        paths = routes_of(rows, lambda _: True, services, INTERFACE, meters)
+        routes = Routes(paths, bases_of(paths), None, full=True)
+        self._app = AsgiApp(
+            App(LISTENER, routes, INTERFACE, Hosts(["*"]), Origins(["*"], []), meters, quiet(), [], 5.0)
+        )
+
+    def get(self, target: str) -> Reply:
+        path, _, query = target.partition("?")
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [],
+            "client": ("192.0.2.1", 1),
+        }
+        asyncio.run(self._app(scope, receive, send))
+        start, body = sent
+        told = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
+        return Reply(start["status"], told, body["body"])
+
+    def good(self, target: str) -> Any:
+        reply = self.get(target)
+        assert reply.status == 200, reply.body
+        return reply.json()
+
+    def refused(self, target: str, status: int = 400) -> str:
+        """The one message of a refusal."""
+        reply = self.get(target)
+        told = reply.json()
+        assert reply.status == told["statusCode"] == status
+        assert set(told) == {"message", "statusCode", "error"}
+        assert isinstance(told["message"], list)
+        return str(told["message"][0])
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Scene]]:
+    folder = tmp_path_factory.mktemp("metrics")
+    recorded, long = Scene(folder / "1.sqlite"), Scene(folder / "2.sqlite")
+    recorded.put([one.rows for one in derived("anvil-1")])
+    long.put([block(day + 1, LONG_BEGIN + day * DAY + 60, day % 3) for day in range(LONG_DAYS)])
+    yield recorded, long
+    recorded.close()
+    long.close()
+
+
+@pytest.fixture
+def service(scenes: tuple[Scene, Scene]) -> Service:
+    recorded, long = scenes
+    first = info("31337", "Anvil", testnet=True, aliases=("anvil",))
+    second = info("43112", "Long", blockchain_id=BLOCKCHAIN_ID, subnet_id="1" * 33)
+    hidden = info("7", "Hidden", private=True)
+    files = ((first, recorded.file), (second, long.file), (hidden, long.file))
+    return Service(ChainDirectory(EvmChain(told, file) for told, file in files))
+
+
+@pytest.fixture(scope="module")
+def blocks() -> list[naive.Seen]:
+    return naive.seen(derived("anvil-1"))
+
+
+# -- version 1 ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_series_of_version_1(metric: Metric, service: Service, blocks: list[naive.Seen]) -> None:
+    told = service.good(f"/v1/{metric.name}/31337")
+    assert set(told) == {"results", "status", "lastRun"}  # 46 days: one page
+    assert told["status"] == 200
+    assert told["lastRun"] == NOW
+    counted = naive.series(metric.name, "day", blocks)
+    assert [(point["timestamp"], point["value"]) for point in told["results"]] == counted
+    assert all(set(point) == {"timestamp", "value"} for point in told["results"])
+
+
+def test_pages_of_a_hundred_days_newest_first(service: Service) -> None:
+    days, target, tokens = [], "/v1/avg_tps/43112", []
+    while True:
+        told = service.good(target)
+        days += [point["timestamp"] for point in told["results"]]
+        if "nextPageToken" not in told:
+            break
+        tokens.append(told["nextPageToken"])
+        assert str(uuid.UUID(tokens[-1])) == tokens[-1]
+        target = f"/v1/avg_tps/43112?pageToken={tokens[-1]}"
+    assert len(tokens) == 2
+    assert days == [LONG_BEGIN + day * DAY for day in reversed(range(LONG_DAYS))]
+
+
+def test_a_token_is_good_for_a_day(service: Service) -> None:
+    token = service.good("/v1/avg_tps/43112")["nextPageToken"]
+    service.now += DAY
+    second = service.good(f"/v1/avg_tps/43112?pageToken={token}")
+    assert len(second["results"]) == 100
+    service.now += 1
+    assert "start again from the first page" in service.refused(f"/v1/avg_tps/43112?pageToken={token}")
+    service.good(f"/v1/avg_tps/43112?pageToken={second['nextPageToken']}")
+
+
+def test_a_token_goes_on_where_it_was_while_days_are_added(tmp_path: Any) -> None:
+    scene = Scene(tmp_path / "chain.sqlite")
+    scene.put([block(day + 1, LONG_BEGIN + day * DAY, 1) for day in range(150)])
+    service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]))
+    token = service.good("/v1/tx_count/1")["nextPageToken"]
+    scene.put([block(day + 1, LONG_BEGIN + day * DAY, 1) for day in range(150, 160)])
+    rest = service.good(f"/v1/tx_count/1?pageToken={token}")
+    assert [point["timestamp"] for point in rest["results"]] == [LONG_BEGIN + day * DAY for day in reversed(range(50))]
+    scene.close()
+
+
+def test_the_running_day_is_there_and_grows(tmp_path: Any) -> None:
+    scene = Scene(tmp_path / "chain.sqlite")
+    scene.put([block(1, LONG_BEGIN, 3), block(2, LONG_BEGIN + 10, 1)])
+    service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]))
+    assert service.good("/v1/avg_tps/1")["results"] == [{"timestamp": LONG_BEGIN, "value": 0.4}]
+    scene.put([block(3, LONG_BEGIN + 16, 4)])
+    assert service.good("/v1/avg_tps/1")["results"] == [{"timestamp": LONG_BEGIN, "value": 0.5}]
+    scene.put([block(4, LONG_BEGIN + DAY, 2)])
+    newest = service.good("/v1/avg_tps/1")["results"][0]
+    assert newest == {"timestamp": LONG_BEGIN + DAY, "value": 2 / (DAY - 16)}
+    scene.close()
+
+
+def test_foreign_and_altered_tokens_are_refused(service: Service) -> None:
+    token = service.good("/v1/avg_tps/43112")["nextPageToken"]
+    for at in (0, 9, 25, 35):
+        altered = token[:at] + ("0" if token[at] != "0" else "1") + token[at + 1 :]
+        assert "pageToken" in service.refused(f"/v1/avg_tps/43112?pageToken={altered}")
+    assert "pageToken" in service.refused(f"/v1/max_tps/43112?pageToken={token}")
+    assert "pageToken" in service.refused(f"/v1/avg_tps/31337?pageToken={token}")
+    assert "pageToken" in service.refused(f"/v2/chains/43112/metrics/avgTps?pageToken={token}")
+    assert "pageToken" in service.refused("/v1/avg_tps/43112?pageToken=nonsense")
+
+
+def test_unknown_chains_and_series(service: Service) -> None:
+    assert "99" in service.refused("/v1/avg_tps/99", 404)
+    assert "99" in service.refused("/v2/chains/99", 404)
+    service.refused("/v1/avg_tpm/43112", 404)
+    assert "avgTpm" in service.refused("/v2/chains/43112/metrics/avgTpm")
+    assert "activeSenders" in service.refused("/v2/chains/43112/rollingWindowMetrics/activeSenders")
+
+
+def test_a_chain_goes_by_its_other_names(service: Service) -> None:
+    by_id = service.good("/v1/tx_count/31337")
+    assert service.good("/v1/tx_count/anvil") == by_id
+    assert service.good(f"/v2/chains/{BLOCKCHAIN_ID}")["evmChainId"] == 43112
+
+
+def test_the_list_of_series_is_the_table(service: Service) -> None:
+    told = service.good("/v1/metrics")["metrics"]
+    assert [row["name"] for row in told] == [metric.name for metric in METRICS]
+    for row in told:
+        assert service.get(f"/v1/{row['name']}/31337").status == 200
+        for interval in row["timeIntervals"]:
+            target = f"/v2/chains/31337/metrics/{row['chainMetric']}?timeInterval={interval}"
+            assert service.get(target).status == 200
+        rolling = service.get(f"/v2/chains/31337/rollingWindowMetrics/{row['chainMetric']}")
+        assert rolling.status == (200 if row["rollingWindows"] else 400)
+
+
+# -- version 2 ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.camel_name)
+def test_every_series_of_version_2(metric: Metric, service: Service, blocks: list[naive.Seen]) -> None:
+    for span, interval in enumerate(SPAN_NAMES):
+        target = f"/v2/chains/31337/metrics/{metric.camel_name}?timeInterval={interval}&pageSize=2160"
+        if span not in metric.spans:
+            assert interval in service.refused(target)
+            continue
+        told = service.good(target)
+        assert set(told) == {"results"}
+        counted = naive.series(metric.name, interval, blocks)
+        assert [(point["timestamp"], point["value"]) for point in told["results"]] == counted
+
+
+@pytest.mark.parametrize("interval", SPAN_NAMES)
+def test_any_page_size_gives_the_same_series(interval: str, service: Service) -> None:
+    target = f"/v2/chains/31337/metrics/txCount?timeInterval={interval}"
+    whole = service.good(f"{target}&pageSize=2160")["results"]
+    found, token = [], ""
+    for size in (1, 7, 100, 333, 2160):
+        told = service.good(f"{target}&pageSize={size}{token}")  # a size may change on the way
+        found += told["results"]
+        if "nextPageToken" not in told:
+            break
+        token = f"&pageToken={told['nextPageToken']}"
+    assert found == whole
+
+
+def test_a_range_takes_its_beginning_and_not_its_end(service: Service) -> None:
+    """As the hosted service does: asked from 1 to 31 August at midnight, it begins its answer with the 30th."""
+    target = "/v2/chains/43112/metrics/txCount"
+    begin, end = LONG_BEGIN + 10 * DAY, LONG_BEGIN + 40 * DAY
+
+    def days(query: str) -> list[int]:
+        return [(point["timestamp"] - LONG_BEGIN) // DAY for point in service.good(f"{target}?{query}")["results"]]
+
+    assert days(f"startTimestamp={begin}&endTimestamp={end}") == list(reversed(range(10, 40)))
+    assert days(f"startTimestamp={begin + 1}&endTimestamp={end + 1}") == list(reversed(range(11, 41)))
+    assert days(f"endTimestamp={LONG_BEGIN}") == []
+    assert days(f"startTimestamp={LONG_BEGIN + LONG_DAYS * DAY}") == []
+    assert days(f"startTimestamp={begin}&endTimestamp={begin}") == []
+    told = service.good(f"{target}?startTimestamp={begin}&endTimestamp={end}&pageSize=20")
+    rest = days(f"startTimestamp={begin}&endTimestamp={end}&pageToken={told['nextPageToken']}")
+    assert rest == list(reversed(range(10, 20)))
+    assert "startTimestamp" in service.refused(f"{target}?startTimestamp={end}&endTimestamp={begin}")
+    for wrong in ("pageSize=0", "pageSize=2161", "timeInterval=year", "startTimestamp=-1", "endTimestamp=x"):
+        assert wrong.partition("=")[0] in service.refused(f"{target}?{wrong}")
+
+
+@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.rolls], ids=lambda metric: metric.name)
+def test_rolling_windows_end_with_the_clock(metric: Metric, service: Service, blocks: list[naive.Seen]) -> None:
+    service.now = blocks[-40].time + 0.9
+    told = service.good(f"/v2/chains/31337/rollingWindowMetrics/{metric.camel_name}")
+    windows = {"lastHour": 3600, "lastDay": DAY, "lastMonth": 30 * DAY, "lastYear": 365 * DAY, "allTime": None}
+    assert told == {
+        "result": {
+            name: naive.window(metric.name, seconds, int(service.now), blocks) for name, seconds in windows.items()
+        }
+    }
+
+
+def test_chains_that_are_measured(service: Service) -> None:
+    anvil = {"evmChainId": 31337, "chainName": "Anvil", "blockchainId": "", "subnetId": "", "network": "testnet"}
+    told = service.good("/v2/chains")
+    assert [chain["evmChainId"] for chain in told["chains"]] == [31337, 43112]
+    assert "nextPageToken" not in told
+    assert service.good("/v2/chains?network=testnet") == service.good("/v2/chains?network=fuji") == {"chains": [anvil]}
+    assert [chain["chainName"] for chain in service.good("/v2/chains?network=mainnet")["chains"]] == ["Long"]
+    assert service.good("/v2/chains/31337") == anvil
+
+
+def test_many_chains_come_in_pages(scenes: tuple[Scene, Scene]) -> None:
+    infos = [info(str(number)) for number in range(1, 251)]
+    service = Service(ChainDirectory(EvmChain(one, scenes[0].file) for one in infos))
+    found, query = [], ""
+    while query is not None:
+        told = service.good(f"/v2/chains{query}")
+        found += [chain["evmChainId"] for chain in told["chains"]]
+        query = f"?pageToken={told['nextPageToken']}" if "nextPageToken" in told else None  # type: ignore[assignment]
+    assert found == list(range(1, 251))
+
+
+def test_amounts_are_exact_numbers(service: Service, blocks: list[naive.Seen]) -> None:
+    """In wei, beyond what 64 bits hold, and averages with every digit they have."""
+    raw = service.get("/v2/chains/31337/rollingWindowMetrics/feesPaid").body.decode()
+    total = sum(one.fees for one in blocks)
+    assert re.search(rf'"allTime":{total}\b', raw)
+    shown = service.get("/v1/avg_tps/31337").body.decode()
+    assert any(len(digits) > 10 for digits in re.findall(r'"value":0\.(\d+)', shown))
+
+
+def test_the_document_names_every_path() -> None:
+    paths = document(LISTENER, rows_of(LISTENER), "0")["paths"]
+    for metric in METRICS:
+        assert f"/v1/{metric.name}/{{chainId}}" in paths
+    assert "/v2/chains/{chainId}/metrics/{metric}" in paths

@@ -1,0 +1,256 @@
+"""Rollups are the same however the chain came in, also after blocks were taken back, and cost the same anywhere."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.evm.recordings import CHAINS, derived
+from tests.metrics import naive
+from tests.metrics.scene import Scene
+from tests.metrics.synthetic import block, chain
+
+from icefall.db.engine import Params, Row, Transaction
+from icefall.db.sqlite import SqliteStore
+from icefall.evm.model import BlockRows
+from icefall.evm.store import PACKAGE
+from icefall.metrics.catalogue import METRICS, WINDOWS_S
+from icefall.metrics.periods import SPAN_NAMES
+from icefall.metrics.store import SQL, RollupWriter
+
+
+def rows_of(name: str) -> list[BlockRows]:
+    return [one.rows for one in derived(name)]
+
+
+def put_all(scene: Scene, rows: Sequence[BlockRows], chance: random.Random) -> None:
+    at = 0
+    while at < len(rows):
+        size = chance.choice((1, 2, 3, 17, 100, 700))
+        scene.put(rows[at : at + size])
+        at += size
+
+
+@pytest.fixture(scope="module", params=CHAINS)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, list[Any]]]:
+    scene = Scene(tmp_path_factory.mktemp(request.param) / "chain.sqlite")
+    scene.put(rows_of(request.param))
+    tables = scene.tables()
+    scene.close()
+    assert all(tables.values())
+    return request.param, tables
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_cut_into_runs_gives_the_same_rows(whole: tuple[str, Any], seed: int, tmp_path: Path) -> None:
+    name, tables = whole
+    scene = Scene(tmp_path / "chain.sqlite")
+    put_all(scene, rows_of(name), random.Random(seed))
+    assert scene.tables() == tables
+    scene.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_going_back_and_forth_leaves_no_trace(whole: tuple[str, Any], seed: int, tmp_path: Path) -> None:
+    name, tables = whole
+    rows, chance = rows_of(name), random.Random(seed)
+    scene, plain = Scene(tmp_path / "chain.sqlite"), Scene(tmp_path / "plain.sqlite")
+    at = -1  # newest block stored
+    ancestors = sorted(chance.sample(range(len(rows)), 12))
+    for ancestor in ancestors:
+        put_all(scene, rows[at + 1 : ancestor + chance.choice((1, 2, 9, 300))], chance)
+        scene.undo(ancestor)
+        plain.put(rows[at + 1 : ancestor + 1])
+        assert scene.tables() == plain.tables(), ancestor
+        at = ancestor
+    put_all(scene, rows[at + 1 :], chance)
+    assert scene.tables() == tables
+    scene.undo(-1)
+    assert not any(scene.tables().values())
+    scene.close()
+    plain.close()
+
+
+def test_taking_back_across_hours_days_weeks_and_months(tmp_path: Path) -> None:
+    """To the first block after each border and the last before it, from ahead."""
+    rows = rows_of("anvil-1")
+    times = [one.block.time for one in rows]
+    borders = {
+        at
+        for interval in SPAN_NAMES
+        for at in range(1, len(rows) - 1)
+        if naive.begin_of(interval, times[at]) != naive.begin_of(interval, times[at + 1])
+    }
+    scene, plain = Scene(tmp_path / "chain.sqlite"), Scene(tmp_path / "plain.sqlite")
+    done = 0
+    for border in sorted(random.Random(7).sample(sorted(borders), 30)):
+        if border < done:
+            continue
+        scene.put(rows[done : border + 40])
+        plain.put(rows[done : border + 1])
+        scene.undo(border + 1)
+        scene.undo(border)
+        assert scene.tables() == plain.tables()
+        done = border + 1
+    scene.close()
+    plain.close()
+
+
+def test_another_branch_takes_the_place_of_what_was_undone(tmp_path: Path) -> None:
+    """Different blocks, with other addresses under the same interned numbers."""
+    old, new = chain(seed=1, count=300), chain(seed=1, count=200)
+    new += chain(seed=2, count=150, after=new[-1], branch_before=1)
+    scene, plain = Scene(tmp_path / "chain.sqlite"), Scene(tmp_path / "plain.sqlite")
+    scene.put(old)
+    scene.undo(199)
+    scene.put(new[200:])
+    plain.put(new)
+    assert scene.tables() == plain.tables()
+    scene.close()
+    plain.close()
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_random_chains_equal_a_recomputation(seed: int, tmp_path: Path) -> None:
+    """Equal times, gaps of weeks, other branches taken and left: every metric in every interval."""
+    chance = random.Random(seed)
+    rows = chain(seed, 120)
+    scene = Scene(tmp_path / "chain.sqlite")
+    for fork in sorted(chance.sample(range(1, 120), 4)):
+        kept = scene.tip() + 1
+        put_all(scene, rows[kept:fork], chance)
+        put_all(scene, chain(100 + fork, 40, after=rows[fork - 1], branch_before=seed), chance)
+        scene.undo(fork - 1)
+    put_all(scene, rows[scene.tip() + 1 :], chance)
+    blocks = naive.seen_rows(rows)
+    for metric in METRICS:
+        for span in metric.spans:
+            assert scene.series(metric.name, SPAN_NAMES[span]) == naive.series(metric.name, SPAN_NAMES[span], blocks)
+        for now in chance.sample([one.time for one in blocks], 5) if metric.rolls else ():
+            windows = {name: naive.window(metric.name, seconds, now, blocks) for name, seconds in WINDOWS_S.items()}
+            windows["all_time"] = naive.window(metric.name, None, now, blocks)
+            assert scene.rolling(metric.name, now) == windows
+    scene.close()
+
+
+def test_undoing_to_the_tip_or_before_the_first_block(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "chain.sqlite")
+    rows = chain(seed=3, count=50, first=1000)
+    scene.put(rows)
+    tables = scene.tables()
+    scene.undo(1049)
+    assert scene.tables() == tables
+    scene.undo(999)
+    assert not any(scene.tables().values())
+    scene.close()
+
+
+def test_a_total_begins_with_what_the_index_does_not_hold(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "chain.sqlite", offset=5000)
+    rows = chain(seed=4, count=400, first=1000)
+    scene.put(rows[:250])
+    scene.put(rows[250:])
+    scene.undo(1300)
+    total = 5000 + sum(one.block.tx_count for one in rows[:301])
+    assert scene.series("cumulative_tx_count", "day")[0][1] == total
+    scene.close()
+
+
+def test_a_block_older_than_its_parent_counts_at_its_parents_time(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "chain.sqlite")
+    day = 86_400 * 20_000
+    rows = [block(number, day + time, 2) for number, time in enumerate((0, 10, 90_000, 50, 90_010), 1)]
+    scene.put(rows[:3])
+    scene.put(rows[3:])
+    assert scene.series("tx_count", "day") == [(day + 86_400, 6), (day, 4)]
+    tables = scene.tables()
+    scene.undo(4)
+    scene.put(rows[4:])
+    assert scene.tables() == tables
+    assert scene.rolling("tx_count", day + 90_005)["last_hour"] == 4
+    scene.close()
+
+
+# -- cost --------------------------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A transaction that counts statements, and what is given to and taken from them."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self.tx, self.count = tx, Counter[str]()
+
+    def rows(self, statement: str, params: Params = ()) -> list[Row]:
+        found = self.tx.rows(statement, params)
+        self.count.update(statements=1, rows=len(found))
+        return found
+
+    def run(self, statement: str, params: Params = ()) -> int:
+        self.count.update(statements=1)
+        return self.tx.run(statement, params)
+
+    def run_many(self, statement: str, params: Sequence[Params]) -> None:
+        self.count.update(statements=1, rows=len(params))
+        self.tx.run_many(statement, params)
+
+
+class Watched(RollupWriter):
+    """Notes what each call costs."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0)
+        self.costs: list[Counter[str]] = []
+
+    def put_run(self, tx: Transaction, *rest: Any) -> None:
+        counting = Counting(tx)
+        super().put_run(counting, *rest)
+        self.costs.append(counting.count)
+
+    def undo_above(self, tx: Transaction, ancestor: int) -> None:
+        counting = Counting(tx)
+        super().undo_above(counting, ancestor)
+        self.costs.append(counting.count)
+
+
+def test_a_run_costs_the_same_after_a_hundred_thousand_blocks(tmp_path: Path) -> None:
+    """Empty blocks by the thousand, a day each time; between them a run with 100 transactions of new addresses, of
+    which a part is undone and put again."""
+    scene, watched = Scene(tmp_path / "chain.sqlite"), Watched()
+    scene.chain._rollups = [watched]
+    puts, undos = [], []
+    number, begin = 1, 86_400 * 20_000
+    for day in range(100):
+        time = begin + day * 86_400
+        scene.put([block(number + at, time + at * 60, 0) for at in range(1000)])
+        run = [block(number + 1000 + at, time + 61_200 + at, 2) for at in range(50)]
+        scene.put(run)
+        puts.append(watched.costs[-1])
+        scene.undo(number + 1019)
+        undos.append(watched.costs[-1])
+        scene.put(run[20:])
+        number += 1050
+    assert number > 100_000
+    assert len({cost["statements"] for cost in puts}) == 1
+    assert len({cost["rows"] for cost in puts}) == 1
+    assert len({cost["statements"] for cost in undos}) == 1
+    rows = [cost["rows"] for cost in undos]
+    assert max(rows) - min(rows) <= 31 + 7  # days of a month and of a week
+    assert puts[0]["statements"] < 20
+    scene.close()
+
+
+@pytest.mark.parametrize("name", SQL.names())
+def test_no_statement_walks_through_a_table(name: str, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "chain.sqlite", PACKAGE)
+    statement = getattr(SQL, name)
+    names = ("span", "period", "first", "last", "end", "block", "hour", "number", "address", "addresses", "creation")
+    given: Any = dict.fromkeys((*names, "at"), 1) if ":" in statement else (1,) * statement.count("?")
+    if "json_each" in statement:
+        given["addresses"] = "[1]"
+    plan = [row[3] for row in store.read(f"explain query plan {statement}", given)]
+    store.close()
+    allowed = ("SCAN json_each", "SCAN asked VIRTUAL", "SCAN CONSTANT")  # lists that were given
+    walks = [step for step in plan if step.startswith("SCAN") and not step.startswith(allowed)]
+    assert walks == []

@@ -17,7 +17,7 @@ from icefall.api.dialect import DIALECTS
 from icefall.api.routes import NODE_BASES
 from icefall.beginning import foreign_chains, genesis_time, put_state, take_over_history
 from icefall.config import ChainConfig, Config
-from icefall.db.engine import Transaction
+from icefall.db.engine import StoreError, Transaction
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteStore
 from icefall.demo.history import BEGUN
@@ -46,6 +46,8 @@ from icefall.xchain.chain import AssetChain, Pace
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import Accepted
 from icefall.xchain.store import Checkpoint
+
+_LOOK_S = 1.0  # how often an indexer is looked after
 
 
 class Issuer(Protocol):
@@ -154,6 +156,8 @@ async def _start(config: Config, stop: Callable[[int], None]) -> Running:
     loops = [health.run_forever, *moving.loops]
     if limits_are_on(config.rate_limits, config.http_host):
         loops.append(partial(keep_limits, data_dir))
+    if config.chain:
+        loops.append(partial(_watch_indexers, [_index_check(chain, data_dir) for chain in config.chain], health))
     tasks = [asyncio.create_task(loop()) for loop in loops]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))
@@ -330,6 +334,25 @@ def _index_check(chain: ChainConfig, data_dir: Path) -> Check:
         return found.told
 
     return Check(f"chain-{chain.id}", run)
+
+
+async def _watch_indexers(checks: list[Check], health: Health) -> None:
+    """An indexer begins, stops and recovers between two rounds of checks: health is told at once. Runs for ever."""
+    known: list[bool] = []
+    while True:
+        now = [await _passes(check) for check in checks]
+        if now != known:
+            known = now
+            health.refresh()
+        await asyncio.sleep(_LOOK_S)
+
+
+async def _passes(check: Check) -> bool:
+    try:
+        await check.run()
+    except (Unhealthy, StoreError):
+        return False
+    return True
 
 
 class _Told:

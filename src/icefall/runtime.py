@@ -42,11 +42,11 @@ def run(verb: str, config: Config) -> int:
     supervisor.catch_signals()
     try:
         engine = supervisor.start("engine") if verb in HAS_ENGINE else None
-        for listener in addresses:
-            supervisor.start(listener)
-        supervisor.await_listeners(addresses.values())
         if replay:
             supervisor.start(REPLAY, replay.address.port)
+        for listener in addresses:
+            supervisor.start(listener)
+        supervisor.await_listeners([*addresses.values(), *([replay.address] if replay else [])])
         if verb == "up" and config.chain:
             supervisor.start(INDEXER)
         process_file = data_dir / ("process.json" if engine else f"process-{verb}.json")  # beside a node's, not over it

@@ -29,8 +29,9 @@ from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
 from icefall.api.assemble import bases_of, meter_labels, routes_of
 from icefall.api.dialect import INTERFACE, Dialect
-from icefall.api.endpoint import DATA
+from icefall.api.endpoint import DATA, Rest, Rpc
 from icefall.api.endpoints import rows_of
+from icefall.api.endpoints_data import CHAIN_DATA
 from icefall.api.guards import Hosts, Origins
 from icefall.api.handlers.pages import Pages
 from icefall.api.openapi import document
@@ -201,7 +202,7 @@ class InProcess:
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
         self._chains = [open_chain(infos[chain], folder, self._states.get(chain, Zeros()), names) for chain in urls]
-        rows = rows_of(DATA)
+        rows: list[Rest | Rpc] = [*CHAIN_DATA, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]
         self.document = document(DATA, rows, "0")
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),

@@ -20,7 +20,6 @@ from tests.api.data_scene import (
 from tests.evm.recordings import derived
 
 from icefall.wire.ids import id_text
-from icefall.wire.keccak import keccak256
 
 LISTS = {
     "native": "listNative",
@@ -250,13 +249,3 @@ def test_historic_prices_are_of_the_day_and_only_of_old_transactions(told: Naive
         is_old = time.time() - tx["here"]["blockTimestamp"] > 24 * 3600
         expected = {"currencyCode": "usd", "value": DAY_PRICE} if is_old else None
         assert details.get("historicalPrice") == expected
-
-
-def test_addresses_are_checksummed() -> None:
-    """EIP-55's own examples."""
-    for text in (
-        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
-        "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB", "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
-    ):  # fmt: skip
-        assert address_text(bytes.fromhex(text[2:])) == text
-    assert keccak256(b"").hex().startswith("c5d2460186f7233c")

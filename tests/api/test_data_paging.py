@@ -14,6 +14,7 @@ from tests.upstream.evm_replay import EvmReplay, in_thread
 
 from icefall.access.paging import PageTokens
 from icefall.access.store import open_reader, page_token_secret
+from icefall.api.handlers import blocks
 from icefall.api.paging import Paging
 from icefall.api.schema.transfers import AddressPage
 from icefall.evm.follow import Range
@@ -132,6 +133,19 @@ def test_any_size_gives_the_same_whole(target: str, app: InProcess, named: dict[
             assert len(whole) > 7
 
     app.run(compared())
+
+
+def test_a_whole_block_is_read_in_pieces(
+    app: InProcess, named: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = f"/v1/chains/{ID}/blocks/{named['block']}/transactions"
+    whole = app.told(target)
+    for piece in (1, 2, len(whole["transactions"]), 10_000):
+        monkeypatch.setattr(blocks, "PIECE", piece)
+        assert app.told(target) == whole
+        begun = app.told(f"{target}?pageSize=3")
+        rest = app.told(f"{target}?pageSize=0&pageToken={begun['nextPageToken']}")
+        assert rest == {"transactions": whole["transactions"][3:]}
 
 
 # -- tokens --------------------------------------------------------------------------------------------------------

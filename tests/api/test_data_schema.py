@@ -26,8 +26,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.api.data_naive import address_text, naive
 from tests.api.data_scene import InProcess, put_chains
 
-from icefall.api.endpoint import DATA, Rest
-from icefall.api.endpoints import rows_of
+from icefall.api.endpoints_data import CHAIN_DATA
 
 CHAIN = "berlin-1"
 CASES = 200 if os.environ.get("CI") else 40  # of each operation, half of them fitting
@@ -38,9 +37,8 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-ROWS = [row for row in rows_of(DATA) if isinstance(row, Rest) and row.operation]
-OPERATIONS = [row.operation for row in ROWS]
-WITHOUT_PARAMETERS = {row.operation for row in ROWS if not row.params.__struct_fields__}
+OPERATIONS = [row.operation for row in CHAIN_DATA]
+WITHOUT_PARAMETERS = {row.operation for row in CHAIN_DATA if not row.params.__struct_fields__}
 
 
 @pytest.fixture(scope="module")

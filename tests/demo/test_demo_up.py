@@ -65,6 +65,7 @@ def demo(folder: Path) -> Iterator[Server]:
     with serving("up", folder, "--demo", "--api-admin-enabled=true") as server:
         until(lambda: synced(server.data_dir, began), SYNC_LIMIT_S, "both chains indexed")
         until(lambda: read_nfts(server), 30, "NFT metadata read")
+        until(lambda: server.ask("GET", "/ext/health").status == 200, 5, "health, which looks every 30 s of itself")
         yield server
 
 

@@ -79,10 +79,9 @@ class Folding:
                 self._put(SQL.put_erc20_balance, holder, token, number, pack_uint(after))
 
     def _erc20_before(self, holder: int, token: int, token_address: bytes, address: bytes, block: int) -> int:
-        found = self._tx.rows(SQL.newest_erc20, (holder, token))
-        found = found or self._tx.rows(SQL.erc20_baseline, (holder, token_address))
-        if found:
-            return unpack_uint(found[0][0])
+        known = self._tx.rows(SQL.known_erc20, (holder, token, token_address))[0][0]
+        if known is not None:
+            return unpack_uint(known)
         baseline = self._baselines.get((token_address, address, NO_ID), 0)
         self._put(SQL.put_erc20_holding, holder, token_address, token, block, pack_uint(baseline))
         return baseline
@@ -96,10 +95,9 @@ class Folding:
             key = holder, token, token_id
             balance = self._erc1155.get(key)
             if balance is None:
-                found = self._tx.rows(SQL.newest_erc1155, key)
-                found = found or self._tx.rows(SQL.erc1155_baseline, (holder, change.token, token_id))
-                if found:
-                    balance = unpack_uint(found[0][0])
+                known = self._tx.rows(SQL.known_erc1155, (holder, token, change.token, token_id))[0][0]
+                if known is not None:
+                    balance = unpack_uint(known)
                 else:
                     balance = self._baselines.get((change.token, change.holder, change.token_id), 0)
                     row = (holder, change.token, token_id, token, number, pack_uint(balance))

@@ -93,11 +93,11 @@ order by block desc limit 1;
 insert into native_balance (address, block, balance, before) values (?, ?, ?, ?)
 on conflict (address, block) do update set balance = excluded.balance;
 
--- name: newest_erc20
-select balance from erc20_balance where holder = ? and token = ? order by block desc limit 1;
-
--- name: erc20_baseline
-select baseline from erc20_holding where holder = ? and token_address = ?;
+-- The newest balance, else the one before the index; null for a pair never seen.
+-- name: known_erc20
+select coalesce(
+    (select balance from erc20_balance where holder = ?1 and token = ?2 order by block desc limit 1),
+    (select baseline from erc20_holding where holder = ?1 and token_address = ?3));
 
 -- name: put_erc20_balance
 insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
@@ -105,11 +105,10 @@ insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
 -- name: put_erc20_holding
 insert into erc20_holding (holder, token_address, token, since, baseline) values (?, ?, ?, ?, ?);
 
--- name: newest_erc1155
-select balance from erc1155_balance where holder = ? and token = ? and token_id = ? order by block desc limit 1;
-
--- name: erc1155_baseline
-select baseline from erc1155_holding where holder = ? and token_address = ? and token_id = ?;
+-- name: known_erc1155
+select coalesce(
+    (select balance from erc1155_balance where holder = ?1 and token = ?2 and token_id = ?4 order by block desc limit 1),
+    (select baseline from erc1155_holding where holder = ?1 and token_address = ?3 and token_id = ?4));
 
 -- name: put_erc1155_balance
 insert into erc1155_balance (holder, token, token_id, block, balance) values (?, ?, ?, ?, ?);

@@ -1,0 +1,111 @@
+"""The small parts of chain data answers: checksums, money, cursors, weights, what is told of upstreams."""
+
+import random
+from decimal import Decimal
+
+import pytest
+from msgspec import UNSET
+from tests.api.data_naive import address_text
+
+from icefall.api.endpoint import Weight
+from icefall.api.endpoints_data import CHAIN_DATA
+from icefall.api.presenting.holdings import HeldCursor, unpack_cursor
+from icefall.api.presenting.money import Money
+from icefall.api.presenting.pages import pack_places, unpack_places
+from icefall.api.schema.parties import Price
+from icefall.evm.chains import told_rpc_url
+from icefall.wire.eip55 import checksummed
+
+
+def test_addresses_are_checksummed() -> None:
+    """EIP-55's own examples, and the plain way of its text."""
+    for text in (
+        "0x52908400098527886E0F7030069857D2E4169EE7", "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
+        "0xde709f2102306220921060314715629080e2fb77", "0x27b1fdb04752bbc536007a920d24acb045561c26",
+        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+        "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB", "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+    ):  # fmt: skip
+        assert checksummed(bytes.fromhex(text[2:])) == text
+    chance = random.Random(55)
+    for address in [bytes(20), b"\xff" * 20, *(chance.randbytes(20) for _ in range(2000))]:
+        assert checksummed(address) == address_text(address)
+
+
+@pytest.mark.parametrize(
+    ("balance", "decimals", "price", "worth"),
+    [
+        (0, 18, "12.5", "0"),
+        (10**18, 18, "12.5", "12.5"),
+        (1, 18, "12.5", "0"),
+        (1, 0, "1", "1"),
+        (5, 9, "1", "0"),  # 0.000000005: half, to even
+        (15, 9, "1", "0.00000002"),
+        (123456789, 6, "0.000001", "0.00012346"),
+        (2**256 - 1, 0, "9" * 30 + "." + "9" * 30, None),
+        (2**256 - 1, 255, "1", "0"),
+        (10**20, 18, "100", "10000"),
+    ],
+)
+def test_worth_is_exact_and_short(balance: int, decimals: int, price: str, worth: str | None) -> None:
+    told = Money("usd", as_numbers=False).worth(balance, decimals, price)
+    assert isinstance(told, Price)
+    assert isinstance(told.value, str)
+    assert "E" not in told.value
+    if worth is None:
+        exact = Decimal(balance).scaleb(-decimals) * Decimal(price)
+        assert len(told.value.partition(".")[2]) <= 8
+        assert told.value[:20] == f"{exact:f}"[:20]
+    else:
+        assert told.value == worth
+    live = Money("usd", as_numbers=True).worth(balance, decimals, price)
+    assert isinstance(live, Price)
+    assert live.value == float(told.value)
+
+
+def test_no_price_is_no_worth() -> None:
+    money = Money("eur", as_numbers=False)
+    assert money.price(None) is UNSET
+    assert money.worth(5, 18, None) is UNSET
+
+
+def test_cursors_come_back_as_they_were() -> None:
+    for places in ((0,), (2**63 - 1,), (5, 0), (2**40, 2**24 - 1)):
+        assert unpack_places(pack_places(*places)) == places
+    token = b"\x11" * 20
+    for cursor in (
+        HeldCursor(0), HeldCursor(5, is_1155=True), HeldCursor(7, token), HeldCursor(7, token, 2**256 - 1),
+        HeldCursor(2**39 - 1, bytes(20), 256, is_1155=True),
+    ):  # fmt: skip
+        assert unpack_cursor(cursor.pack()) == cursor
+        assert len(cursor.pack()) <= 61
+
+
+def test_weights_are_those_of_the_hosted_service() -> None:
+    others = {
+        "supportedChains": Weight.FREE,
+        "getChainInfo": Weight.FREE,
+        "getLatestBlocks": Weight.SMALL,
+        "getBlock": Weight.SMALL,
+    }
+    assert {row.operation: row.weight for row in CHAIN_DATA} == {
+        row.operation: others.get(row.operation, Weight.MEDIUM) for row in CHAIN_DATA
+    }
+
+
+@pytest.mark.parametrize(
+    ("public", "upstream", "told"),
+    [
+        ("", "http://127.0.0.1:9650/ext/bc/C/rpc", "http://127.0.0.1:9650/ext/bc/C/rpc"),
+        ("", "http://localhost:8545", "http://localhost:8545"),
+        ("", "http://[::1]:8545", "http://[::1]:8545"),
+        ("", "http://user:pass@127.0.0.1:8545", ""),
+        ("", "http://127.0.0.1:8545/?key=secret", ""),
+        ("", "https://rpc.example/v3/secret", ""),
+        ("", "http://10.0.0.5:8545", ""),
+        ("", "http://127.0.0.1.example:8545", ""),
+        ("https://public.example", "http://127.0.0.1:8545", "https://public.example"),
+        ("https://public.example", "https://rpc.example/v3/secret", "https://public.example"),
+    ],
+)
+def test_an_upstream_is_told_only_if_it_is_here(public: str, upstream: str, told: str) -> None:
+    assert told_rpc_url(public, upstream) == told

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-SUITES = ("serving", "index", "ledger", "follow", "ingest", "first_answer")
+SUITES = ("serving", "index", "ledger", "follow", "ingest", "data", "first_answer")
 
 
 def main() -> int:

@@ -85,7 +85,8 @@ class TransferChain:
             diffs.append({"txHash": "", "result": self._diff(sender, [to] if minted else [sender, to])})
             self._move(None if minted else sender, to, amount, number)
         block: dict[str, Any] = {
-            "number": hex(number), "hash": _ZERO_HASH, "parentHash": parent, "timestamp": hex(1_700_000_000 + 2 * number),
+            "number": hex(number), "hash": _ZERO_HASH, "parentHash": parent,
+            "timestamp": hex(1_700_000_000 + 2 * number),
             "sha3Uncles": _EMPTY_UNCLES, "miner": _hex(MINER), "stateRoot": _ZERO_HASH, "logsBloom": _BLOOM,
             "difficulty": "0x0", "gasLimit": hex(2**40), "gasUsed": hex(_GAS * len(txs)), "extraData": "0x",
             "mixHash": _ZERO_HASH, "nonce": "0x" + "00" * 8, "baseFeePerGas": hex(_BASE), "uncles": [], "size": "0x0",

@@ -84,8 +84,8 @@ class Rows:
             had = self._native.get(sender, 10**21)
             self._native[sender] = had - 51_000 * 25 * 10**9
             native[sender] = NativeRow(sender, number, self._native[sender], 10**21 if had == 10**21 else None)
-        block = BlockRow(number, own, parent, 1_700_000_000 + 2 * number, len(txs), 10**9, 51_000 * len(txs), 15 * 10**6,
-                         0, 51_000 * 25 * 10**9 * len(txs))  # fmt: skip
+        when, gas = 1_700_000_000 + 2 * number, 51_000 * len(txs)
+        block = BlockRow(number, own, parent, when, len(txs), 10**9, gas, 15 * 10**6, 0, gas * 25 * 10**9)
         rows = BlockRows(
             block=block, txs=tuple(txs), erc20_transfers=tuple(moves), erc721_transfers=(), erc1155_transfers=(),
             internals=(), deployments=(), participants=tuple(parties), native_before=(), native_after=(),

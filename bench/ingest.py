@@ -1,6 +1,6 @@
 """Indexing an EVM chain from a local replay: transfers per second, beside what the parts alone would take.
 
-`download` only fetches and decodes the same JSON; `SQLite alone` only writes the same rows, whole runs to a transaction.
+`download` only fetches and decodes the same JSON; `SQLite alone` only writes the same rows, runs to a transaction.
 """
 
 import asyncio
@@ -48,7 +48,9 @@ def run() -> None:
 def _flat() -> None:
     """Whether the millionth transfer costs what the first did: rows alone, without an upstream."""
     with TemporaryDirectory() as folder:
-        asyncio.run(_store_million(Path(folder) / "chain.sqlite"))
+        path = Path(folder) / "chain.sqlite"
+        asyncio.run(_store_million(path))
+        print(f"  {path.stat().st_size / MILLION:.0f} bytes on disk a transfer")
 
 
 async def _store_million(path: Path) -> None:
@@ -66,7 +68,6 @@ async def _store_million(path: Path) -> None:
             spent, done = 0.0, 0
     store.close()
     print("  " + " ".join(f"{figure:.1f}" for figure in figures))
-    print(f"  {path.stat().st_size / MILLION:.0f} bytes on disk a transfer")
 
 
 def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
@@ -145,7 +146,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _sqlite_alone(path: Path, copy: Path) -> tuple[float, float]:
-    """All rows of all tables into an empty file of the same schema, in the order of their keys, 256 blocks at a time."""
+    """All rows of all tables into an empty file of the same schema, in the order of their keys, 256 blocks at once."""
     source = sqlite3.connect(path)
     schema = [
         row[0] for row in source.execute("select sql from sqlite_master where sql is not null order by type desc")

@@ -100,7 +100,9 @@ class Indexed:
         now = time.time()
         if last or now - self._told_at >= _STATUS_EVERY_S:
             self._told_at = now
-            status = status_of(self.follower.standing, self._before, self.upstream.degraded(), now, self.upstream.clock.now())
+            status = status_of(
+                self.follower.standing, self._before, self.upstream.degraded(), now, self.upstream.clock.now()
+            )
             await self.store.put_facts({"status": encode_status(status)})
 
     async def close(self) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -11,15 +12,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.counterparts import program
+from tests.counterparts import npm_project, program
 from tests.server import Server, serving
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.evm_replay import in_thread as evm_in_thread
 from tests.upstream.replay import Replay, in_thread
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-NODE_URL, UPSTREAM_URL = "http://127.0.0.1:9650", "http://host:9650"
+PORTS = {"node": 9650, "data": 9652, "metrics": 9653}
+UPSTREAM_URL = "http://host:9650"
 ICEFALL = ".venv/bin/icefall"
-FENCED = re.compile(r"^```sh\n(?P<sh>.*?)^```\n(?:```json\n(?P<json>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```sh\n(?P<sh>.*?)^```\n(?:```(?:json|http)\n(?P<answer>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+TOML = re.compile(r"^```toml\n(?P<toml>.*?)^```\n", re.MULTILINE | re.DOTALL)
 ANYTHING = "..."
 
 
@@ -42,24 +47,38 @@ class Shown(NamedTuple):
 def shown() -> Iterator[Shown]:
     for section in re.split(r"^## ", README, flags=re.MULTILINE):
         for block in FENCED.finditer(section):
-            yield Shown(section.partition("\n")[0], block["sh"], block["json"] or "")
+            yield Shown(section.partition("\n")[0], block["sh"], block["answer"] or "")
 
 
 BLOCKS = list(shown())
-FOLLOWING = [block for block in BLOCKS if block.section == "Follow an existing node"]
-CALLS = [block for block in BLOCKS if block.is_call and block not in FOLLOWING]
-PROGRAMS = [
-    line for block in BLOCKS if not (block.is_call or block.follows) for line in block.commands.splitlines() if line
-]
+
+
+def section(name: str) -> list[Shown]:
+    return [block for block in BLOCKS if block.section == name]
+
+
+CALLS = section("A call for each interface")
+SENDING, INDEXING = section("Send a transaction"), section("Index your own EVM chain")
+FOLLOWING, ACCESS = section("Follow an existing node"), section("Keys and limits")
+PROGRAMS = [line for block in section("Run it your way") for line in block.commands.splitlines()]
 
 
 def called(server: Server, commands: str) -> str:
     """What the commands print, if it is JSON, in one line."""
+    return json.dumps(json.loads(run(server, commands)), separators=(",", ":"), ensure_ascii=False)
+
+
+def run(server: Server, commands: str, cwd: Path | None = None) -> str:
+    """What the commands print, in a shell, at the server's own addresses."""
     program("curl")
-    command = commands.replace(NODE_URL, server.url())
-    done = subprocess.run(["/bin/sh", "-ec", command], capture_output=True, check=False, text=True, timeout=30)
+    for listener, port in PORTS.items():
+        if f"{listener}Uri" in server.told:
+            commands = commands.replace(f"http://127.0.0.1:{port}", server.url(listener))
+    done = subprocess.run(
+        ["/bin/sh", "-ec", commands], capture_output=True, check=False, text=True, timeout=60, cwd=cwd
+    )
     assert done.returncode == 0, done.stderr
-    return json.dumps(json.loads(done.stdout), separators=(",", ":"), ensure_ascii=False)
+    return done.stdout
 
 
 def agrees(answer: str, shown: str) -> bool:
@@ -91,16 +110,22 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """What `make up` starts."""
     assert "\nup: $(STAMP)\n\t@exec $(BIN)/icefall up $(ARGS)\n" in (ROOT / "Makefile").read_text()
     with serving("up", tmp_path_factory.mktemp("readme"), "--demo") as server:
+        deadline = time.monotonic() + 60
+        while b'chain_synced{chain="31337"} 1' not in server.ask("GET", "/ext/metrics").body:
+            assert time.monotonic() < deadline, "the demo chain is not indexed"
+            time.sleep(0.2)
         yield server
 
 
 def test_the_readme_shows_what_this_test_looks_for() -> None:
     assert "Two commands do everything" in README
-    assert len(CALLS) >= 5
-    assert all(block.answer for block in CALLS)
+    assert len(CALLS) >= 6
+    assert all(block.is_call and block.answer for block in CALLS)
+    assert all(f"127.0.0.1:{port}/" in "".join(block.commands for block in CALLS) for port in PORTS.values())
     assert [block.is_call for block in FOLLOWING] == [False, True]
-    assert len(PROGRAMS) >= 3
-    assert README.count("```sh\n") == len(BLOCKS)
+    assert (len(SENDING), len(INDEXING), len(ACCESS), len(PROGRAMS)) == (1, 1, 2, 3)
+    tested = [*CALLS, *SENDING, *INDEXING, *FOLLOWING, *ACCESS, *section("Run it your way")]
+    assert README.count("```sh\n") == len(BLOCKS) == len(tested)
     unfenced = [line for line in README.splitlines() if re.match(rf" {{4}}(curl|{re.escape(ICEFALL)})\b", line)]
     assert unfenced == []
 
@@ -114,7 +139,7 @@ def test_how_answers_are_compared() -> None:
         assert not agrees(wrong, '{"a":...,"b":...,"c":4}')
 
 
-@pytest.mark.parametrize("block", CALLS, ids=lambda block: re.findall(r"/ext/\w+|\w+\.\w+(?=\")", block.commands)[-1])
+@pytest.mark.parametrize("block", CALLS, ids=lambda block: re.findall(r"127.0.0.1:\d+([/\w:]+)", block.commands)[0])
 def test_a_call_gives_the_answer_that_is_shown(up: Server, block: Shown) -> None:
     answer = called(up, block.commands)
     assert agrees(answer, block.answer), f"{answer}\nis not\n{block.answer}"
@@ -150,3 +175,59 @@ def test_following_as_shown(tmp_path: Path) -> None:
             upstream.bootstrapped["P"] = True
             upstream.show(P=13)
             server.await_ready()
+
+
+def icefall(line: str, tmp_path: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    """A command of the README that ends by itself, on a data directory of the test's own."""
+    verb, settings = settings_of(line)
+    command = [sys.executable, "-m", "icefall.cli", verb, *settings, f"--data-dir={tmp_path / 'data'}", *more]
+    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=120, cwd=tmp_path)
+
+
+def test_sending_as_shown(up: Server) -> None:
+    install, send = SENDING[0].commands.splitlines()
+    folder = npm_project(ROOT / "tests" / "e2e" / "js")
+    name = install.split()[-1]
+    package, _, version = name.rpartition("@")
+    assert json.loads((folder / "package.json").read_text())["dependencies"] == {package: version}
+    shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
+    answer = json.loads(run(up, send, cwd=folder))
+    assert agrees(json.dumps(answer, separators=(",", ":")), SENDING[0].answer)
+    told = up.call("/ext/bc/X", "avm.getTx", {"txID": answer["txID"], "encoding": "json"})
+    assert told["result"]["tx"]["id"] == answer["txID"]
+
+
+def test_indexing_as_shown(tmp_path: Path) -> None:
+    found = TOML.search(README)
+    assert found
+    with evm_in_thread(EvmReplay("cchain-1")) as replay:
+        own = found["toml"].replace('"http://127.0.0.1:9650/ext/bc/C/rpc"', f'"{replay.url}"')
+        (tmp_path / "icefall.toml").write_text(own.replace('"43114"', f'"{replay.chain_id}"'))
+        follow, verify = INDEXING[0].commands.splitlines()
+        indexed = icefall(follow, tmp_path, "--to=20")
+        assert indexed.returncode == 0, indexed.stderr
+        assert "C-Chain: block 20 of 20, in step" in indexed.stderr
+        verified = icefall(verify, tmp_path)
+        assert verified.returncode == 0, verified.stderr
+        assert "C-Chain: 21 blocks compared, all as stored" in verified.stdout
+
+
+def test_keys_as_shown(tmp_path: Path) -> None:
+    add, listed, revoke = ACCESS[0].commands.splitlines()
+    assert "It is shown this once" in icefall(add, tmp_path).stdout
+    assert "wallet  pro" in icefall(listed, tmp_path).stdout
+    assert icefall(revoke, tmp_path).stdout == "The key of wallet is revoked.\n"
+
+
+def test_limits_as_shown(tmp_path: Path) -> None:
+    start, call = ACCESS[1].commands.splitlines()
+    verb, settings = settings_of(start)
+    with serving(verb, tmp_path, *settings) as server:
+        status, *wanted = ACCESS[1].answer.splitlines()
+        got = run(server, call).splitlines()
+        assert got[0].strip() == status
+        headers = {line.partition(": ")[0].lower(): line.partition(": ")[2].strip() for line in got[1:] if line}
+        for line in wanted:
+            name, _, value = line.partition(": ")
+            assert name in headers
+            assert value in (headers[name], ANYTHING)

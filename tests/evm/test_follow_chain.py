@@ -10,9 +10,10 @@ from tests.awaited import awaited
 from tests.evm.digest import digests, logical_rows
 from tests.evm.indexed import indexing
 from tests.evm.recordings import CHAINS
-from tests.upstream.evm_recording import Blocks, recorded_blocks
+from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmReplay, Trouble
 
+from icefall.demo.recording import Blocks
 from icefall.evm import follow
 from icefall.evm.follow import Follower, Range, Stranger
 from icefall.upstream.client import Limits

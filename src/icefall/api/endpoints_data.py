@@ -99,6 +99,7 @@ CHAIN_DATA: tuple[Rest, ...] = (
 
     # -- the service itself -------------------------------------------------------------------------------------
     Rest(verb="GET", path="/v1/health-check", result=ServiceHealth, handler=service.health_check, listeners=(DATA,),
-         weight=Weight.MEDIUM, operation="data-health-check", says="Whether this service can answer."),
+         weight=Weight.FREE, keyless=True, operation="data-health-check",
+         says="Whether this service can answer, and whether its chains are followed."),
 )
 # fmt: on

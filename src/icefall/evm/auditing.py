@@ -86,8 +86,9 @@ class Audit:
     def _by_token(self, found: set[Row]) -> Iterator[tuple[int, bytes, Iterator[Row]]]:
         """Without the tokens that are known to be odd."""
         for token, rows in groupby(sorted(found), key=lambda row: row[0]):
-            for address, _ in self._store.read(SQL.even_token, (token,)):
-                yield token, address, rows
+            even = self._store.read(SQL.even_token, (token,))
+            if even:
+                yield token, even[0][0], rows
 
     def _erc20_claims(self, token: int, address: bytes, pairs: Iterator[Row], block: int) -> Iterator[_Claim]:
         for _, holder in pairs:

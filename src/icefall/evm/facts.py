@@ -33,7 +33,7 @@ class FactBook:
         self._kinds.clear()
 
     async def ask_code(self, run: Sequence[FullBlock]) -> dict[bytes, bool]:
-        """Answers not known before, as of the block before the run: each is stored with the block that first needs it."""
+        """Answers not known before, as of the block before the run; each is stored with the block that needs it."""
         if len(self._code) > _KEPT:
             self._code.clear()
         open_ones = []

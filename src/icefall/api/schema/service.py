@@ -2,11 +2,14 @@
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from icefall.api.schema.names import RestTold
 
 
 class Indicator(RestTold, frozen=True):
     status: Literal["up", "down"]
+    message: str | UnsetType = UNSET  # why it is down
 
 
 class ServiceHealth(RestTold, frozen=True):

@@ -24,8 +24,8 @@ def run() -> None:
     print(f"data: {TRANSFERS} ERC-20 transfers, {PEOPLE} addresses, one with {TRANSFERS // BUSY_EVERY}; one worker")
     with TemporaryDirectory() as folder:
         data_dir = Path(folder)
-        store_path(data_dir, CHAIN).parent.mkdir(parents=True)
-        asyncio.run(_fill(store_path(data_dir, CHAIN)))
+        store_path(data_dir / "data", CHAIN).parent.mkdir(parents=True)
+        asyncio.run(_fill(store_path(data_dir / "data", CHAIN)))
         config = data_dir / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{CHAIN}"\nrpc = "http://127.0.0.1:1"\nname = "bench"\n')
         with serving("data", data_dir, f"--config-file={config}") as server:
@@ -79,4 +79,5 @@ def _last_page(server: Server, path: str) -> str:
     """The page of the oldest ten: reached by range, then by one page, so that a token is spent too."""
     range_of = f"{path}?startBlock=0&endBlock=200"
     first = server.ask("GET", f"{range_of}&pageSize=1", listener="data").json()
+    assert "nextPageToken" in first, first
     return f"{range_of}&pageSize=10&pageToken={quote(first['nextPageToken'])}"

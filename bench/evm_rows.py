@@ -58,7 +58,7 @@ class Rows:
         if self._count % self._busy_every == 0:
             return (BUSY, to) if self._count % 2 else (sender, BUSY)
         if self._count in (500 * place + 7 for place in range(10)):
-            return sender, QUIET
+            return (QUIET, to) if self._count % 2 else (sender, QUIET)
         return sender, to
 
     def _block(self, number: int, own: bytes, parent: bytes) -> SettledBlock:

@@ -16,6 +16,7 @@ from icefall.evm.follow import Follower, Range
 from icefall.evm.proving import InlineProver
 from icefall.evm.runs import RunMaker
 from icefall.evm.store import PACKAGE, ChainStore
+from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm import EvmUpstream
 
 MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
@@ -33,7 +34,7 @@ class Indexing(NamedTuple):
 
 
 def open_store(path: Path) -> ChainStore:
-    return ChainStore(SqliteStore(path, PACKAGE))
+    return ChainStore(SqliteStore(path, PACKAGE), [RollupWriter(lambda: 0.0)])
 
 
 def messenger_of(replay: EvmReplay) -> bytes:

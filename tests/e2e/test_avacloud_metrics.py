@@ -1,0 +1,62 @@
+"""The official client's metrics calls: it checks every answer against its own schemas."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.counterparts import npm_project, program
+from tests.evm.indexed import indexing
+from tests.server import serving
+from tests.upstream.evm_replay import EvmReplay
+
+from icefall.evm.store import store_path
+from icefall.metrics.catalogue import METRICS
+from icefall.metrics.periods import SPAN_NAMES
+
+HERE = Path(__file__).parent / "avacloud"
+ID = "31337"
+DAYS = (1_707_600_000, 1_711_500_000)
+
+
+async def indexed(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    async with indexing(path, EvmReplay("anvil-1")) as it:
+        await it.follower.run()
+
+
+def calls() -> list[tuple[str, Any]]:
+    asked: list[tuple[str, Any]] = [("metrics.chains.list", {}), ("metrics.chains.get", {"chainId": ID})]
+    for metric in METRICS:
+        of = {"chainId": ID, "metric": metric.camel_name}
+        asked += [
+            ("metrics.chains.getMetrics", of | {"timeInterval": SPAN_NAMES[span], "pageSize": 10})
+            for span in metric.spans
+        ]
+        between = {"startTimestamp": DAYS[0], "endTimestamp": DAYS[1], "timeInterval": "day", "pageSize": 2160}
+        asked += [("metrics.chains.getMetrics", of | between)]
+        if metric.rolls:
+            asked += [("metrics.chains.getRollingWindowMetrics", of)]
+    return asked
+
+
+def test_the_real_client_takes_every_series(tmp_path: Path) -> None:
+    folder = npm_project(HERE)
+    asyncio.run(indexed(store_path(tmp_path / "data", ID)))
+    config = tmp_path / "icefall.toml"
+    config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:1"\nname = "anvil-1"\n')
+    asked = calls()
+    with serving("metrics", tmp_path, f"--config-file={config}") as server:
+        command = [program("node"), str(folder / "drive.js"), server.url("metrics"), json.dumps(asked)]
+        done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    told = json.loads(done.stdout)
+    wrong = [(one, said["error"]) for one, said in zip(asked, told, strict=True) if "error" in said]
+    assert wrong == []
+    for (method, request), said in zip(asked, told, strict=True):
+        if method == "metrics.chains.getMetrics":
+            points = [point for page in said["pages"] for point in page["results"]]
+            assert len(points) > 1, request
+            assert points == sorted(points, key=lambda point: -point["timestamp"])
+            assert len(said["pages"]) > 1 or len(points) <= request["pageSize"]

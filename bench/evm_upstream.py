@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from bench.evm_chain import Made
+from icefall.demo.eth_call import Reverts
 
 State = Callable[[str, list[Any], int], str]  # eth_call and its neighbours: method, parameters, block -> result
 
@@ -123,11 +124,13 @@ def _one(encoded: Encoded, call: dict[str, Any]) -> bytes:
     head = b'{"jsonrpc":"2.0","id":%s,' % msgspec.json.encode(call["id"])
     try:
         return head + b'"result":' + encoded.answer(call["method"], call["params"]) + b"}"
+    except Reverts as reverts:
+        said: dict[str, Any] = {"code": 3, "message": "execution reverted", "data": reverts.data}
     except LookupError as error:
         said = {"code": -32601, "message": f"the method {error} does not exist/is not available"}
         if "traceable" in str(error):
             said = {"code": -32000, "message": "genesis is not traceable"}
-        return head + b'"error":' + msgspec.json.encode(said) + b"}"
+    return head + b'"error":' + msgspec.json.encode(said) + b"}"
 
 
 def _json(body: bytes) -> web.Response:

@@ -15,11 +15,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
-from tests.evm.recordings import lines
+from tests.upstream.evm_recording import recording
 
 from bench.evm_chain import CHAIN_ID, TOKEN, Made, TransferChain
 from bench.evm_rows import Rows, open_store, runs
 from bench.evm_upstream import Encoded, upstream
+from icefall.demo.eth_call import answer
 from icefall.evm.store import store_path
 from icefall.observe import quiet
 from icefall.upstream.evm import EvmUpstream
@@ -42,6 +43,7 @@ def run() -> None:
 
     with upstream(Encoded(CHAIN_ID, made, state)) as (url, _pid):
         _suite(url, CHAIN_ID, transfers, len(made) - 1)
+    _recorded("anvil-1")
     _flat()
 
 
@@ -175,11 +177,24 @@ def _sqlite_alone(path: Path, copy: Path) -> tuple[float, float]:
     return spent
 
 
-def recorded(chain: str) -> list[Made]:
-    """A recorded chain in the same form."""
-    found = []
-    for row in lines(chain):
-        told = msgspec.json.decode(bytes(row.block))
-        parts = [bytes(part) for part in (row.block, row.receipts, row.calls, row.diffs)]
-        found.append(Made(row.number, told["hash"], *[b"[]" if part == b"null" else part for part in parts]))
-    return found
+def _recorded(chain: str) -> None:
+    """The same for a recorded chain of everything, its state answered from the recording."""
+    known = recording(chain)
+    made = []
+    for block in known.blocks.values():
+        parts = (block.block, block.receipts, block.calls or b"[]", block.diffs or b"[]")
+        made.append(Made(block.number, block.hash, *parts))
+    transfers = sum(part.receipts.count(b"0xddf252ad") for part in made)
+    txs = sum(len(block.txids) for block in known.blocks.values())
+    print(f"  {chain}: {len(made)} blocks, {txs} transactions, {transfers} Transfer logs; per transaction")
+
+    def state(method: str, params: list[Any], number: int) -> str:
+        if method == "eth_call":
+            return answer(known.state, params[0], number)
+        if method == "eth_getCode":
+            return known.state.code(params[0], number)
+        return hex(int(known.state.at(number, "native", params[0]) or 0))
+
+    chain_id = int(known.meta["chainId"])
+    with upstream(Encoded(chain_id, made, state)) as (url, _pid):
+        _suite(url, chain_id, txs, len(made) - 1)

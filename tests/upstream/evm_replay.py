@@ -198,6 +198,8 @@ class EvmReplay(Replay):
         raise self.unknown(method)
 
     def block(self, where: Any, what: str) -> RecordedBlock | None:
+        if isinstance(where, dict) and "blockHash" in self.off:
+            raise Complaint(-32602, "invalid argument 1: json: cannot unmarshal object into Go value of type string")
         found = super().block(where, what)
         by_number = isinstance(where, str) and len(where) < 66
         if by_number and found is not None and found.number < self.pruned_below and what in ("state", "trace"):

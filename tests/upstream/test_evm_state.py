@@ -169,3 +169,21 @@ def test_an_answer_that_is_none_is_never_zero(trouble: Trouble) -> None:
         assert await upstream.balances([bytes(20), bytes(19) + b"\1"], 5) == [0, 1]
 
     on(scene, replay)
+
+
+def test_a_client_that_takes_no_block_hashes() -> None:
+    """State is asked by number then, and only believed while that number is still the block meant."""
+    replay = EvmReplay("anvil-1")
+    replay.off.add("blockHash")
+    state, blocks = recorded_state("anvil-1"), recorded_blocks("anvil-1")
+    who = next(path[1] for path in state.values if path[0] == "native")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        for number in (5, 700, 1900):
+            told = await upstream.balances([raw(who)], raw(blocks[number].hash))
+            assert told == [int(state.at(number, "native", who) or 0)]
+        assert sum("blockHash" in str(params) for _, params in replay.calls) == 1, "it was not remembered"
+        with pytest.raises(NotThere):
+            await upstream.balances([raw(who)], bytes(32))
+
+    on(scene, replay)

@@ -119,8 +119,8 @@ class EvmUpstream:
             return f"it begins with {can.genesis_hash}, not with {self.genesis_hash}: another chain of the same number"
         self.genesis_hash = self.genesis_hash or can.genesis_hash
         source.can = can
-        if can.degraded():
-            self._log.warn("an upstream cannot do everything", upstream=source.name, lacks=can.degraded())
+        if can.missing():  # what is merely slow is told by `degraded`, to who asks
+            self._log.warn("an upstream cannot do everything", upstream=source.name, lacks=can.missing())
         return None
 
     def _settle_needs(self) -> None:

@@ -75,6 +75,7 @@ class EvmClient:
         self.name = self.client.name
         self.gate = Gate(self.client.clock, limits.calls_at_once)
         self.batches = {lane: BatchSize(most) for lane, most in calls_per_batch.items()}
+        self.takes_hashes = True  # in place of a block number, until it refuses one
         self._numbers = itertools.count(1)
 
     async def close(self) -> None:

@@ -67,6 +67,10 @@ class Capabilities(msgspec.Struct, frozen=True):
         """What is missing or slow because of what this upstream cannot do, for people."""
         return [row.text + self._because(row.field) for row in _DEGRADED if row.holds(self)]
 
+    def missing(self) -> list[str]:
+        """Of that, what is not merely slower."""
+        return [row.text + self._because(row.field) for row in _DEGRADED if row.holds(self) and not row.only_slower]
+
     def _because(self, field: str) -> str:
         return f" ({self.words[field]})" if field in self.words else ""
 
@@ -75,6 +79,7 @@ class _Lack(NamedTuple):
     field: str
     holds: Callable[[Capabilities], bool]
     text: str
+    only_slower: bool = False
 
 
 _DEGRADED = (
@@ -93,17 +98,19 @@ _DEGRADED = (
         lambda it: not it.archive,
         "no archive: state and traces of old blocks are gone, so only new blocks can be indexed whole",
     ),
-    _Lack("block_receipts", lambda it: not it.block_receipts, "receipts are asked for one by one: slower"),
-    _Lack("batches", lambda it: not it.batches, "one call per request: slower"),
+    _Lack("block_receipts", lambda it: not it.block_receipts, "receipts are asked for one by one: slower", True),
+    _Lack("batches", lambda it: not it.batches, "one call per request: slower", True),
     _Lack(
         "mux_tracer",
         lambda it: it.call_tracer and it.prestate_tracer and not it.mux_tracer and it.sample is not None,
         "calls and diffs take a request each: slower",
+        only_slower=True,
     ),
     _Lack(
         "code_left_out",
         lambda it: it.diffs_by == "prestateTracer" and it.sample is not None and not it.lean,
         "state diffs repeat contract code: several times the bytes",
+        only_slower=True,
     ),
     _Lack(
         "call_tracer",

@@ -7,7 +7,8 @@ import msgspec
 
 from icefall.upstream.client import MALFORMED
 from icefall.upstream.evm_client import Call, EvmClient, Outcome
-from icefall.upstream.evm_errors import Incomplete, Refusal, Reverted
+from icefall.upstream.evm_errors import Incomplete, NotThere, Refusal, Reverted, Unsupported
+from icefall.upstream.evm_parts import sketch
 from icefall.upstream.evm_probe import quantity
 
 _DATA = msgspec.json.Decoder(Annotated[str, msgspec.Meta(pattern="^0x([0-9a-fA-F]{2})*$")])
@@ -23,14 +24,14 @@ At = int | bytes  # a block's number, or its hash: the latter cannot be mistaken
 
 async def balances(client: EvmClient, addresses: Sequence[bytes], at: At) -> list[int]:
     """Native balances in wei, in order."""
-    asked = [Call("eth_getBalance", (_hex(address), _where(at))) for address in addresses]
-    return [quantity(outcome, "eth_getBalance") for outcome in await client.ask(asked)]
+    asked = await _ask(client, "eth_getBalance", [_hex(address) for address in addresses], at)
+    return [quantity(outcome, "eth_getBalance") for outcome in asked]
 
 
 async def codes(client: EvmClient, addresses: Sequence[bytes], at: At) -> list[bytes]:
     """The code of each address, in order; empty where there is none."""
-    asked = [Call("eth_getCode", (_hex(address), _where(at))) for address in addresses]
-    return [_data(outcome, "eth_getCode") for outcome in await client.ask(asked)]
+    asked = await _ask(client, "eth_getCode", [_hex(address) for address in addresses], at)
+    return [_data(outcome, "eth_getCode") for outcome in asked]
 
 
 async def answers(client: EvmClient, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
@@ -38,14 +39,30 @@ async def answers(client: EvmClient, calls: Sequence[ContractCall], at: At) -> l
 
     Any other refusal is raised: that the upstream cannot tell is not an answer of the contract.
     """
-    asked = [Call("eth_call", ({"to": _hex(call.to), "data": _hex(call.data)}, _where(at))) for call in calls]
-    return [
-        outcome if isinstance(outcome, Reverted) else _data(outcome, "eth_call") for outcome in await client.ask(asked)
-    ]
+    asked = await _ask(client, "eth_call", [{"to": _hex(call.to), "data": _hex(call.data)} for call in calls], at)
+    return [outcome if isinstance(outcome, Reverted) else _data(outcome, "eth_call") for outcome in asked]
 
 
-def _where(at: At) -> Any:
-    return hex(at) if isinstance(at, int) else {"blockHash": _hex(at)}
+async def _ask(client: EvmClient, method: str, about: Sequence[Any], at: At) -> list[Outcome]:
+    """By the block's hash where the client takes one (EIP-1898); else by its number, if that is still this block."""
+    if isinstance(at, bytes) and client.takes_hashes:
+        outcomes = await client.ask([Call(method, (one, {"blockHash": _hex(at)})) for one in about])
+        if not any(type(outcome) is Refusal or isinstance(outcome, Unsupported) for outcome in outcomes):
+            return outcomes
+        by_number = await _by_number(client, method, about, at)
+        client.takes_hashes = any(isinstance(outcome, Refusal) for outcome in by_number)  # it was something else
+        return by_number
+    return await _by_number(client, method, about, at)
+
+
+async def _by_number(client: EvmClient, method: str, about: Sequence[Any], at: At) -> list[Outcome]:
+    if isinstance(at, int):
+        return await client.ask([Call(method, (one, hex(at))) for one in about])
+    number = sketch(await client.one("eth_getBlockByHash", _hex(at), False)).number
+    outcomes = await client.ask([Call(method, (one, number)) for one in about])
+    if sketch(await client.one("eth_getBlockByNumber", number, False)).hash != _hex(at):
+        raise NotThere(f"block {_hex(at)} is no longer part of the chain")
+    return outcomes
 
 
 def _hex(value: bytes) -> str:

@@ -26,11 +26,11 @@ from icefall.evm.enrich.nfts import NftSettings
 from icefall.evm.facts import FactBook
 from icefall.evm.follow import Follower, Range, Standing, Stranger
 from icefall.evm.progress import Display
-from icefall.evm.proving import BesideProver, InlineProver, Prover
 from icefall.evm.runs import RunMaker
 from icefall.evm.status import decode_status, encode_status, status_of
 from icefall.evm.store import PACKAGE, ChainStore, store_path
 from icefall.evm.verifying import Verification, summary
+from icefall.evm.workshop import BesideWorkshop, Workshop
 from icefall.metrics.store import RollupWriter
 from icefall.observe import Log, Logs, open_logs
 from icefall.processes import when_orphaned
@@ -46,7 +46,7 @@ _STATUS_EVERY_S = 2.0
 class Indexed:
     """One chain, its store open and locked."""
 
-    def __init__(self, chain: ChainConfig, config: Config, log: Log, prover: Prover) -> None:
+    def __init__(self, chain: ChainConfig, config: Config, log: Log, workshop: Workshop) -> None:
         data_dir = Path(config.data_dir)
         path = store_path(data_dir, chain.id)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ class Indexed:
         self.store = ChainStore(self._sqlite, [RollupWriter()], chain.cumulative_tx_offset)
         self._before = _counts_before(self.store)
         self._told_at = 0.0
-        self._prover = prover
+        self._workshop = workshop
         self.upstream = upstream_of(chain, self.store, log)
         self._facts = facts_of(chain, self.store, self.upstream)
         self.follower = self._follower(config)
@@ -66,7 +66,7 @@ class Indexed:
     def _follower(self, config: Config) -> Follower:
         first = self.chain.start_block if config.first_block is None else config.first_block
         blocks = Range(first, config.last_block, self.chain.confirmations)
-        maker = RunMaker(self.store, self.upstream, self._facts, self._prover, first)
+        maker = RunMaker(self.store, self.upstream, self._facts, self._workshop, first)
         return Follower(
             blocks,
             self.store,
@@ -152,13 +152,13 @@ async def run_indexer(config: Config, *, show: bool) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     _hear(stopped, supervised=not show)
     logs = _logs(config)
-    prover: Prover = BesideProver(roots=True) if config.verify_roots else InlineProver(roots=False)
+    workshop: Workshop = BesideWorkshop(roots=config.verify_roots)
     display = Display() if show else None
     async with AsyncExitStack() as opened:
-        opened.callback(prover.close)
+        opened.callback(workshop.close)
         chains = []
         for chain in config.chain:
-            one = Indexed(chain, config, logs[_log_name(chain)], prover)
+            one = Indexed(chain, config, logs[_log_name(chain)], workshop)
             opened.push_async_callback(one.close)
             chains.append(one)
         following = [asyncio.create_task(_followed(one)) for one in chains]
@@ -169,7 +169,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
             task.cancel()
         await asyncio.gather(*following, *beside, return_exceptions=True)
         for one in chains:
-            await one.tell(last=True)
+            await _tell(one, last=True)
         if display is not None:
             display.finish(time.monotonic(), _standings(chains))
         if stopped.done():
@@ -198,13 +198,17 @@ async def _followed(one: Indexed) -> None:
 async def _tell_forever(chains: list[Indexed], display: Display | None) -> None:
     while True:
         for one in chains:
-            try:
-                await one.tell()
-            except StoreError as error:  # a full disk, say: the follower meets it too, and says so
-                one.log.warn("the status cannot be stored", why=str(error))
+            await _tell(one)
         if display is not None:
             display.show(time.monotonic(), _standings(chains))
         await asyncio.sleep(_SHOW_EVERY_S)
+
+
+async def _tell(one: Indexed, *, last: bool = False) -> None:
+    try:
+        await one.tell(last=last)
+    except StoreError as error:  # a full disk, say: the follower meets it too, and says so
+        one.log.warn("the status cannot be stored", why=str(error))
 
 
 def _standings(chains: list[Indexed]) -> dict[str, Standing]:

@@ -152,7 +152,7 @@ logo = "https://e.example/logo.png"
 testnet = true
 private = true
 features = ["nftIndexing", "teleporter"]
-multicall = "0xcA11bde05977b3631167028862bE2a173976CA11"
+multicall = "0xca11bde05977b3631167028862be2a173976ca11"
 teleporter = "0x{MESSENGER.hex()}"
 """
     return told

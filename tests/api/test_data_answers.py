@@ -155,7 +155,9 @@ def test_deployments(told: Naive, served: Served) -> None:
         assert [one["address"] for one in found] == [address_text(address) for address in made_by[::-1]]
     wallet = next(address for address in told.addresses(3) if address not in latest and address not in told.tokens)
     target = f"/v1/chains/{told.id}/contracts/{address_text(wallet)}/transactions:getDeployment"
-    assert served.get(target).status == 404
+    refused = served.get(target)
+    assert refused.status == 404
+    assert address_text(wallet) in refused.json()["message"]
     assert served.get(f"{target}?currency=eur").status == 404
 
 

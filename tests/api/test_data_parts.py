@@ -86,6 +86,7 @@ def test_weights_are_those_of_the_hosted_service() -> None:
         "getChainInfo": Weight.FREE,
         "getLatestBlocks": Weight.SMALL,
         "getBlock": Weight.SMALL,
+        "data-health-check": Weight.FREE,
     }
     assert {row.operation: row.weight for row in CHAIN_DATA} == {
         row.operation: others.get(row.operation, Weight.MEDIUM) for row in CHAIN_DATA

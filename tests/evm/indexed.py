@@ -13,9 +13,9 @@ from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing import Audit
 from icefall.evm.facts import FactBook
 from icefall.evm.follow import Follower, Range
-from icefall.evm.proving import InlineProver
 from icefall.evm.runs import RunMaker
 from icefall.evm.store import PACKAGE, ChainStore
+from icefall.evm.workshop import InlineWorkshop
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm import EvmUpstream
 
@@ -47,7 +47,7 @@ def indexing_of(
 ) -> Indexing:
     log = Log()
     facts = FactBook(store, upstream, messenger, LOCAL_AVAX)
-    maker = RunMaker(store, upstream, facts, InlineProver(roots=roots), blocks.first)
+    maker = RunMaker(store, upstream, facts, InlineWorkshop(roots=roots), blocks.first)
     return Indexing(Follower(blocks, store, upstream, maker, Audit(store, upstream), log), store, upstream, log)
 
 

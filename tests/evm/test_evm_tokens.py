@@ -75,6 +75,18 @@ def test_erc20_balances_at_every_block(chain: str) -> None:
     assert checks > 1000
 
 
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_token_whose_code_comes_or_goes_is_compared_with_state(chain: str) -> None:
+    """Balances end with their contract, and a delegation (EIP-7702) with all it told: no log says so, nor storage."""
+    changed = 0
+    for one in derived(chain):
+        recoded = {change.address for change in one.rows.code_changes}
+        assert recoded <= set(one.rows.silent_contracts), one.rows.block.number
+        assert len(set(one.rows.silent_contracts)) == len(one.rows.silent_contracts)
+        changed += len(recoded)
+    assert changed
+
+
 def known(chain: str, pair: tuple[bytes, bytes]) -> bool:
     """Whether the recorder asked for it: tokens it knew, not what the raw log writer pretended to be."""
     return pair[0].hex() in {address.lower()[2:] for address in meta(chain)["erc20"]}

@@ -4,6 +4,7 @@ import asyncio
 import re
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from icefall.api.endpoint import METRICS as LISTENER
 from icefall.api.endpoints import rows_of
 from icefall.api.guards import Hosts, Origins
 from icefall.api.handlers.metrics import Clock
-from icefall.api.handlers.pages import Pages
+from icefall.api.handlers.pages import MeterSource, Pages
 from icefall.api.openapi import document
 from icefall.api.paging import NumberPaging
 from icefall.api.routes import Routes
@@ -54,6 +55,7 @@ class Service:
             Clock: Clock(lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
             Pages: Pages(b"{}", ""),
+            MeterSource: MeterSource(Path("nowhere"), meter_labels(rows), "0"),
         }
         paths = routes_of(rows, lambda _: True, services, INTERFACE, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)
@@ -306,6 +308,7 @@ def test_many_chains_come_in_pages(scenes: tuple[Scene, Scene]) -> None:
         found += [chain["evmChainId"] for chain in told["chains"]]
         query = f"?pageToken={told['nextPageToken']}" if "nextPageToken" in told else None  # type: ignore[assignment]
     assert found == list(range(1, 251))
+    assert service.good("/v2/chains/7")["chainName"] == "Chain 7"  # nobody named it
 
 
 def test_amounts_are_exact_numbers(service: Service, blocks: list[naive.Seen]) -> None:

@@ -6,6 +6,7 @@ at a time limit.
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -98,6 +99,7 @@ class SqliteStore(SqliteReader):
             self._writer.close()
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
+        self._one_at_a_time = threading.Lock()
 
     def _prepare(self, path: Path, package: str) -> None:
         at = int(self._writer.execute("pragma user_version").fetchone()[0])
@@ -135,16 +137,16 @@ class SqliteStore(SqliteReader):
             raise
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
-        def work() -> T:
-            try:
-                with self._transaction() as tx:
-                    return change(tx)
-            except _WRONG_STATEMENT:
-                raise
-            except sqlite3.DatabaseError as error:
-                raise _translated(error) from error
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+    def write_here(self, change: Callable[[Transaction], T]) -> T:
+        try:
+            with self._one_at_a_time, self._transaction() as tx:
+                return change(tx)
+        except _WRONG_STATEMENT:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise _translated(error) from error
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)

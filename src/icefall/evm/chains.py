@@ -51,6 +51,10 @@ class ChainInfo(msgspec.Struct, frozen=True):
     features: tuple[str, ...] = ()
     multicall: str = ""
 
+    @property
+    def shown_name(self) -> str:
+        return self.name or f"Chain {self.id}"
+
 
 def told_rpc_url(public_url: str, upstream: str) -> str:
     """The address callers are told: the configured one, else the upstream's if it is of this machine and holds no

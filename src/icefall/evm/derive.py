@@ -34,6 +34,7 @@ def derive(full: FullBlock, facts: ContractFacts) -> BlockRows:
     calls = tuple(internals(full.traces, txs))
     made = tuple(deployments(full.traces, txs))
     native = balances(full, txs, facts.native_asset_id)
+    recoded = tuple(code_changes(full, made))
     return BlockRows(
         block=totals(full.block, txs),
         txs=txs,
@@ -50,8 +51,8 @@ def derive(full: FullBlock, facts: ContractFacts) -> BlockRows:
         erc20_deltas=tuple(erc20_deltas(moves.erc20, events)),
         erc1155_deltas=tuple(erc1155_deltas(moves.erc1155)),
         nft_owners=tuple(nft_owners(moves.erc721)),
-        silent_contracts=tuple(silent_contracts(full.diffs, events)),
-        code_changes=tuple(code_changes(full, made)),
+        silent_contracts=tuple(silent_contracts(full.diffs, events, recoded)),
+        code_changes=recoded,
         metadata_changes=tuple(metadata_changes(events)),
         messages=tuple(messages(events, facts.messenger)),
         skipped_logs=skipped,

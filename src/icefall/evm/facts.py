@@ -1,17 +1,16 @@
 """What the derivation must know of contracts: asked of state once, at first sight, and then kept current.
 
-Code is asked as of the block before the run and followed through the run's own changes; what kind of token a contract
+Code is asked as of the block before a batch and followed through its changes; what kind of token a contract
 is, as of the block that first showed it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from icefall.evm.derive import questions
 from icefall.evm.model import ContractFacts, TokenKind
 from icefall.evm.settling import StateSource
 from icefall.evm.store import ChainStore
 from icefall.evm.token_calls import address_of, decimals, owner_of, uint_of
-from icefall.wire.evm_types import FullBlock
+from icefall.evm.workshop import Sketch
 
 _DECIMALS_MAX = 255
 _KEPT = 100_000
@@ -32,12 +31,15 @@ class FactBook:
         self._code.clear()
         self._kinds.clear()
 
-    async def ask_code(self, run: Sequence[FullBlock]) -> dict[bytes, bool]:
-        """Answers not known before, as of the block before the run; each is stored with the block that needs it."""
+    def trim(self) -> None:
+        """Only when everything that was shown is stored: what is forgotten is read again from there."""
         if len(self._code) > _KEPT:
             self._code.clear()
+
+    async def ask_code(self, blocks: Sequence[Sketch]) -> dict[bytes, bool]:
+        """Answers not known before, as of the block before these; each is stored with the block that needs it."""
         open_ones = []
-        for address in dict.fromkeys(address for full in run for address in sorted(questions(full).code)):
+        for address in dict.fromkeys(address for one in blocks for address in sorted(one.questions.code)):
             if address in self._code:
                 continue
             stored = self._store.has_code(address)
@@ -47,34 +49,34 @@ class FactBook:
                 self._code[address] = stored
         if not open_ones:
             return {}
-        first = run[0].block
-        at = first.parent_hash if first.number else first.block_hash
-        codes = await self._state.codes(open_ones, at)
+        first = blocks[0]
+        codes = await self._state.codes(open_ones, first.parent_hash if first.number else first.block_hash)
         asked = {address: bool(code) for address, code in zip(open_ones, codes, strict=True)}
         self._code.update(asked)
         return asked
 
-    async def of(self, full: FullBlock) -> tuple[ContractFacts, list[tuple[bytes, int, str]]]:
-        """What `derive` needs for the block, and the kinds that were not known before."""
-        asked = await self._ask_kinds(full, questions(full).kinds)
-        facts = ContractFacts(self._code, self._kinds, self._messenger, self.native_asset_id)
-        return facts, asked
-
-    def learn(self, code: Sequence[tuple[bytes, bool]]) -> None:
-        """What a derived block changed."""
-        self._code.update(code)
-
-    async def _ask_kinds(self, full: FullBlock, wanted: Mapping[bytes, int | None]) -> list[tuple[bytes, int, str]]:
+    async def ask_kinds(self, block: Sketch) -> list[tuple[bytes, int, str]]:
+        """Answers not known before, with the block they are of."""
         asked = []
-        for address, token_id in wanted.items():
+        for address, token_id in block.questions.kinds.items():
             if address in self._kinds:
                 continue
             stored = self._store.token_kind(address)
             if stored is None:
-                stored = (await self._kind(address, token_id, full.block.block_hash)).value
-                asked.append((address, full.block.number, stored))
+                stored = (await self._kind(address, token_id, block.block_hash)).value
+                asked.append((address, block.number, stored))
             self._kinds[address] = TokenKind(stored)
         return asked
+
+    def of(self, blocks: Sequence[Sketch]) -> ContractFacts:
+        """What `derive` needs for the blocks; everything must have been asked."""
+        code = {address: self._code[address] for one in blocks for address in one.questions.code}
+        kinds = {address: self._kinds[address] for one in blocks for address in one.questions.kinds}
+        return ContractFacts(code, kinds, self._messenger, self.native_asset_id)
+
+    def learn(self, code: Sequence[tuple[bytes, bool]]) -> None:
+        """What a derived block changed."""
+        self._code.update(code)
 
     async def _kind(self, address: bytes, token_id: int | None, at: bytes) -> TokenKind:
         (answer,) = await self._state.answers([decimals(address)], at)

@@ -15,6 +15,7 @@ from icefall.errors import IcefallError
 from icefall.evm.auditing import Audit
 from icefall.evm.runs import Lie, Run, RunMaker
 from icefall.evm.store import ChainStore, Tip
+from icefall.evm.workshop import Interrupted
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm import EvmUpstream
 from icefall.upstream.evm_errors import NoState, NotThere
@@ -120,7 +121,7 @@ class Follower:
                 wait = 0.0 if moved else POLL_S
             except (Lie, Detached):
                 wait = 0.0  # acted upon; what is there now is seen in the next round
-            except (UpstreamFailure, StoreError) as error:  # a full disk too may have room again
+            except (UpstreamFailure, StoreError, Interrupted) as error:  # a full disk too may have room again
                 wait, pause = pause, min(pause * 2, PAUSE_S[1])
                 self._tell(str(error) or type(error).__name__)
             except Stranger as error:

@@ -218,7 +218,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     nft_owners: tuple[NftOwner, ...]  # the same for ownerOf
     silent_contracts: tuple[
         bytes, ...
-    ]  # storage changed in a transaction in which they logged nothing that explains it
+    ]  # storage changed in a transaction in which they logged nothing that explains it, or code came or went
     code_changes: tuple[CodeChange, ...]
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]

@@ -1,26 +1,27 @@
-"""From fetched blocks to settled runs: decoded, proven, linked, derived, with nothing left open."""
+"""From fetched blocks to settled runs: proven, linked, derived, with nothing left open.
+
+Batches go to the workshop as they come in, and it works ahead while a run is settled and stored.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 import msgspec
 
-from icefall.evm.derive import derive, questions
 from icefall.evm.facts import FactBook
 from icefall.evm.folding import NO_ID, Baselines, newly_held
 from icefall.evm.model import BlockRows
-from icefall.evm.proving import Prover
 from icefall.evm.settling import NativeSettling, SettledBlock, StateSource, settled_code
 from icefall.evm.store import ChainStore
 from icefall.evm.token_calls import balance_of, balance_of_id, uint_of
+from icefall.evm.workshop import Proven, Sketch, Workshop
 from icefall.upstream.evm_parts import FetchedBlock
-from icefall.wire.errors import WireError
-from icefall.wire.evm import decode_full
-from icefall.wire.evm_types import Detached, FullBlock
+from icefall.wire.evm_types import Detached
 
 RUN_BLOCKS = 256
 RUN_BYTES = 4 << 20  # as fetched; in memory it is a multiple
-PROOF_BYTES = 512 << 10
+BATCH_BYTES = 512 << 10
+BATCHES_AHEAD = 8
 
 
 class Lie(Exception):
@@ -44,12 +45,12 @@ class RunMaker:
     """Of one chain. After anything but a stored run, begin again with `forget`."""
 
     def __init__(
-        self, store: ChainStore, state: StateSource, facts: FactBook, prover: Prover, start_block: int
+        self, store: ChainStore, state: StateSource, facts: FactBook, workshop: Workshop, start_block: int
     ) -> None:
         self._store = store
         self._state = state
         self._facts = facts
-        self._prover = prover
+        self._workshop = workshop
         self._start_block = start_block
 
     def forget(self) -> None:
@@ -59,47 +60,56 @@ class RunMaker:
         self, blocks: AsyncIterator[FetchedBlock], parent: bytes | None, arrived: Callable[[FetchedBlock], None]
     ) -> AsyncGenerator[Run, None]:
         """Detached where the chain turned out to be another one than the stored; Lie where a block is none."""
-        gathering = _Gathering(self._prover)
+        run = _Making(self._store, self._state)
+        ahead = _Ahead(blocks, self._workshop, arrived)
         try:
-            async for block in blocks:
-                arrived(block)
-                full = _decoded(block)
-                if parent is not None and full.block.parent_hash != parent:
-                    if gathering.blocks:
-                        yield await self._settled(gathering)
-                    raise Detached(f"block {block.number} does not follow the one before")
-                parent = full.block.block_hash
-                gathering.add(block, full)
-                if gathering.is_full:
-                    yield await self._settled(gathering)
-                    gathering = _Gathering(self._prover)
-            if gathering.blocks:
-                yield await self._settled(gathering)
+            async for batch, proven in ahead.batches():
+                if proven.lie is not None:
+                    raise Lie(batch[proven.lie[0]], proven.lie[1])
+                linked = _linked(proven.sketches, parent)
+                await self._add(run, proven, linked)
+                run.size += sum(block.size for block in batch)
+                if len(linked) < len(proven.sketches):
+                    if run.blocks:
+                        yield await self._finished(run)
+                    raise Detached(f"block {proven.sketches[len(linked)].number} does not follow the one before")
+                parent = linked[-1].block_hash
+                if run.is_full:
+                    yield await self._finished(run)
+                    run = _Making(self._store, self._state)
+                    self._facts.trim()
+            if run.blocks:
+                yield await self._finished(run)
         finally:
-            gathering.abandon()
+            await ahead.close()
 
-    async def _settled(self, gathering: "_Gathering") -> Run:
-        run = await self._derived(gathering.decoded)
-        return msgspec.structs.replace(run, unproven=await gathering.proven())
-
-    async def _derived(self, decoded: list[FullBlock]) -> Run:
-        asked_code = await self._facts.ask_code(decoded)
-        native = NativeSettling(self._store.newest_native, self._state)
-        settled: list[SettledBlock] = []
-        kinds: list[tuple[bytes, int, str]] = []
-        for full in decoded:
-            had = {address: asked_code.pop(address) for address in sorted(questions(full).code & asked_code.keys())}
-            facts, asked = await self._facts.of(full)
-            kinds += asked
-            rows = derive(full, facts)
-            code = await settled_code(rows, self._state)
-            self._facts.learn(code)
-            for address, _ in code:
-                asked_code.pop(address, None)  # from here on its own row tells
-            balances = await native.settle(rows) if full.diffs is not None else ()
-            settled.append(SettledBlock(rows, balances, code, tuple(had.items())))
+    async def _add(self, run: "_Making", proven: Proven, sketches: list[Sketch]) -> None:
+        """A proven batch, derived and settled block by block."""
+        run.unproven.update(dict.fromkeys(proven.unproven))
+        if not sketches:
+            return
+        asked_code = await self._facts.ask_code(sketches)
+        for sketch in sketches:
+            run.kinds += await self._facts.ask_kinds(sketch)
+        done = 0
+        while done < len(sketches):
+            facts = self._facts.of(sketches[done:])
+            derived = await self._workshop.derive(proven.ticket, range(done, len(sketches)), facts)
+            for rows, sketch in zip(derived, sketches[done:], strict=False):  # it may stop early
+                wanted = sorted(sketch.questions.code & asked_code.keys())
+                had = tuple((address, asked_code.pop(address)) for address in wanted)
+                code = await settled_code(rows, self._state)
+                self._facts.learn(code)
+                for address, _ in code:
+                    asked_code.pop(address, None)  # from here on its own row tells
+                balances = await run.native.settle(rows) if sketch.has_diffs else ()
+                run.blocks.append(SettledBlock(rows, balances, code, had))
+            done += len(derived)
             await asyncio.sleep(0)  # fetching goes on
-        return Run(settled, kinds, await self._baselines([one.rows for one in settled]), [])
+
+    async def _finished(self, run: "_Making") -> Run:
+        baselines = await self._baselines([one.rows for one in run.blocks])
+        return Run(run.blocks, run.kinds, baselines, list(run.unproven))
 
     async def _baselines(self, rows: list[BlockRows]) -> Baselines:
         """What holders had before an index that begins inside the chain."""
@@ -114,63 +124,71 @@ class RunMaker:
         return {key: uint_of(answer) or 0 for key, answer in zip(held, answers, strict=True)}
 
 
-def _decoded(block: FetchedBlock) -> FullBlock:
-    try:
-        return decode_full(block.block, block.receipts, block.calls, block.diffs, block.calls_by, block.diffs_by)
-    except WireError as error:
-        raise Lie(block, str(error)) from error
+def _linked(sketches: list[Sketch], parent: bytes | None) -> list[Sketch]:
+    """As many as follow one another, from `parent` on."""
+    for place, sketch in enumerate(sketches):
+        if parent is not None and sketch.parent_hash != parent:
+            return sketches[:place]
+        parent = sketch.block_hash
+    return sketches
 
 
-class _Gathering:
-    """A run in the making. Proofs begin as blocks come in, a few at a time."""
+class _Making:
+    """A run in the making."""
 
-    def __init__(self, prover: Prover) -> None:
-        self.blocks: list[FetchedBlock] = []
-        self.decoded: list[FullBlock] = []
-        self._prover = prover
-        self._proofs: list[tuple[int, asyncio.Future[list[str]]]] = []  # with the block each begins at
-        self._size = 0
-        self._unproven_size = 0
-        self._counts: list[int] = []
-
-    def add(self, block: FetchedBlock, full: FullBlock) -> None:
-        self.blocks.append(block)
-        self.decoded.append(full)
-        self._size += block.size
-        self._unproven_size += block.size
-        if self._unproven_size >= PROOF_BYTES:
-            self._prove()
+    def __init__(self, store: ChainStore, state: StateSource) -> None:
+        self.blocks: list[SettledBlock] = []
+        self.kinds: list[tuple[bytes, int, str]] = []
+        self.unproven: dict[str, None] = {}
+        self.native = NativeSettling(store.newest_native, state)
+        self.size = 0
 
     @property
     def is_full(self) -> bool:
-        return len(self.blocks) >= RUN_BLOCKS or self._size >= RUN_BYTES
+        return len(self.blocks) >= RUN_BLOCKS or self.size >= RUN_BYTES
 
-    def _prove(self) -> None:
-        start = sum(self._counts)
-        if start < len(self.blocks):
-            proof = self._prover.prove(self.blocks[start:], self.decoded[start:])
-            self._proofs.append((start, asyncio.ensure_future(proof)))
-            self._counts.append(len(self.blocks) - start)
-        self._unproven_size = 0
 
-    async def proven(self) -> list[str]:
-        """What could not be; of many blocks the one that lies is looked for only when one does."""
-        self._prove()
-        problems: dict[str, None] = {}
-        for start, proof in self._proofs:
-            try:
-                problems.update(dict.fromkeys(await proof))
-            except WireError:
-                await self._find_lie(start)
-        return list(problems)
+class _Ahead:
+    """Fetched blocks in batches, given to the workshop some batches ahead of whoever takes them."""
 
-    async def _find_lie(self, start: int) -> None:
-        for block, full in zip(self.blocks[start:], self.decoded[start:], strict=True):
-            try:
-                await self._prover.prove([block], [full])
-            except WireError as error:
-                raise Lie(block, str(error)) from error
+    def __init__(
+        self, blocks: AsyncIterator[FetchedBlock], workshop: Workshop, arrived: Callable[[FetchedBlock], None]
+    ) -> None:
+        self._blocks = blocks
+        self._workshop = workshop
+        self._arrived = arrived
+        self._queue: asyncio.Queue[tuple[list[FetchedBlock], asyncio.Future[Proven]] | None] = asyncio.Queue(
+            BATCHES_AHEAD
+        )
+        self._reading = asyncio.create_task(self._read())
 
-    def abandon(self) -> None:
-        for _, proof in self._proofs:
-            proof.cancel()
+    async def batches(self) -> AsyncIterator[tuple[list[FetchedBlock], Proven]]:
+        while (taken := await self._queue.get()) is not None:
+            batch, proof = taken
+            yield batch, await proof
+        await self._reading  # what ended the fetching, if something did
+
+    async def _read(self) -> None:
+        batch: list[FetchedBlock] = []
+        try:
+            async for block in self._blocks:
+                self._arrived(block)
+                batch.append(block)
+                if len(batch) >= RUN_BLOCKS or sum(one.size for one in batch) >= BATCH_BYTES:
+                    await self._submit(batch)
+                    batch = []
+        finally:
+            if batch:
+                await self._submit(batch)
+            await self._queue.put(None)
+
+    async def _submit(self, batch: list[FetchedBlock]) -> None:
+        await self._queue.put((batch, asyncio.ensure_future(self._workshop.prove(batch))))
+
+    async def close(self) -> None:
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        while not self._queue.empty():
+            taken = self._queue.get_nowait()
+            if taken is not None:
+                taken[1].cancel()

@@ -108,7 +108,7 @@ class ChainStore:
         `kinds`: contracts that were asked what they are, with the block they were asked at. `facts`: of the chain.
         """
         try:
-            await self._store.write(lambda tx: self._put_all(tx, run, kinds, baselines or {}, facts or {}))
+            self._store.write_here(lambda tx: self._put_all(tx, run, kinds, baselines or {}, facts or {}))
         except BaseException:
             self._book.forget()
             raise

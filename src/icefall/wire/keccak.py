@@ -1,8 +1,9 @@
 """Keccak-256, Ethereum's hash (not the later SHA3-256, which pads differently)."""
 
-from Crypto.Hash import keccak
+from sha3 import keccak_256  # type: ignore[import-untyped]
 
 
 def keccak256(raw: bytes) -> bytes:
     """32 bytes."""
-    return keccak.new(data=raw, digest_bits=256).digest()
+    digest: bytes = keccak_256(raw).digest()
+    return digest

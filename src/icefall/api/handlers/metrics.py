@@ -115,7 +115,7 @@ def _network(chain: EvmChain) -> Literal["mainnet", "testnet"]:
 async def _chain(chain: EvmChain) -> MeasuredChain:
     return MeasuredChain(
         evm_chain_id=int(chain.info.id),
-        chain_name=chain.info.name,
+        chain_name=chain.info.shown_name,
         blockchain_id=await chain.blockchain_id(),
         subnet_id=chain.info.subnet_id,
         network=_network(chain),

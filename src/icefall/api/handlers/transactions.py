@@ -11,7 +11,7 @@ from icefall.api.presenting.chains import network_token
 from icefall.api.presenting.knowledge import Knowledge, knowledge_for
 from icefall.api.presenting.pages import cut, pack_places, places_after, span_of
 from icefall.api.presenting.rows import details, full_native, native
-from icefall.api.presenting.texts import hash_text
+from icefall.api.presenting.texts import address_text, hash_text
 from icefall.api.presenting.transfers import nested_erc20, nested_erc721, nested_erc1155, nested_internal
 from icefall.api.schema.transactions import (
     DeploymentAsk,
@@ -84,7 +84,7 @@ async def get_deployment(ask: DeploymentAsk, chains: ChainDirectory, dialect: Di
     made = await chain.transfers.deployment(ask.address)
     full = await chain.chain.full_tx_at(made.tx_at) if made else None
     if full is None:
-        raise NotFound(f"no indexed transaction of chain {chain.info.id} deployed {hash_text(ask.address)}")
+        raise NotFound(f"no indexed transaction of chain {chain.info.id} deployed {address_text(ask.address)}")
     return await _whole(chain, chains, dialect, full, ask.currency)
 
 

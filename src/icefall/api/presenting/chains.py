@@ -4,6 +4,7 @@ from typing import Literal, cast
 
 from msgspec import UNSET
 
+from icefall.api.presenting.texts import address_text
 from icefall.api.schema.chains import EvmChainTold, UtilityAddresses
 from icefall.api.schema.parties import NetworkToken
 from icefall.evm.chains import ChainInfo, TokenInfo
@@ -15,7 +16,7 @@ def chain_told(info: ChainInfo, blockchain_id: str, *, is_served: bool) -> EvmCh
     return EvmChainTold(
         chain_id=info.id,
         status="OK" if is_served else "UNAVAILABLE",
-        chain_name=info.name or f"Chain {info.id}",
+        chain_name=info.shown_name,
         description=info.description,
         platform_chain_id=blockchain_id or UNSET,
         subnet_id=info.subnet_id or UNSET,
@@ -24,12 +25,16 @@ def chain_told(info: ChainInfo, blockchain_id: str, *, is_served: bool) -> EvmCh
         rpc_url=info.rpc_url,
         ws_url=info.ws_url or UNSET,
         is_testnet=info.testnet,
-        utility_addresses=UtilityAddresses(info.multicall) if info.multicall else UNSET,
+        utility_addresses=UtilityAddresses(_checksummed(info.multicall)) if info.multicall else UNSET,
         network_token=network_token(info.token),
         chain_logo_uri=info.logo or UNSET,
         private=info.private,
         enabled_features=cast(Features, list(info.features)),
     )
+
+
+def _checksummed(address: str) -> str:
+    return address_text(bytes.fromhex(address[2:]))
 
 
 def network_token(token: TokenInfo) -> NetworkToken:

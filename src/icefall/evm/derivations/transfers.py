@@ -7,6 +7,7 @@ import msgspec
 from icefall.evm.derivations.logs import Told
 from icefall.evm.model import (
     ZERO_ADDRESS,
+    CodeChange,
     Erc20Delta,
     Erc20Transfer,
     Erc721Transfer,
@@ -93,13 +94,17 @@ def metadata_changes(told: Iterable[Told]) -> Iterator[MetadataChange]:
             yield MetadataChange(one.address, one.event.first, one.event.last)
 
 
-def silent_contracts(diffs: Sequence[TxDiff] | None, told: Iterable[Told]) -> Iterator[bytes]:
-    """Contracts that changed storage in a transaction without a log that says why: tokens among them may rebase."""
+def silent_contracts(
+    diffs: Sequence[TxDiff] | None, told: Iterable[Told], recoded: Iterable[CodeChange]
+) -> Iterator[bytes]:
+    """Contracts that changed storage in a transaction without a log that says why: tokens among them may rebase.
+
+    Those whose code came or went as well: balances that end with their token are in no log.
+    """
     explained = {(one.tx_index, one.address) for one in told if isinstance(one.event, _EXPLAINS_STORAGE)}
-    seen = set()
+    seen = {change.address: None for change in recoded}
     for tx_index, diff in enumerate(diffs or ()):
         for account in diff.accounts:
-            address = account.address
-            if account.changed_storage and (tx_index, address) not in explained and address not in seen:
-                seen.add(address)
-                yield address
+            if account.changed_storage and (tx_index, account.address) not in explained:
+                seen[account.address] = None
+    yield from seen

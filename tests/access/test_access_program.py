@@ -15,9 +15,9 @@ from icefall.api.endpoint import DATA, Rest
 from icefall.api.endpoints import rows_of
 from icefall.db.lock import StoreLock
 
-HEALTH = "/v1/health-check"
-OK = {"status": "ok", "info": {"store": {"status": "up"}}, "error": {}, "details": {"store": {"status": "up"}}}
-WEIGHT = next(row.weight for row in rows_of(DATA) if isinstance(row, Rest) and row.path == HEALTH)
+CHAINS = "/v1/chains"
+OK: dict[str, list[str]] = {"chains": []}
+WEIGHT = next(row.weight for row in rows_of(DATA) if isinstance(row, Rest) and row.path == CHAINS)
 BUDGETS = f"""
 [[tier]]
 name = "unauthenticated"
@@ -42,7 +42,7 @@ def keys(data_dir: Path, *words: str) -> tuple[int, str]:
 
 
 def get(server: Server, key: str | None = None, header: str = "x-service-api-key", listener: str = "data") -> Reply:
-    path = HEALTH if listener == "data" else "/docs"
+    path = CHAINS if listener == "data" else "/docs"
     return server.ask("GET", path, headers={header: key} if key else None, listener=listener)
 
 
@@ -159,12 +159,12 @@ def test_a_preflight_may_ask_for_every_header_that_clients_send(limited: Server)
         "Access-Control-Request-Method": "GET",
         "Access-Control-Request-Headers": asked,
     }
-    reply = limited.ask("OPTIONS", HEALTH, headers=headers, listener="data")
+    reply = limited.ask("OPTIONS", CHAINS, headers=headers, listener="data")
     assert reply.status == 200
     assert (reply.header("access-control-allow-headers") or "").lower() == asked
     reply = get(limited, "ice_nonsense")
     assert reply.status == 401
-    told = limited.ask("GET", HEALTH, headers={"Origin": "https://wallet.example"}, listener="data")
+    told = limited.ask("GET", CHAINS, headers={"Origin": "https://wallet.example"}, listener="data")
     assert "ratelimit-remaining" in (told.header("access-control-expose-headers") or "")
 
 

@@ -87,6 +87,17 @@ def test_erc20_balances(told: Naive, served: Served) -> None:
     assert seen
 
 
+def test_an_nft_asked_for_by_address_is_no_erc20_token(told: Naive, served: Served) -> None:
+    """Though it answers balanceOf."""
+    state = recorded_state(told.chain)
+    nfts = sorted({path[1] for path in state.of_token if path[0] in ("erc721", "erc1155")})
+    coin = min(path[1] for path in state.of_token if path[0] == "erc20")
+    for address in holders(told):
+        target = f"{of(told.chain, address)}:listErc20?filterSpamTokens=false"
+        asked = served.told(f"{target}&contractAddresses={','.join([*nfts, coin])}")
+        assert [one["address"].lower() for one in asked["erc20TokenBalances"]] == [coin]
+
+
 def test_erc1155_balances(told: Naive, served: Served) -> None:
     state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
     seen = 0

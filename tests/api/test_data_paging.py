@@ -74,7 +74,8 @@ def places() -> dict[str, str]:
     for tx in told.txs:
         blocks[tx["here"]["blockNumber"]] = blocks.get(tx["here"]["blockNumber"], 0) + 1
     makers = [made.creator for one in told.blocks for made in one.rows.deployments]
-    two = f"{address_text(busiest('erc20', 1))},{address_text(busiest('erc721', 1))}"
+    coins = sorted({item[1] for tx in told.txs for item in tx["erc20"]})
+    two = f"{address_text(coins[0])},{address_text(coins[-1])}"
     return {
         "two": two,
         "holder": address_text(max(scores, key=lambda one: scores[one])),

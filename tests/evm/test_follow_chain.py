@@ -124,6 +124,20 @@ async def test_nothing_is_synced_before_it_is(tmp_path: Path) -> None:
         await _until(it.follower, lambda: standing.synced)
 
 
+@awaited
+async def test_state_that_is_never_there_is_told(tmp_path: Path) -> None:
+    """Gone for a moment is a node that lags; for good it is a problem, and no reason to ask in haste."""
+    replay = shown(EvmReplay(CHAIN), LAST)
+    replay.troubles = [Trouble("eth_getCode", times=10**6, error=(-32000, "header not found"))]
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=Range()) as it:
+        await _until(it.follower, lambda: bool(it.follower.standing.problem))
+        assert "header not found" in it.follower.standing.problem
+        asked = replay.asked("eth_getCode")
+        assert asked < 50, "each round waits"
+        replay.troubles = []
+        await _until(it.follower, lambda: it.follower.standing.synced)
+
+
 # -- chains that change ------------------------------------------------------------------------------------------
 
 

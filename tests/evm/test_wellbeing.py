@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 from tests.awaited import awaited
-from tests.evm.indexed import indexing
+from tests.evm.indexed import Log, indexing
 from tests.upstream.evm_replay import EvmReplay
 
+from icefall.db.engine import StoreError
 from icefall.evm.chains import ChainInfo, TokenInfo, open_chain
 from icefall.evm.follow import Standing
 from icefall.evm.status import decode_status, encode_status, status_of
 from icefall.evm.wellbeing import SILENT_S, Wellbeing, wellbeing
+from icefall.indexing import _tell
 
 NOW = 1_800_000_000.0
 INFO = ChainInfo("7", "seven", TokenInfo("n", "s", 18))
@@ -73,3 +75,17 @@ async def test_a_chain_without_a_file(tmp_path: Path) -> None:
 def test_a_status_reads_back() -> None:
     status = status_of(Standing(head=5, problem="x"), {}, [], NOW, 0.0)
     assert decode_status(encode_status(status)) == status
+
+
+@awaited
+async def test_a_last_word_that_cannot_be_stored_does_not_spoil_the_end() -> None:
+    """On a full disk too, whoever is told to stop has stopped as told."""
+
+    class Full:
+        log = Log()
+
+        async def tell(self, *, last: bool) -> None:
+            raise StoreError("the store failed: database or disk is full")
+
+    await _tell(Full(), last=True)  # type: ignore[arg-type]
+    assert [line[0] for line in Full.log.lines] == ["the status cannot be stored"]

@@ -12,7 +12,7 @@ from tests.upstream.replay import FOREVER
 
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm_errors import WrongChain
-from icefall.upstream.evm_probe import Capabilities, probe
+from icefall.upstream.evm_probe import Capabilities, lacks, probe
 
 
 def probed(replay: EvmReplay, **options: Any) -> Capabilities:
@@ -212,3 +212,8 @@ def test_code_is_left_out_only_if_its_hash_stays() -> None:
     replay.shown = 6  # a block without any contract shows nothing
     can = probed(replay)
     assert (can.code_left_out, can.lean) == (None, False)
+
+
+def test_of_nobody_nothing_is_said() -> None:
+    """While every upstream is away, that they lack everything would be news."""
+    assert lacks([]) == []

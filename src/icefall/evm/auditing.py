@@ -4,6 +4,7 @@ Everything that changed since the last audit, and holders of tokens whose storag
 newest stored block. A token that disagrees once is odd for good: its balances are read from state.
 """
 
+import asyncio
 from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from icefall.upstream.evm_state import ContractCall
 SQL = load("icefall.evm", "audit.sql")
 _SAMPLE = 32  # holders asked of a token that changed in silence
 _AT_ONCE = 500
+_BLOCKS_AT_ONCE = 256  # an audit may have waited for millions
 
 
 class _Claim(NamedTuple):
@@ -32,6 +34,14 @@ class _Claim(NamedTuple):
     token: int
     call: ContractCall
     folded: int | bytes  # a balance, or an owner
+
+
+class _Changed(NamedTuple):
+    """What to compare: (token, holder), (token, holder, token ID), (token, token ID)."""
+
+    erc20: set[Row]
+    erc1155: set[Row]
+    nfts: set[Row]
 
 
 class Audit:
@@ -48,7 +58,7 @@ class Audit:
         after = self.audited_to()
         if after >= tip.number:
             return
-        claims = self._claims(after, tip.number)
+        claims = self._claims(await self._changed(after, tip.number), tip.number)
         odd: set[int] = set()
         while some := list(islice(claims, _AT_ONCE)):
             some = [claim for claim in some if claim.token not in odd]
@@ -59,29 +69,42 @@ class Audit:
         self.odd += len(odd)
         await self._store.write(lambda tx: _settle(tx, tip.number, odd))
 
-    def _claims(self, after: int, to: int) -> Iterator[_Claim]:
-        where = {"from_log": above(after), "to_log": above(to) - 1}
-        read = self._store.read
-        erc20, erc1155, nfts = (set(read(found, where)) for found in (SQL.erc20_pairs, SQL.erc1155_pairs, SQL.nfts))
+    async def _changed(self, after: int, to: int) -> _Changed:
+        """Some blocks at a time: no query may take long, however much there is to catch up with."""
+        read, changed = self._store.read, _Changed(set(), set(), set())
         silent: set[int] = set()
-        for (raw,) in read(SQL.journals, {"after": after, "to": to}):
-            touched = unpack_touched(raw)
-            erc20 |= {(token, holder) for holder, token in touched.named}
-            silent |= set(touched.silent)
+        for low in range(max(after, (self._store.lowest() or 0) - 1), to, _BLOCKS_AT_ONCE):
+            high = min(low + _BLOCKS_AT_ONCE, to)
+            where = {"from_log": above(low), "to_log": above(high) - 1}
+            for found, query in zip(changed, (SQL.erc20_pairs, SQL.erc1155_pairs, SQL.nfts), strict=True):
+                found.update(read(query, where))
+            for (raw,) in read(SQL.journals, {"after": low, "to": high}):
+                touched = unpack_touched(raw)
+                changed.erc20.update([(token, holder) for holder, token in touched.named])
+                silent.update(touched.silent)
+            await asyncio.sleep(0)
         for token in silent:
-            standards = next((row[1] for row in read(SQL.even_token, (token,))), 0)
-            if standards & ERC20:
-                erc20 |= {(token, holder) for (holder,) in read(SQL.holders, (token, _SAMPLE))}
-            if standards & ERC1155:
-                erc1155 |= {(token, *row) for row in read(SQL.holders_1155, (token, _SAMPLE))}
-            if standards & ERC721:
-                nfts |= {(token, token_id) for (token_id,) in read(SQL.nfts_of, (token, _SAMPLE))}
-        for token, address, rows in self._by_token(erc20):
-            yield from self._erc20_claims(token, address, rows, to)
-        for token, address, rows in self._by_token(erc1155):
-            yield from self._erc1155_claims(token, address, rows, to)
-        for token, address, rows in self._by_token(nfts):
-            yield from self._nft_claims(token, address, rows, to)
+            self._add_some(changed, token)
+        return changed
+
+    def _add_some(self, changed: _Changed, token: int) -> None:
+        """Of a token that changed in silence."""
+        read = self._store.read
+        standards = next((row[1] for row in read(SQL.even_token, (token,))), 0)
+        if standards & ERC20:
+            changed.erc20.update([(token, holder) for (holder,) in read(SQL.holders, (token, _SAMPLE))])
+        if standards & ERC1155:
+            changed.erc1155.update([(token, *row) for row in read(SQL.holders_1155, (token, _SAMPLE))])
+        if standards & ERC721:
+            changed.nfts.update([(token, token_id) for (token_id,) in read(SQL.nfts_of, (token, _SAMPLE))])
+
+    def _claims(self, changed: _Changed, block: int) -> Iterator[_Claim]:
+        for token, address, rows in self._by_token(changed.erc20):
+            yield from self._erc20_claims(token, address, rows, block)
+        for token, address, rows in self._by_token(changed.erc1155):
+            yield from self._erc1155_claims(token, address, rows, block)
+        for token, address, rows in self._by_token(changed.nfts):
+            yield from self._nft_claims(token, address, rows, block)
 
     def _by_token(self, found: set[Row]) -> Iterator[tuple[int, bytes, Iterator[Row]]]:
         """Without the tokens that are known to be odd."""

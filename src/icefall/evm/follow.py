@@ -98,6 +98,7 @@ class Follower:
         self._remember = remember
         self._on_step = on_step
         self._lower_since: float | None = None
+        self._absent_since: float | None = None
         self._said: set[str] = set()
         self._see_store()
 
@@ -157,14 +158,14 @@ class Follower:
         first = self._blocks.first if tip is None else tip.number + 1
         moved = False
         if first <= standing.target:
-            await self._take(range(first, standing.target + 1), tip)
-            moved = True
+            moved = await self._take(range(first, standing.target + 1), tip)
         tip = self._store.tip()
         if tip is not None:
             await self._compare(tip)
         return moved
 
-    async def _take(self, numbers: range, tip: Tip | None) -> None:
+    async def _take(self, numbers: range, tip: Tip | None) -> bool:
+        """Whether all of them could be had."""
         parent = tip.block_hash if tip is not None else None
         try:
             async with (
@@ -185,10 +186,22 @@ class Follower:
             self._log.warn("an upstream lied", upstream=lie.block.source, block=lie.block.number, why=str(lie))
             raise
         except NotThere:
-            self._maker.forget()  # the chain got shorter meanwhile
+            self._maker.forget()
+            if not self._is_passing():
+                raise
+            return False
         except BaseException:
             self._maker.forget()
             raise
+        self._absent_since = None
+        return True
+
+    def _is_passing(self) -> bool:
+        """A block that is gone again: the chain got shorter, or a node lags. For so long, and then it is a problem."""
+        now = self._upstream.clock.now()
+        if self._absent_since is None:
+            self._absent_since = now
+        return now - self._absent_since < LAG_S
 
     def _arrived(self, block: FetchedBlock) -> None:
         self.standing.fetched_bytes += block.size

@@ -18,8 +18,8 @@ from icefall.evm.workshop import Proven, Sketch, Workshop
 from icefall.upstream.evm_parts import FetchedBlock
 from icefall.wire.evm_types import Detached
 
-RUN_BLOCKS = 256
-RUN_BYTES = 4 << 20  # as fetched; in memory it is a multiple
+RUN_BLOCKS = 512
+RUN_BYTES = 16 << 20  # as fetched; rows that share pages are written once, so more at once costs less
 BATCH_BYTES = 512 << 10
 BATCHES_AHEAD = 8
 
@@ -61,7 +61,7 @@ class RunMaker:
     ) -> AsyncGenerator[Run, None]:
         """Detached where the chain turned out to be another one than the stored; Lie where a block is none."""
         run = _Making(self._store, self._state)
-        ahead = _Ahead(blocks, self._workshop, arrived)
+        ahead = _Ahead(id(self), blocks, self._workshop, arrived)
         try:
             async for batch, proven in ahead.batches():
                 if proven.lie is not None:
@@ -152,8 +152,13 @@ class _Ahead:
     """Fetched blocks in batches, given to the workshop some batches ahead of whoever takes them."""
 
     def __init__(
-        self, blocks: AsyncIterator[FetchedBlock], workshop: Workshop, arrived: Callable[[FetchedBlock], None]
+        self,
+        chain: int,
+        blocks: AsyncIterator[FetchedBlock],
+        workshop: Workshop,
+        arrived: Callable[[FetchedBlock], None],
     ) -> None:
+        self._chain = chain
         self._blocks = blocks
         self._workshop = workshop
         self._arrived = arrived
@@ -170,6 +175,7 @@ class _Ahead:
 
     async def _read(self) -> None:
         batch: list[FetchedBlock] = []
+        failure: Exception | None = None  # told after what came before it; to be cancelled is to end at once
         try:
             async for block in self._blocks:
                 self._arrived(block)
@@ -177,13 +183,16 @@ class _Ahead:
                 if len(batch) >= RUN_BLOCKS or sum(one.size for one in batch) >= BATCH_BYTES:
                     await self._submit(batch)
                     batch = []
-        finally:
-            if batch:
-                await self._submit(batch)
-            await self._queue.put(None)
+        except Exception as error:
+            failure = error
+        if batch:
+            await self._submit(batch)
+        await self._queue.put(None)
+        if failure is not None:
+            raise failure
 
     async def _submit(self, batch: list[FetchedBlock]) -> None:
-        await self._queue.put((batch, asyncio.ensure_future(self._workshop.prove(batch))))
+        await self._queue.put((batch, asyncio.ensure_future(self._workshop.prove(self._chain, batch))))
 
     async def close(self) -> None:
         self._reading.cancel()
@@ -192,3 +201,4 @@ class _Ahead:
             taken = self._queue.get_nowait()
             if taken is not None:
                 taken[1].cancel()
+                await asyncio.gather(taken[1], return_exceptions=True)

@@ -23,7 +23,8 @@ from icefall.wire.evm_types import FullBlock
 from icefall.wire.evm_verify import verify_full
 
 T = TypeVar("T")
-_HELD_MAX = 32  # batches between the two steps; of a run that was given up the second never comes
+_HELD_MAX = 16  # batches of a chain between the two steps; of a run that was given up the second never comes
+Ticket = tuple[int, int]  # of a chain, and its own number
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
 
 
@@ -40,7 +41,7 @@ class Sketch(msgspec.Struct, frozen=True):
 class Proven(msgspec.Struct, frozen=True):
     """A batch after its first step. `lie`: the place of the first block that is not what it claims, and why."""
 
-    ticket: int
+    ticket: Ticket
     sketches: list[Sketch]
     unproven: list[str]  # what could not be told, in words
     lie: tuple[int, str] | None = None
@@ -54,9 +55,9 @@ class Bench:
     """Where the work is done, here or in another process."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[int, list[FullBlock]] = OrderedDict()
+        self._held: dict[int, OrderedDict[int, list[FullBlock]]] = {}
 
-    def prove(self, ticket: int, parts: Sequence[_Parts], roots: bool) -> Proven:
+    def prove(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> Proven:
         sketches: list[Sketch] = []
         unproven: dict[str, None] = {}
         held: list[FullBlock] = []
@@ -70,16 +71,19 @@ class Bench:
             asked = questions(full)
             sketches.append(Sketch(block.number, block.block_hash, block.parent_hash, asked, full.diffs is not None))
             held.append(full)
-        self._held[ticket] = held
-        while len(self._held) > _HELD_MAX:
-            self._held.popitem(last=False)
+        chain, number = ticket
+        of_chain = self._held.setdefault(chain, OrderedDict())
+        of_chain[number] = held
+        while len(of_chain) > _HELD_MAX:
+            of_chain.popitem(last=False)
         return Proven(ticket, sketches, list(unproven))
 
-    def derive(self, ticket: int, places: range, facts: ContractFacts) -> list[BlockRows]:
+    def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
         """Those of the batch, or as many of them as come before somebody's code is anybody's guess."""
-        held = self._held.get(ticket)
+        chain, number = ticket
+        held = self._held.get(chain, {}).get(number)
         if held is None:
-            raise Interrupted
+            raise Interrupted("a batch was proven by a process that has died since")
         has_code, found = dict(facts.has_code), []
         facts = msgspec.structs.replace(facts, has_code=has_code)
         for full in held[places.start : places.stop]:
@@ -89,14 +93,14 @@ class Bench:
                 break
             has_code.update((change.address, bool(change.has_code)) for change in rows.code_changes)
         if places.start + len(found) == len(held):
-            del self._held[ticket]
+            del self._held[chain][number]
         return found
 
 
 class Workshop(Protocol):
-    async def prove(self, blocks: Sequence[FetchedBlock]) -> Proven: ...
+    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> Proven: ...
 
-    async def derive(self, ticket: int, places: range, facts: ContractFacts) -> list[BlockRows]: ...
+    async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]: ...
 
     def close(self) -> None: ...
 
@@ -113,10 +117,10 @@ class InlineWorkshop:
         self._bench = Bench()
         self._tickets = itertools.count()
 
-    async def prove(self, blocks: Sequence[FetchedBlock]) -> Proven:
-        return self._bench.prove(next(self._tickets), _parts(blocks), self._roots)
+    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> Proven:
+        return self._bench.prove((chain, next(self._tickets)), _parts(blocks), self._roots)
 
-    async def derive(self, ticket: int, places: range, facts: ContractFacts) -> list[BlockRows]:
+    async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
         return self._bench.derive(ticket, places, facts)
 
     def close(self) -> None:
@@ -126,11 +130,11 @@ class InlineWorkshop:
 _bench = Bench()  # of the other process
 
 
-def _prove(ticket: int, parts: Sequence[_Parts], roots: bool) -> Proven:
+def _prove(ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> Proven:
     return _bench.prove(ticket, parts, roots)
 
 
-def _derive(ticket: int, places: range, facts: ContractFacts) -> list[BlockRows]:
+def _derive(ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
     return _bench.derive(ticket, places, facts)
 
 
@@ -142,10 +146,10 @@ class BesideWorkshop:
         self._pool: Executor | None = None
         self._tickets = itertools.count()
 
-    async def prove(self, blocks: Sequence[FetchedBlock]) -> Proven:
-        return await self._run(_prove, next(self._tickets), _parts(blocks), self._roots)
+    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> Proven:
+        return await self._run(_prove, (chain, next(self._tickets)), _parts(blocks), self._roots)
 
-    async def derive(self, ticket: int, places: range, facts: ContractFacts) -> list[BlockRows]:
+    async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
         return await self._run(_derive, ticket, places, facts)
 
     async def _run(self, work: Callable[..., T], *args: Any) -> T:

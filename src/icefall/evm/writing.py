@@ -66,6 +66,7 @@ class RunRows:
         self._ids = ids
         self._lists: dict[str, list[Row]] = {}
         self._tokens: dict[int, tuple[int, int]] = {}
+        self._reread: list[tuple[int, int, int]] = []
 
     def _of(self, statement: str) -> list[Row]:
         return self._lists.setdefault(statement, [])
@@ -80,10 +81,7 @@ class RunRows:
         self._of(SQL.put_message).extend(
             (base | one.tx_index, one.message_id, one.peer_blockchain_id, one.is_source) for one in rows.messages
         )
-        self._of(SQL.reread_nfts).extend(
-            (self._ids(change.token), pack_uint(change.first_id), pack_uint(change.last_id))
-            for change in rows.metadata_changes
-        )
+        self._reread += [(self._ids(one.token), one.first_id, one.last_id) for one in rows.metadata_changes]
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
         ids, txs, direct = self._ids, self._of(SQL.put_tx), self._of(SQL.put_native_of)
@@ -184,7 +182,20 @@ class RunRows:
                 rows.sort(key=_by_key)
                 tx.run_many(statement, rows)
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
+        ranges = [(token, pack_uint(first), pack_uint(last)) for token, first, last in _merged(self._reread)]
+        tx.run_many(SQL.reread_nfts, ranges)
 
 
 def _by_key(row: Row) -> tuple[object, ...]:
     return row[:2]
+
+
+def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Without overlaps: a contract may say of a million tokens, a thousand times over, that they have changed."""
+    found: list[tuple[int, int, int]] = []
+    for token, first, last in sorted(ranges):
+        if found and found[-1][0] == token and first <= found[-1][2]:
+            found[-1] = token, found[-1][1], max(last, found[-1][2])
+        else:
+            found.append((token, first, last))
+    return found

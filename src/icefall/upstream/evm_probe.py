@@ -288,5 +288,5 @@ def quantity(outcome: Outcome, what: str) -> int:
 
 
 def lacks(them: Sequence[Capabilities]) -> list[str]:
-    """What not even one of several upstreams makes up for."""
-    return [row.text for row in _DEGRADED if all(row.holds(it) for it in them)]
+    """What not even one of several upstreams makes up for; nothing is known of none."""
+    return [row.text for row in _DEGRADED if them and all(row.holds(it) for it in them)]

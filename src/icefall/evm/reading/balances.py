@@ -51,7 +51,7 @@ class BalanceReader:
     async def erc20(
         self, address: bytes, block: int, after: bytes | None, limit: int, only: Sequence[bytes] = ()
     ) -> tuple[list[Erc20Held], bytes | None]:
-        """By token address; with `only`, of those tokens alone, zero or not. And the cursor, if there is more."""
+        """By token address; with `only`, of those alone, zero or not, but no NFTs. And the cursor, if there is more."""
         if only:
             return await self._erc20_only(address, block, sorted(set(only)), after or b"", limit)
 
@@ -129,7 +129,7 @@ class BalanceReader:
     async def _erc20_only(
         self, address: bytes, block: int, only: Sequence[bytes], after: bytes, limit: int
     ) -> tuple[list[Erc20Held], bytes | None]:
-        wanted = [token for token in only if token > after]
+        wanted = [token for token in only if token > after and not await self._is_nft(token)]
         page, held, ask = wanted[:limit], {}, []
         for token in page:
             rows = await self._reader.rows(SQL.erc20_in, {"address": address, "block": block, "token": token})
@@ -144,6 +144,10 @@ class BalanceReader:
         for token, balance in (await self._erc20_told(address, block, ask)).items():
             held[token] = Erc20Held(token, balance, held[token].token_ref)
         return [held[token] for token in page], page[-1] if len(wanted) > limit else None
+
+    async def _is_nft(self, token: bytes) -> bool:
+        """Such contracts answer balanceOf too."""
+        return bool(await self._reader.rows(SQL.nfts_only, {"token": token}))
 
     async def _erc20_told(self, address: bytes, block: int, tokens: Sequence[bytes]) -> dict[bytes, int]:
         answers = await self._answers([balance_of(token, address) for token in tokens], block)

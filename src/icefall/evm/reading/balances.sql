@@ -38,6 +38,10 @@ where h.holder = (select id from address where address = :address) and h.token_a
 -- name: address_id
 select id from address where address = :address;
 
+-- A row if the contract moved ERC-721 or ERC-1155 tokens and nothing else.
+-- name: nfts_only
+select 1 from token where token = (select id from address where address = :token) and standards in (2, 4, 6);
+
 -- name: erc1155
 select h.token_address, h.token_id, h.token, t.odd_since is not null, coalesce(
     (select b.balance from erc1155_balance b

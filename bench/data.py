@@ -11,7 +11,7 @@ from urllib.parse import quote
 from tests.server import Server, serving
 
 from bench.bare import bare_server
-from bench.evm_rows import BUSY, QUIET, Rows, open_store, runs
+from bench.evm_rows import BUSY, QUIET, Rows, call_audited, open_store, runs
 from bench.load import Figures, descendants, measure
 from icefall.evm.store import store_path
 
@@ -36,6 +36,7 @@ async def _fill(path: Path) -> None:
     store = open_store(path)
     for run_of_blocks in runs(Rows(PEOPLE, PER_BLOCK, BUSY_EVERY), TRANSFERS // PER_BLOCK):
         await store.commit(run_of_blocks)
+    await call_audited(store)
     store.close()
 
 

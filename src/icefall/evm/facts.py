@@ -39,10 +39,11 @@ class FactBook:
     async def ask_code(self, blocks: Sequence[Sketch]) -> dict[bytes, bool]:
         """Answers not known before, as of the block before these; each is stored with the block that needs it."""
         open_ones = []
+        followed = all(one.has_diffs for one in blocks)  # without diffs a delegation is not seen: it is asked each time
         for address in dict.fromkeys(address for one in blocks for address in sorted(one.questions.code)):
-            if address in self._code:
+            if followed and address in self._code:
                 continue
-            stored = self._store.has_code(address)
+            stored = self._store.has_code(address) if followed else None
             if stored is None:
                 open_ones.append(address)
             else:

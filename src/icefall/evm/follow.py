@@ -70,6 +70,8 @@ class Standing(msgspec.Struct):
         """Everything up to the target is stored, and what was folded was compared with state."""
         if self.target is None or self.tip is None or self.problem:
             return False
+        if self.head is not None and self.head < self.tip:  # it lags, or the chain goes back: that is not known yet
+            return False
         return self.tip >= self.target and self.audited_to >= self.tip
 
 
@@ -270,6 +272,9 @@ class Follower:
         bad, step = above + 1, 1
         good = above
         while not await self._same(good):
+            if good <= lowest and lowest > 0:  # begun inside the chain: the part that was there is gone
+                await self._drop_above(lowest - 1)
+                return
             if good <= lowest:
                 raise Stranger(
                     f"the upstream's block {good} is not the stored one, and no earlier block is stored: this is "

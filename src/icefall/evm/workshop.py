@@ -6,6 +6,8 @@ In two steps, because between them somebody must say what the contracts are that
 import asyncio
 import itertools
 import multiprocessing
+import os
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -81,7 +83,7 @@ class Bench:
     def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
         """Those of the batch, or as many of them as come before somebody's code is anybody's guess."""
         chain, number = ticket
-        held = self._held.get(chain, {}).get(number)
+        held = self._held.setdefault(chain, OrderedDict()).get(number)
         if held is None:
             raise Interrupted("a batch was proven by a process that has died since")
         has_code, found = dict(facts.has_code), []
@@ -130,6 +132,18 @@ class InlineWorkshop:
 _bench = Bench()  # of the other process
 
 
+def _die_with_parent() -> None:
+    """A parent that was killed cannot tell its pool to end."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _prove(ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> Proven:
     return _bench.prove(ticket, parts, roots)
 
@@ -154,11 +168,13 @@ class BesideWorkshop:
 
     async def _run(self, work: Callable[..., T], *args: Any) -> T:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_die_with_parent)
+        pool = self._pool
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
+            return await asyncio.get_running_loop().run_in_executor(pool, work, *args)
         except BrokenProcessPool as died:
-            self.close()
+            if pool is self._pool:  # it may have been replaced since
+                self.close()
             raise Interrupted("the process that proves and derives blocks has died") from died
 
     def close(self) -> None:

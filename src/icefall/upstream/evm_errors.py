@@ -39,6 +39,10 @@ class Reverted(Refusal):
         return self.data if isinstance(self.data, str) else "0x"
 
 
+class Aborted(Reverted):
+    """An eth_call that the client broke off: nobody will ever know what the contract says."""
+
+
 class BatchRefused(UpstreamError):
     """It will not take this many requests at once. `counted`: because of their number, not of what they come to."""
 
@@ -147,6 +151,8 @@ NULL_IS_NOT_THERE = (
 
 def meaning(method: str, code: int, text: str) -> Meaning:
     """Which of the above a complaint about a call of `method` is; Refusal where nobody knows."""
+    if method == "eth_call" and "execution aborted" in text:
+        return Aborted
     if method == "eth_call" and (code in _EXECUTION.codes or _fits(_EXECUTION, text)):
         return Reverted
     if code == -32601:

@@ -14,7 +14,7 @@ from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
 from icefall.evm.token_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
-from icefall.upstream.evm_errors import Reverted
+from icefall.upstream.evm_errors import Aborted, Reverted
 from icefall.upstream.evm_state import At, ContractCall
 
 SQL = load("icefall.evm.reading", "balances.sql")
@@ -188,7 +188,10 @@ class BalanceReader:
         else:
             rows = await self._reader.rows(SQL.block_hash, {"block": block})
             at = rows[0][0] if rows else block
-        return await self._state.answers(calls, at)
+        answers = await self._state.answers(calls, at)
+        if any(isinstance(answer, Aborted) for answer in answers):
+            raise Unavailable("a token does not tell its balances: its contract takes longer than its node allows")
+        return answers
 
 
 async def _page(

@@ -1,4 +1,5 @@
--- What addresses hold, at any block: "from this block on" rows, the newest at or before it counts.
+-- What addresses hold, at any block: "from this block on" rows, the newest at or before it counts. State is asked for
+-- tokens that are odd, and for those that no audit has looked at yet.
 
 -- One row: whether native balances are stored at all, the balance if the store knows it, and the block's hash.
 -- name: native
@@ -19,7 +20,8 @@ select hash from block where number = :block;
 select number, hash from block where number >= 0 order by number desc limit 1;
 
 -- name: erc20
-select h.token_address, h.token, t.odd_since is not null, coalesce(
+select h.token_address, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
+     where name = 'audited_to')), coalesce(
     (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
      order by b.block desc limit 1), h.baseline)
 from erc20_holding h
@@ -28,7 +30,8 @@ where h.holder = (select id from address where address = :address) and h.token_a
 order by h.token_address limit :limit;
 
 -- name: erc20_in
-select h.token_address, h.token, t.odd_since is not null, coalesce(
+select h.token_address, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
+     where name = 'audited_to')), coalesce(
     (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
      order by b.block desc limit 1), h.baseline)
 from erc20_holding h
@@ -43,7 +46,8 @@ select id from address where address = :address;
 select 1 from token where token = (select id from address where address = :token) and standards in (2, 4, 6);
 
 -- name: erc1155
-select h.token_address, h.token_id, h.token, t.odd_since is not null, coalesce(
+select h.token_address, h.token_id, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
+     where name = 'audited_to')), coalesce(
     (select b.balance from erc1155_balance b
      where b.holder = h.holder and b.token = h.token and b.token_id = h.token_id and b.block <= :block
      order by b.block desc limit 1), h.baseline)
@@ -54,7 +58,8 @@ where h.holder = (select id from address where address = :address)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nfts
-select h.token_address, h.token_id, h.token, t.odd_since is not null
+select h.token_address, h.token_id, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
+     where name = 'audited_to'))
 from nft_held h
 left join token t on t.token = h.token
 where h.owner = (select id from address where address = :address)
@@ -62,7 +67,8 @@ where h.owner = (select id from address where address = :address)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nft_owner
-select a.address, t.odd_since is not null
+select a.address, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
+     where name = 'audited_to'))
 from nft_owner o
 join address a on a.id = o.owner
 left join token t on t.token = o.token

@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,32 @@ def _until_synced(server: Server, check: str) -> dict[str, Any]:
             return result
         assert time.monotonic() < deadline, result
         time.sleep(0.2)
+
+
+def test_a_killed_indexer_leaves_nobody_behind(tmp_path: Path) -> None:
+    with in_thread(EvmReplay("anvil-1")) as replay:
+        config = config_for(tmp_path, replay)
+        command = [sys.executable, "-m", "icefall.cli", "index", f"--config-file={config}", f"--data-dir={tmp_path}"]
+        program = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            children = _until_any(lambda: _children(program.pid))
+            _until_any(lambda: store_path(tmp_path, "31337").exists())
+            time.sleep(1)  # blocks are on their way through the workshop
+        finally:
+            program.kill()
+            program.wait()
+        _until_any(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+
+
+def _children(pid: int) -> list[int]:
+    """The workshop: multiprocessing's tracker is beside it and ends by itself."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(one) for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def _until_any(look: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + LIMIT_S
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found

@@ -9,7 +9,7 @@ import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests, logical_rows
 from tests.evm.indexed import indexing
-from tests.evm.recordings import CHAINS
+from tests.evm.recordings import CHAINS, tokens
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmReplay, Trouble
 
@@ -136,6 +136,23 @@ async def test_state_that_is_never_there_is_told(tmp_path: Path) -> None:
         assert asked < 50, "each round waits"
         replay.troubles = []
         await _until(it.follower, lambda: it.follower.standing.synced)
+
+
+@awaited
+async def test_a_contract_that_is_never_heard_out_is_odd_and_holds_up_nobody(tmp_path: Path) -> None:
+    replay = shown(EvmReplay(CHAIN), LAST)
+    token = next(one for one, told in tokens(CHAIN).items() if told["kind"] == "erc20")
+
+    def abort(method: str, params: list[Any]) -> None:
+        if method == "eth_call" and params[0]["to"] == "0x" + token.hex() and params[0]["data"].startswith("0x70a08231"):
+            replay.troubles = [Trouble("eth_call", error=(-32000, "execution aborted (timeout = 5s)"))]
+
+    replay.on_call = abort
+    async with indexing(tmp_path / "chain.sqlite", replay) as it:
+        await it.follower.run()
+        assert it.follower.standing.synced
+        number = it.store.id_of(token)
+        assert it.store.read("select odd_since is not null from token where token = ?", (number,)) == [(1,)]
 
 
 # -- chains that change ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from tests.upstream.evm_recording import CHAINS, lines
 
 from icefall.upstream.client import UpstreamBusy, UpstreamDown
 from icefall.upstream.evm_errors import (
+    Aborted,
     BatchRefused,
     Meaning,
     NoState,
@@ -67,6 +68,7 @@ def test_recorded_complaints(chain: str) -> None:
 OTHERS: tuple[tuple[str, int, str, Meaning], ...] = (
     ("eth_getBalance", -32000, "missing trie node 56e8 (path ) state 0x56e8 is not available", NoState),
     ("debug_traceBlockByNumber", -32000, "required historical state unavailable (reexec=128)", NoState),
+    ("eth_call", -32000, "execution aborted (timeout = 5s)", Aborted),
     ("eth_call", -32000, "historical state 0x12 is not available", NoState),
     ("eth_getBlockByNumber", 4444, "pruned history unavailable", NoState),
     ("eth_getBalance", -32000, "distance to target block exceeds maximum proof window", NoState),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm import EvmUpstream
-from icefall.upstream.evm_errors import Reverted
+from icefall.upstream.evm_errors import Aborted, Reverted
 from icefall.upstream.evm_state import ContractCall
 
 Answers = list[bytes]  # of one row; empty where the contract reverts
@@ -29,8 +29,10 @@ async def _ask(
             return [failure]
         half = len(rows) // 2
         return [*await _ask(upstream, rows[:half], at), *await _ask(upstream, rows[half:], at)]
-    return [[_bytes(next(told)) for _ in calls] for calls in rows]
+    return [_settled([next(told) for _ in calls]) for calls in rows]
 
 
-def _bytes(answer: bytes | Reverted) -> bytes:
-    return b"" if isinstance(answer, Reverted) else answer
+def _settled(answers: Sequence[bytes | Reverted]) -> Answers | UpstreamFailure:
+    """A contract that was broken off may be heard out another time; one that reverts has answered."""
+    aborted = next((answer for answer in answers if isinstance(answer, Aborted)), None)
+    return aborted or [b"" if isinstance(answer, Reverted) else answer for answer in answers]

@@ -144,7 +144,11 @@ async def test_a_contract_that_is_never_heard_out_is_odd_and_holds_up_nobody(tmp
     token = next(one for one, told in tokens(CHAIN).items() if told["kind"] == "erc20")
 
     def abort(method: str, params: list[Any]) -> None:
-        if method == "eth_call" and params[0]["to"] == "0x" + token.hex() and params[0]["data"].startswith("0x70a08231"):
+        if (
+            method == "eth_call"
+            and params[0]["to"] == "0x" + token.hex()
+            and params[0]["data"].startswith("0x70a08231")
+        ):
             replay.troubles = [Trouble("eth_call", error=(-32000, "execution aborted (timeout = 5s)"))]
 
     replay.on_call = abort

@@ -122,8 +122,7 @@ class BalanceReader:
         odd = [token for token, _, is_odd, _ in rows if is_odd]
         told = await self._erc20_told(address, block, odd)
         held = [
-            Erc20Held(token, told[token] or 0 if is_odd else unpack_uint(amount), ref)
-            for token, ref, is_odd, amount in rows
+            Erc20Held(token, told[token] if is_odd else unpack_uint(amount), ref) for token, ref, is_odd, amount in rows
         ]
         return [one for one in held if one.balance]
 
@@ -131,7 +130,7 @@ class BalanceReader:
         self, address: bytes, block: int, only: Sequence[bytes], after: bytes, limit: int
     ) -> tuple[list[Erc20Held], bytes | None]:
         wanted = [token for token in only if token > after and not await self._is_nft(token)]
-        page, held, ask, strangers = wanted[:limit], {}, [], set()
+        page, held, ask = wanted[:limit], {}, []
         for token in page:
             rows = await self._reader.rows(SQL.erc20_in, {"address": address, "block": block, "token": token})
             if rows:
@@ -141,22 +140,18 @@ class BalanceReader:
                 found = await self._reader.rows(SQL.address_id, {"address": token})
                 held[token] = Erc20Held(token, 0, found[0][0] if found else 0)
                 is_odd = self._state is not None
-                strangers.add(token)
             ask += [token] if is_odd else []
         for token, balance in (await self._erc20_told(address, block, ask)).items():
-            if balance is None and token in strangers:
-                del held[token]  # it does not answer as a token does
-            else:
-                held[token] = Erc20Held(token, balance or 0, held[token].token_ref)
-        return [held[token] for token in page if token in held], page[-1] if len(wanted) > limit else None
+            held[token] = Erc20Held(token, balance, held[token].token_ref)
+        return [held[token] for token in page], page[-1] if len(wanted) > limit else None
 
     async def _is_nft(self, token: bytes) -> bool:
         """Such contracts answer balanceOf too."""
         return bool(await self._reader.rows(SQL.nfts_only, {"token": token}))
 
-    async def _erc20_told(self, address: bytes, block: int, tokens: Sequence[bytes]) -> dict[bytes, int | None]:
+    async def _erc20_told(self, address: bytes, block: int, tokens: Sequence[bytes]) -> dict[bytes, int]:
         answers = await self._answers([balance_of(token, address) for token in tokens], block)
-        return {token: uint_of(answer) for token, answer in zip(tokens, answers, strict=True)}
+        return {token: uint_of(answer) or 0 for token, answer in zip(tokens, answers, strict=True)}
 
     # -- both --------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,8 @@ from tests.evm.indexed import MESSENGER, indexing
 from tests.evm.recordings import derived
 from tests.server import Reply, Server, serving
 from tests.upstream.evm_recording import recording
-from tests.upstream.evm_replay import EvmReplay, in_thread
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.threaded import in_thread
 
 from icefall.access.paging import PageTokens
 from icefall.access.store import AccessReader, ensure_store, open_reader, page_token_secret

@@ -10,7 +10,8 @@ import pytest
 from tests.api.data_naive import address_text, naive, without_nfts
 from tests.api.data_scene import InProcess, indexed, put_chains, walked
 from tests.evm.indexed import indexing, open_store
-from tests.upstream.evm_replay import EvmReplay, in_thread
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.threaded import in_thread
 
 from icefall.access.paging import PageTokens
 from icefall.access.store import open_reader, page_token_secret

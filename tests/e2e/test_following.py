@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.e2e.program import kill_all, outcome
 from tests.server import Server, serving
-from tests.upstream.replay import Replay, in_thread
+from tests.upstream.replay import Replay
+from tests.upstream.threaded import in_thread
 from tests.xchain.stored import digest
 
 TIP = {"X": 176, "P": 13, "C": 12}

@@ -10,7 +10,8 @@ from typing import Any
 
 from tests.evm.digest import digests
 from tests.server import Server, serving
-from tests.upstream.evm_replay import EvmReplay, Trouble, in_thread
+from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.threaded import in_thread
 
 from icefall.evm.store import store_path
 

@@ -15,8 +15,8 @@ import pytest
 from tests.counterparts import npm_project, program
 from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmReplay
-from tests.upstream.evm_replay import in_thread as evm_in_thread
-from tests.upstream.replay import Replay, in_thread
+from tests.upstream.replay import Replay
+from tests.upstream.threaded import in_thread
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -200,7 +200,7 @@ def test_sending_as_shown(up: Server) -> None:
 def test_indexing_as_shown(tmp_path: Path) -> None:
     found = TOML.search(README)
     assert found
-    with evm_in_thread(EvmReplay("cchain-1")) as replay:
+    with in_thread(EvmReplay("cchain-1")) as replay:
         own = found["toml"].replace('"http://127.0.0.1:9650/ext/bc/C/rpc"', f'"{replay.url}"')
         (tmp_path / "icefall.toml").write_text(own.replace('"43114"', f'"{replay.chain_id}"'))
         follow, verify = INDEXING[0].commands.splitlines()

@@ -139,6 +139,20 @@ async def test_state_that_is_never_there_is_told(tmp_path: Path) -> None:
 
 
 @awaited
+async def test_a_run_that_fails_while_many_were_fetched_ahead_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was fetched ahead fills all the room there is, and nobody takes it any more."""
+    monkeypatch.setattr("icefall.evm.runs.BATCH_BYTES", 20_000)
+    replay = EvmReplay(CHAIN)
+    replay.troubles = [Trouble("eth_getCode", times=2, error=(-32000, "header not found"))]
+    async with indexing(tmp_path / "chain.sqlite", replay) as it:
+        await asyncio.wait_for(it.follower.run(), 30)
+        assert it.follower.standing.synced
+        assert replay.troubles == []
+
+
+@awaited
 async def test_a_contract_that_is_never_heard_out_is_odd_and_holds_up_nobody(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST)
     token = next(one for one, told in tokens(CHAIN).items() if told["kind"] == "erc20")

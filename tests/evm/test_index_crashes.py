@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.evm.digest import digests
-from tests.upstream.evm_replay import EvmReplay, in_thread
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.threaded import in_thread
 
 CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "12"))
 REAL_KILLS = max(2, min(10, CRASHES // 6))

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.upstream.replay import Replay, in_thread
+from tests.upstream.replay import Replay
+from tests.upstream.threaded import in_thread
 from tests.xchain.stored import digest
 
 from icefall.node.store import store_path

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.follow.dag_scene import DagReplay, dag_txs
-from tests.upstream.replay import in_thread
+from tests.upstream.threaded import in_thread
 from tests.xchain.stored import digest
 
 from icefall.node.store import store_path

@@ -7,9 +7,7 @@
 import asyncio
 import gzip
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -236,19 +234,3 @@ METHODS: dict[str, Callable[[EvmReplay, list[Any]], bytes]] = {
 def _about(trouble: Trouble, method: str, params: list[Any]) -> bool:
     fits = method.startswith(trouble.method)
     return fits and (trouble.number is None or (bool(params) and params[0] == hex(trouble.number)))
-
-
-@contextmanager
-def in_thread(replay: EvmReplay) -> Iterator[EvmReplay]:
-    """For a test that fetches from another process: the upstream runs on a loop of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(replay.start(), loop).result(10)
-        yield replay
-        asyncio.run_coroutine_threadsafe(replay.stop(), loop).result(10)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

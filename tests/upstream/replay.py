@@ -7,9 +7,7 @@ much of each chain it has accepted, `faults` what goes wrong on the way, and the
 import asyncio
 import gzip
 import json
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -280,19 +278,3 @@ class Replay:
 
 def _complaint(text: str) -> dict[str, Any]:
     return {"code": -32000, "message": text, "data": None}
-
-
-@contextmanager
-def in_thread(replay: Replay) -> Iterator[Replay]:
-    """For a test that follows from another process: the upstream runs on a loop of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(replay.start(), loop).result(10)
-        yield replay
-        asyncio.run_coroutine_threadsafe(replay.stop(), loop).result(10)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

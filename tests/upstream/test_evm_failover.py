@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from tests.upstream.evm_recording import recorded_blocks
-from tests.upstream.evm_replay import EvmReplay, Trouble, in_thread
+from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.evm_scene import Told, expected, fetched, parts, slept, upstream_of
 from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import FOREVER
+from tests.upstream.threaded import in_thread
 
 from icefall.upstream.client import UpstreamDown
 from icefall.upstream.evm import EvmUpstream, Needs

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.upstream.fake_clock import FakeClock
-from tests.upstream.replay import Fault, Replay, in_thread, recorded
+from tests.upstream.replay import Fault, Replay, recorded
+from tests.upstream.threaded import in_thread
 
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure, UpstreamGarbage
 from icefall.upstream.node import Fetched, IndexOff, UpstreamNode

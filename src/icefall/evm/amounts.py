@@ -5,7 +5,6 @@ import re
 _RUN = re.compile(rb"\x00{1,255}")
 _PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
 _SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
-UINT_MAX = (1 << 256) - 1
 
 
 def pack_uint(number: int) -> bytes:

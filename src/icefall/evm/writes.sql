@@ -144,9 +144,6 @@ select kind from token where token = ?;
 -- name: mark_odd
 update token set odd_since = :block where token = :token and odd_since is null;
 
--- name: is_odd
-select 1 from token where token = ? and odd_since is not null;
-
 -- name: standards
 select standards from token where token = ?;
 

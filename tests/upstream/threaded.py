@@ -1,0 +1,32 @@
+"""A replayed upstream beside the test that asks it: for what is followed by another process."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+
+class Upstream(Protocol):
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+U = TypeVar("U", bound=Upstream)
+
+
+@contextmanager
+def in_thread(upstream: U) -> Iterator[U]:
+    """On a loop of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(upstream.start(), loop).result(10)
+        yield upstream
+        asyncio.run_coroutine_threadsafe(upstream.stop(), loop).result(10)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()

@@ -13,7 +13,7 @@ from tests.server import Server, serving
 from bench.bare import bare_server
 from bench.evm_rows import BUSY, QUIET, Rows, call_audited, open_store, runs
 from bench.load import Figures, descendants, measure
-from icefall.evm.store import store_path
+from icefall.evm.storing.store import store_path
 
 TRANSFERS, PER_BLOCK, PEOPLE = 1_000_000, 20, 10_000
 CHAIN = "777"

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from icefall.wire.evm import decode_full
-from icefall.wire.evm_hash import header_hash, receipt_bytes, tx_bytes
-from icefall.wire.keccak import keccak256
-from icefall.wire.trie import ordered_root
+from icefall.wire.evm.decode import decode_full
+from icefall.wire.evm.hashes import header_hash, receipt_bytes, tx_bytes
+from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.trie import ordered_root
 
 CHAIN_ID = 777
 TOKEN = bytes.fromhex("70" * 20)

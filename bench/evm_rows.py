@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from icefall.db.sqlite import SqliteStore
+from icefall.evm.following.settling import NativeRow, SettledBlock
 from icefall.evm.model import (
     BlockRow,
     BlockRows,
@@ -14,10 +15,9 @@ from icefall.evm.model import (
     NativeTx,
     Participant,
 )
-from icefall.evm.settling import NativeRow, SettledBlock
-from icefall.evm.store import PACKAGE, ChainStore
+from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.wire.keccak import keccak256
+from icefall.wire.evm.keccak import keccak256
 
 TOKENS = 50
 _SELECTOR = bytes.fromhex("a9059cbb")

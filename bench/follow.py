@@ -19,13 +19,13 @@ from tests.upstream.replay import Replay, Row, recorded
 
 from bench import history
 from bench.load import cpu_seconds
-from icefall.node.follow import Links, Position, verify
+from icefall.node.following.verify import Links, Position, verify
 from icefall.upstream.node import Fetched
-from icefall.wire.avm import unpack_block
-from icefall.wire.avm_types import Credential
+from icefall.wire.avm.codec import unpack_block
+from icefall.wire.avm.types import Credential
+from icefall.wire.container.proposer import Container
 from icefall.wire.ids import hash256, id_text
 from icefall.wire.keys import recover
-from icefall.wire.proposer import Container
 
 CONTAINERS = 20_000
 _RUN = 1024

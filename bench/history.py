@@ -4,15 +4,15 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from icefall.config import load
+from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
-from icefall.engine import index_x
-from icefall.network import network_of
 from icefall.node.admission import Start, admit
 from icefall.node.store import PACKAGE, store_path
-from icefall.wire.avm import genesis_txs, pack_block, pack_tx, pack_unsigned, unpack_block, unpack_genesis
-from icefall.wire.avm_parts import pack_transferable_output
-from icefall.wire.avm_types import (
+from icefall.primary.network import network_of
+from icefall.run.engine import index_x
+from icefall.wire.avm.codec import genesis_txs, pack_block, pack_tx, pack_unsigned, unpack_block, unpack_genesis
+from icefall.wire.avm.parts import pack_transferable_output
+from icefall.wire.avm.types import (
     BaseTx,
     Credential,
     Owners,
@@ -23,11 +23,11 @@ from icefall.wire.avm_types import (
     Tx,
     Utxo,
 )
-from icefall.wire.avm_utxos import produced
-from icefall.wire.genesis import NetworkGenesis, network_genesis, packaged_genesis
+from icefall.wire.avm.utxos import produced
+from icefall.wire.container.proposer import Container, next_epoch, pack_container
+from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.ids import hash256
 from icefall.wire.keys import address_of, private_key_from_text, sign
-from icefall.wire.proposer import Container, next_epoch, pack_container
 from icefall.xchain.follow import FollowedLedger, Wrapped
 from icefall.xchain.ledger import Ledger
 

@@ -21,9 +21,9 @@ from bench.evm_chain import CHAIN_ID, TOKEN, Made, TransferChain
 from bench.evm_rows import Rows, open_store, runs
 from bench.evm_upstream import Encoded, upstream
 from icefall.demo.eth_call import answer
-from icefall.evm.store import store_path
-from icefall.observe import quiet
-from icefall.upstream.evm import EvmUpstream
+from icefall.evm.storing.store import store_path
+from icefall.observe.log import quiet
+from icefall.upstream.evm.upstream import EvmUpstream
 
 BLOCKS, PER_BLOCK, PEOPLE, MILLION = 2_000, 20, 10_000, 1_000_000
 _LOOK_S = 0.02

@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 from tests.server import Server, serving
 
 from bench.load import cpu_seconds, descendants
-from icefall.wire import checkhex
-from icefall.wire.avm import pack_tx, pack_unsigned, unpack_utxo
-from icefall.wire.avm_parts import pack_transferable_output
-from icefall.wire.avm_types import (
+from icefall.wire.avm.codec import pack_tx, pack_unsigned, unpack_utxo
+from icefall.wire.avm.parts import pack_transferable_output
+from icefall.wire.avm.types import (
     BaseTx,
     Credential,
     Owners,
@@ -26,9 +25,10 @@ from icefall.wire.avm_types import (
     Tx,
     Utxo,
 )
-from icefall.wire.avm_utxos import produced
+from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import hash256, id_from_text, id_text
 from icefall.wire.keys import address_of, private_key_from_text, sign
+from icefall.wire.text import checkhex
 
 SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
 ADDRESS = address_of(SECRET)

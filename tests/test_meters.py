@@ -6,13 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-from icefall.meters import Figures, Meters, alive, clear, process_figures, processes, totals
+from icefall.observe.counters import Figures, Meters, alive, clear, process_figures, processes, totals
 
 LABELS = ["a", "b", "(no endpoint)"]
 
 OTHER = """
 import pathlib, sys
-from icefall.meters import Meters
+from icefall.observe.counters import Meters
 meters = Meters({labels!r}, pathlib.Path({folder!r}))
 for _ in range(3):
     meters.end(0, meters.begin(0), failed=False)

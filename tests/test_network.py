@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from icefall.config import load
+from icefall.config.load import load
 from icefall.errors import StartRefused
-from icefall.network import Network, network_of
-from icefall.wire.genesis import network_genesis, packaged_genesis
-from icefall.wire.networks import LOCAL_ID
+from icefall.primary.network import Network, network_of
+from icefall.wire.genesis.network import network_genesis, packaged_genesis
+from icefall.wire.genesis.networks import LOCAL_ID
 
 OTHER_ID = "2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU"
 

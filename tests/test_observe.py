@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from icefall import observe
-from icefall.observe import LEVELS, LevelPage, Log, LogFile, Logs
+from icefall.observe import log as observe
+from icefall.observe.log import LEVELS, LevelPage, Log, LogFile, Logs
 
 NAMES = ["main", "X", "vm-factory"]
 
@@ -58,7 +58,7 @@ def test_the_page_is_shared_between_processes(tmp_path: Path) -> None:
         page.put(name, "INFO", "INFO")
     script = f"""
 import pathlib, sys
-from icefall.observe import LevelPage
+from icefall.observe.log import LevelPage
 page = LevelPage.shared({NAMES!r}, pathlib.Path({str(tmp_path / "levels")!r}), create=False)
 for line in sys.stdin:
     print(*page.get(line.strip()), flush=True)
@@ -180,7 +180,7 @@ def test_a_file_is_looked_for_once_a_second_not_once_a_line(tmp_path: Path) -> N
 def test_two_processes_append_whole_lines_to_one_file(tmp_path: Path) -> None:
     script = f"""
 import pathlib
-from icefall.observe import LogFile
+from icefall.observe.log import LogFile
 file = LogFile(pathlib.Path({str(tmp_path / "main.log")!r}))
 for number in range(500):
     file.write(b"x" * 200 + b"\\n")
@@ -205,7 +205,7 @@ def test_a_full_disk_is_survived_and_writing_goes_on_after_it(tmp_path: Path, mo
 def test_a_line_cut_short_by_a_full_disk_does_not_spoil_the_next(tmp_path: Path) -> None:
     script = f"""
 import pathlib, resource, signal
-from icefall.observe import LogFile
+from icefall.observe.log import LogFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 file = LogFile(pathlib.Path({str(tmp_path / "main.log")!r}))
 file.write(b'{{"n": 1}}\\n')

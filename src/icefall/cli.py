@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from icefall import __version__
-from icefall.config import Loaded, load
-from icefall.config_file import ENTRY_KEYS
-from icefall.config_values import DEFAULT, ConfigError, bare, nearest
+from icefall.config.docs import settings_help
+from icefall.config.file import ENTRY_KEYS
+from icefall.config.load import Loaded, load
+from icefall.config.settings import SETTINGS, Setting, Table
+from icefall.config.values import DEFAULT, ConfigError, bare, nearest
 from icefall.errors import StartRefused
-from icefall.settings import SETTINGS, Setting, Table
-from icefall.settings_doc import settings_help
 
 HELP = ("--help", "-h")
 KEY_WORDS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
@@ -37,7 +37,7 @@ def _loaded(verb: str, argv: Sequence[str]) -> Loaded:
 
 def _serve(verb: str, argv: list[str]) -> int:
     config = _loaded(verb, argv).config
-    from icefall.runtime import run  # noqa: PLC0415 - help and refusals need not wait for the servers to load
+    from icefall.run.up import run  # noqa: PLC0415 - help and refusals need not wait for the servers to load
 
     return run(verb, config)
 
@@ -46,7 +46,7 @@ def _index(verb: str, argv: list[str]) -> int:
     config = _loaded(verb, argv).config
     if not config.chain:
         raise ConfigError("no [[chain]] is configured in icefall.toml: nothing to index")
-    from icefall.indexing import run_index  # noqa: PLC0415 - as above
+    from icefall.run.indexer import run_index  # noqa: PLC0415 - as above
 
     return run_index(config)
 

@@ -17,7 +17,7 @@ from icefall.access.limits import UNAUTHENTICATED, Budgets, Tier, tiers_with
 from icefall.access.store import AccessReader, add_key, ensure_store, open_reader, revoke_key
 from icefall.api.endpoint import DATA, METRICS
 from icefall.api.gate import Gate
-from icefall.observe import quiet
+from icefall.observe.log import quiet
 
 NOW = 1_800_000_000 // 86_400 * 86_400
 TIERS = tiers_with(

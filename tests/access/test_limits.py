@@ -25,10 +25,10 @@ from icefall.access.limits import (
     limits_are_on,
     tiers_with,
 )
+from icefall.config.docs import settings_markdown
 from icefall.errors import Unavailable
-from icefall.link import EngineLink, EngineServer
-from icefall.observe import Logs, open_logs, quiet
-from icefall.settings_doc import settings_markdown
+from icefall.ipc.socket import EngineLink, EngineServer
+from icefall.observe.log import Logs, open_logs, quiet
 
 NOW = 1_800_000_000 // DAY_S * DAY_S  # the first second of a day
 TIER = Tier("t", 1000, 5000)

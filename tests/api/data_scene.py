@@ -39,17 +39,17 @@ from icefall.api.openapi import document
 from icefall.api.paging import Paging
 from icefall.api.routes import Routes
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.chains import ChainDirectory, ChainInfo, TokenInfo, open_chain
-from icefall.evm.enrich.counts import Counts
-from icefall.evm.enrich.loops import EnrichSettings, rounds_of
-from icefall.evm.enrich.nfts import NftSettings
-from icefall.evm.enrich.selectors import method_names
-from icefall.evm.reading.asking import RequestState
-from icefall.evm.store import PACKAGE, store_path
-from icefall.meters import Meters
-from icefall.observe import quiet
-from icefall.upstream.evm_errors import Reverted
-from icefall.upstream.evm_state import At, ContractCall
+from icefall.evm.enriching.counts import Counts
+from icefall.evm.enriching.loops import EnrichSettings, rounds_of
+from icefall.evm.enriching.nfts import NftSettings
+from icefall.evm.enriching.selectors import method_names
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo, open_chain
+from icefall.evm.reading.state import RequestState
+from icefall.evm.storing.store import PACKAGE, store_path
+from icefall.observe.counters import Meters
+from icefall.observe.log import quiet
+from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
 from icefall.wire.ids import id_text
 

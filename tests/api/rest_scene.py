@@ -37,8 +37,8 @@ from icefall.api.rest_kinds import (
 from icefall.api.routes import Routes
 from icefall.api.schema.names import RestAsk
 from icefall.errors import BadGateway, NotFound, Unavailable
-from icefall.meters import Meters
-from icefall.observe import Log, quiet
+from icefall.observe.counters import Meters
+from icefall.observe.log import Log, quiet
 
 ADDRESS = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F"
 LIST = "/v1/chains/{chainId}/addresses/{address}/transactions:listErc20"

@@ -18,8 +18,8 @@ from icefall.access.store import open_reader, page_token_secret
 from icefall.api.handlers import blocks
 from icefall.api.paging import Paging
 from icefall.api.schema.transfers import AddressPage
-from icefall.evm.follow import Range
-from icefall.evm.store import store_path
+from icefall.evm.following.follower import Range
+from icefall.evm.storing.store import store_path
 
 CHAIN, ID = "geth-1", "1337"
 NOWHERE = {CHAIN: "http://127.0.0.1:9"}

@@ -13,8 +13,8 @@ from icefall.api.presenting.holdings import HeldCursor, unpack_cursor
 from icefall.api.presenting.money import Money
 from icefall.api.presenting.pages import pack_places, unpack_places
 from icefall.api.schema.parties import Price
-from icefall.evm.chains import told_rpc_url
-from icefall.wire.eip55 import checksummed
+from icefall.evm.reading.directory import told_rpc_url
+from icefall.wire.evm.eip55 import checksummed
 
 
 def test_addresses_are_checksummed() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from icefall.wire.jsonscan import SCAN_MAX, JsonError, compact, elements, first_value, kind_of, members, string_of
+from icefall.wire.text.jsonscan import SCAN_MAX, JsonError, compact, elements, first_value, kind_of, members, string_of
 
 # What the node was seen to say, or what the decoder it is built with says by its source.
 REFUSED = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from icefall.config import Loaded, load
-from icefall.config_values import ConfigError
+from icefall.config.load import Loaded, load
+from icefall.config.values import ConfigError
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]

@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 
 from icefall import __version__, cli
-from icefall.config import Config
+from icefall.config.load import Config
+from icefall.config.settings import SETTINGS, VERBS
 from icefall.errors import StartRefused
-from icefall.settings import SETTINGS, VERBS
 
 CHAIN = '[[chain]]\nid = 7\nrpc = "http://user:secret@a"\n'
 
@@ -35,9 +35,9 @@ def runtime(monkeypatch: pytest.MonkeyPatch, answer: int | BaseException) -> lis
             raise answer
         return answer
 
-    module = ModuleType("icefall.runtime")
+    module = ModuleType("icefall.run.up")
     module.run = run  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "icefall.runtime", module)
+    monkeypatch.setitem(sys.modules, "icefall.run.up", module)
     return calls
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from icefall.config import AssetChainConfig, ChainConfig, Loaded, TokenConfig
+from icefall.config.load import AssetChainConfig, ChainConfig, Loaded, TokenConfig
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]

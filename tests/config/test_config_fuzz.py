@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from icefall.config import Config, load
-from icefall.config_values import ConfigError
-from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, VERBS, Setting
+from icefall.config.load import Config, load
+from icefall.config.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, VERBS, Setting
+from icefall.config.values import ConfigError
 
 FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ANY_TEXT = st.text(st.characters(), max_size=20)  # surrogates included: argv carries them

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from icefall.config import Config, Loaded
-from icefall.settings import SETTINGS, VERBS
+from icefall.config.load import Config, Loaded
+from icefall.config.settings import SETTINGS, VERBS
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]

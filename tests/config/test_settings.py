@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from icefall.config import AssetChainConfig, ChainConfig, Config, TierConfig, TokenConfig
-from icefall.setting_kinds import (
+from icefall.config.docs import settings_markdown
+from icefall.config.kinds import (
     Choice,
     Duration,
     FileOrUrl,
@@ -24,8 +24,8 @@ from icefall.setting_kinds import (
     masked,
     written,
 )
-from icefall.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TIER_KEYS, TOKEN_KEYS, VERBS, Setting, Table
-from icefall.settings_doc import settings_markdown
+from icefall.config.load import AssetChainConfig, ChainConfig, Config, TierConfig, TokenConfig
+from icefall.config.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TIER_KEYS, TOKEN_KEYS, VERBS, Setting, Table
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

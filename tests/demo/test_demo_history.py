@@ -21,22 +21,22 @@ from tests.xchain.scenario_1 import final_utxos
 from tests.xchain.stored import digest
 from tests.xchain.wallet import EWOQ
 
-from icefall.beginning import foreign_chains, genesis_time
-from icefall.config import Config, load
+from icefall.config.load import Config, load
 from icefall.db.sqlite import SqliteStore
 from icefall.demo import history
-from icefall.engine import index_x
-from icefall.following import OtherChain, XChain
-from icefall.network import network_of
-from icefall.node.follow import FollowedChain, Links
+from icefall.node.following.verify import FollowedChain, Links
 from icefall.node.store import PACKAGE, store_path
-from icefall.wire import checkhex
-from icefall.wire.avm import unpack_utxo
-from icefall.wire.avm_types import Owners, TransferOutput, Tx
+from icefall.primary.beginning import foreign_chains, genesis_time
+from icefall.primary.following import OtherChain, XChain
+from icefall.primary.network import network_of
+from icefall.run.engine import index_x
+from icefall.wire.avm.codec import unpack_utxo
+from icefall.wire.avm.types import Owners, TransferOutput, Tx
+from icefall.wire.container.proposer import unpack_container
+from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID
 from icefall.wire.ids import id_text
 from icefall.wire.keys import address_of
-from icefall.wire.networks import FUJI_ID, LOCAL_ID
-from icefall.wire.proposer import unpack_container
+from icefall.wire.text import checkhex
 from icefall.xchain.ledger import Ledger
 
 COUNTS = {"X": 176, "P": 13, "C": 12}

@@ -20,8 +20,8 @@ from tests.upstream.evm_recording import recording
 from icefall.api.endpoint import DATA, Rest
 from icefall.api.endpoints import rows_of
 from icefall.demo.tour import TOUR
-from icefall.evm.status import ChainStatus, decode_status
-from icefall.evm.store import store_path
+from icefall.evm.following.status import ChainStatus, decode_status
+from icefall.evm.storing.store import store_path
 
 CHAINS = {"43112": 199, "31337": 1969}  # how many blocks each has
 SYNC_LIMIT_S = 120.0

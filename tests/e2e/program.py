@@ -25,7 +25,7 @@ class Process(NamedTuple):
     @property
     def role(self) -> str:
         """`engine` or a listener's name; workers have their listener's."""
-        return self.command.rpartition("icefall.runtime ")[2].split()[0] if "icefall.runtime" in self.command else ""
+        return self.command.rpartition("icefall.run.up ")[2].split()[0] if "icefall.run.up" in self.command else ""
 
     def runs(self) -> bool:
         now = _process(self.pid)

@@ -7,11 +7,11 @@ from typing import Any
 from bench.ledger import ADDRESS, ADDRESS_TEXT, issue, richest, transfer
 from tests.server import Server, serving
 
-from icefall.wire import checkhex
-from icefall.wire.avm import genesis_txs, pack_genesis
-from icefall.wire.avm_types import CreateAssetTx, GenesisAsset, InitialState, Owners, TransferOutput
-from icefall.wire.avm_utxos import produced
+from icefall.wire.avm.codec import genesis_txs, pack_genesis
+from icefall.wire.avm.types import CreateAssetTx, GenesisAsset, InitialState, Owners, TransferOutput
+from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import EMPTY_ID, hash256, id_text
+from icefall.wire.text import checkhex
 
 X = "/ext/bc/X"
 

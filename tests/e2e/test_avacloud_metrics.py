@@ -11,7 +11,7 @@ from tests.evm.indexed import indexing
 from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 
-from icefall.evm.store import store_path
+from icefall.evm.storing.store import store_path
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SPAN_NAMES
 

@@ -13,7 +13,7 @@ from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.threaded import in_thread
 
-from icefall.evm.store import store_path
+from icefall.evm.storing.store import store_path
 
 LIMIT_S = 60.0
 

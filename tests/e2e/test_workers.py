@@ -12,7 +12,7 @@ from tests.counterparts import program
 from tests.e2e.program import until, workers
 from tests.server import Server, serving
 
-from icefall.meters import Meters, totals
+from icefall.observe.counters import Meters, totals
 from icefall.wire.ids import id_text
 
 VM_TEXT, BAD_VM_TEXT = id_text(b"v" * 32), id_text(b"w" * 32)

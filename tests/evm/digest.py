@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from icefall.evm.journal import unpack_touched
+from icefall.evm.storing.journal import unpack_touched
 
 ENRICHMENT = {"price", "reputation"}
 WAY_BACK = {"activity"}  # depends on where runs ended

@@ -12,11 +12,11 @@ from tests.evm.indexed import Log, indexing_of
 from tests.xchain.stored import die_at
 
 from icefall.db.sqlite import SqliteStore
-from icefall.evm import runs
-from icefall.evm.follow import Range
-from icefall.evm.store import PACKAGE, ChainStore
+from icefall.evm.following import runs
+from icefall.evm.following.follower import Range
+from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.upstream.evm import EvmUpstream
+from icefall.upstream.evm.upstream import EvmUpstream
 
 
 async def index(path: Path, url: str, chain_id: int, last: int) -> None:

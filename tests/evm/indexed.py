@@ -10,14 +10,14 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import Told, upstream_of
 
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.auditing import Audit
-from icefall.evm.facts import FactBook
-from icefall.evm.follow import Follower, Range
-from icefall.evm.runs import RunMaker
-from icefall.evm.store import PACKAGE, ChainStore
-from icefall.evm.workshop import InlineWorkshop
+from icefall.evm.auditing.audit import Audit
+from icefall.evm.following.contracts import FactBook
+from icefall.evm.following.decoder import InlineWorkshop
+from icefall.evm.following.follower import Follower, Range
+from icefall.evm.following.runs import RunMaker
+from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.upstream.evm import EvmUpstream
+from icefall.upstream.evm.upstream import EvmUpstream
 
 MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
 

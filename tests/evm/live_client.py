@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from tests.counterparts import missing, npm_project
 from tests.evm.recordings import full_blocks, meta
 
-from icefall.wire.evm_hash import tx_bytes
+from icefall.wire.evm.hashes import tx_bytes
 
 HERE = Path(__file__).parent
 _START_LIMIT_S = 30.0

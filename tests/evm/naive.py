@@ -8,7 +8,7 @@ from tests.evm.recordings import derived, unhex
 from tests.evm.test_evm_internals import frames, naive_internals
 from tests.evm.test_evm_tokens import naive as naive_transfers
 
-from icefall.wire.evm_hash import created_address
+from icefall.wire.evm.hashes import created_address
 
 Item = tuple[Any, ...]
 

@@ -16,13 +16,13 @@ from tests.upstream.evm_replay import EvmReplay
 from icefall.db.sqlite import SqliteReader
 from icefall.demo.eth_call import Reverts, answer
 from icefall.demo.recording import RecordedState
-from icefall.evm.follow import Range
+from icefall.evm.following.follower import Range
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import Span
 from icefall.evm.reading.transfers import TransferReader
-from icefall.upstream.evm_errors import Reverted
-from icefall.upstream.evm_state import At, ContractCall
+from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.state import At, ContractCall
 
 T = TypeVar("T")
 SIZES = (1, 3, 10, 100)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from icefall.evm.derive import derive, questions
+from icefall.evm.deriving.derive import derive, questions
 from icefall.evm.model import BlockRows, ContractFacts, TokenKind
-from icefall.wire.evm import decode_full
-from icefall.wire.evm_types import FullBlock
+from icefall.wire.evm.decode import decode_full
+from icefall.wire.evm.types import FullBlock
 from icefall.wire.ids import id_from_text
 
 FOLDER = Path(os.environ.get("ICEFALL_EVM_RECORDINGS", Path(__file__).parent.parent / "vectors" / "evm"))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icefall.wire.events import (
+from icefall.wire.evm.events import (
     APPROVAL,
     APPROVAL_FOR_ALL,
     BATCH_METADATA_UPDATE,
@@ -30,8 +30,8 @@ from icefall.wire.events import (
     Wrapped,
     decode_log,
 )
-from icefall.wire.evm_types import Log
-from icefall.wire.keccak import keccak256
+from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.types import Log
 
 A, B, C = b"\xaa" * 20, b"\xbb" * 20, b"\xcc" * 20
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from tests.evm.recordings import CHAINS, decoded, full_blocks, like, lines
 
-from icefall.wire import jsondeep
 from icefall.wire.errors import WireError
-from icefall.wire.evm import decode_full
-from icefall.wire.evm_block import decode_block, decode_receipts
-from icefall.wire.evm_hex import Addresses, Amounts, Counts, Words, amount, data, fixed
-from icefall.wire.evm_trace import decode_diffs, decode_traces
-from icefall.wire.evm_types import Incomplete
+from icefall.wire.evm.block import decode_block, decode_receipts
+from icefall.wire.evm.decode import decode_full
+from icefall.wire.evm.hex import Addresses, Amounts, Counts, Words, amount, data, fixed
+from icefall.wire.evm.trace import decode_diffs, decode_traces
+from icefall.wire.evm.types import Incomplete
+from icefall.wire.text import jsondeep
 
 ADDRESS, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 HASH = "0x" + "33" * 32

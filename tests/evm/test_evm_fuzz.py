@@ -13,10 +13,10 @@ import msgspec
 import pytest
 from tests.evm.recordings import CHAINS, Code, Row, decoded, facts_for, lines
 
-from icefall.evm.derive import derive
+from icefall.evm.deriving.derive import derive
 from icefall.wire.errors import WireError
-from icefall.wire.evm_types import FullBlock
-from icefall.wire.evm_verify import verify_full
+from icefall.wire.evm.types import FullBlock
+from icefall.wire.evm.verify import verify_full
 
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "6000")) // 10
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from tests.evm.recordings import CHAINS, REORGS, full_blocks, like
 
-from icefall.wire.evm_hash import header_hash, is_known_layout, receipt_bytes, tx_bytes
-from icefall.wire.evm_types import Detached, EvmBlock, EvmLie, FullBlock, Incomplete, Receipt, Trace, TxDiff
-from icefall.wire.evm_verify import verify_block, verify_full, verify_traces
-from icefall.wire.keccak import keccak256
-from icefall.wire.trie import ordered_root
+from icefall.wire.evm.hashes import header_hash, is_known_layout, receipt_bytes, tx_bytes
+from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.trie import ordered_root
+from icefall.wire.evm.types import Detached, EvmBlock, EvmLie, FullBlock, Incomplete, Receipt, Trace, TxDiff
+from icefall.wire.evm.verify import verify_block, verify_full, verify_traces
 
 
 @pytest.mark.parametrize("chain", CHAINS)

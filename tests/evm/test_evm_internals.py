@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from tests.evm.recordings import CHAINS, Code, derived, facts_for, meta, unhex
 
-from icefall.evm.derive import derive
-from icefall.wire.keccak import keccak256
+from icefall.evm.deriving.derive import derive
+from icefall.wire.evm.keccak import keccak256
 
 PROXY_HASH = "21c35dbe1b344a2488cf3321d6ce542f8e9f305544ff09e4993a62319a497c1f"
 

@@ -19,7 +19,7 @@ from tests.evm.recordings import (
     unhex,
 )
 
-from icefall.evm.derive import derive
+from icefall.evm.deriving.derive import derive
 from icefall.evm.model import BlockRows
 
 

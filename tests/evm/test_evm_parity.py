@@ -22,10 +22,10 @@ from tests.upstream.replay import FOREVER
 
 from icefall.evm.amounts import unpack_uint
 from icefall.wire.errors import WireError
-from icefall.wire.evm import decode_full
-from icefall.wire.evm_parity import decode_parity_diffs, decode_parity_traces
-from icefall.wire.evm_trace import CREATE3_PROXY_CODE, decode_diffs, decode_traces
-from icefall.wire.evm_types import AccountDiff, Frame, Incomplete, Trace, TxDiff
+from icefall.wire.evm.decode import decode_full
+from icefall.wire.evm.parity import decode_parity_diffs, decode_parity_traces
+from icefall.wire.evm.trace import CREATE3_PROXY_CODE, decode_diffs, decode_traces
+from icefall.wire.evm.types import AccountDiff, Frame, Incomplete, Trace, TxDiff
 
 HASH = "0x" + "ab" * 32
 ONE, TWO, THREE = ("0x" + digit * 40 for digit in "123")

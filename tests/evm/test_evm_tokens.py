@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.evm.recordings import CHAINS, derived, kind_of, labelled, lines, meta, states, tokens, unhex
 
-from icefall.evm.derive import questions
+from icefall.evm.deriving.derive import questions
 from icefall.evm.model import ZERO_ADDRESS, BlockRows, TokenKind
 
 # What logs tell of these is not what balanceOf says: wrapped native money, a fee nobody logs, a rebase.

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from tests.evm.recordings import CHAINS, Code, derived, facts_for, full_blocks, like, unhex
 
-from icefall.evm.derive import derive, questions
+from icefall.evm.deriving.derive import derive, questions
 from icefall.evm.model import ZERO_ADDRESS, CallType, ContractFacts
-from icefall.wire.evm_types import FullBlock
+from icefall.wire.evm.types import FullBlock
 
 
 def number(told: str) -> int:

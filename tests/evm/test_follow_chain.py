@@ -14,8 +14,8 @@ from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmReplay, Trouble
 
 from icefall.demo.recording import Blocks
-from icefall.evm import follow
-from icefall.evm.follow import Follower, Range, Stranger
+from icefall.evm.following import follower as follow
+from icefall.evm.following.follower import Follower, Range, Stranger
 from icefall.upstream.client import Limits
 
 Digests = dict[str, str]
@@ -143,7 +143,7 @@ async def test_a_run_that_fails_while_many_were_fetched_ahead_is_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was fetched ahead fills all the room there is, and nobody takes it any more."""
-    monkeypatch.setattr("icefall.evm.runs.BATCH_BYTES", 20_000)
+    monkeypatch.setattr("icefall.evm.following.runs.BATCH_BYTES", 20_000)
     replay = EvmReplay(CHAIN)
     replay.troubles = [Trouble("eth_getCode", times=2, error=(-32000, "header not found"))]
     async with indexing(tmp_path / "chain.sqlite", replay) as it:
@@ -268,7 +268,7 @@ async def test_confirmations_stay_behind_the_head(tmp_path: Path) -> None:
 async def test_runs_of_any_size_come_to_the_same(chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     last = 130
     whole = await _indexed(tmp_path / "whole.sqlite", shown(EvmReplay(chain), last))
-    monkeypatch.setattr("icefall.evm.runs.RUN_BLOCKS", 1)
+    monkeypatch.setattr("icefall.evm.following.runs.RUN_BLOCKS", 1)
     monkeypatch.setattr(follow, "AUDIT_EVERY", 1)
     assert await _indexed(tmp_path / "single.sqlite", shown(EvmReplay(chain), last)) == whole
 

@@ -10,10 +10,10 @@ from tests.evm.indexed import indexing
 from tests.evm.recordings import derived
 from tests.upstream.evm_replay import EvmReplay
 
-from icefall.evm import auditing
-from icefall.evm.auditing import Audit
+from icefall.evm.auditing import audit as auditing
+from icefall.evm.auditing.audit import Audit
 from icefall.evm.model import MetadataChange
-from icefall.evm.writing import SQL, RunRows
+from icefall.evm.storing.writing import SQL, RunRows
 
 LAST = 120
 

@@ -8,9 +8,9 @@ from tests.evm.indexed import Indexing, Log, indexing_of, open_store
 from tests.evm.live_client import Anvil, anvil
 
 from icefall.evm.amounts import unpack_uint
-from icefall.evm.follow import Range
-from icefall.evm.store import ChainStore
-from icefall.upstream.evm import EvmUpstream
+from icefall.evm.following.follower import Range
+from icefall.evm.storing.store import ChainStore
+from icefall.upstream.evm.upstream import EvmUpstream
 
 BLOCKS = 90
 _LIMIT_S = 60.0

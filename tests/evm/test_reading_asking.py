@@ -10,8 +10,8 @@ import pytest
 from tests.upstream.evm_replay import EvmReplay, Trouble
 
 from icefall.errors import BadGateway, IcefallError, Unavailable
-from icefall.evm.reading import asking
-from icefall.evm.reading.asking import RequestState
+from icefall.evm.reading import state as asking
+from icefall.evm.reading.state import RequestState
 
 NOBODY = bytes(20)
 MANY = 10_000

@@ -16,9 +16,9 @@ from tests.upstream.evm_replay import EvmReplay
 from icefall.db.sqlite import SqliteReader
 from icefall.errors import Unavailable
 from icefall.evm.model import ZERO_ADDRESS
-from icefall.evm.reading.asking import RequestState
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.model import Erc1155Held
+from icefall.evm.reading.state import RequestState
 
 HOLDINGS = "select a.address, h.token_address from erc20_holding h join address a on a.id = h.holder"
 ODD = "select a.address from token t join address a on a.id = t.token where t.odd_since is not null"

@@ -11,9 +11,9 @@ from tests.evm.reading_scene import indexed, now
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import NotFound
-from icefall.evm.chains import ChainDirectory, ChainInfo, EvmChain, TokenInfo, open_chain
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo, open_chain
 from icefall.evm.reading.model import Span
-from icefall.evm.store import PACKAGE, ChainStore, store_path
+from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
 
 TOKEN = TokenInfo("Avalanche", "AVAX", 18)
 BLOCKCHAIN_ID = "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5"

@@ -13,12 +13,12 @@ from tests.evm.reading_scene import now
 from icefall.db.migrate import migrations
 from icefall.db.sqlite import SqliteReader
 from icefall.db.statements import load
-from icefall.evm.places import place
+from icefall.evm.positions import place
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import Span
 from icefall.evm.reading.transfers import TransferReader
-from icefall.evm.store import PACKAGE
+from icefall.evm.storing.store import PACKAGE
 
 FILES = sorted(file.name for file in files("icefall.evm.reading").iterdir() if file.name.endswith(".sql"))
 STATEMENTS = [(file, name) for file in FILES for name in load("icefall.evm.reading", file).names()]

@@ -8,11 +8,11 @@ from tests.evm.indexed import Log, indexing
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.engine import StoreError
-from icefall.evm.chains import ChainInfo, TokenInfo, open_chain
-from icefall.evm.follow import Standing
-from icefall.evm.status import decode_status, encode_status, status_of
-from icefall.evm.wellbeing import SILENT_S, Wellbeing, wellbeing
-from icefall.indexing import _tell
+from icefall.evm.following.follower import Standing
+from icefall.evm.following.health import SILENT_S, Wellbeing, wellbeing
+from icefall.evm.following.status import decode_status, encode_status, status_of
+from icefall.evm.reading.directory import ChainInfo, TokenInfo, open_chain
+from icefall.run.indexer import _tell
 
 NOW = 1_800_000_000.0
 INFO = ChainInfo("7", "seven", TokenInfo("n", "s", 18))

@@ -10,13 +10,13 @@ from pathlib import Path
 from tests.follow.history import START
 from tests.xchain.stored import die_at
 
-from icefall.config import load
+from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
-from icefall.engine import index_x, logs_of
-from icefall.following import Following
-from icefall.network import network_of
 from icefall.node.admission import Start, admit
 from icefall.node.store import PACKAGE, store_path
+from icefall.primary.following import Following
+from icefall.primary.network import network_of
+from icefall.run.engine import index_x, logs_of
 from icefall.xchain.ledger import Ledger
 
 TIP = {"X": 176, "P": 13, "C": 12}

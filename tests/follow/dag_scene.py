@@ -17,21 +17,21 @@ from tests.upstream.replay import Replay, Row, labelled, recorded
 from tests.xchain.scenario_1 import accepted_blocks
 from tests.xchain.wallet import NOW_S
 
-import icefall.following
-from icefall.config import Config, load
+import icefall.primary.following
+from icefall.config.load import Config, load
 from icefall.db.sqlite import SqliteStore
-from icefall.engine import index_x, logs_of
-from icefall.following import Following
-from icefall.network import Network, network_of
 from icefall.node.admission import Start, admit
-from icefall.node.checks import FollowFigures
+from icefall.node.following.upstreams import Upstreams
+from icefall.node.health.checks import FollowFigures
 from icefall.node.store import PACKAGE, store_path
-from icefall.node.upstreams import Upstreams
-from icefall.wire.avm import pack_block
-from icefall.wire.avm_types import Block, Tx
-from icefall.wire.avm_utxos import consumed, imported
+from icefall.primary.following import Following
+from icefall.primary.network import Network, network_of
+from icefall.run.engine import index_x, logs_of
+from icefall.wire.avm.codec import pack_block
+from icefall.wire.avm.types import Block, Tx
+from icefall.wire.avm.utxos import consumed, imported
+from icefall.wire.container.proposer import pack_container
 from icefall.wire.ids import hash256, id_text
-from icefall.wire.proposer import pack_container
 from icefall.xchain.ledger import Ledger
 
 START = 1_794_753_768  # of the recorded network
@@ -204,7 +204,7 @@ async def dag_following(directory: Path, *replays: Replay, run_max: int = 32) ->
 
 @asynccontextmanager
 async def started(scene: DagScene) -> AsyncIterator[DagScene]:
-    module: Any = icefall.following
+    module: Any = icefall.primary.following
     module.Upstreams = partial(Upstreams, clock=FakeClock(), chance=lambda: 0.5)
     try:
         await scene.start()

@@ -10,22 +10,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from icefall.config import Config, load
+from icefall.config.load import Config, load
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
-from icefall.engine import index_x, logs_of
-from icefall.network import network_of
 from icefall.node import index
 from icefall.node.admission import Start, admit
-from icefall.node.foreign import ForeignChain, ForeignContainer
+from icefall.node.following.foreign import ForeignChain, ForeignContainer
 from icefall.node.store import PACKAGE, store_path
-from icefall.wire import checkhex
-from icefall.wire.avm import unpack_utxo
-from icefall.wire.coreth import unpack_coreth_block
-from icefall.wire.foreign import ForeignBlock
+from icefall.primary.network import network_of
+from icefall.run.engine import index_x, logs_of
+from icefall.wire.avm.codec import unpack_utxo
+from icefall.wire.container.coreth import unpack_coreth_block
+from icefall.wire.container.foreign import ForeignBlock
+from icefall.wire.container.platform import unpack_platform_block
+from icefall.wire.container.proposer import unpack_container
 from icefall.wire.ids import input_id
-from icefall.wire.platform import unpack_platform_block
-from icefall.wire.proposer import unpack_container
+from icefall.wire.text import checkhex
 from icefall.xchain.follow import FollowedLedger, Wrapped
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, owners_of

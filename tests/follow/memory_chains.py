@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from tests.xchain.memory_state import BLOCK_0, GENESIS, RULES, MemoryState
 
-from icefall.node.follow import NotYet, Offered, Refused
-from icefall.wire.avm import unpack_block, unpack_utxo
-from icefall.wire.avm_types import ImportTx
-from icefall.wire.avm_utxos import imported
+from icefall.node.following.verify import NotYet, Offered, Refused
+from icefall.wire.avm.codec import unpack_block, unpack_utxo
+from icefall.wire.avm.types import ImportTx
+from icefall.wire.avm.utxos import imported
 from icefall.wire.errors import WireError
 from icefall.wire.ids import PLATFORM_CHAIN, id_text, input_id
 from icefall.xchain import model

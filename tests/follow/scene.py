@@ -10,10 +10,10 @@ from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import Replay
 from tests.xchain.memory_state import MemoryState
 
-from icefall.node.follow import Links
-from icefall.node.follower import Follower
-from icefall.node.upstreams import Identity, Upstreams
-from icefall.observe import LevelPage, Log
+from icefall.node.following.follower import Follower
+from icefall.node.following.upstreams import Identity, Upstreams
+from icefall.node.following.verify import Links
+from icefall.observe.log import LevelPage, Log
 from icefall.upstream.client import Client, Limits, Retry
 from icefall.upstream.node import UpstreamNode
 

@@ -28,13 +28,13 @@ from tests.xchain.scenario_1 import final_utxos
 from tests.xchain.stored import digest
 from tests.xchain.wallet import NOW_S, Wallet
 
-from icefall.config import Config
+from icefall.config.load import Config
 from icefall.db.engine import StoreError
-from icefall.wire import checkhex
-from icefall.wire.avm import unpack_block, unpack_utxo
-from icefall.wire.avm_types import Tx
+from icefall.wire.avm.codec import unpack_block, unpack_utxo
+from icefall.wire.avm.types import Tx
+from icefall.wire.container.proposer import unpack_container
 from icefall.wire.ids import id_text
-from icefall.wire.proposer import unpack_container
+from icefall.wire.text import checkhex
 from icefall.xchain.blocks import execute
 from icefall.xchain.execute import Overlay
 from icefall.xchain.model import owners_of

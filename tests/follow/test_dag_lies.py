@@ -24,10 +24,10 @@ from tests.upstream.replay import Replay, Row, rewrapped
 from tests.xchain.memory_state import RULES
 from tests.xchain.wallet import Wallet
 
-from icefall.network import network_of
-from icefall.wire.avm import pack_tx
-from icefall.wire.avm_types import BaseTx, ImportTx, Tx
-from icefall.wire.avm_utxos import consumed
+from icefall.primary.network import network_of
+from icefall.wire.avm.codec import pack_tx
+from icefall.wire.avm.types import BaseTx, ImportTx, Tx
+from icefall.wire.avm.utxos import consumed
 from icefall.wire.ids import hash256, id_text
 
 

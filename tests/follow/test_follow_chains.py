@@ -9,9 +9,9 @@ from tests.upstream.replay import FOREVER, Fault, Replay, recorded
 from tests.xchain.scenario_1 import final_utxos
 
 from icefall.db.engine import StoreError
-from icefall.node import follower
-from icefall.node.follow import Offered
-from icefall.node.upstreams import Identity, NoneLeft, Upstreams
+from icefall.node.following import follower
+from icefall.node.following.upstreams import Identity, NoneLeft, Upstreams
+from icefall.node.following.verify import Offered
 from icefall.upstream.client import Client
 from icefall.upstream.node import UpstreamNode
 from icefall.wire.ids import id_text

@@ -6,13 +6,13 @@ import pytest
 from tests.follow.memory_chains import CHAIN_IDS, GENESIS_IDS
 from tests.upstream.replay import Row, labelled, local_genesis, other_history, recorded, rewrapped
 
-from icefall.node.follow import Lie, Links, Offered, Position, Unlinked, Unreadable, identify, verify
+from icefall.node.following.verify import Lie, Links, Offered, Position, Unlinked, Unreadable, identify, verify
 from icefall.upstream.node import Fetched
-from icefall.wire.avm import unpack_block
-from icefall.wire.coreth import unpack_coreth_block
+from icefall.wire.avm.codec import unpack_block
+from icefall.wire.container.coreth import unpack_coreth_block
+from icefall.wire.container.proposer import pack_container, pack_option, unpack_container
 from icefall.wire.ids import hash256, id_text
 from icefall.wire.packer import u32, u64
-from icefall.wire.proposer import pack_container, pack_option, unpack_container
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 SCENARIO, CCHAIN = "scenario-1/containers.jsonl.gz", "cchain-1_containers.jsonl.gz"

@@ -19,21 +19,21 @@ import pytest
 from tests.follow.history import containers, followed
 
 from icefall.api.asgi import AsgiApp
-from icefall.config import Config
+from icefall.config.load import Config
 from icefall.db.sqlite import SqliteStore
-from icefall.link import EngineServer, socket_path
+from icefall.ipc.socket import EngineServer, socket_path
 from icefall.node.store import PACKAGE, store_path
-from icefall.wire import checkhex
+from icefall.run.worker import build_app
 from icefall.wire.address import address_text
-from icefall.wire.avm import genesis_txs, unpack_block, unpack_genesis, unpack_utxo
-from icefall.wire.avm_types import Block, CreateAssetTx, ExportTx, ImportTx, TransferOutput, Tx, Utxo
-from icefall.wire.avm_utxos import consumed, imported, produced
-from icefall.wire.coreth import unpack_coreth_block
-from icefall.wire.genesis import network_genesis, packaged_genesis
+from icefall.wire.avm.codec import genesis_txs, unpack_block, unpack_genesis, unpack_utxo
+from icefall.wire.avm.types import Block, CreateAssetTx, ExportTx, ImportTx, TransferOutput, Tx, Utxo
+from icefall.wire.avm.utxos import consumed, imported, produced
+from icefall.wire.container.coreth import unpack_coreth_block
+from icefall.wire.container.platform import unpack_platform_block
+from icefall.wire.container.proposer import Container, unpack_container
+from icefall.wire.genesis.network import network_genesis, packaged_genesis
 from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_from_text, id_text, input_id
-from icefall.wire.platform import unpack_platform_block
-from icefall.wire.proposer import Container, unpack_container
-from icefall.worker import build_app
+from icefall.wire.text import checkhex
 from icefall.xchain.store import put_refusals
 
 X = "/ext/bc/X"

@@ -16,9 +16,9 @@ from tests.upstream.replay import (
 )
 
 from icefall.upstream.client import UpstreamDown, UpstreamError
-from icefall.wire.avm import pack_block, unpack_block
+from icefall.wire.avm.codec import pack_block, unpack_block
+from icefall.wire.container.proposer import unpack_container
 from icefall.wire.ids import hash256
-from icefall.wire.proposer import unpack_container
 
 ALL = (176, 13, 12)
 AT = 90  # where the lie is told: in the middle of the second run

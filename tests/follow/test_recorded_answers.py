@@ -10,7 +10,7 @@ import pytest
 from tests.follow.history import calls, followed
 
 from icefall.api.asgi import AsgiApp
-from icefall.worker import build_app
+from icefall.run.worker import build_app
 
 # What cannot agree, and why.
 GENESIS_NULLS = "a node that made its database says null for the empty lists of its genesis until a restart"

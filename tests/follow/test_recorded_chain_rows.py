@@ -15,15 +15,15 @@ from tests.api.recording import Row, difference, rows, send
 from tests.follow.history import START
 from tests.server import Server, serving
 
-from icefall.config import load
+from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
-from icefall.engine import index_x
-from icefall.network import network_of
 from icefall.node import index
 from icefall.node.admission import Start, admit
 from icefall.node.store import PACKAGE, store_path
-from icefall.wire import checkhex
-from icefall.wire.proposer import unpack_container
+from icefall.primary.network import network_of
+from icefall.run.engine import index_x
+from icefall.wire.container.proposer import unpack_container
+from icefall.wire.text import checkhex
 from icefall.xchain.follow import FollowedLedger, Wrapped
 from icefall.xchain.ledger import Ledger
 

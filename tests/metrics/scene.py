@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from icefall.db.sqlite import SqliteReader, SqliteStore
+from icefall.evm.following.settling import SettledBlock
 from icefall.evm.model import BlockRows
-from icefall.evm.settling import SettledBlock
-from icefall.evm.store import PACKAGE, ChainStore
+from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.catalogue import BY_NAME
 from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, Page

@@ -27,11 +27,11 @@ from icefall.api.handlers.pages import MeterSource, Pages
 from icefall.api.openapi import document
 from icefall.api.paging import NumberPaging
 from icefall.api.routes import Routes
-from icefall.evm.chains import ChainDirectory, ChainInfo, EvmChain, TokenInfo
-from icefall.meters import Meters
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.metrics.catalogue import METRICS, Metric
 from icefall.metrics.periods import SPAN_NAMES
-from icefall.observe import quiet
+from icefall.observe.counters import Meters
+from icefall.observe.log import quiet
 
 DAY = 86_400
 LONG_DAYS = 250

@@ -15,7 +15,7 @@ from tests.metrics.synthetic import block, chain
 from icefall.db.engine import Params, Row, Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.model import BlockRows
-from icefall.evm.store import PACKAGE
+from icefall.evm.storing.store import PACKAGE
 from icefall.metrics.catalogue import METRICS, WINDOWS_S
 from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.store import SQL, RollupWriter

@@ -9,11 +9,11 @@ import pytest
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import CallFailed
-from icefall.node.admin import Admin, loggers_named
+from icefall.node.admin.commands import Admin, loggers_named
+from icefall.node.admin.profiles import LockStats, Profiles
 from icefall.node.chains import Chains, primary_chains
-from icefall.node.profiles import LockStats, Profiles
 from icefall.node.store import PACKAGE, NodeReader
-from icefall.observe import LevelPage, Logs
+from icefall.observe.log import LevelPage, Logs
 from icefall.wire.ids import AVM_ID, id_text
 
 X_ID, C_ID = b"x" * 32, b"c" * 32

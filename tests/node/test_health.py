@@ -14,9 +14,9 @@ import pytest
 
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
-from icefall.node import checks as node_checks_module
 from icefall.node.chains import primary_chains
-from icefall.node.checks import (
+from icefall.node.health import checks as node_checks_module
+from icefall.node.health.checks import (
     ChainStatus,
     FollowFigures,
     Thresholds,
@@ -29,9 +29,9 @@ from icefall.node.checks import (
     router,
     shutting_down,
 )
-from icefall.node.health import HEALTH, NOT_YET_RUN, READINESS, Check, Health, Unhealthy
+from icefall.node.health.runner import HEALTH, NOT_YET_RUN, READINESS, Check, Health, Unhealthy
 from icefall.node.store import PACKAGE, NodeReader
-from icefall.observe import LevelPage, Log
+from icefall.observe.log import LevelPage, Log
 from icefall.wire.ids import PRIMARY_NETWORK, id_text
 
 HOUR_NS, SECOND_NS, MS_NS = 3600 * 10**9, 10**9, 10**6

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from icefall import link
 from icefall.errors import BadRequest, CallFailed, InternalError, NotFound, StartRefused, Unavailable
-from icefall.link import FRAME_MAX, EngineLink, EngineServer, socket_path
+from icefall.ipc import socket as link
+from icefall.ipc.socket import FRAME_MAX, EngineLink, EngineServer, socket_path
 
 
 class Calls:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from icefall.node import plugins
-from icefall.node.plugins import PluginError, PluginScan, load_plugins
+from icefall.node.admin import plugins
+from icefall.node.admin.plugins import PluginError, PluginScan, load_plugins
 from icefall.wire.ids import id_text
 
 VM = id_text(b"first".ljust(32, b"\0"))

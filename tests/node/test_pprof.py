@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.counterparts import program
 
-from icefall.node.pprof import Frame, Measure, Profile, Sample, encode
+from icefall.node.admin.pprof import Frame, Measure, Profile, Sample, encode
 
 OUTER = Frame("icefall.follow.run", "/src/follow.py", 12, 10)
 INNER = Frame("icefall.follow.step", "/src/follow.py", 31, 30)

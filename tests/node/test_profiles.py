@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from tests.counterparts import program
 
-from icefall.node import profiles
-from icefall.node.pprof import Frame, Profile, Sample, encode
-from icefall.node.profiles import LockStats, MeteredLock, ProfileError, Profiles
+from icefall.node.admin import profiles
+from icefall.node.admin.pprof import Frame, Profile, Sample, encode
+from icefall.node.admin.profiles import LockStats, MeteredLock, ProfileError, Profiles
 
 
 @pytest.fixture

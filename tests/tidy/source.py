@@ -12,7 +12,7 @@ _SKIPPED = {"vectors", "golden", "node_modules", "__pycache__"}
 
 
 class Module(NamedTuple):
-    name: str  # icefall.node.health
+    name: str  # icefall.node.health.runner
     path: Path
     text: str
     tree: ast.Module

@@ -106,6 +106,6 @@ def test_what_decides_is_pure() -> None:
 
 
 def test_only_who_composes_sees_the_configuration() -> None:
-    seeing = {module.part for module in modules() for name, _ in imports(module) if name == "icefall.config"}
+    seeing = {module.part for module in modules() for name, _ in imports(module) if name == "icefall.config.load"}
     composing = {"processes", "engine", "worker", "network", "following", "beginning", "indexing"}
     assert seeing <= {"cli", "runtime"} | composing

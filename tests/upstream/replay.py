@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from icefall.wire import checkhex
-from icefall.wire.avm import genesis_txs, unpack_genesis
-from icefall.wire.genesis import NetworkGenesis, network_genesis, packaged_genesis
+from icefall.wire.avm.codec import genesis_txs, unpack_genesis
+from icefall.wire.container.proposer import OPTION, pack_container, unpack_container
+from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
-from icefall.wire.proposer import OPTION, pack_container, unpack_container
+from icefall.wire.text import checkhex
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 SCENARIO_START = 1_794_753_768  # when the recorded local network was started

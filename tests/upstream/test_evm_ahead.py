@@ -10,8 +10,8 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import fetched, upstream_of
 
 from icefall.upstream.client import RoomFull, UpstreamDown
-from icefall.upstream.evm_ahead import Ahead, LookAhead
-from icefall.upstream.evm_parts import FetchedBlock
+from icefall.upstream.evm.ahead import Ahead, LookAhead
+from icefall.upstream.evm.parts import FetchedBlock
 
 KB = 1 << 10
 

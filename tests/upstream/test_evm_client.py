@@ -11,8 +11,8 @@ from tests.upstream.evm_scene import LIMITS, client_of, slept
 from tests.upstream.replay import FOREVER
 
 from icefall.upstream.client import AnswerTooLong, Limits, Room, RoomFull, UpstreamDown, UpstreamError, UpstreamGarbage
-from icefall.upstream.evm_client import Call, EvmClient, Outcome
-from icefall.upstream.evm_errors import Incomplete, NotThere, Refusal, TooHeavy, Unsupported
+from icefall.upstream.evm.client import Call, EvmClient, Outcome
+from icefall.upstream.evm.errors import Incomplete, NotThere, Refusal, TooHeavy, Unsupported
 
 NUMBERS = range(30)
 Scene = Callable[[EvmClient, EvmReplay], Awaitable[None]]

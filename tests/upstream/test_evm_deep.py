@@ -5,9 +5,9 @@ import json
 import msgspec
 import pytest
 
-from icefall.upstream.evm_deep import Flat
-from icefall.upstream.evm_errors import Incomplete
-from icefall.upstream.evm_parts import Header, check_calls, check_receipts, header, taken_apart
+from icefall.upstream.evm.deep import Flat
+from icefall.upstream.evm.errors import Incomplete
+from icefall.upstream.evm.parts import Header, check_calls, check_receipts, header, taken_apart
 
 TXID = "0x" + "11" * 32
 OF = Header(7, "0x" + "22" * 32, "0x" + "33" * 32, (TXID,))

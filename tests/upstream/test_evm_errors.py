@@ -7,7 +7,7 @@ import pytest
 from tests.upstream.evm_recording import CHAINS, lines
 
 from icefall.upstream.client import UpstreamBusy, UpstreamDown
-from icefall.upstream.evm_errors import (
+from icefall.upstream.evm.errors import (
     Aborted,
     BatchRefused,
     Meaning,

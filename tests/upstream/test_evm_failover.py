@@ -13,9 +13,9 @@ from tests.upstream.replay import FOREVER
 from tests.upstream.threaded import in_thread
 
 from icefall.upstream.client import UpstreamDown
-from icefall.upstream.evm import EvmUpstream, Needs
-from icefall.upstream.evm_errors import WrongChain
-from icefall.upstream.standing import NoneLeft
+from icefall.upstream.evm.errors import WrongChain
+from icefall.upstream.evm.upstream import EvmUpstream, Needs
+from icefall.upstream.pool import NoneLeft
 
 RUN = range(16, 60)
 

@@ -13,9 +13,9 @@ from tests.upstream.replay import FOREVER
 
 from icefall.demo.recording import RecordedBlock
 from icefall.upstream.client import UpstreamDown, UpstreamFailure, UpstreamGarbage
-from icefall.upstream.evm import EvmUpstream
-from icefall.upstream.evm_errors import Incomplete, NoState, NotThere, Reorganised
-from icefall.upstream.evm_parts import FetchedBlock
+from icefall.upstream.evm.errors import Incomplete, NoState, NotThere, Reorganised
+from icefall.upstream.evm.parts import FetchedBlock
+from icefall.upstream.evm.upstream import EvmUpstream
 
 LEAN = {"geth-1": True, "cchain-1": False, "anvil-1": False, "berlin-1": False}
 RUN = range(16, 60)

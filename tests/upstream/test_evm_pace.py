@@ -4,7 +4,7 @@ import asyncio
 
 from tests.upstream.fake_clock import FakeClock
 
-from icefall.upstream.evm_pace import BatchSize, Gate
+from icefall.upstream.evm.pace import BatchSize, Gate
 
 
 def test_one_bad_moment_halves_once() -> None:

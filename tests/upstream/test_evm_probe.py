@@ -11,8 +11,8 @@ from tests.upstream.evm_scene import client_of, expected, fetched, parts, upstre
 from tests.upstream.replay import FOREVER
 
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm_errors import WrongChain
-from icefall.upstream.evm_probe import Capabilities, lacks, probe
+from icefall.upstream.evm.errors import WrongChain
+from icefall.upstream.evm.probe import Capabilities, lacks, probe
 
 
 def probed(replay: EvmReplay, **options: Any) -> Capabilities:

@@ -13,9 +13,9 @@ from tests.upstream.replay import FOREVER
 
 from icefall.demo.recording import RecordedState
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm import EvmUpstream
-from icefall.upstream.evm_errors import NoState, NotThere, Reverted
-from icefall.upstream.evm_state import ContractCall
+from icefall.upstream.evm.errors import NoState, NotThere, Reverted
+from icefall.upstream.evm.state import ContractCall
+from icefall.upstream.evm.upstream import EvmUpstream
 
 
 def raw(text: str) -> bytes:

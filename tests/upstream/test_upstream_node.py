@@ -13,8 +13,8 @@ from tests.upstream.threaded import in_thread
 
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure, UpstreamGarbage
 from icefall.upstream.node import Fetched, IndexOff, UpstreamNode
-from icefall.wire import checkhex
 from icefall.wire.ids import PLATFORM_CHAIN
+from icefall.wire.text import checkhex
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from icefall.wire.avm_types import (
+from icefall.wire.avm.types import (
     BaseTx,
     CreateAssetTx,
     Credential,

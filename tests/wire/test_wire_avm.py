@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.wire.avm_values import create_asset_txs, credentials, several, unsigned_txs, utxos, verifiables
 from tests.wire.wire_vectors import VECTORS, inner_blocks, recorded, vectors
 
-from icefall.wire import checkhex
-from icefall.wire.avm import (
+from icefall.wire.avm.codec import (
     genesis_from_asset_tx,
     genesis_txs,
     pack_block,
@@ -25,8 +24,8 @@ from icefall.wire.avm import (
     unpack_tx,
     unpack_utxo,
 )
-from icefall.wire.avm_json import Place, block_json, tx_json
-from icefall.wire.avm_types import (
+from icefall.wire.avm.json import Place, block_json, tx_json
+from icefall.wire.avm.types import (
     Block,
     CreateAssetTx,
     Credential,
@@ -35,12 +34,13 @@ from icefall.wire.avm_types import (
     PropertyCredential,
     Tx,
 )
-from icefall.wire.avm_utxos import consumed, exported, imported, produced
+from icefall.wire.avm.utxos import consumed, exported, imported, produced
 from icefall.wire.errors import WireError
-from icefall.wire.genesis import network_genesis, packaged_genesis
+from icefall.wire.genesis.network import network_genesis, packaged_genesis
 from icefall.wire.ids import hash256, id_from_text, id_text, input_id
 from icefall.wire.keys import recover
 from icefall.wire.packer import SIZE_MAX
+from icefall.wire.text import checkhex
 
 FEW = settings(max_examples=60, deadline=None, database=None)
 LOCAL = Place("X", "local")

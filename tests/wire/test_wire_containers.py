@@ -8,16 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wire.wire_vectors import SCENARIO_START, containers, recorded
 
-from icefall.wire import checkhex, rlp
-from icefall.wire.avm import unpack_block, unpack_utxo
-from icefall.wire.coreth import unpack_atomic_txs, unpack_coreth_block
-from icefall.wire.errors import WireError
-from icefall.wire.foreign import ForeignBlock
-from icefall.wire.genesis import NetworkGenesis, network_genesis, packaged_genesis
-from icefall.wire.ids import EMPTY_ID, hash256, id_from_text, id_text, input_id
-from icefall.wire.packer import u32, u64
-from icefall.wire.platform import unpack_platform_block, unpack_platform_tx
-from icefall.wire.proposer import (
+from icefall.wire.avm.codec import unpack_block, unpack_utxo
+from icefall.wire.container.coreth import unpack_atomic_txs, unpack_coreth_block
+from icefall.wire.container.foreign import ForeignBlock
+from icefall.wire.container.platform import unpack_platform_block, unpack_platform_tx
+from icefall.wire.container.proposer import (
     Epoch,
     inner_block,
     next_epoch,
@@ -25,6 +20,12 @@ from icefall.wire.proposer import (
     pack_option,
     unpack_container,
 )
+from icefall.wire.errors import WireError
+from icefall.wire.evm import rlp
+from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
+from icefall.wire.ids import EMPTY_ID, hash256, id_from_text, id_text, input_id
+from icefall.wire.packer import u32, u64
+from icefall.wire.text import checkhex
 
 FEW = settings(max_examples=60, deadline=None, database=None)
 UNPACK: dict[str, Any] = {"X": unpack_block, "P": unpack_platform_block, "C": unpack_coreth_block}

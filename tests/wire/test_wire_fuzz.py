@@ -11,20 +11,21 @@ from typing import Any, NamedTuple
 import pytest
 from tests.wire.wire_vectors import containers, inner_blocks
 
-from icefall.wire import bech32, cb58, checkhex, rlp
 from icefall.wire.address import address_from_text
-from icefall.wire.avm import pack_tx, pack_utxo, unpack_block, unpack_genesis, unpack_tx, unpack_utxo
-from icefall.wire.avm_json import Place, tx_json
-from icefall.wire.avm_utxos import consumed, exported, imported, produced
-from icefall.wire.coreth import unpack_atomic_txs, unpack_coreth_block
+from icefall.wire.avm.codec import pack_tx, pack_utxo, unpack_block, unpack_genesis, unpack_tx, unpack_utxo
+from icefall.wire.avm.json import Place, tx_json
+from icefall.wire.avm.utxos import consumed, exported, imported, produced
+from icefall.wire.container.coreth import unpack_atomic_txs, unpack_coreth_block
+from icefall.wire.container.platform import unpack_platform_block
+from icefall.wire.container.proposer import inner_block, unpack_container
 from icefall.wire.errors import WireError
-from icefall.wire.genesis import network_genesis, packaged_genesis
-from icefall.wire.goquote import quote
+from icefall.wire.evm import rlp
+from icefall.wire.genesis.network import network_genesis, packaged_genesis
+from icefall.wire.genesis.networks import network_id_from_text
 from icefall.wire.ids import id_from_text, node_id_from_text
 from icefall.wire.keys import private_key_from_text, recover, sign
-from icefall.wire.networks import network_id_from_text
-from icefall.wire.platform import unpack_platform_block
-from icefall.wire.proposer import inner_block, unpack_container
+from icefall.wire.text import bech32, cb58, checkhex
+from icefall.wire.text.goquote import quote
 
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "6000"))
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))

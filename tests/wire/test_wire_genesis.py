@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.wire.wire_vectors import SCENARIO_START, containers, vectors
 
-from icefall.wire.avm import (
+from icefall.wire.avm.codec import (
     genesis_from_asset_tx,
     genesis_txs,
     pack_genesis,
@@ -15,9 +15,9 @@ from icefall.wire.avm import (
     unpack_genesis,
 )
 from icefall.wire.errors import WireError
-from icefall.wire.genesis import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
+from icefall.wire.genesis.network import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
+from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID
 from icefall.wire.ids import hash256, id_text
-from icefall.wire.networks import FUJI_ID, LOCAL_ID, MAINNET_ID
 from icefall.wire.packer import u16, u32, u64
 
 NAMES = {"local": LOCAL_ID, "fuji": FUJI_ID}

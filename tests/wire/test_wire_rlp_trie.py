@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wire.wire_vectors import inner_blocks, recorded
 
-from icefall.wire import rlp, trie
 from icefall.wire.errors import WireError
-from icefall.wire.keccak import keccak256
+from icefall.wire.evm import rlp, trie
+from icefall.wire.evm.keccak import keccak256
 
 FEW = settings(max_examples=100, deadline=None, database=None)
 ITEMS: st.SearchStrategy[Any] = st.recursive(

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wire.wire_vectors import recorded, vectors
 
-from icefall.wire import bech32, cb58, checkhex
 from icefall.wire.address import address_from_text, address_text
 from icefall.wire.errors import WireError
-from icefall.wire.gojson import json_string
-from icefall.wire.goquote import from_utf8, quote, quote_rune, utf8
+from icefall.wire.genesis.networks import NETWORKS, network_hrp, network_id_from_text, network_name
 from icefall.wire.ids import (
     AVM_FX_IDS,
     AVM_ID,
@@ -30,7 +28,9 @@ from icefall.wire.ids import (
     short_id_from_text,
     sized,
 )
-from icefall.wire.networks import NETWORKS, network_hrp, network_id_from_text, network_name
+from icefall.wire.text import bech32, cb58, checkhex
+from icefall.wire.text.gojson import json_string
+from icefall.wire.text.goquote import from_utf8, quote, quote_rune, utf8
 
 FEW = settings(max_examples=100, deadline=None, database=None)
 

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icefall.wire import checkhex
-from icefall.wire.proposer import Container, unpack_container
+from icefall.wire.container.proposer import Container, unpack_container
+from icefall.wire.text import checkhex
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 SCENARIO_START = 1_794_753_768  # when the recorded local network was started

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.xchain.memory_state import GENESIS, RULES, MemoryState
 
-from icefall.wire.avm import pack_tx, pack_unsigned
-from icefall.wire.avm_types import (
+from icefall.wire.avm.codec import pack_tx, pack_unsigned
+from icefall.wire.avm.types import (
     AnyCredential,
     BaseTx,
     CreateAssetTx,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from icefall.wire.avm import genesis_txs, pack_utxo, unpack_block, unpack_genesis
-from icefall.wire.avm_types import Block, Tx, Utxo
-from icefall.wire.genesis import NetworkGenesis, network_genesis, packaged_genesis
+from icefall.wire.avm.codec import genesis_txs, pack_utxo, unpack_block, unpack_genesis
+from icefall.wire.avm.types import Block, Tx, Utxo
+from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
+from icefall.wire.genesis.networks import LOCAL_ID
 from icefall.wire.ids import PLATFORM_CHAIN, PRIMARY_NETWORK, input_id
-from icefall.wire.networks import LOCAL_ID
 from icefall.xchain.execute import Nothing, effects_of
 from icefall.xchain.model import ChainRules, TxEffects
 from icefall.xchain.semantics import not_a_chain, unknown_chain

@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from icefall.wire.avm_parts import pack_part
-from icefall.wire.avm_types import (
+from icefall.wire.avm.parts import pack_part
+from icefall.wire.avm.types import (
     AnyCredential,
     Credential,
     FxOperation,

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icefall.wire import checkhex
-from icefall.wire.avm import unpack_block
-from icefall.wire.avm_types import Block
-from icefall.wire.proposer import unpack_container
+from icefall.wire.avm.codec import unpack_block
+from icefall.wire.avm.types import Block
+from icefall.wire.container.proposer import unpack_container
+from icefall.wire.text import checkhex
 
 SCENARIO = Path(__file__).parent.parent / "vectors" / "scenario-1"
 

@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 
 from tests.xchain.wallet import NOW_S, Peered, Wallet
 
-from icefall.config import load
+from icefall.config.load import load
 from icefall.db import sqlite
 from icefall.db.engine import Transaction
-from icefall.engine import index_x
-from icefall.network import network_of
 from icefall.node.store import PACKAGE, fact, store_path
 from icefall.node.store import SQL as NODE_SQL
-from icefall.observe import LevelPage, Logs
-from icefall.wire import checkhex
-from icefall.wire.avm import pack_utxo
-from icefall.wire.avm_types import Tx
+from icefall.observe.log import LevelPage, Logs
+from icefall.primary.network import network_of
+from icefall.run.engine import index_x
+from icefall.wire.avm.codec import pack_utxo
+from icefall.wire.avm.types import Tx
 from icefall.wire.ids import input_id
+from icefall.wire.text import checkhex
 from icefall.xchain.chain import AssetChain, Pace
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, owners_of

@@ -19,8 +19,8 @@ from tests.xchain.craft import (
 )
 from tests.xchain.memory_state import BLOCK_0, RULES
 
-from icefall.wire.avm import pack_block
-from icefall.wire.avm_types import Block, TransferOutput, Tx, Utxo
+from icefall.wire.avm.codec import pack_block
+from icefall.wire.avm.types import Block, TransferOutput, Tx, Utxo
 from icefall.wire.ids import PLATFORM_CHAIN, id_text, input_id
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.execute import Nothing, Overlay, effects_of

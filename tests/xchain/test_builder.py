@@ -18,8 +18,8 @@ from tests.xchain.craft import (
 )
 from tests.xchain.memory_state import BLOCK_0, RULES
 
-from icefall.wire.avm import pack_block, unpack_block
-from icefall.wire.avm_types import Owners, TransferOutput, Tx
+from icefall.wire.avm.codec import pack_block, unpack_block
+from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.ids import id_text, input_id
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import BLOCK_SIZE_TARGET, Built, build

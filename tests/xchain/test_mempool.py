@@ -20,8 +20,8 @@ from tests.xchain.craft import (
 )
 from tests.xchain.memory_state import RULES
 
-from icefall.wire.avm import pack_tx
-from icefall.wire.avm_types import (
+from icefall.wire.avm.codec import pack_tx
+from icefall.wire.avm.types import (
     Credential,
     PropertyBurnOperation,
     PropertyCredential,

@@ -12,9 +12,8 @@ import pytest
 from tests.xchain.memory_state import BLOCK_0, RULES, MemoryState
 from tests.xchain.wallet import NOW_S, Wallet
 
-from icefall.wire import checkhex
-from icefall.wire.avm import pack_block
-from icefall.wire.avm_types import (
+from icefall.wire.avm.codec import pack_block
+from icefall.wire.avm.types import (
     Block,
     CreateAssetTx,
     ExportTx,
@@ -29,6 +28,7 @@ from icefall.wire.avm_types import (
     TransferOutput,
     Tx,
 )
+from icefall.wire.text import checkhex
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue

@@ -7,11 +7,11 @@ import pytest
 from tests.xchain.memory_state import BLOCK_0, GENESIS, RULES, MemoryState
 from tests.xchain.scenario_1 import Attempt, accepted_blocks, attempts, final_utxos
 
-from icefall.wire import checkhex
-from icefall.wire.avm import unpack_utxo
-from icefall.wire.avm_types import Block, Tx
+from icefall.wire.avm.codec import unpack_utxo
+from icefall.wire.avm.types import Block, Tx
+from icefall.wire.container.proposer import next_epoch, pack_container, unpack_container
 from icefall.wire.ids import PLATFORM_CHAIN, id_from_text, id_text
-from icefall.wire.proposer import next_epoch, pack_container, unpack_container
+from icefall.wire.text import checkhex
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue

@@ -25,7 +25,7 @@ from tests.xchain.craft import (
 )
 from tests.xchain.memory_state import RULES
 
-from icefall.wire.avm_types import (
+from icefall.wire.avm.types import (
     Credential,
     MintOperation,
     MintOutput,

@@ -15,11 +15,11 @@ from tests.xchain.wallet import AVAX, NOW_S, Wallet, _amount_of
 
 from icefall.db.sqlite import SqliteReader
 from icefall.node.store import store_path
-from icefall.wire import checkhex
-from icefall.wire.avm import pack_utxo
-from icefall.wire.avm_types import BaseTx, Owners, TransferableOutput, TransferOutput, Tx
-from icefall.wire.avm_utxos import produced
+from icefall.wire.avm.codec import pack_utxo
+from icefall.wire.avm.types import BaseTx, Owners, TransferableOutput, TransferOutput, Tx
+from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import input_id
+from icefall.wire.text import checkhex
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.paging import Cursor, OwnUtxos, page_of
 from icefall.xchain.store import AssetChainReader

@@ -3,7 +3,7 @@
 import pytest
 from tests.xchain.craft import ADDRESSES, ALICE, refusal_of
 
-from icefall.wire.avm_types import (
+from icefall.wire.avm.types import (
     Credential,
     MintOperation,
     MintOutput,

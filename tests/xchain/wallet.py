@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from tests.xchain.memory_state import GENESIS, RULES
 from tests.xchain.random_parts import CREDENTIALS, Parts
 
-from icefall.wire.avm import genesis_txs, pack_tx, pack_unsigned, unpack_genesis
-from icefall.wire.avm_parts import pack_operation, pack_part
-from icefall.wire.avm_types import (
+from icefall.wire.avm.codec import genesis_txs, pack_tx, pack_unsigned, unpack_genesis
+from icefall.wire.avm.parts import pack_operation, pack_part
+from icefall.wire.avm.types import (
     AnyCredential,
     BaseTx,
     CreateAssetTx,
@@ -41,7 +41,7 @@ from icefall.wire.avm_types import (
     Utxo,
     UtxoId,
 )
-from icefall.wire.avm_utxos import produced
+from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import PLATFORM_CHAIN, hash256, input_id
 from icefall.wire.keys import address_of, private_key_from_text, sign
 

@@ -14,7 +14,7 @@ from icefall.access.limits import Budgets, Grant, Tier
 from icefall.db.engine import StoreError
 from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
-from icefall.link import EngineServer, socket_path
+from icefall.ipc.socket import EngineServer, socket_path
 
 _RETRY_S = 1.0
 

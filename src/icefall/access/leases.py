@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from icefall.access.limits import DAY_S, MINUTE_S, Budgets, Grant, Tier
 from icefall.errors import IcefallError
-from icefall.observe import Log
+from icefall.observe.log import Log
 
 LEASE_LIMIT_S = 1.0
 ALONE_S = 5.0  # before an owner that did not answer is asked again

@@ -28,8 +28,8 @@ from icefall.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from icefall.meters import Meters
-from icefall.observe import Log
+from icefall.observe.counters import Meters
+from icefall.observe.log import Log
 
 BODY_MAX = 1 << 20
 _GZIP_MIN = 1400  # below one packet there is nothing to win

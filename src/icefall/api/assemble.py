@@ -12,7 +12,7 @@ from icefall.api.dialect import Dialect
 from icefall.api.endpoint import Handler, Rest, Rpc, binder_of
 from icefall.api.jsonrpc import Method, Service
 from icefall.api.routes import Plain, Route
-from icefall.meters import Meters
+from icefall.observe.counters import Meters
 
 OTHERS = "(no endpoint)"
 Services = Mapping[type, Any]

@@ -6,7 +6,7 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from icefall.api.kinds import TEXTS, Kind, Malformed
-from icefall.wire.jsonscan import elements, members
+from icefall.wire.text.jsonscan import elements, members
 
 
 class NoParams(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 from icefall.api.kinds import Malformed
 from icefall.api.rest_kinds import RestKind
 from icefall.errors import BadRequest
-from icefall.wire.goquote import quote
+from icefall.wire.text.goquote import quote
 
 _IN_BRACES = re.compile(r"\{(\w+)\}")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")

@@ -12,7 +12,7 @@ from icefall.api.dialect import DIFFERENCES
 from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
 from icefall.api.endpoints import rows_of
 from icefall.api.examples import EXAMPLES
-from icefall.settings_doc import settings_markdown
+from icefall.config.docs import settings_markdown
 
 _BASES = {NODE: "http://127.0.0.1:9650", DATA: "http://127.0.0.1:9652", METRICS: "http://127.0.0.1:9653"}
 _HEADS = {NODE: "Node interfaces", DATA: "Chain data", METRICS: "Metrics"}

@@ -15,9 +15,9 @@ from icefall.api.dialect import BATCH_MAX, Dialect
 from icefall.api.endpoint import Rpc
 from icefall.api.kinds import Malformed
 from icefall.errors import BadRequest, IcefallError, InternalError, Unavailable
-from icefall.meters import Meters
-from icefall.wire.goquote import quote
-from icefall.wire.jsonscan import JsonError, compact, elements, first_value, kind_of, members, string_of
+from icefall.observe.counters import Meters
+from icefall.wire.text.goquote import quote
+from icefall.wire.text.jsonscan import JsonError, compact, elements, first_value, kind_of, members, string_of
 
 ARGUMENT_TEXT = (
     "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. "

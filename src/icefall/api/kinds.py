@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from icefall.observe import LEVELS
-from icefall.wire.checkhex import ENCODINGS, encoding_name
+from icefall.observe.log import LEVELS
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, id_from_text, node_id_from_text
-from icefall.wire.jsonscan import elements, members, string_of
+from icefall.wire.text.checkhex import ENCODINGS, encoding_name
+from icefall.wire.text.jsonscan import elements, members, string_of
 
 
 class Malformed(Exception):

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from icefall.api.jsonrpc import Service
-from icefall.node.admin import ALIAS_MAX
+from icefall.node.admin.commands import ALIAS_MAX
 from icefall.node.store import NodeReader
 
 ROOT = "/ext/"

@@ -11,9 +11,19 @@ from importlib.resources import files
 from itertools import groupby
 from typing import NamedTuple
 
-from icefall.node.follow import FollowedChain, Incomplete, Lie, Links, NotYet, Position, Refused, Unreadable, verify
+from icefall.node.following.verify import (
+    FollowedChain,
+    Incomplete,
+    Lie,
+    Links,
+    NotYet,
+    Position,
+    Refused,
+    Unreadable,
+    verify,
+)
 from icefall.upstream.node import Fetched
-from icefall.wire.networks import LOCAL_ID
+from icefall.wire.genesis.networks import LOCAL_ID
 
 GENESIS_TIME = 1794753768  # the recorded node's first second: decides P's first block
 TX_FEE = CREATE_ASSET_TX_FEE = 1_000_000

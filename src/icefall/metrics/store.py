@@ -15,8 +15,8 @@ from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint
 from icefall.evm.model import ZERO_ADDRESS, BlockRows, CallType
-from icefall.evm.places import above, place
-from icefall.evm.writing import CALL_TYPES
+from icefall.evm.positions import above, place
+from icefall.evm.storing.writing import CALL_TYPES
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, SPANS, WEEK, period_of, start_of
 from icefall.metrics.rollup import (
     NEVER,

@@ -6,12 +6,12 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import msgspec
 
 from icefall.upstream.client import Client, UpstreamError, UpstreamGarbage
-from icefall.wire import checkhex
-from icefall.wire.avm import genesis_from_asset_tx
+from icefall.wire.avm.codec import genesis_from_asset_tx
 from icefall.wire.errors import WireError
-from icefall.wire.genesis import x_chain_id
+from icefall.wire.genesis.network import x_chain_id
 from icefall.wire.ids import hash256, id_from_text, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.wire.text import checkhex
 
 RANGE_MAX = 1024  # containers a node hands out at once
 

@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
-from icefall.wire import bech32
 from icefall.wire.errors import WireError
+from icefall.wire.text import bech32
 
 
 @lru_cache(maxsize=16384)  # a ledger's addresses recur, and a checksum costs more than a lookup

@@ -9,8 +9,8 @@ from hashlib import sha256
 
 from Crypto.Hash import RIPEMD160
 
-from icefall.wire import cb58
 from icefall.wire.errors import WireError
+from icefall.wire.text import cb58
 
 _FAST_RIPEMD160 = "ripemd160" in hashlib.algorithms_available  # OpenSSL builds may lack it
 

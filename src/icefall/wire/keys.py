@@ -2,9 +2,9 @@
 
 from coincurve import PrivateKey, PublicKey
 
-from icefall.wire import cb58
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash160
+from icefall.wire.text import cb58
 
 PRIVATE_KEY_PREFIX = "PrivateKey-"
 PRIVATE_KEY_SIZE = 32

@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 from icefall.wire.errors import WireError
-from icefall.wire.goquote import from_utf8, utf8
+from icefall.wire.text.goquote import from_utf8, utf8
 
 VERSION_BYTES = b"\0\0"
 SIZE_MAX = 262_144

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable, Iterator
 
-from icefall.wire.avm_types import TransferOutput
+from icefall.wire.avm.types import TransferOutput
 
 UINT64_MAX = (1 << 64) - 1
 _HEAD = struct.Struct(">H32sI32sI")  # version, txID, output index, asset ID, type

@@ -1,6 +1,6 @@
 """Whether a block may follow its parent, and what it changes."""
 
-from icefall.wire.avm_types import Block, Tx
+from icefall.wire.avm.types import Block, Tx
 from icefall.wire.ids import EMPTY_ID, id_text
 from icefall.xchain.execute import Overlay, effects_of
 from icefall.xchain.model import ChainRules, Refused, State, TxEffects

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from icefall.wire.avm import pack_block
-from icefall.wire.avm_types import Block
+from icefall.wire.avm.codec import pack_block
+from icefall.wire.avm.types import Block
 from icefall.xchain.blocks import execute
 from icefall.xchain.execute import Overlay
 from icefall.xchain.mempool import Mempool

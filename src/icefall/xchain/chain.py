@@ -12,9 +12,9 @@ import msgspec
 
 from icefall.db.engine import StoreError
 from icefall.errors import CallFailed
-from icefall.observe import Log
-from icefall.wire.avm_types import Block
-from icefall.wire.proposer import Container, next_epoch, pack_container
+from icefall.observe.log import Log
+from icefall.wire.avm.types import Block
+from icefall.wire.container.proposer import Container, next_epoch, pack_container
 from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue
 from icefall.xchain.ledger import Ledger

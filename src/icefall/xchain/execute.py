@@ -1,8 +1,8 @@
 """What a verified transaction changes, and the state as it is after some of a block's transactions."""
 
-from icefall.wire.avm import pack_utxo
-from icefall.wire.avm_types import ExportTx, ImportTx, Tx, Utxo
-from icefall.wire.avm_utxos import consumed, exported, imported, produced
+from icefall.wire.avm.codec import pack_utxo
+from icefall.wire.avm.types import ExportTx, ImportTx, Tx, Utxo
+from icefall.wire.avm.utxos import consumed, exported, imported, produced
 from icefall.wire.ids import input_id
 from icefall.xchain.model import NewUtxo, Refused, State, TxEffects, owners_of
 

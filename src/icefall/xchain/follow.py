@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from icefall.wire.avm import unpack_block
-from icefall.wire.avm_types import Block, ImportTx, Tx
-from icefall.wire.avm_utxos import consumed, imported
+from icefall.wire.avm.codec import unpack_block
+from icefall.wire.avm.types import Block, ImportTx, Tx
+from icefall.wire.avm.utxos import consumed, imported
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_text, input_id
 from icefall.xchain.blocks import FUTURE_MAX_S, execute, verify_block

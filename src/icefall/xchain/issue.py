@@ -1,9 +1,9 @@
 """The road of a transaction that somebody issues: from its text into the mempool."""
 
-from icefall.wire import checkhex
-from icefall.wire.avm import unpack_tx
-from icefall.wire.avm_types import Tx
+from icefall.wire.avm.codec import unpack_tx
+from icefall.wire.avm.types import Tx
 from icefall.wire.errors import WireError
+from icefall.wire.text import checkhex
 from icefall.xchain.mempool import Mempool
 from icefall.xchain.model import ChainRules, Refused, State
 from icefall.xchain.ownership import Recover

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from icefall.db.engine import Store, Transaction
-from icefall.wire.avm import genesis_txs, unpack_block, unpack_genesis
-from icefall.wire.avm_types import Block
-from icefall.wire.proposer import Container, unpack_container
+from icefall.wire.avm.codec import genesis_txs, unpack_block, unpack_genesis
+from icefall.wire.avm.types import Block
+from icefall.wire.container.proposer import Container, unpack_container
 from icefall.xchain.execute import Nothing, effects_of
 from icefall.xchain.model import Accepted, ChainRules, TxEffects
 from icefall.xchain.store import (

@@ -5,7 +5,7 @@ What was refused is remembered for a while: the same bytes get the same answer w
 
 from collections.abc import Callable, Iterable, Iterator
 
-from icefall.wire.avm_types import Tx
+from icefall.wire.avm.types import Tx
 from icefall.wire.ids import id_text
 from icefall.xchain.execute import input_ids
 from icefall.xchain.model import Refused

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from icefall.wire.avm_types import Block, Output, Tx, Utxo
+from icefall.wire.avm.types import Block, Output, Tx, Utxo
 
 
 class Refused(Exception):

@@ -6,7 +6,7 @@ A row of `_RULES` names the credential and the output an operation needs, and th
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from icefall.wire.avm_types import (
+from icefall.wire.avm.types import (
     Credential,
     FxOperation,
     MintOperation,

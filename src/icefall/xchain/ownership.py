@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from icefall.wire import keys
-from icefall.wire.avm_types import Owners
+from icefall.wire.avm.types import Owners
 from icefall.wire.errors import WireError
 from icefall.wire.ids import short_id_text
 from icefall.xchain.model import Refused

@@ -6,7 +6,7 @@ Texts of the part that every transaction has carry a prefix; those of imports, e
 from collections.abc import Callable
 from typing import Any
 
-from icefall.wire.avm_types import (
+from icefall.wire.avm.types import (
     BaseTx,
     CreateAssetTx,
     Credential,

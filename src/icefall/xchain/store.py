@@ -9,8 +9,8 @@ import msgspec
 
 from icefall.db.engine import Reader, Store, StoreError, Transaction
 from icefall.db.statements import load
-from icefall.wire.avm import unpack_tx, unpack_utxo
-from icefall.wire.avm_types import Tx, Utxo
+from icefall.wire.avm.codec import unpack_tx, unpack_utxo
+from icefall.wire.avm.types import Tx, Utxo
 from icefall.wire.ids import hash256
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.xchain.model import Accepted, NewUtxo, TxEffects, owners_of

@@ -6,8 +6,8 @@ The order of the checks is the node's: a transaction with several faults is refu
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from icefall.wire.avm_parts import pack_operation, pack_part
-from icefall.wire.avm_types import (
+from icefall.wire.avm.parts import pack_operation, pack_part
+from icefall.wire.avm.types import (
     BaseTx,
     CreateAssetTx,
     ExportTx,
@@ -19,8 +19,8 @@ from icefall.wire.avm_types import (
     TransferableOutput,
     Tx,
 )
-from icefall.wire.goquote import utf8
 from icefall.wire.ids import EMPTY_ID
+from icefall.wire.text.goquote import utf8
 from icefall.xchain.model import ChainRules, Refused
 from icefall.xchain.wellformed import (
     ascending,

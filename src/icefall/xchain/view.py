@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from icefall.wire.avm_json import Place
+from icefall.wire.avm.json import Place
 from icefall.wire.ids import id_text
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from icefall.wire.avm_types import (
+from icefall.wire.avm.types import (
     Credential,
     MintOperation,
     MintOutput,

@@ -11,11 +11,11 @@ from tests.upstream.fake_clock import FakeClock
 
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.amounts import pack_uint
-from icefall.evm.enrich.counts import Counts
-from icefall.evm.enrich.guard import Guard
-from icefall.evm.enrich.loops import EnrichSettings, rounds_of
+from icefall.evm.enriching.counts import Counts
+from icefall.evm.enriching.guard import Guard
+from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.upstream.client import Retry
-from icefall.upstream.evm import EvmUpstream
+from icefall.upstream.evm.upstream import EvmUpstream
 
 Round = Callable[[], Awaitable[bool]]
 

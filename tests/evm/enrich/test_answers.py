@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.evm.enrich.answers import (
+from icefall.evm.enriching.answers import (
     DECIMALS,
     NAME,
     SYMBOL,

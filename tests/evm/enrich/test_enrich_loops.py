@@ -13,8 +13,8 @@ from tests.upstream.evm_scene import upstream_of
 from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import FOREVER
 
-from icefall.evm.enrich.loops import EnrichSettings, enrich_forever
-from icefall.evm.enrich.nfts import NftSettings
+from icefall.evm.enriching.loops import EnrichSettings, enrich_forever
+from icefall.evm.enriching.nfts import NftSettings
 
 
 class Hurried(FakeClock):

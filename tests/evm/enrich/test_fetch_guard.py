@@ -12,8 +12,8 @@ import pytest
 from aiohttp.web import Response
 from tests.evm.enrich.web import Names, Web, certified
 
-from icefall.evm.enrich.guard import FetchLimits, Guard, Refused, Throttled, TooLarge, Unreachable
-from icefall.evm.enrich.lookup import SystemLookup
+from icefall.evm.enriching.guard import FetchLimits, Guard, Refused, Throttled, TooLarge, Unreachable
+from icefall.evm.enriching.lookup import SystemLookup
 
 LOOPBACK = ["127.0.0.0/8"]
 BRIEF = FetchLimits(total_s=0.3, size_max=100_000)

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.evm.enrich.enrich_scene import Scene
 from tests.evm.enrich.web import Web
 
-from icefall.evm.enrich.feeds import FeedTrouble
-from icefall.evm.enrich.loops import EnrichSettings, rounds_of
-from icefall.evm.enrich.prices import CURRENCIES, NATIVE_ADDRESS, prices_of
-from icefall.evm.enrich.reader import EnrichReader
-from icefall.evm.enrich.reputation import reputations_of
-from icefall.upstream.evm import EvmUpstream
+from icefall.evm.enriching.feeds import FeedTrouble
+from icefall.evm.enriching.loops import EnrichSettings, rounds_of
+from icefall.evm.enriching.prices import CURRENCIES, NATIVE_ADDRESS, prices_of
+from icefall.evm.enriching.reader import EnrichReader
+from icefall.evm.enriching.reputation import reputations_of
+from icefall.upstream.evm.upstream import EvmUpstream
 
 TOKEN = "0x" + "aB" * 20
 ADDRESS = bytes.fromhex("ab" * 20)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icefall.errors import StartRefused
-from icefall.evm.enrich.selectors import is_signature, method_names
+from icefall.evm.enriching.selectors import is_signature, method_names
 
 # Selectors that explorers show, written down from elsewhere.
 KNOWN = {

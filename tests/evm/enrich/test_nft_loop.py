@@ -19,15 +19,15 @@ from tests.upstream.replay import FOREVER
 
 from icefall.demo.replay import Complaint
 from icefall.evm.amounts import pack_uint, unpack_uint
-from icefall.evm.enrich.answers import token_uri_call, uri_call
-from icefall.evm.enrich.guard import FetchLimits, Guard
-from icefall.evm.enrich.loops import EnrichSettings
-from icefall.evm.enrich.metadata import Metadata
-from icefall.evm.enrich.nfts import NftSettings
-from icefall.evm.enrich.outcomes import PUT_OFF
-from icefall.evm.enrich.reader import EnrichReader
+from icefall.evm.enriching.answers import token_uri_call, uri_call
+from icefall.evm.enriching.guard import FetchLimits, Guard
+from icefall.evm.enriching.loops import EnrichSettings
+from icefall.evm.enriching.metadata import Metadata
+from icefall.evm.enriching.nfts import NftSettings
+from icefall.evm.enriching.outcomes import PUT_OFF
+from icefall.evm.enriching.reader import EnrichReader
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm import EvmUpstream
+from icefall.upstream.evm.upstream import EvmUpstream
 
 ART = b"\xa7" * 20
 CID = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"
@@ -328,7 +328,7 @@ def test_an_upstream_that_is_down_settles_nothing(tmp_path: Path) -> None:
 
 
 def test_a_fault_of_ours_is_one_rows_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from icefall.evm.enrich import nfts
+    from icefall.evm.enriching import nfts
 
     def faulty(body: bytes) -> Metadata:
         if b"bad" in body:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.evm.enrich.metadata import DESCRIPTION_SIZE_MAX, STORED_SIZE_MAX, Metadata, metadata_of, pack, unpack
-from icefall.evm.enrich.outcomes import OUTCOMES, PUT_OFF, Outcome, Status, Unfit, next_try
+from icefall.evm.enriching.metadata import DESCRIPTION_SIZE_MAX, STORED_SIZE_MAX, Metadata, metadata_of, pack, unpack
+from icefall.evm.enriching.outcomes import OUTCOMES, PUT_OFF, Outcome, Status, Unfit, next_try
 
 
 def read(document: Any) -> Metadata:

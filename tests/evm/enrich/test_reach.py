@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.evm.enrich.reach import may_reach, networks
+from icefall.evm.enriching.reach import may_reach, networks
 
 PUBLIC = ["8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
 PRIVATE = [

@@ -10,9 +10,9 @@ from tests.upstream.evm_recording import CHAINS, recorded_state
 from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.replay import FOREVER
 
-from icefall.evm.enrich.reader import EnrichReader
+from icefall.evm.enriching.reader import EnrichReader
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm import EvmUpstream
+from icefall.upstream.evm.upstream import EvmUpstream
 
 
 def recorded(chain: str) -> dict[bytes, dict[str, Any]]:

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from icefall.evm.enrich.outcomes import Outcome, Unfit
-from icefall.evm.enrich.uris import ADDRESS_SIZE_MAX, URI_SIZE_MAX, address_of, checked, content_of, scheme_of, storable
+from icefall.evm.enriching.outcomes import Outcome, Unfit
+from icefall.evm.enriching.uris import (
+    ADDRESS_SIZE_MAX,
+    URI_SIZE_MAX,
+    address_of,
+    checked,
+    content_of,
+    scheme_of,
+    storable,
+)
 
 GATEWAY = "http://127.0.0.1:8080/ipfs/"
 CID = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"

@@ -6,10 +6,10 @@ from icefall.api.bind import NoParams
 from icefall.api.dialect import Dialect
 from icefall.api.schema import admin as schema
 from icefall.api.schema.names import Empty
-from icefall.link import EngineLink
-from icefall.node.admin import loggers_named
+from icefall.ipc.socket import EngineLink
+from icefall.node.admin.commands import loggers_named
 from icefall.node.chains import Chains
-from icefall.observe import LevelPage
+from icefall.observe.log import LevelPage
 
 
 async def alias(ask: schema.AliasAsk, engine: EngineLink) -> Empty:

@@ -11,15 +11,15 @@ from icefall.api.bind import NoParams
 from icefall.api.dialect import Dialect
 from icefall.api.schema import avm as schema
 from icefall.errors import CallFailed
-from icefall.link import EngineLink
+from icefall.ipc.socket import EngineLink
 from icefall.node.chains import Chains
-from icefall.wire import checkhex
-from icefall.wire.avm import unpack_block, unpack_tx
-from icefall.wire.avm_json import block_json, tx_json
-from icefall.wire.avm_types import CreateAssetTx
+from icefall.wire.avm.codec import unpack_block, unpack_tx
+from icefall.wire.avm.json import block_json, tx_json
+from icefall.wire.avm.types import CreateAssetTx
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, id_from_text, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.wire.text import checkhex
 from icefall.xchain.balance import UINT64_MAX, spendable
 from icefall.xchain.paging import Cursor, ExportedUtxos, Lists, OwnUtxos, page_of
 from icefall.xchain.store import NEWEST, AssetChainReader

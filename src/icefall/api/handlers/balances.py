@@ -36,7 +36,7 @@ from icefall.api.schema.balances import (
     NftBalancesAsk,
 )
 from icefall.errors import BadRequest, Unavailable
-from icefall.evm.chains import ChainDirectory, EvmChain
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
 
 _ROUNDS_MAX = 5  # of reading on, where a page is full of tokens that are filtered out

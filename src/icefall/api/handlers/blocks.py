@@ -12,7 +12,7 @@ from icefall.api.presenting.rows import block, native
 from icefall.api.schema.blocks import BlockAsk, BlocksAsk, BlockTxsAsk, EvmBlock, EvmBlockPage
 from icefall.api.schema.transactions import NativeTransaction, NativeTransactionPage
 from icefall.errors import NotFound
-from icefall.evm.chains import ChainDirectory, EvmChain
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead
 
 PIECE = 200  # transactions of a whole block read at a time: other requests get their turn in between

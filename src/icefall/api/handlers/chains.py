@@ -3,7 +3,7 @@
 from icefall.api.presenting.chains import chain_told
 from icefall.api.schema.chains import AddressChains, AddressChainsAsk, ChainAsk, ChainsAsk, EvmChains, EvmChainTold
 from icefall.errors import Unavailable
-from icefall.evm.chains import ChainDirectory, ChainInfo, EvmChain
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain
 
 
 async def supported_chains(ask: ChainsAsk, chains: ChainDirectory) -> EvmChains:

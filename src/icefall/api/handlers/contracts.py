@@ -17,8 +17,8 @@ from icefall.api.schema.contracts import (
     UnknownContract,
 )
 from icefall.errors import NotFound
-from icefall.evm.chains import ChainDirectory
 from icefall.evm.reading.contracts import ContractRead
+from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.reading.model import DeploymentRead, Span
 
 

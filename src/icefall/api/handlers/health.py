@@ -6,7 +6,7 @@ import msgspec
 
 from icefall.api.bind import NoParams
 from icefall.api.schema.health import HealthReport, TagQuery, TagsAsk
-from icefall.node.health import HEALTH, READINESS, Freshness
+from icefall.node.health.runner import HEALTH, READINESS, Freshness
 from icefall.node.store import NodeReader
 
 ALL = "all"

@@ -6,10 +6,10 @@ from icefall.api.dialect import Dialect
 from icefall.api.schema import index as schema
 from icefall.errors import CallFailed
 from icefall.node.index import Container, IndexReader
-from icefall.wire import checkhex
-from icefall.wire.duration import SECOND_NS, rfc3339_nano
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_text
+from icefall.wire.text import checkhex
+from icefall.wire.text.duration import SECOND_NS, rfc3339_nano
 
 FETCH_MAX = 1024
 _NUMBER_MAX = (1 << 63) - 1

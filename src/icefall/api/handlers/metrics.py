@@ -27,7 +27,7 @@ from icefall.api.schema.metrics import (
     WindowsTold,
 )
 from icefall.errors import BadRequest
-from icefall.evm.chains import ChainDirectory, EvmChain
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.metrics.catalogue import BY_CAMEL_NAME, METRICS, Metric
 from icefall.metrics.periods import DAY, SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, Page

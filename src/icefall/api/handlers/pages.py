@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 
 from icefall.api.bind import NoParams
-from icefall.evm.chains import ChainDirectory
-from icefall.evm.wellbeing import Wellbeing, wellbeing
-from icefall.meters import FIELDS, process_figures, processes, totals
-from icefall.node.health import HEALTH
+from icefall.evm.following.health import Wellbeing, wellbeing
+from icefall.evm.reading.directory import ChainDirectory
+from icefall.node.health.runner import HEALTH
 from icefall.node.store import NodeReader
+from icefall.observe.counters import FIELDS, process_figures, processes, totals
 
 
 class Pages(msgspec.Struct, frozen=True):

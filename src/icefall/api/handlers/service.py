@@ -7,8 +7,8 @@ from msgspec import UNSET
 from icefall.access.store import AccessReader
 from icefall.api.bind import NoParams
 from icefall.api.schema.service import Indicator, ServiceHealth
-from icefall.evm.chains import ChainDirectory
-from icefall.evm.wellbeing import wellbeing
+from icefall.evm.following.health import wellbeing
+from icefall.evm.reading.directory import ChainDirectory
 
 
 async def health_check(_: NoParams, access: AccessReader, chains: ChainDirectory) -> ServiceHealth:

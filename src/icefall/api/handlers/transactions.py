@@ -26,8 +26,8 @@ from icefall.api.schema.transactions import (
 )
 from icefall.api.schema.transfers import AddressPage
 from icefall.errors import NotFound
-from icefall.evm.chains import ChainDirectory, EvmChain
-from icefall.evm.enrich.prices import NATIVE_ADDRESS
+from icefall.evm.enriching.prices import NATIVE_ADDRESS
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import FullTxRead, MessageRead
 from icefall.wire.ids import id_text
 

@@ -13,7 +13,7 @@ from icefall.api.schema.transfers import (
     InternalTransactionPage,
     TokenTransferPage,
 )
-from icefall.evm.chains import ChainDirectory
+from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.reading.model import Erc20Read, Erc721Read, Erc1155Read
 
 

@@ -7,7 +7,7 @@ from msgspec import UNSET
 from icefall.api.presenting.texts import address_text
 from icefall.api.schema.chains import EvmChainTold, UtilityAddresses
 from icefall.api.schema.parties import NetworkToken
-from icefall.evm.chains import ChainInfo, TokenInfo
+from icefall.evm.reading.directory import ChainInfo, TokenInfo
 
 Features = list[Literal["nftIndexing", "webhooks", "teleporter"]]
 

@@ -10,9 +10,9 @@ from icefall.api.presenting.money import Money
 from icefall.api.presenting.texts import address_text
 from icefall.api.presenting.tokens import erc721_metadata, erc1155_metadata
 from icefall.api.schema.balances import Erc20TokenBalance, Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
-from icefall.evm.chains import ChainInfo
-from icefall.evm.enrich.reader import NftFacts, TokenFacts
-from icefall.evm.enrich.reputation import Word
+from icefall.evm.enriching.reader import NftFacts, TokenFacts
+from icefall.evm.enriching.reputation import Word
+from icefall.evm.reading.directory import ChainInfo
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
 
 _TOKEN_SIZE = 20

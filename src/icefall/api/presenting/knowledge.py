@@ -9,8 +9,8 @@ from icefall.api.presenting.money import Money
 from icefall.api.schema.parties import Party
 from icefall.api.schema.tokens import Erc20Token
 from icefall.errors import BadGateway, Unavailable
-from icefall.evm.chains import EvmChain
-from icefall.evm.enrich.reader import NftFacts, TokenFacts
+from icefall.evm.enriching.reader import NftFacts, TokenFacts
+from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import Erc20Read, Erc721Read, Erc1155Read, InternalRead, Parts, TxRead
 
 Nft = tuple[int, int]  # the store's number of its contract, and its ID

@@ -15,7 +15,7 @@ from icefall.api.schema.tokens import (
     Erc1155Token,
     IndexStatus,
 )
-from icefall.evm.enrich.reader import NftFacts, TokenFacts
+from icefall.evm.enriching.reader import NftFacts, TokenFacts
 from icefall.evm.model import ZERO_ADDRESS
 
 _NO_TOKEN, _NO_NFT = TokenFacts(), NftFacts()

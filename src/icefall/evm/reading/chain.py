@@ -5,9 +5,9 @@ from typing import Any
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_data, unpack_uint
-from icefall.evm.places import BITS, above, place
+from icefall.evm.positions import BITS, above, place
 from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, Place, Span, TxRead
-from icefall.evm.writing import CALL_TYPES
+from icefall.evm.storing.writing import CALL_TYPES
 
 SQL = load("icefall.evm.reading", "chain.sql")
 SEARCH_MAX = 5_000  # transactions looked at for those of a status

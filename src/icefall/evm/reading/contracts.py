@@ -5,7 +5,7 @@ import msgspec
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.evm.model import TokenKind
-from icefall.evm.writing import ERC20, ERC721, ERC1155
+from icefall.evm.storing.writing import ERC20, ERC721, ERC1155
 
 SQL = load("icefall.evm.reading", "contracts.sql")
 _STANDARDS = ((ERC20, "ERC-20"), (ERC721, "ERC-721"), (ERC1155, "ERC-1155"))

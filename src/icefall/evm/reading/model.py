@@ -7,7 +7,7 @@
 import msgspec
 
 from icefall.evm.model import CallType
-from icefall.evm.places import BLOCK_MAX, PER_BLOCK, inside_of, place
+from icefall.evm.positions import BLOCK_MAX, PER_BLOCK, inside_of, place
 
 AFTER_ALL = place(BLOCK_MAX, PER_BLOCK - 1)
 

@@ -6,7 +6,7 @@ from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.errors import BadRequest
 from icefall.evm.amounts import unpack_uint
-from icefall.evm.places import BITS, PER_BLOCK, above, block_of, inside_of, place
+from icefall.evm.positions import BITS, PER_BLOCK, above, block_of, inside_of, place
 from icefall.evm.reading.model import (
     DeploymentRead,
     Erc20Read,
@@ -19,7 +19,7 @@ from icefall.evm.reading.model import (
     Span,
     TxRead,
 )
-from icefall.evm.writing import ERC20, ERC721
+from icefall.evm.storing.writing import ERC20, ERC721
 
 SQL = load("icefall.evm.reading", "transfers.sql")
 PARTS_MAX = 20_000  # of one kind, in the transactions of a page

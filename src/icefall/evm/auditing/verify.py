@@ -1,0 +1,126 @@
+"""Compares what is stored with what the upstream has now: every block fetched, proven and derived anew."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
+
+import msgspec
+
+from icefall.db.statements import load
+from icefall.evm.amounts import unpack_uint
+from icefall.evm.deriving.derive import derive, questions
+from icefall.evm.model import BlockRows, ContractFacts, TokenKind
+from icefall.evm.positions import above, place
+from icefall.evm.storing.store import ChainStore
+from icefall.evm.storing.writing import SQL as WRITES
+from icefall.evm.storing.writing import RunRows
+from icefall.upstream.evm.upstream import EvmUpstream
+from icefall.wire.errors import WireError
+from icefall.wire.evm.decode import decode_full
+from icefall.wire.evm.types import FullBlock
+from icefall.wire.evm.verify import verify_full
+
+SQL = load("icefall.evm.auditing.audit", "verify.sql")
+
+_TABLES = {
+    "transactions": (SQL.tx, WRITES.put_tx),
+    "ERC-20 transfers": (SQL.erc20, WRITES.put_erc20),
+    "ERC-721 transfers": (SQL.erc721, WRITES.put_erc721),
+    "ERC-1155 transfers": (SQL.erc1155, WRITES.put_erc1155),
+    "internal transactions": (SQL.internal, WRITES.put_internal),
+    "deployments": (SQL.deployment, WRITES.put_deployment),
+    "messages": (SQL.message, WRITES.put_message),
+}
+
+
+class Difference(msgspec.Struct, frozen=True):
+    block: int
+    what: str
+
+
+class Verification:
+    """Of one chain. Facts are taken as they were stored: they are inputs of the derivation, not results."""
+
+    def __init__(self, store: ChainStore, upstream: EvmUpstream, messenger: bytes, native_asset_id: bytes) -> None:
+        self._store = store
+        self._upstream = upstream
+        self._messenger = messenger
+        self._native_asset_id = native_asset_id
+
+    async def run(self, first: int | None, last: int | None, looked: Callable[[int], None]) -> list[Difference]:
+        (lowest, highest), found = self._store.read(SQL.bounds)[0], []
+        if lowest is None:
+            return []
+        numbers = range(max(lowest, first or 0), min(highest, highest if last is None else last) + 1)
+        async with aclosing(self._upstream.fetch(numbers)) as blocks:
+            async for block in blocks:
+                try:
+                    full = decode_full(
+                        block.block, block.receipts, block.calls, block.diffs, block.calls_by, block.diffs_by
+                    )
+                    verify_full(full, None, roots=True)
+                except WireError as error:
+                    found.append(Difference(block.number, f"the upstream's block is not sound: {error}"))
+                    continue
+                found += [Difference(block.number, what) for what in self._compared(full)]
+                looked(block.number)
+        return found
+
+    def _compared(self, full: FullBlock) -> Iterator[str]:
+        number = full.block.number
+        if self._store.block_hash(number) != full.block.block_hash:
+            yield "another block is stored"
+            return
+        try:
+            rows = derive(full, self._facts(full))
+        except KeyError:
+            yield "a contract is called that the store knows nothing of"
+            return
+        ids = _Ids(self._store)
+        gathered = RunRows(ids)
+        gathered.add(rows)
+        span = {"from_at": place(number, 0), "to_at": above(number) - 1}
+        for name, (select, insert) in _TABLES.items():
+            stored = {tuple(row) for row in self._store.read(select, span)}
+            derived = {tuple(map(_plain, row)) for row in gathered.rows_for(insert)}
+            if stored != derived:
+                yield f"{name}: {len(stored - derived)} stored that are not there, {len(derived - stored)} missing"
+        if full.diffs is not None:
+            yield from self._balances(rows, ids)
+
+    def _facts(self, full: FullBlock) -> ContractFacts:
+        asked = questions(full)
+        code = {address: self._had_code(address, full.block.number - 1) for address in asked.code}
+        kinds = {address: TokenKind(self._store.token_kind(address) or "") for address in asked.kinds}
+        known = {address: has for address, has in code.items() if has is not None}
+        return ContractFacts(known, kinds, self._messenger, self._native_asset_id)
+
+    def _had_code(self, address: bytes, block: int) -> bool | None:
+        number = self._store.id_of(address)
+        rows = self._store.read(SQL.code_before, {"address": number, "block": block}) if number is not None else []
+        return bool(rows[0][0]) if rows else None
+
+    def _balances(self, rows: BlockRows, ids: "_Ids") -> Iterator[str]:
+        for one in rows.native_after:
+            stored = self._store.read(SQL.native_at, {"address": ids(one.address), "block": rows.block.number})
+            if not stored or unpack_uint(stored[0][0]) != one.balance:
+                yield f"the native balance of 0x{one.address.hex()} is {one.balance}, another is stored"
+
+
+class _Ids:
+    """Interned addresses; one that is not stored gets a number that no row has."""
+
+    def __init__(self, store: ChainStore) -> None:
+        self._store = store
+
+    def __call__(self, address: bytes) -> int:
+        return self._store.id_of(address) or -int.from_bytes(address[-6:], "big") - 1
+
+
+def _plain(value: object) -> object:
+    return int(value) if isinstance(value, bool) else value
+
+
+def summary(name: str, blocks: int, found: Sequence[Difference]) -> str:
+    lines = [f"{name}: block {one.block}: {one.what}" for one in found]
+    verdict = "all as stored" if not found else f"{len({one.block for one in found})} blocks differ"
+    return "\n".join([*lines, f"{name}: {blocks} blocks compared, {verdict}"])

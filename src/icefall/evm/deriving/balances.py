@@ -1,0 +1,86 @@
+"""Native balances after a block, from what its transactions did to state and from what no transaction shows."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from icefall.evm.deriving.untold import destroyed_untold
+from icefall.evm.model import NativeBalance, NativeDelta, NativeTx
+from icefall.wire.container.coreth import unpack_atomic_moves
+from icefall.wire.evm.types import EvmBlock, FullBlock
+
+_WEI_PER_GWEI = 10**9  # withdrawals and the other Avalanche chains count in billionths
+
+
+class Balances(msgspec.Struct, frozen=True, gc=False):
+    before: tuple[NativeBalance, ...]
+    after: tuple[NativeBalance, ...]
+    deltas: tuple[NativeDelta, ...]
+    ask: tuple[bytes, ...]
+
+
+def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -> Balances:
+    """Transactions first, then withdrawals or atomic moves, as the chains themselves do."""
+    if full.diffs is None:
+        return Balances((), (), (), tuple(_touched(full, txs)))
+    before: dict[bytes, int] = {}
+    after: dict[bytes, int] = {}
+    ask: dict[bytes, None] = {}
+    for index, diff in enumerate(full.diffs):
+        for account in diff.accounts:
+            if account.balance_before is None or account.balance_after is None:
+                continue
+            before.setdefault(account.address, account.balance_before)
+            after[account.address] = account.balance_after
+            if account.is_gone and account.had_code:
+                # coreth says so of every contract that ran SELFDESTRUCT, though it may live on with money in it.
+                ask[account.address] = None
+            else:
+                ask.pop(account.address, None)
+        ask.update(dict.fromkeys(destroyed_untold(full, index)))
+    deltas: dict[bytes, int] = {}
+    for address, delta in _unseen(full.block, native_asset_id):
+        if delta is None:
+            ask[address] = None
+        elif address in after:
+            after[address] += delta
+        else:
+            deltas[address] = deltas.get(address, 0) + delta
+    return Balances(
+        before=tuple([NativeBalance(address, balance) for address, balance in before.items()]),
+        after=tuple(
+            [
+                NativeBalance(address, balance)
+                for address, balance in after.items()
+                if balance != before[address] and address not in ask
+            ]
+        ),
+        deltas=tuple([NativeDelta(address, delta) for address, delta in deltas.items() if address not in ask]),
+        ask=tuple(ask),
+    )
+
+
+def _unseen(block: EvmBlock, native_asset_id: bytes) -> list[tuple[bytes, int | None]]:
+    """Changes that are in no transaction; None where only state can tell the amount."""
+    found: list[tuple[bytes, int | None]] = [
+        (one.address, one.amount_gwei * _WEI_PER_GWEI) for one in block.withdrawals or ()
+    ]
+    for move in unpack_atomic_moves(block.ext_data) if block.ext_data else ():
+        if not native_asset_id:
+            found.append((move.address, None))
+        elif move.asset_id == native_asset_id:
+            found.append((move.address, move.amount * _WEI_PER_GWEI))
+    return found
+
+
+def _touched(full: FullBlock, txs: Iterable[NativeTx]) -> dict[bytes, None]:
+    """Every address that may have been paid or have paid, in order of appearance."""
+    found: dict[bytes, None] = {}
+    for tx in txs:
+        found[full.block.miner] = found[tx.sender] = found[tx.to] = None
+        for frame in full.traces[tx.tx_index].frames if full.traces is not None else ():
+            found[frame.sender] = None
+            if frame.to:
+                found[frame.to] = None
+    found.update(dict.fromkeys([address for address, _ in _unseen(full.block, b"")]))
+    return found

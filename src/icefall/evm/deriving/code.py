@@ -1,0 +1,31 @@
+"""Addresses that got code or lost it."""
+
+from collections.abc import Iterable, Iterator
+
+from icefall.evm.deriving.untold import code_untold
+from icefall.evm.model import CodeChange, Deployment
+from icefall.wire.evm.types import FullBlock
+
+
+def code_changes(full: FullBlock, made: Iterable[Deployment]) -> Iterator[CodeChange]:
+    """The state after the block, one row for each address. What a client's diff cannot be trusted for is left open."""
+    found: dict[bytes, bool | None] = {}
+    if full.diffs is not None:
+        for index, diff in enumerate(full.diffs):
+            for account in diff.accounts:
+                if account.has_code is None:
+                    continue
+                if account.is_gone and account.had_code:
+                    found[account.address] = None  # gone on geth and anvil, still there on coreth
+                elif account.has_code != account.had_code or account.address in found:
+                    found[account.address] = account.has_code
+            found.update(dict.fromkeys(code_untold(full, index)))
+    else:
+        # A creation may leave no code. Delegations (EIP-7702) cannot be seen here at all.
+        found.update(dict.fromkeys([one.address for one in made]))
+        for trace in full.traces or ():
+            found.update(
+                {one.sender: None for one in trace.frames if one.kind == "SELFDESTRUCT" and not one.is_reverted}
+            )
+    for address, has_code in found.items():
+        yield CodeChange(address, has_code)

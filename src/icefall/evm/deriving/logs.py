@@ -1,0 +1,54 @@
+"""A block's logs, decoded once for all who read them. What a log alone leaves open, the contract's kind decides."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from icefall.evm.model import TokenKind
+from icefall.wire.evm.events import Event, Malformed, Moved20, Moved721, MovedUnsure, decode_log
+from icefall.wire.evm.types import Receipt
+
+
+class Told(msgspec.Struct, frozen=True, gc=False):
+    """What one log says."""
+
+    tx_index: int
+    log_index: int
+    address: bytes
+    event: Event
+
+
+def told(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[Told], dict[str, int]]:
+    """Events in log order, and how many token events were skipped, by name."""
+    events = []
+    skipped: Counter[str] = Counter()
+    for tx_index, receipt in enumerate(receipts):
+        for log in receipt.logs:
+            event = decode_log(log)
+            if isinstance(event, MovedUnsure):
+                event = _settled(event, kinds[log.address])
+            if isinstance(event, Malformed):
+                skipped[event.event] += 1
+            elif event is not None:
+                events.append(Told(tx_index, log.index, log.address, event))
+    return events, dict(skipped)
+
+
+def unsure(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
+    """Contracts whose kind must be known, each with a token ID to ask the owner of if one of their logs names any."""
+    found: dict[bytes, int | None] = {}
+    for receipt in receipts:
+        for log in receipt.logs:
+            event = decode_log(log)
+            if isinstance(event, MovedUnsure) and found.get(log.address) is None:
+                found[log.address] = event.number if event.can_be_nft else None
+    return found
+
+
+def _settled(event: MovedUnsure, kind: TokenKind) -> Event:
+    if kind is TokenKind.ERC20:
+        return Moved20(event.sender, event.to, event.number)
+    if kind is TokenKind.ERC721 and event.can_be_nft:
+        return Moved721(event.sender, event.to, event.number)
+    return Malformed("Transfer")

@@ -1,0 +1,21 @@
+"""The block's own row."""
+
+from collections.abc import Sequence
+
+from icefall.evm.model import BlockRow, NativeTx
+from icefall.wire.evm.types import EvmBlock
+
+
+def totals(block: EvmBlock, txs: Sequence[NativeTx]) -> BlockRow:
+    return BlockRow(
+        number=block.number,
+        block_hash=block.block_hash,
+        parent_hash=block.parent_hash,
+        time=block.time,
+        tx_count=len(txs),
+        base_fee=block.base_fee or 0,
+        gas_used=block.gas_used,
+        gas_limit=block.gas_limit,
+        gas_cost=block.gas_cost or 0,
+        fees_spent=sum([tx.gas_used * tx.gas_price for tx in txs]),
+    )

@@ -1,0 +1,110 @@
+"""Token movements that logs assert, and what they come to for holders and owners."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from icefall.evm.deriving.logs import Told
+from icefall.evm.model import (
+    ZERO_ADDRESS,
+    CodeChange,
+    Erc20Delta,
+    Erc20Transfer,
+    Erc721Transfer,
+    Erc1155Delta,
+    Erc1155Transfer,
+    MetadataChange,
+    NftOwner,
+)
+from icefall.wire.evm.events import Approved, MetadataChanged, Moved20, Moved721, Moved1155, Wrapped
+from icefall.wire.evm.types import TxDiff
+
+_EXPLAINS_STORAGE = (Moved20, Moved721, Moved1155, Wrapped, Approved)
+
+
+class Transfers(msgspec.Struct, frozen=True, gc=False):
+    erc20: tuple[Erc20Transfer, ...]
+    erc721: tuple[Erc721Transfer, ...]
+    erc1155: tuple[Erc1155Transfer, ...]
+
+
+def transfers(told: Iterable[Told]) -> Transfers:
+    """Rows in log order, those of a batch in its order. Equal IDs and zero values are kept."""
+    erc20, erc721, erc1155 = [], [], []
+    for one in told:
+        event = one.event
+        place = one.tx_index, one.log_index
+        if isinstance(event, Moved20):
+            erc20.append(Erc20Transfer(*place, one.address, event.sender, event.to, event.value))
+        elif isinstance(event, Moved721):
+            erc721.append(Erc721Transfer(*place, one.address, event.sender, event.to, event.token_id))
+        elif isinstance(event, Moved1155):
+            for position, (token_id, value) in enumerate(event.items):
+                parties = one.address, event.sender, event.to
+                erc1155.append(Erc1155Transfer(*place, position, *parties, token_id, value))
+    return Transfers(tuple(erc20), tuple(erc721), tuple(erc1155))
+
+
+def erc20_deltas(moves: Iterable[Erc20Transfer], told: Iterable[Told]) -> Iterator[Erc20Delta]:
+    """Net change by token and holder. Deposit and Withdrawal only name holders: what they mean differs by contract."""
+    net: dict[tuple[bytes, bytes], int] = {}
+    for move in moves:
+        if move.sender != ZERO_ADDRESS:
+            pair = move.token, move.sender
+            net[pair] = net.get(pair, 0) - move.value
+        if move.to != ZERO_ADDRESS:
+            pair = move.token, move.to
+            net[pair] = net.get(pair, 0) + move.value
+    for one in told:
+        if isinstance(one.event, Wrapped) and one.event.holder != ZERO_ADDRESS:
+            net.setdefault((one.address, one.event.holder), 0)
+    for (token, holder), delta in net.items():
+        yield Erc20Delta(token, holder, delta)
+
+
+def erc1155_deltas(moves: Iterable[Erc1155Transfer]) -> Iterator[Erc1155Delta]:
+    """Net change by token, holder and ID."""
+    net: dict[tuple[bytes, bytes, int], int] = {}
+    for move in moves:
+        if move.sender != ZERO_ADDRESS:
+            key = move.token, move.sender, move.token_id
+            net[key] = net.get(key, 0) - move.value
+        if move.to != ZERO_ADDRESS:
+            key = move.token, move.to, move.token_id
+            net[key] = net.get(key, 0) + move.value
+    for (token, holder, token_id), delta in net.items():
+        yield Erc1155Delta(token, holder, token_id, delta)
+
+
+def nft_owners(moves: Iterable[Erc721Transfer]) -> Iterator[NftOwner]:
+    """Who owns each moved token after the block, and who did before."""
+    before: dict[tuple[bytes, int], bytes] = {}
+    after: dict[tuple[bytes, int], bytes] = {}
+    for move in moves:
+        key = move.token, move.token_id
+        before.setdefault(key, move.sender)
+        after[key] = move.to
+    for (token, token_id), owner in after.items():
+        yield NftOwner(token, token_id, owner, before[token, token_id])
+
+
+def metadata_changes(told: Iterable[Told]) -> Iterator[MetadataChange]:
+    for one in told:
+        if isinstance(one.event, MetadataChanged):
+            yield MetadataChange(one.address, one.event.first, one.event.last)
+
+
+def silent_contracts(
+    diffs: Sequence[TxDiff] | None, told: Iterable[Told], recoded: Iterable[CodeChange]
+) -> Iterator[bytes]:
+    """Contracts that changed storage in a transaction without a log that says why: tokens among them may rebase.
+
+    Those whose code came or went as well: balances that end with their token are in no log.
+    """
+    explained = {(one.tx_index, one.address) for one in told if isinstance(one.event, _EXPLAINS_STORAGE)}
+    seen = {change.address: None for change in recoded}
+    for tx_index, diff in enumerate(diffs or ()):
+        for account in diff.accounts:
+            if account.changed_storage and (tx_index, account.address) not in explained:
+                seen[account.address] = None
+    yield from seen

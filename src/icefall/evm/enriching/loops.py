@@ -1,0 +1,107 @@
+"""The loops of enrichment, side by side. Each does what is due in small rounds, sleeps when nothing is, and survives.
+
+None of them holds up blocks: they ask an upstream object of their own, and their transactions are short.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from yarl import URL
+
+from icefall.db.engine import Store
+from icefall.evm.enriching.counts import Counts
+from icefall.evm.enriching.feeds import SIZE_MAX, FileFeed, HttpFeed, Listed
+from icefall.evm.enriching.guard import FetchLimits, Guard
+from icefall.evm.enriching.nfts import Nfts, NftSettings
+from icefall.evm.enriching.prices import Prices, prices_of, put_prices
+from icefall.evm.enriching.reputation import Reputations, put_reputations, reputations_of
+from icefall.evm.enriching.tokens import Tokens
+from icefall.upstream.evm.upstream import EvmUpstream
+from icefall.upstream.meter import Clock
+from icefall.upstream.pool import Teller
+
+IDLE_S = 2.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
+
+
+class EnrichSettings(msgspec.Struct, frozen=True):
+    """`prices`: a path or an http(s) URL, empty for none. `reputation`: a path, empty for none."""
+
+    nfts: NftSettings = NftSettings()
+    prices: str = ""
+    prices_every_s: float = 300.0
+    reputation: str = ""
+
+
+async def enrich_forever(
+    store: Store,
+    upstream: EvmUpstream,
+    settings: EnrichSettings,
+    log: Teller,
+    *,
+    counts: Counts | None = None,
+    clock: Clock | None = None,
+    wall: Callable[[], float] = time.time,
+    guard: Guard | None = None,
+) -> None:
+    """Until cancelled. `upstream` should not be the one that blocks are fetched by: what is slow here is let rest."""
+    counts, clock = counts or Counts(), clock or Clock()
+    rounds = rounds_of(store, upstream, settings, log, counts=counts, clock=clock, wall=wall, guard=guard)
+    async with asyncio.TaskGroup() as group:
+        for name, one in rounds.items():
+            group.create_task(_forever(name, one, log, counts, clock))
+
+
+def rounds_of(
+    store: Store,
+    upstream: EvmUpstream,
+    settings: EnrichSettings,
+    log: Teller,
+    *,
+    counts: Counts,
+    clock: Clock,
+    wall: Callable[[], float] = time.time,
+    guard: Guard | None = None,
+) -> dict[str, Callable[[], Awaitable[bool]]]:
+    """One round of each loop, by name: whether it found something to do."""
+    nfts = settings.nfts
+    guard = guard or Guard(allow=nfts.allow, trusted=[nfts.gateway])
+    feed = _feed(settings.prices, settings.prices_every_s, clock)
+    rated = FileFeed(settings.reputation) if settings.reputation else None
+    prices = Listed[Prices]("prices", feed, prices_of, put_prices, {}, store=store, counts=counts, log=log)
+    words = Listed[Reputations](
+        "reputation", rated, reputations_of, put_reputations, {}, store=store, counts=counts, log=log
+    )
+    return {
+        "tokens": Tokens(store, upstream, counts, wall).round,
+        "nfts": Nfts(store, upstream, guard, nfts, counts, wall, log).round,
+        "prices": prices.round,
+        "reputation": words.round,
+    }
+
+
+def _feed(source: str, every_s: float, clock: Clock) -> FileFeed | HttpFeed | None:
+    if "://" not in source:
+        return FileFeed(source) if source else None
+    limits = FetchLimits(total_s=60.0, size_max=SIZE_MAX, at_once=1)
+    return HttpFeed(source, Guard(trusted=[str(URL(source).origin())], limits=limits), every_s, clock)
+
+
+async def _forever(name: str, one: Callable[[], Awaitable[bool]], log: Teller, counts: Counts, clock: Clock) -> None:
+    failures, said = 0, ""
+    while True:
+        try:
+            busy = await one()
+            failures, said = 0, ""
+        except Exception as error:
+            counts.failures[name] += 1
+            failures += 1
+            if repr(error) != said:
+                said = repr(error)
+                log.warn(f"enrichment: {name} failed, and goes on later", error=said)
+            await clock.sleep(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16)))
+            continue
+        if not busy:
+            await clock.sleep(IDLE_S)

@@ -1,0 +1,97 @@
+"""Prices of the native token and of tokens, now and day by day, as a provider lists them (docs/lists.md)."""
+
+import re
+from datetime import date
+from typing import NamedTuple
+
+import msgspec
+
+from icefall.db.engine import Transaction
+from icefall.db.statements import load
+from icefall.evm.enriching.feeds import FeedTrouble
+
+CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
+NATIVE = "native"
+NATIVE_ADDRESS = b""  # price.token_address of the native token
+NOW = -1  # price.day of the current price
+POINTS_MAX = 1_000_000
+_VALUE = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_EPOCH = date(1970, 1, 1).toordinal()
+_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+SQL = load("icefall.evm.enriching", "queries.sql")
+
+
+class _Series(msgspec.Struct, forbid_unknown_fields=True):
+    current: str | None = None
+    daily: dict[str, str] = {}
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    currencies: dict[str, dict[str, _Series]]
+
+
+class Point(NamedTuple):
+    token_address: bytes
+    currency: str
+    day: int
+
+
+Prices = dict[Point, str]
+_DECODER = msgspec.json.Decoder(_Document)
+
+
+def prices_of(raw: bytes) -> Prices:
+    """All prices of a document; FeedTrouble says where it is wrong."""
+    try:
+        document = _DECODER.decode(raw)
+    except _MALFORMED as error:
+        raise FeedTrouble(f"not a list of prices: {error}") from None
+    prices: Prices = {}
+    for currency, tokens in document.currencies.items():
+        if currency not in CURRENCIES:
+            raise FeedTrouble(f"currencies: {currency[:20]!r} is not one of {', '.join(CURRENCIES)}")
+        for token, series in tokens.items():
+            where = f"currencies.{currency}.{token[:50]}"
+            address = _address(token, where)
+            if series.current is not None:
+                _add(prices, Point(address, currency, NOW), series.current, where)
+            for day, value in series.daily.items():
+                _add(prices, Point(address, currency, _day(day, where)), value, where)
+    return prices
+
+
+def put_prices(prices: Prices, tx: Transaction) -> None:
+    """The table becomes the list; only what differs is written."""
+    stored = {Point(address, currency, day): value for address, currency, day, value in tx.rows(SQL.prices)}
+    tx.run_many(SQL.drop_price, [tuple(point) for point in stored if point not in prices])
+    tx.run_many(SQL.put_price, [(*point, value) for point, value in prices.items() if stored.get(point) != value])
+
+
+def _add(prices: Prices, point: Point, value: str, where: str) -> None:
+    if not _VALUE.fullmatch(value):
+        raise FeedTrouble(f"{where}: {value[:50]!r} is not a price such as 12.5")
+    if point in prices:
+        raise FeedTrouble(f"{where}: the same token is listed twice")
+    if len(prices) >= POINTS_MAX:
+        raise FeedTrouble(f"{where}: more than {POINTS_MAX} prices")
+    prices[point] = value
+
+
+def _address(text: str, where: str) -> bytes:
+    if text == NATIVE:
+        return NATIVE_ADDRESS
+    if not _ADDRESS.fullmatch(text):
+        raise FeedTrouble(f"{where}: expected {NATIVE} or an address of 0x and 40 hex digits")
+    return bytes.fromhex(text[2:])
+
+
+def _day(text: str, where: str) -> int:
+    try:
+        number = date.fromisoformat(text).toordinal() - _EPOCH
+    except ValueError:
+        number = -1
+    if number < 0 or not _DAY.fullmatch(text):
+        raise FeedTrouble(f"{where}: {text[:20]!r} is not a day such as 2026-01-31")
+    return number

@@ -1,0 +1,78 @@
+"""A rollback by block: what dropped blocks brought is found through their rows and their journal, so it costs what they
+did, however long the chain is."""
+
+from icefall.db.engine import Transaction
+from icefall.db.statements import load
+from icefall.evm.positions import above
+from icefall.evm.storing.journal import Touched, unpack_touched
+
+SQL = load("icefall.evm.storing", "rollback.sql")
+
+# Lists first: they are found through the rows they list.
+_LISTS = (
+    SQL.drop_erc20_of,
+    SQL.drop_erc721_of,
+    SQL.drop_erc1155_of,
+    SQL.drop_internal_of,
+    SQL.drop_native_of,
+    SQL.drop_touch_of,
+    SQL.drop_erc20_balance,
+    SQL.drop_erc1155_balance,
+    SQL.drop_nft,
+    SQL.drop_deployed_by,
+)
+_ROWS = (
+    SQL.drop_deployment,
+    SQL.drop_message,
+    SQL.drop_erc20,
+    SQL.drop_erc721,
+    SQL.drop_erc1155,
+    SQL.drop_internal,
+    SQL.drop_tx,
+    SQL.drop_block,
+    SQL.drop_token,
+    SQL.lower_audited,
+)
+
+
+def undo_above(tx: Transaction, ancestor: int) -> None:
+    """Leave the store as it was when `ancestor` was its newest block (-1: when it had none).
+
+    A token found odd stays so, even if the block that showed it is gone: state is true in any case.
+    """
+    journal = tx.rows(SQL.journal, {"ancestor": ancestor})
+    if not journal:
+        return
+    where = {"ancestor": ancestor, "from_log": above(ancestor), "from_tx": above(ancestor)}
+    for _, raw, _ in journal:
+        _undo_touched(tx, unpack_touched(raw), ancestor)
+    moved = tx.rows(SQL.moved_erc20, where)
+    tx.run_many(SQL.drop_erc20_holding, [(*row, ancestor) for row in moved])
+    moved = tx.rows(SQL.moved_erc1155, where)
+    tx.run_many(SQL.drop_erc1155_holding, [(*row, ancestor) for row in moved])
+    _undo_owners(tx, where, ancestor)
+    tokens = tx.rows(SQL.moved_tokens, where)
+    for statement in (*_LISTS, *_ROWS):
+        tx.run(statement, where)
+    tx.run_many(SQL.restate_standards, tokens)
+    dropped = {"next_address": min(next_address for _, _, next_address in journal)}
+    for statement in (SQL.drop_code_of_dropped, SQL.drop_address):
+        tx.run(statement, dropped)
+
+
+def _undo_touched(tx: Transaction, touched: Touched, ancestor: int) -> None:
+    tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
+    tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
+    for holder, token in touched.named:
+        (address,) = tx.rows(SQL.address_of, (token,))[0]
+        tx.run(SQL.drop_erc20_holding, (holder, address, ancestor))
+
+
+def _undo_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
+    for token, token_id, address in tx.rows(SQL.moved_nfts, where):
+        for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
+            tx.run(SQL.drop_held, (owner, address, token_id))
+        tx.run(SQL.drop_nft_owner, (token, token_id, ancestor))
+        for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
+            if any(tx.rows(SQL.address_of, (owner,))[0][0]):
+                tx.run(SQL.put_held, (owner, address, token_id, token))

@@ -1,0 +1,201 @@
+"""The rows of a run of blocks, as the parameters of statements. Balances and ownership are folded elsewhere."""
+
+from collections.abc import Callable, Iterable
+
+from icefall.db.engine import Transaction
+from icefall.db.statements import load
+from icefall.evm.amounts import pack_data, pack_uint
+from icefall.evm.model import (
+    BlockRows,
+    CallType,
+    Erc20Delta,
+    Erc20Transfer,
+    Erc721Transfer,
+    Erc1155Delta,
+    Erc1155Transfer,
+    NativeTx,
+)
+from icefall.evm.positions import BITS
+
+SQL = load("icefall.evm.storing", "writes.sql")
+
+CALL_TYPES = tuple(CallType)
+_CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
+ERC20, ERC721, ERC1155 = 1, 2, 4  # bits of token.standards
+
+Row = tuple[object, ...]
+Ids = Callable[[bytes], int]
+
+
+def tx_kind(tx: NativeTx) -> int:
+    """Type, status and call type of a transaction in one number."""
+    return tx.type_id << 3 | tx.status << 2 | _CALL_NUMBERS[tx.call_type]
+
+
+def addresses_in(rows: BlockRows) -> Iterable[bytes]:
+    """Every address the rows of a block speak of, in a fixed order."""
+    seen: dict[bytes, None] = {}
+    for tx in rows.txs:
+        seen[tx.sender] = seen[tx.to] = None
+    moves: tuple[Erc20Transfer | Erc721Transfer | Erc1155Transfer, ...] = (
+        *rows.erc20_transfers,
+        *rows.erc721_transfers,
+        *rows.erc1155_transfers,
+    )
+    for move in moves:
+        seen[move.token] = seen[move.sender] = seen[move.to] = None
+    for call in rows.internals:
+        seen[call.sender] = seen[call.to] = None
+    for made in rows.deployments:
+        seen[made.address] = seen[made.creator] = None
+    changes: tuple[Erc20Delta | Erc1155Delta, ...] = (*rows.erc20_deltas, *rows.erc1155_deltas)
+    for held in changes:
+        seen[held.token] = seen[held.holder] = None
+    for nft in rows.nft_owners:
+        seen[nft.owner] = seen[nft.owner_before] = None
+    for change in rows.metadata_changes:
+        seen[change.token] = None
+    seen.pop(b"", None)
+    return seen
+
+
+class RunRows:
+    """Gathered over a run, then written table by table, each in the order of its key: neighbours share pages."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+        self._lists: dict[str, list[Row]] = {}
+        self._tokens: dict[int, tuple[int, int]] = {}
+        self._reread: list[tuple[int, int, int]] = []
+
+    def _of(self, statement: str) -> list[Row]:
+        return self._lists.setdefault(statement, [])
+
+    def add(self, rows: BlockRows) -> None:
+        base = rows.block.number << BITS
+        self._add_txs(rows, base)
+        self._add_erc20(rows, base)
+        self._add_nfts(rows, base)
+        self._add_internals(rows, base)
+        self._add_deployments(rows, base)
+        self._of(SQL.put_message).extend(
+            (base | one.tx_index, one.message_id, one.peer_blockchain_id, one.is_source) for one in rows.messages
+        )
+        self._reread += [(self._ids(one.token), one.first_id, one.last_id) for one in rows.metadata_changes]
+
+    def _add_txs(self, rows: BlockRows, base: int) -> None:
+        ids, txs, direct = self._ids, self._of(SQL.put_tx), self._of(SQL.put_native_of)
+        parties = set()
+        for tx in rows.txs:
+            at, sender, to = base | tx.tx_index, ids(tx.sender), ids(tx.to)
+            txs.append(
+                (
+                    at,
+                    tx.tx_hash,
+                    sender,
+                    to,
+                    pack_uint(tx.value),
+                    pack_uint(tx.nonce),
+                    pack_uint(tx.gas_limit),
+                    pack_uint(tx.gas_used),
+                    pack_uint(tx.gas_price),
+                    None if tx.max_fee is None else pack_uint(tx.max_fee),
+                    None if tx.max_priority_fee is None else pack_uint(tx.max_priority_fee),
+                    tx_kind(tx),
+                    tx.selector,
+                    pack_data(tx.input[len(tx.selector) :]),
+                )
+            )
+            direct.append((sender, at))
+            if to != sender:
+                direct.append((to, at))
+            parties.add((sender, at))
+            parties.add((to, at))
+        everyone = {(ids(one.address), base | one.tx_index) for one in rows.participants}
+        self._of(SQL.put_touch_of).extend(everyone - parties)
+
+    def _add_erc20(self, rows: BlockRows, base: int) -> None:
+        ids, moves, of = self._ids, self._of(SQL.put_erc20), self._of(SQL.put_erc20_of)
+        for move in rows.erc20_transfers:
+            at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
+            moves.append((at, move.tx_index, token, sender, to, pack_uint(move.value)))
+            of.append((sender, at))
+            if to != sender:
+                of.append((to, at))
+        for held in rows.erc20_deltas:  # Deposit and Withdrawal make a token too
+            self._saw(ids(held.token), rows.block.number, ERC20)
+
+    def _add_nfts(self, rows: BlockRows, base: int) -> None:
+        ids, number, nfts = self._ids, rows.block.number, self._of(SQL.put_nft)
+        moves, of = self._of(SQL.put_erc721), self._of(SQL.put_erc721_of)
+        for move in rows.erc721_transfers:
+            at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
+            token_id = pack_uint(move.token_id)
+            moves.append((at, move.tx_index, token, sender, to, token_id))
+            of.append((sender, at))
+            if to != sender:
+                of.append((to, at))
+            self._saw(token, number, ERC721)
+            nfts.append((token, token_id, number))
+        moves, seen = self._of(SQL.put_erc1155), set()
+        for part in rows.erc1155_transfers:
+            at, token, sender, to = base | part.log_index, ids(part.token), ids(part.sender), ids(part.to)
+            token_id = pack_uint(part.token_id)
+            moves.append((at, part.position, part.tx_index, token, sender, to, token_id, pack_uint(part.value)))
+            seen |= {(sender, at), (to, at)}
+            self._saw(token, number, ERC1155)
+            nfts.append((token, token_id, number))
+        self._of(SQL.put_erc1155_of).extend(seen)
+
+    def _add_internals(self, rows: BlockRows, base: int) -> None:
+        ids, calls, of = self._ids, self._of(SQL.put_internal), self._of(SQL.put_internal_of)
+        for call in rows.internals:
+            at, sender = base | call.tx_index, ids(call.sender)
+            to = ids(call.to) if call.to else None
+            value, limit, used = pack_uint(call.value), pack_uint(call.gas_limit), pack_uint(call.gas_used)
+            calls.append((at, call.frame, call.kind, sender, to, value, limit, used, call.is_reverted))
+            of.append((sender, at, call.frame))
+            if to is not None and to != sender:
+                of.append((to, at, call.frame))
+
+    def _add_deployments(self, rows: BlockRows, base: int) -> None:
+        ids, by = self._ids, set()
+        for made in rows.deployments:
+            at, creator = base | made.tx_index, ids(made.creator)
+            self._of(SQL.put_deployment).append((ids(made.address), at, made.frame, creator))
+            by |= {(creator, at, made.frame), (ids(rows.txs[made.tx_index].sender), at, made.frame)}
+        self._of(SQL.put_deployed_by).extend(by)
+
+    def saw(self, token: int) -> bool:
+        return token in self._tokens
+
+    def _saw(self, token: int, block: int, standard: int) -> None:
+        first, standards = self._tokens.get(token, (block, 0))
+        self._tokens[token] = first, standards | standard
+
+    def rows_for(self, statement: str) -> list[Row]:
+        return self._of(statement)
+
+    def write(self, tx: Transaction) -> None:
+        for statement, rows in self._lists.items():
+            if rows:
+                rows.sort(key=_by_key)
+                tx.run_many(statement, rows)
+        tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
+        ranges = [(token, pack_uint(first), pack_uint(last)) for token, first, last in _merged(self._reread)]
+        tx.run_many(SQL.reread_nfts, ranges)
+
+
+def _by_key(row: Row) -> tuple[object, ...]:
+    return row[:2]
+
+
+def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Without overlaps: a contract may say of a million tokens, a thousand times over, that they have changed."""
+    found: list[tuple[int, int, int]] = []
+    for token, first, last in sorted(ranges):
+        if found and found[-1][0] == token and first <= found[-1][2]:
+            found[-1] = token, found[-1][1], max(last, found[-1][2])
+        else:
+            found.append((token, first, last))
+    return found

@@ -1,0 +1,335 @@
+"""What the engine can tell about itself: where it spends CPU, what fills its heap, which locks it waits for.
+
+Each profile is a pprof file in the profile directory, replaced as a whole. Refusals carry the texts of the Go node.
+"""
+
+import asyncio
+import gc
+import os
+import random
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, TypeVar
+
+from icefall.node.admin.pprof import Frame, Measure, Profile, Sample, encode
+
+CPU_PERIOD_S = 0.01
+STACKS_MAX = 20_000  # distinct stacks a profiler left running may keep
+STACK_DEPTH_MAX = 256
+OBJECTS_LOOKED_AT_MAX = 250_000  # enough for a census, and a heap of any size takes well under 2 s
+TRACES_LOOKED_AT_MAX = 50_000
+TRACES_MEMORY_MAX = 32 << 20  # of tracemalloc's own tables; a snapshot costs several times that
+
+CPU = Measure("cpu", "nanoseconds")
+SPACE = Measure("inuse_space", "bytes")
+CONTENTIONS = Measure("contentions", "count")
+OTHER_STACKS = (Frame(f"(stacks after the first {STACKS_MAX})"),)
+
+Thing = TypeVar("Thing")
+
+
+class ProfileError(Exception):
+    """A profile was refused or could not be written; the text is the node's."""
+
+
+class Profiles:
+    """The profiles of this process, written into `directory`, which is made when first needed."""
+
+    def __init__(self, directory: Path, locks: "LockStats") -> None:
+        self._directory = directory
+        self._locks = locks
+        self._sampler: _CpuSampler | None = None
+        self._turn = threading.Lock()  # calls may come from several threads
+
+    def start_cpu(self) -> None:
+        """Begin to sample every thread. An empty cpu.profile marks the run."""
+        with self._turn:
+            if self._sampler is not None:
+                raise ProfileError("cpu profiler already running")
+            self._make_directory()
+            target = self._directory / "cpu.profile"
+            try:
+                os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640))
+            except OSError as failure:
+                raise _refusal("open", target, failure) from failure
+            self._sampler = _CpuSampler()
+
+    def stop_cpu(self) -> None:
+        """End the sampling and write cpu.profile. The profiler is gone even when the file cannot be written."""
+        with self._turn:
+            if self._sampler is None:
+                raise ProfileError("cpu profiler doesn't exist")
+            sampler, self._sampler = self._sampler, None
+            self._write("cpu.profile", sampler.stop())
+
+    def memory(self) -> None:
+        """Write mem.profile: live objects by type or, while tracemalloc is tracing, memory by allocation site."""
+        with self._turn:
+            self._write("mem.profile", _heap())
+
+    def lock(self) -> None:
+        """Write lock.profile: who waited for which metered lock, and how long, since the locks were made."""
+        with self._turn:
+            self._write("lock.profile", self._locks.profile())
+
+    def _make_directory(self) -> None:
+        try:
+            self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        except OSError as failure:
+            for path in (*reversed(self._directory.parents), self._directory):
+                if path.exists() and not path.is_dir():
+                    raise ProfileError(f"mkdir {path}: not a directory") from failure
+            raise _refusal("mkdir", self._directory, failure) from failure
+
+    def _write(self, name: str, profile: Profile) -> None:
+        self._make_directory()
+        target = self._directory / name
+        fresh = self._directory / f".{name}.new"
+        try:
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as file:
+                file.write(encode(profile))
+            fresh.replace(target)
+        except OSError as failure:
+            with suppress(OSError):
+                fresh.unlink()
+            raise _refusal("open", target, failure) from failure
+
+
+def _refusal(verb: str, path: Path, failure: OSError) -> ProfileError:
+    """Go writes the system's own words, in lower case."""
+    return ProfileError(f"{verb} {path}: {(failure.strerror or str(failure)).lower()}")
+
+
+# CPU
+
+
+class _CpuSampler:
+    """A thread that looks at all others every 10 ms and credits each one's stack with the CPU time it took since.
+
+    Where the CPU time of a thread cannot be told, the time that passed stands in for it.
+    """
+
+    def __init__(self) -> None:
+        self._credited: dict[tuple[Frame, ...], list[int]] = {}
+        self._started_ns = time.time_ns()
+        self._began_ns = self._looked_ns = time.perf_counter_ns()
+        self._cpu_ns = {tid: _cpu_ns(tid) for tid in _native_ids().values()}  # what each took before we began
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cpu-profiler", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> Profile:
+        self._stopping.set()
+        self._thread.join()
+        return Profile(
+            measures=(Measure("samples", "count"), CPU),
+            samples=[Sample(stack, (seen, spent_ns)) for stack, (seen, spent_ns) in self._credited.items()],
+            time_ns=self._started_ns,
+            duration_ns=time.perf_counter_ns() - self._began_ns,
+            period_measure=CPU,
+            period=int(CPU_PERIOD_S * 1e9),
+        )
+
+    def _run(self) -> None:
+        while not self._stopping.wait(CPU_PERIOD_S):
+            self._look()
+
+    def _look(self) -> None:
+        now_ns = time.perf_counter_ns()
+        passed_ns, self._looked_ns = now_ns - self._looked_ns, now_ns
+        native_ids = _native_ids()
+        cpu_ns: dict[int, int | None] = {}
+        for ident, frame in sys._current_frames().items():
+            if ident == threading.get_ident():
+                continue
+            native_id = native_ids.get(ident, 0)
+            taken_ns = cpu_ns[native_id] = _cpu_ns(native_id)
+            before_ns = self._cpu_ns.get(native_id) or 0
+            spent_ns = passed_ns if taken_ns is None else taken_ns - before_ns
+            if spent_ns > 0:
+                self._credit(_stack(frame), spent_ns)
+        self._cpu_ns = cpu_ns
+
+    def _credit(self, stack: tuple[Frame, ...], spent_ns: int) -> None:
+        if stack not in self._credited and len(self._credited) >= STACKS_MAX:
+            stack = OTHER_STACKS
+        credit = self._credited.setdefault(stack, [0, 0])
+        credit[0] += 1
+        credit[1] += spent_ns
+
+
+def _native_ids() -> dict[int, int]:
+    return {thread.ident or 0: thread.native_id or 0 for thread in threading.enumerate()}
+
+
+def _cpu_ns(native_id: int) -> int | None:
+    """CPU time a thread has taken so far, None where it cannot be told.
+
+    The clock's number is what pthread_getcpuclockid makes on Linux. That function reads the thread's memory and may
+    crash if the thread has just ended; the kernel only refuses the number.
+    """
+    if sys.platform != "linux" or not native_id:
+        return None
+    try:
+        return time.clock_gettime_ns((~native_id << 3) | 6)
+    except OSError:
+        return None
+
+
+def _stack(frame: FrameType | None) -> tuple[Frame, ...]:
+    stack: list[Frame] = []
+    while frame is not None and len(stack) < STACK_DEPTH_MAX:
+        stack.append(_frame(frame))
+        frame = frame.f_back
+    return tuple(stack)
+
+
+def _frame(frame: FrameType) -> Frame:
+    code = frame.f_code
+    function = f"{frame.f_globals.get('__name__', '?')}.{code.co_qualname}"
+    return Frame(function, code.co_filename, frame.f_lineno or 0, code.co_firstlineno)
+
+
+# Memory
+
+
+def _heap() -> Profile:
+    started_ns = time.time_ns()
+    tracing = tracemalloc.is_tracing()
+    if tracing and tracemalloc.get_tracemalloc_memory() <= TRACES_MEMORY_MAX:
+        samples, comment = _by_site()
+    else:
+        samples, comment = _by_type()
+        if tracing:
+            comment += "; by type, because tracemalloc holds too many traces to copy"
+    return Profile(
+        measures=(Measure("inuse_objects", "count"), SPACE),
+        samples=samples,
+        time_ns=started_ns,
+        duration_ns=0,
+        period_measure=SPACE,
+        period=1,
+        comments=(comment,),
+    )
+
+
+def _by_type() -> tuple[list[Sample], str]:
+    """A census of what the collector tracks. Texts, bytes and numbers are not tracked and do not show."""
+    objects = gc.get_objects()
+    stride = -(-len(objects) // OBJECTS_LOOKED_AT_MAX) or 1
+    found: dict[int, list[Any]] = {}  # by id of the type: a type need not be hashable
+    for one in _every(stride, objects):
+        kind = type(one)
+        tally = found.get(id(kind))
+        if tally is None:
+            tally = found[id(kind)] = [kind, 0, 0]
+        try:
+            size = sys.getsizeof(one)
+        except Exception:  # __sizeof__ may be anyone's code
+            size = 0
+        tally[1] += 1
+        tally[2] += size
+    samples = []
+    for kind, count, size in found.values():
+        module = str(getattr(kind, "__module__", "?"))
+        stack = Frame(f"{module}.{kind.__qualname__}"), Frame(module)
+        samples.append(Sample(stack, (count * stride, size * stride)))
+    return samples, f"{len(objects)} objects tracked by the collector, 1 in {stride} looked at"
+
+
+def _by_site() -> tuple[list[Sample], str]:
+    traces = tracemalloc.take_snapshot().traces
+    stride = -(-len(traces) // TRACES_LOOKED_AT_MAX) or 1
+    found: dict[tracemalloc.Traceback, list[int]] = {}
+    for trace in _every(stride, traces):
+        tally = found.setdefault(trace.traceback, [0, 0])
+        tally[0] += 1
+        tally[1] += trace.size
+    samples = []
+    for site, (count, size) in found.items():
+        lines = tuple(Frame(f"{line.filename}:{line.lineno}", line.filename, line.lineno) for line in reversed(site))
+        samples.append(Sample(lines, (count * stride, size * stride)))
+    return samples, f"{len(traces)} allocations traced, 1 in {stride} looked at"
+
+
+def _every(stride: int, things: Sequence[Thing]) -> Iterable[Thing]:
+    """One of each `stride` things, at random: heaps repeat themselves, and a fixed step would fall into their beat."""
+    if stride == 1:
+        return things
+    pick = random.Random(0).random  # noqa: S311
+    return (things[start + int(pick() * stride)] for start in range(0, len(things) - stride + 1, stride))
+
+
+# Locks
+
+
+class LockStats:
+    """How often, and how long, each call site waited for each lock. One object serves all locks of a process."""
+
+    def __init__(self) -> None:
+        self._waits: dict[tuple[str, Frame], list[int]] = {}
+        self._guard = threading.Lock()
+        self._started_ns = time.time_ns()
+        self._began_ns = time.perf_counter_ns()
+
+    def record(self, lock_name: str, site: Frame, delay_ns: int) -> None:
+        """Count one wait that has ended."""
+        with self._guard:
+            waits = self._waits.setdefault((lock_name, site), [0, 0])
+            waits[0] += 1
+            waits[1] += delay_ns
+
+    def profile(self) -> Profile:
+        """All waits since the start, the lock as the innermost frame."""
+        with self._guard:
+            samples = [
+                Sample((Frame(f"lock {name}"), site), (count, delay_ns))
+                for (name, site), (count, delay_ns) in self._waits.items()
+            ]
+        return Profile(
+            measures=(CONTENTIONS, Measure("delay", "nanoseconds")),
+            samples=samples,
+            time_ns=self._started_ns,
+            duration_ns=time.perf_counter_ns() - self._began_ns,
+            period_measure=CONTENTIONS,
+            period=1,
+        )
+
+
+class MeteredLock(asyncio.Lock):
+    """An asyncio lock that reports who had to wait for it. A wait that is cancelled counts too."""
+
+    def __init__(self, name: str, stats: LockStats) -> None:
+        super().__init__()
+        self._name = name
+        self._stats = stats
+        self._waiting = 0
+
+    async def acquire(self) -> Literal[True]:
+        """Take the lock, waiting in turn."""
+        if not self._waiting and not self.locked():
+            return await super().acquire()
+        site, began_ns = _call_site(), time.perf_counter_ns()
+        self._waiting += 1
+        try:
+            return await super().acquire()
+        finally:
+            self._waiting -= 1
+            self._stats.record(self._name, site, time.perf_counter_ns() - began_ns)
+
+
+def _call_site() -> Frame:
+    """The line outside this file and asyncio's own that asked for the lock."""
+    frame = sys._getframe()
+    while frame.f_code.co_filename in _LOCK_FILES and frame.f_back is not None:
+        frame = frame.f_back
+    return _frame(frame)
+
+
+_LOCK_FILES = {_call_site.__code__.co_filename, asyncio.Lock.acquire.__code__.co_filename}

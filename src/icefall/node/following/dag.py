@@ -1,0 +1,286 @@
+"""The time before X's block 0, where there was one: its transactions, read from an upstream's X/tx index and executed.
+
+Nodes accepted them in different orders, each after what it spends. So numbers are one upstream's own, and from another
+one we take what we do not have yet. The blocks take over where the first transaction of block 1 stands in X/tx (an
+Icefall's goes on with those of blocks), or where X/tx ends (a node's holds nothing else).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from icefall.db.engine import StoreError
+from icefall.node.following.follower import POLL_S, STORE_RETRY_S, TROUBLED, Runs
+from icefall.node.following.imports import Imports, has_bootstrapped
+from icefall.node.following.progress import Pace, Progress
+from icefall.node.following.upstreams import Upstreams
+from icefall.node.following.verify import Incomplete, Lie, Links, NotYet, Position, Refused, Stopped, Unreadable, verify
+from icefall.observe.log import Log
+from icefall.upstream.client import UpstreamError, UpstreamFailure
+from icefall.upstream.node import RANGE_MAX, Fetched, IndexOff, UpstreamNode
+from icefall.wire.avm.codec import unpack_block, unpack_tx
+from icefall.wire.avm.types import Tx
+from icefall.wire.errors import WireError
+from icefall.wire.ids import hash256, id_text
+from icefall.wire.text import cb58
+
+ADVICE = (
+    "this network's X-Chain had a DAG before its block 0, whose transactions its blocks build upon. They are read from "
+    "/ext/index/X/tx of an upstream that has run with --index-enabled=true from its first start on: name one with "
+    "--upstream and start again. P and C are followed"
+)
+
+
+class Unfit(Exception):
+    """An upstream that cannot tell of all that came before the blocks. It may be honest, and good for P and C."""
+
+
+class DagChain(Protocol):
+    """X as long as it has no block 1."""
+
+    name: str
+
+    @property
+    def count(self) -> int:
+        """Blocks accepted after block 0."""
+        ...
+
+    @property
+    def last_block_id(self) -> bytes: ...
+
+    @property
+    def tx_count(self) -> int:
+        """Transactions accepted since the genesis."""
+        ...
+
+    @property
+    def last_txid(self) -> bytes:
+        """Of the last of them, if there are any."""
+        ...
+
+    def has_tx(self, txid: bytes) -> bool: ...
+
+    async def accept_txs(self, txs: Sequence[Tx]) -> None:
+        """Commit a run in one transaction.
+
+        Refused: one breaks a rule. NotYet: an import waits for an export. Incomplete: one before it is missing. Then
+        the run before it is stored and nothing else; `tx_count` tells how far it came.
+        """
+        ...
+
+
+def verify_txs(start: int, batch: Sequence[Fetched], first_in_block: bytes | None) -> list[Tx]:
+    """Transactions of X/tx from `start` on, each under its number and its ID, none of them from a block."""
+    found = []
+    for number, fetched in enumerate(batch, start):
+        what = f"X/tx container {number}"
+        if fetched.number != number:
+            raise Lie(f"{what}: {fetched.number} was sent in its place: the index has a hole")
+        txid = hash256(fetched.raw)
+        if cb58.encode(txid) != fetched.id_text:
+            raise Lie(f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(txid)}")
+        if txid == first_in_block:
+            raise Lie(f"{what} is of block 1, whose first transaction was said to stand elsewhere")
+        try:
+            found.append(unpack_tx(fetched.raw))
+        except WireError as error:
+            raise Lie(f"{what} holds no transaction: {error}") from error
+    return found
+
+
+class DagEra:
+    """`run` ends when all that came before the blocks has been accepted. It may be cancelled at any time."""
+
+    def __init__(
+        self,
+        chain: DagChain,
+        links: Links,
+        upstreams: Upstreams,
+        imports: Imports,
+        log: Log,
+        *,
+        poll_s: float = POLL_S,
+        run_max: int = RANGE_MAX,
+    ) -> None:
+        self.over = chain.count > 0
+        self.unfit: dict[UpstreamNode, str] = {}
+        self._chain = chain
+        self._links = links
+        self._upstreams = upstreams
+        self._imports = imports
+        self._log = log
+        self._clock = upstreams.clock
+        self._poll_s = poll_s
+        self._runs = Runs(chain.name, run_max, "tx")
+        self._failures = 0  # in a row, on whatever upstream
+        self._length: int | None = None
+        self._pace = Pace(self._clock.now(), chain.tx_count)
+
+    @property
+    def waiting(self) -> str | None:
+        return self._imports.waiting
+
+    @property
+    def progress(self) -> Progress:
+        """In transactions."""
+        return self._pace.progress(self._clock.now(), self._chain.tx_count, self._length)
+
+    async def run(self) -> None:
+        node: UpstreamNode | None = None
+        move_on = False
+        while not self.over:
+            node = await self._upstreams.pick(node, move_on=move_on)
+            move_on = await self._turn(node)
+            if self.unfit and not any(self._may_help(other) for other in self._upstreams.nodes):
+                raise Stopped("; ".join([*self.unfit.values(), *self._upstreams.lies().values(), ADVICE]))
+
+    def _may_help(self, node: UpstreamNode) -> bool:
+        return self.over or not (node in self.unfit or self._upstreams.dropped(node))
+
+    async def _turn(self, node: UpstreamNode) -> bool:
+        """Take what `node` has for us. True when the next turn is another's."""
+        try:
+            if node not in self.unfit:
+                self.over = await self._advance(node)
+                self._upstreams.praise(node)
+                self._failures = 0
+        except Unfit as unfit:
+            self.unfit[node] = f"{node.name}: {unfit}"
+            self._log.warn("an upstream cannot tell of the DAG", upstream=node.name, reason=str(unfit))
+            return True
+        except Lie as lie:
+            self._upstreams.drop(node, str(lie))
+            return True
+        except UpstreamFailure as failure:
+            self._upstreams.rest(node, failure)
+            self._runs.shorten()
+            self._failures += 1
+            if self._failures > len(self._upstreams.nodes):
+                await self._clock.sleep(TROUBLED.pause_s(self._failures, 0.0, 1.0))
+            return True
+        except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
+            self._log.error("transactions could not be stored; trying again", error=str(error))
+            await self._clock.sleep(STORE_RETRY_S)
+            return False
+        if self.over:
+            self._log.info("the DAG has been followed to its end", upstream=node.name, txs=self._chain.tx_count)
+        else:
+            await self._clock.sleep(self._poll_s)
+        return True
+
+    # -- one upstream --------------------------------------------------------------------------------------------
+
+    async def _advance(self, node: UpstreamNode) -> bool:
+        """All that `node` has from before the blocks; whether that is all there is."""
+        first_in_block = await self._first_in_block(node)
+        length = await self._length_of(node, first_in_block)
+        if length is None:
+            return False
+        self._length = max(length, self._length or 0)
+        await self._take(node, await self._start(node, length), length, first_in_block)
+        if self._chain.tx_count < length:
+            raise Lie(f"its X/tx index of {length} transactions before block 1 names some of them twice")
+        if self._chain.tx_count > length:
+            raise Unfit(f"its X/tx index holds {length} of at least {self._chain.tx_count} transactions before block 1")
+        return not await self._is_longer_elsewhere(node)
+
+    async def _first_in_block(self, node: UpstreamNode) -> bytes | None:
+        """The first transaction of block 1; None while there is no such block."""
+        if await node.last_accepted(self._chain.name) is None:
+            return None
+        block_0_id = self._chain.last_block_id
+        fetched = await node.container(self._chain.name, 0)
+        try:
+            run, _ = verify(self._links, Position(0, block_0_id, block_0_id), [fetched])
+            txs = unpack_block(run[0].inner).txs
+        except (Unreadable, WireError) as error:
+            raise Lie(f"X container 0 holds no block: {error}") from error
+        if not txs:
+            raise Lie("X container 0 holds a block without transactions")
+        return txs[0].txid
+
+    async def _length_of(self, node: UpstreamNode, first_in_block: bytes | None) -> int | None:
+        """How many transactions its X/tx holds before those of blocks; None while it is still finding out itself."""
+        if first_in_block is None and not await has_bootstrapped(node, self._chain.name):
+            return None
+        try:
+            tip = await node.last_accepted(self._chain.name, "tx")
+        except IndexOff as off:
+            raise Unfit(str(off)) from off
+        if tip is None:
+            raise Unfit("its X/tx index is empty")
+        if first_in_block is None:
+            began = await node.last_accepted(self._chain.name) is not None  # then the tip may be of a block
+            return None if began else tip.number + 1
+        number = await node.number_of(self._chain.name, first_in_block, "tx")
+        if number == 0:
+            raise Unfit("its X/tx index begins with block 1")
+        return tip.number + 1 if number is None else number
+
+    async def _start(self, node: UpstreamNode, length: int) -> int:
+        """Where its index goes on from what we have: behind our last one if it stands there too, else at its start."""
+        count = self._chain.tx_count
+        if not 0 < count <= length:
+            return 0
+        theirs = await node.container(self._chain.name, count - 1, "tx")
+        return count if theirs.id_text == id_text(self._chain.last_txid) else 0
+
+    async def _take(self, node: UpstreamNode, start: int, length: int, first_in_block: bytes | None) -> None:
+        if start >= length:
+            return
+        fetch = self._runs.begin(node, start, length - 1)
+        try:
+            while True:
+                txs = verify_txs(start, await fetch, first_in_block)
+                start += len(txs)
+                if start < length:
+                    fetch = self._runs.begin(node, start, length - 1)
+                await self._commit(node, [tx for tx in txs if not self._chain.has_tx(tx.txid)])
+                if start >= length:
+                    return
+        finally:
+            fetch.cancel()
+            await asyncio.gather(fetch, return_exceptions=True)
+
+    async def _commit(self, node: UpstreamNode, txs: Sequence[Tx]) -> None:
+        """Store a run. An import may wait once for the other chains; if its export is not there then, there is none."""
+        waited = False
+        end = self._chain.tx_count + len(txs)
+        while self._chain.tx_count < end:
+            self._upstreams.require(node)
+            rest = txs[len(txs) - (end - self._chain.tx_count) :]
+            try:
+                await self._chain.accept_txs(rest)
+            except Incomplete as incomplete:
+                raise Unfit(f"its X/tx index is not complete: {incomplete}") from incomplete
+            except Refused as refused:
+                failed = txs[len(txs) - (end - self._chain.tx_count)]
+                raise Lie(f"X transaction {id_text(failed.txid)} breaks the chain's rules: {refused}") from refused
+            except NotYet as not_yet:
+                if waited:
+                    raise Lie(str(not_yet)) from not_yet
+                await self._imports.wait(node, str(not_yet))
+                waited = True
+            finally:
+                self._pace.note(self._clock.now(), self._chain.tx_count)
+
+    # -- other upstreams -----------------------------------------------------------------------------------------
+
+    async def _is_longer_elsewhere(self, node: UpstreamNode) -> bool:
+        """Whether another upstream knows of more. One that lags, is down or keeps no index has no vote."""
+        for other in self._upstreams.others(node):
+            if other in self.unfit:
+                continue
+            try:
+                length = await self._length_of(other, await self._first_in_block(other))
+            except (Unfit, UpstreamError):
+                continue
+            except Lie as lie:
+                self._upstreams.drop(other, str(lie))
+                continue
+            except UpstreamFailure as failure:
+                self._upstreams.rest(other, failure)
+                continue
+            if length is not None and length > self._chain.tx_count:
+                return True
+        return False

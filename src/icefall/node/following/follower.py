@@ -1,0 +1,344 @@
+"""One chain of an upstream, followed: its history first, in runs, then its tip.
+
+A run is fetched while the one before it is committed. Nothing is stored that `verify` has not let through, and nothing
+that a second upstream, where there is one, knows otherwise.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from icefall.db.engine import StoreError
+from icefall.node.following.imports import Imports
+from icefall.node.following.progress import Pace, Progress
+from icefall.node.following.upstreams import NoneLeft, Upstreams
+from icefall.node.following.verify import (
+    Conflict,
+    FollowedChain,
+    Incomplete,
+    Lie,
+    Links,
+    NotYet,
+    Offered,
+    Position,
+    Refused,
+    Stopped,
+    Unlinked,
+    Unreadable,
+    identify,
+    verify,
+)
+from icefall.observe.log import Log
+from icefall.upstream.client import Retry, UpstreamError, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.node import RANGE_MAX, Fetched, UpstreamNode
+from icefall.wire.ids import id_text
+
+POLL_S = 0.5
+STORE_RETRY_S = 1.0
+TROUBLED = Retry(first_s=0.25, longest_s=30.0)
+_RUN_BYTES_MAX = 8 << 20  # two runs of every chain may be in memory
+_GOOD_RUNS = 16  # in a row, before longer ones are tried again
+
+State = Literal["bootstrapping", "following", "stopped"]
+
+
+class Before(Protocol):
+    """What must be followed to its end before the first container: X's DAG, where there was one."""
+
+    @property
+    def over(self) -> bool: ...
+
+    @property
+    def waiting(self) -> str | None: ...
+
+    async def run(self) -> None:
+        """Until it is over. Stopped, NoneLeft: it cannot be followed."""
+        ...
+
+
+class Runs:
+    """How much of an index is fetched at once: as much as it bears, in number and in bytes."""
+
+    def __init__(self, name: str, run_max: int, kind: str = "block") -> None:
+        self._name = name
+        self._kind = kind
+        self._run_max = run_max
+        self._good_runs = 0
+        self.size = run_max
+
+    def shorten(self) -> None:
+        self._good_runs, self.size = 0, max(1, self.size // 2)
+
+    def begin(self, node: UpstreamNode, start: int, last: int) -> asyncio.Task[list[Fetched]]:
+        return asyncio.create_task(self.fetch(node, start, last + 1 - start))
+
+    async def fetch(self, node: UpstreamNode, start: int, count: int) -> list[Fetched]:
+        """At least one of the next `count`."""
+        fetched = await node.containers(self._name, start, min(self.size, count), self._kind)
+        if not fetched:
+            raise UpstreamGarbage(f"{node.name} sent no {self._name} containers from {start}, which it said it has")
+        size = sum(len(row.raw) for row in fetched)
+        self._good_runs += 1
+        if size > _RUN_BYTES_MAX:
+            self._good_runs, self.size = 0, max(1, len(fetched) // 2)
+        elif self._good_runs >= _GOOD_RUNS and 2 * size <= _RUN_BYTES_MAX:
+            self._good_runs, self.size = 0, min(self._run_max, 2 * self.size)
+        return fetched
+
+
+class Follower:
+    """`run` ends only when the chain cannot go on; `why` then says the reason. It may be cancelled at any time."""
+
+    def __init__(
+        self,
+        chain: FollowedChain,
+        links: Links,
+        upstreams: Upstreams,
+        log: Log,
+        *,
+        poll_s: float = POLL_S,
+        run_max: int = RANGE_MAX,
+        imports_from: "Sequence[Follower]" = (),
+        before: Before | None = None,
+    ) -> None:
+        self.chain = chain
+        self.why: str | None = None  # it stopped
+        self.conflict: str | None = None  # it stopped because of two histories
+        self._before = before
+        self._links = links
+        self._upstreams = upstreams
+        self._log = log
+        self._clock = upstreams.clock
+        self._poll_s = poll_s
+        self._runs = Runs(chain.name, run_max)
+        self._failures = 0  # in a row, on whatever upstream
+        self._imports = Imports(imports_from, upstreams, poll_s)
+        self._target: int | None = None  # how many the upstream had when we began
+        self._source: UpstreamNode | None = None  # who gave us our last container
+        self._position: Position | None = None
+        self._arrived = False
+        self._pace = Pace(self._clock.now(), chain.count)
+
+    @property
+    def name(self) -> str:
+        return self.chain.name
+
+    @property
+    def waiting(self) -> str | None:
+        """What for, if it waits for another chain."""
+        return self._imports.waiting or (self._before.waiting if self._before else None)
+
+    @property
+    def state(self) -> State:
+        if self.why is not None:
+            return "stopped"
+        return "following" if self.bootstrapped else "bootstrapping"
+
+    @property
+    def bootstrapped(self) -> bool:
+        """It has been at the tip once; stopping later does not undo that."""
+        return self._target is not None and self.chain.count >= self._target
+
+    @property
+    def progress(self) -> Progress:
+        return self._pace.progress(self._clock.now(), self.chain.count, self._target)
+
+    async def run(self) -> None:
+        node: UpstreamNode | None = None
+        move_on = False
+        try:
+            if self._before is not None:
+                await self._before.run()
+            while True:
+                node = await self._upstreams.pick(node, move_on=move_on)
+                move_on = await self._turn(node)
+        except (NoneLeft, Stopped) as reason:
+            self.why = str(reason)
+            if isinstance(reason, Conflict):
+                self.conflict = str(reason)
+            self._log.error("this chain is not followed any further", reason=self.why)
+
+    async def _turn(self, node: UpstreamNode) -> bool:
+        """Take what `node` has for us. True when the next turn is another's."""
+        try:
+            moved = await self._advance(node)
+        except Lie as lie:
+            self._upstreams.drop(node, str(lie))
+        except UpstreamFailure as failure:
+            self._upstreams.rest(node, failure)
+            self._runs.shorten()
+            self._failures += 1
+            if self._failures > len(self._upstreams.nodes):  # the upstream may be fine for other chains
+                await self._clock.sleep(TROUBLED.pause_s(self._failures, 0.0, 1.0))
+        except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
+            self._log.error("containers could not be stored; trying again", error=str(error))
+            await self._clock.sleep(STORE_RETRY_S)
+            return False
+        else:
+            self._upstreams.praise(node)
+            self._failures = 0
+            if not moved:
+                await self._clock.sleep(self._poll_s)
+                return True  # every upstream's tip is looked at in turn, so one that lags does not hold us back
+            return False
+        if not self.bootstrapped:
+            self._target = None  # the next upstream says how far there is to go
+        return True
+
+    # -- one upstream --------------------------------------------------------------------------------------------
+
+    async def _advance(self, node: UpstreamNode) -> bool:
+        """Everything up to the upstream's tip as it is now. False if it has nothing new; a lower tip is mere lag."""
+        tip = await node.last_accepted(self.name)
+        if not self.bootstrapped:
+            self._target = self._target or (0 if tip is None else tip.number + 1)
+        if tip is not None and tip.number == self.chain.count - 1:
+            await self._compare_tip(node, tip)
+        moved = tip is not None and tip.number >= self.chain.count
+        if tip is not None and moved:
+            await self._take(node, tip.number)
+        if self.bootstrapped and not self._arrived:
+            self._arrived = True
+            self._log.info("at the upstream's tip", upstream=node.name, containers=self.chain.count)
+        return moved
+
+    async def _take(self, node: UpstreamNode, last: int) -> None:
+        position = self._next_position()
+        fetch = self._runs.begin(node, position.number, last)
+        try:
+            while True:
+                run, position = await self._verified(node, position, await fetch)
+                more = position.number <= last
+                if more:
+                    fetch = self._runs.begin(node, position.number, last)
+                await self._compare(node, run)
+                await self._commit(node, run, position)
+                if not more:
+                    return
+        finally:
+            fetch.cancel()
+            await asyncio.gather(fetch, return_exceptions=True)
+
+    async def _verified(
+        self, node: UpstreamNode, position: Position, fetched: list[Fetched]
+    ) -> tuple[list[Offered], Position]:
+        try:
+            return verify(self._links, position, fetched)
+        except Unlinked as unlinked:
+            raise await self._other_history(node, unlinked) from unlinked
+        except Unreadable as unreadable:
+            if unreadable.readable:
+                await self._compare(node, unreadable.readable)
+                await self._commit(node, unreadable.readable, None)
+            raise Stopped(f"{node.name}: {unreadable}") from unreadable
+
+    async def _commit(self, node: UpstreamNode, run: Sequence[Offered], after: Position | None) -> None:
+        """Store a run. An import may wait once for the other chains; if its export is not there then, there is none."""
+        begin, end = run[0].number, run[-1].number + 1
+        waited = False
+        while self.chain.count < end:
+            self._upstreams.require(node)
+            rest = run[self.chain.count - begin :]
+            self._position, before = None, self.chain.count
+            try:
+                await self.chain.accept(rest)
+            except Refused as refused:
+                raise Lie(f"{self.name} container {self.chain.count} breaks the chain's rules: {refused}") from refused
+            except Incomplete as incomplete:
+                raise Stopped(f"{self.name} container {self.chain.count}: {incomplete}") from incomplete
+            except NotYet as not_yet:
+                if waited:
+                    raise Lie(f"{self.name} container {self.chain.count}: {not_yet}") from not_yet
+                await self._imports.wait(node, str(not_yet))
+                waited = True
+            else:
+                if self.chain.count < end:
+                    raise RuntimeError(
+                        f"{self.name} accepted a run of {len(rest)} and kept {self.chain.count - before}"
+                    )
+            finally:
+                if self.chain.count > before:
+                    self._source = node
+                    self._pace.note(self._clock.now(), self.chain.count)
+        self._position = after
+
+    def _next_position(self) -> Position:
+        known = self._position
+        chain = self.chain
+        if known is not None and (known.number, known.container_id) == (chain.count, chain.last_container_id):
+            return known
+        return Position(chain.count, chain.last_container_id, chain.last_block_id)
+
+    # -- other upstreams -----------------------------------------------------------------------------------------
+
+    async def _compare(self, node: UpstreamNode, run: Sequence[Offered]) -> None:
+        """Another upstream must know the end of a run as the same container. One that lags or is down has no vote."""
+        for other in self._upstreams.others(node):
+            try:
+                theirs = await other.container(self.name, run[-1].number)
+            except UpstreamError:
+                continue
+            except UpstreamFailure as failure:
+                self._upstreams.rest(other, failure)
+                continue
+            if theirs.id_text == id_text(run[-1].container_id):
+                return
+            await self._contradiction(node, other, run)
+
+    async def _contradiction(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[Offered]) -> None:
+        """`other` has another container there. If its run is a lie we are rid of it; else there are two histories."""
+        try:
+            rivals = await self._ids_of(other, len(run))
+        except Lie as lie:
+            self._upstreams.drop(other, str(lie))
+            return
+        except UpstreamFailure as failure:
+            self._upstreams.rest(other, failure)
+            return
+        for ours, rival in zip(run, rivals, strict=False):
+            if id_text(ours.container_id) != rival:
+                raise _conflict(self.name, ours.number, node.name, id_text(ours.container_id), other.name, rival)
+        self._upstreams.drop(other, f"it sent two different {self.name} containers {run[-1].number}")
+
+    async def _ids_of(self, other: UpstreamNode, count: int) -> list[str]:
+        """Its next containers after our last, verified; the last of them may be one that we cannot read."""
+        start = position = self._next_position()
+        ids: list[str] = []
+        while len(ids) < count:
+            fetched = await self._runs.fetch(other, position.number, count - len(ids))
+            try:
+                part, position = verify(self._links, position, fetched)
+            except Unlinked as unlinked:
+                raise (await self._other_history(other, unlinked) if position is start else unlinked) from unlinked
+            except Unreadable as unreadable:
+                readable = [id_text(offered.container_id) for offered in unreadable.readable]
+                return [*ids, *readable, unreadable.container_id_text]
+            ids += [id_text(offered.container_id) for offered in part]
+        return ids
+
+    async def _compare_tip(self, node: UpstreamNode, tip: Fetched) -> None:
+        """Our last container is its last one too."""
+        if tip.id_text != id_text(self.chain.last_container_id):
+            raise await self._other_history(node, Lie(f"its last {self.name} container is {tip.id_text[:80]}"))
+
+    async def _other_history(self, node: UpstreamNode, suspicion: Lie) -> Exception:
+        """What does not follow ours: a lie, unless the upstream knows our last container as another one."""
+        number, ours = self.chain.count - 1, self.chain.last_container_id
+        if self._source is node:
+            return suspicion
+        theirs = await node.container(self.name, number)
+        if theirs.id_text == id_text(ours):
+            return suspicion
+        said_by = "us" if self._source is None else self._source.name
+        try:
+            identify(self._links, theirs)
+        except Lie as lie:
+            return lie
+        return _conflict(self.name, number, said_by, id_text(ours), node.name, theirs.id_text)
+
+
+def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> Conflict:
+    return Conflict(
+        f"two histories: {name} container {number} is {one_id_text} according to {one}, "
+        f"and {other_id_text} according to {other}"
+    )

@@ -1,0 +1,213 @@
+"""What this node checks of itself. Every figure is a true one; what they mean without a peer network is written in
+docs/decisions/0004-health-figures.md."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from icefall.db.engine import Store
+from icefall.node.chains import Chain
+from icefall.node.health.runner import READINESS, Check, Unhealthy
+from icefall.node.store import SQL
+from icefall.wire.ids import id_text
+from icefall.wire.text.duration import format_duration
+
+
+class Progress(Protocol):
+    """A chain that moves."""
+
+    @property
+    def height(self) -> int: ...
+
+    @property
+    def last_container_id(self) -> bytes: ...
+
+
+class FollowFigures(NamedTuple):
+    """How following a chain goes: `trouble` is why it does not go on, `told` what there is to say."""
+
+    bootstrapped: bool
+    trouble: str | None
+    told: dict[str, Any]
+    connected: bool
+
+
+class PeerFigures(NamedTuple):
+    """Upstreams stand where a node has peers."""
+
+    connected: int = 0
+    fail_rate: float = 0.0
+    since_received_ns: int | None = None
+    since_sent_ns: int | None = None
+    in_flight: int = 0
+    longest_ns: int = 0
+
+
+class ChainStatus:
+    """What the engine knows of a chain's progress; one that nobody advances stays at its genesis."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        progress: Progress | None = None,
+        following: Callable[[], FollowFigures] | None = None,
+    ) -> None:
+        self.chain = chain
+        self._progress = progress
+        self._following = following
+
+    @property
+    def bootstrapped(self) -> bool:
+        return self._following is None or self._following().bootstrapped
+
+    async def check(self) -> Any:
+        following = self._following() if self._following else None
+        consensus: dict[str, Any] = {}
+        if self.bootstrapped:
+            moved = self._progress
+            consensus = {
+                "avgAcceptanceTime": "0s",
+                "lastAcceptedHeight": moved.height if moved else 0,
+                "lastAcceptedID": id_text(moved.last_container_id if moved else self.chain.genesis_block_id),
+                "longestProcessingBlock": "0s",
+                "processingBlocks": 0,
+            }
+        connected = following is None or following.connected
+        message = {
+            "engine": {"consensus": consensus, "vm": None},
+            "networking": {"disconnectedValidators": [], "percentConnected": int(connected)},
+        }
+        if following is not None:
+            message["following"] = following.told
+            if following.trouble:
+                raise Unhealthy(following.trouble, message)
+        return message
+
+
+async def bootstrapped(chains: list[ChainStatus]) -> Any:
+    waiting = sorted({id_text(status.chain.subnet_id) for status in chains if not status.bootstrapped})
+    if waiting:
+        raise Unhealthy("subnets not bootstrapped", waiting)
+    return waiting
+
+
+async def database(store: Store) -> Any:
+    """Really writes, and reads back what it wrote."""
+    value = secrets.randbelow(1 << 62)
+    await store.write(lambda tx: tx.run(SQL.put_probe, {"value": value}))
+    rows = await store.rows(SQL.probe)
+    if rows != [(value,)]:
+        raise Unhealthy(f"wrote {value}, read back {rows}")
+
+
+async def diskspace(directory: Path, warn_percent: int, required_percent: int, stop: Callable[[str], None]) -> Any:
+    usage = await asyncio.to_thread(os.statvfs, directory)
+    percent = 100 * usage.f_bavail // max(1, usage.f_blocks)
+    message = {"availableDiskBytes": usage.f_bavail * usage.f_frsize, "availableDiskPercentage": percent}
+    text = "remaining available disk space percentage ({}%) is below {} threshold available space percentage ({}%)"
+    if percent < required_percent:
+        stop("low on disk space. Shutting down...")
+        raise Unhealthy(text.format(percent, "minimum", required_percent), message)
+    if percent < warn_percent:
+        raise Unhealthy(text.format(percent, "warning", warn_percent), message)
+    return message
+
+
+class Traffic:
+    """Calls under way to the engine and to upstreams: what stands for a router's outstanding requests."""
+
+    def __init__(self, clock_ns: Callable[[], int]) -> None:
+        self._clock_ns = clock_ns
+        self._began: dict[int, int] = {}
+        self._next = 0
+
+    def begin(self) -> int:
+        self._next += 1
+        self._began[self._next] = self._clock_ns()
+        return self._next
+
+    def end(self, ticket: int) -> None:
+        self._began.pop(ticket, None)
+
+    def call(self) -> Callable[[], None]:
+        """Begin a call; what is returned ends it."""
+        ticket = self.begin()
+        return lambda: self.end(ticket)
+
+    def outstanding(self) -> tuple[int, int]:
+        """How many, and for how many ns the oldest has been running."""
+        if not self._began:
+            return 0, 0
+        return len(self._began), self._clock_ns() - min(self._began.values())
+
+
+async def network(peers: Callable[[], PeerFigures] | None, peers_min: int) -> Any:
+    """Upstreams stand for peers. Standalone there are none, so nothing to lose."""
+    figures = peers() if peers else PeerFigures()
+    message: dict[str, Any] = {"connectedPeers": figures.connected, "sendFailRate": figures.fail_rate}
+    if figures.since_received_ns is not None:
+        message["timeSinceLastMsgReceived"] = format_duration(figures.since_received_ns)
+    if figures.since_sent_ns is not None:
+        message["timeSinceLastMsgSent"] = format_duration(figures.since_sent_ns)
+    if peers and figures.connected < peers_min:
+        reason = f"not connected to a minimum of {peers_min} peer(s) only {figures.connected}"
+        raise Unhealthy(f"network layer is unhealthy reason: {reason}", message)
+    return message
+
+
+async def router(traffic: Traffic, peers: Callable[[], PeerFigures] | None, outstanding_max: int) -> Any:
+    count, longest_ns = traffic.outstanding()
+    if peers:
+        figures = peers()
+        count, longest_ns = count + figures.in_flight, max(longest_ns, figures.longest_ns)
+    message = {"longestRunningRequest": format_duration(longest_ns), "outstandingRequests": count}
+    reasons = []
+    if count > outstanding_max:
+        reasons.append(f"number of outstanding requests too high ({count} > {outstanding_max})")
+    if longest_ns > 300 * 10**9:
+        reasons.append(f"time for outstanding requests {format_duration(longest_ns)} > 5m0s")
+    if reasons:
+        raise Unhealthy("the router is not healthy reason: " + ", ".join(reasons), message)
+    return message
+
+
+def shutting_down() -> Check:
+    """Registered when the program is told to stop but waits first (`--http-shutdown-wait`)."""
+
+    async def run() -> Any:
+        raise Unhealthy("server shutting down", {"isShuttingDown": True})
+
+    return Check("shuttingDown", run)
+
+
+class Thresholds:
+    def __init__(
+        self, disk_warn_percent: int, disk_required_percent: int, outstanding_max: int, peers_min: int = 1
+    ) -> None:
+        self.disk_warn_percent = disk_warn_percent
+        self.disk_required_percent = disk_required_percent
+        self.outstanding_max = outstanding_max
+        self.peers_min = peers_min
+
+
+def node_checks(
+    chains: list[ChainStatus],
+    store: Store,
+    data_dir: Path,
+    limits: Thresholds,
+    traffic: Traffic,
+    stop: Callable[[str], None],
+    peers: Callable[[], PeerFigures] | None = None,
+) -> Iterator[Check]:
+    """The table of checks, in the order they are registered."""
+    yield Check("bootstrapped", lambda: bootstrapped(chains), kind=READINESS, latches=True)
+    yield Check("bootstrapped", lambda: bootstrapped(chains))
+    for status in chains:
+        yield Check(status.chain.name, status.check, tags=(id_text(status.chain.subnet_id),))
+    yield Check("database", lambda: database(store))
+    yield Check("diskspace", lambda: diskspace(data_dir, limits.disk_warn_percent, limits.disk_required_percent, stop))
+    yield Check("network", lambda: network(peers, limits.peers_min))
+    yield Check("router", lambda: router(traffic, peers, limits.outstanding_max))

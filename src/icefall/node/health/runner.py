@@ -1,0 +1,187 @@
+"""Health: checks run at once when registered, then every period, all at the same time; what they find is stored.
+
+A check is an async function that returns its message, or raises `Unhealthy`. One that hangs is given up at its time
+limit and reported, and the others never notice. Readiness latches: once passed, it stays passed.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from icefall.db.engine import Store, StoreError, Transaction
+from icefall.node.store import SQL
+from icefall.observe.log import Log
+from icefall.wire.text.duration import format_duration, rfc3339_nano
+
+HEALTH, READINESS = "health", "readiness"
+NOT_YET_RUN = b'{"error":"not yet run","timestamp":"0001-01-01T00:00:00Z","duration":0}'
+
+
+class Unhealthy(Exception):
+    """The check failed; `message` is what it knows all the same."""
+
+    def __init__(self, error: str, message: Any = None) -> None:
+        super().__init__(error)
+        self.message = message
+
+
+class Freshness(msgspec.Struct, frozen=True):
+    """How old the newest result may be before the engine, or the disk under it, must be taken to hang."""
+
+    limit_ns: int
+
+    def complaint(self, newest_ns: int) -> bytes | None:
+        """A check response that says so, when it is so."""
+        now_ns = time.time_ns()
+        age_ns = now_ns - newest_ns
+        if age_ns <= self.limit_ns:
+            return None
+        text = f"no check has run for {format_duration(age_ns // 10**9 * 10**9)}: the engine or its disk hangs"
+        return msgspec.json.encode(Answer(None, text, rfc3339_nano(now_ns), 0))
+
+
+class Check(msgspec.Struct, frozen=True):
+    name: str
+    run: Callable[[], Awaitable[Any]]
+    tags: tuple[str, ...] = ()  # none: the check is global and part of every answer
+    kind: str = HEALTH
+    latches: bool = False
+
+
+class Answer(msgspec.Struct, omit_defaults=True):
+    """A check response as it is sent; the order of the fields is the order of the keys."""
+
+    message: Any = None
+    error: str | None = None
+    timestamp: str = msgspec.UNSET  # type: ignore[assignment]
+    duration: int = msgspec.UNSET  # type: ignore[assignment]
+    contiguous_failures: int = msgspec.field(default=0, name="contiguousFailures")
+    time_of_first_failure: str | None = msgspec.field(default=None, name="timeOfFirstFailure")
+
+
+class _State:
+    def __init__(self) -> None:
+        self.failures = 0
+        self.first_failure: str | None = None
+        self.latched = False
+        self.running: asyncio.Task[Any] | None = None
+        self.ended_ns = 0  # when the last run ended by itself
+
+
+class Health:
+    """Runs the checks of one engine and stores their results."""
+
+    def __init__(self, store: Store, log: Log, period_ns: int, limit_ns: int) -> None:
+        self._store = store
+        self._log = log
+        self._period_s = period_ns / 1e9
+        self._limit_ns = limit_ns
+        self._checks: list[Check] = []
+        self._states: dict[tuple[str, str], _State] = {}
+        self._wake = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Results of an earlier life say nothing of this one."""
+        await self._store.write(lambda tx: tx.run(SQL.clear_health_results))
+
+    async def register(self, check: Check) -> None:
+        self._checks.append(check)
+        self._states[check.kind, check.name] = _State()
+        await self._store.write(lambda tx: _put(tx, check, passed=False, answer=NOT_YET_RUN))
+        self._wake.set()
+
+    def refresh(self) -> None:
+        """Something has changed that checks tell of: do not wait for the period."""
+        self._wake.set()
+
+    async def run_forever(self) -> None:
+        ran: set[tuple[str, str]] = set()
+        while True:
+            self._wake.clear()
+            fresh = [check for check in self._checks if (check.kind, check.name) not in ran]
+            due = fresh or self._checks
+            ran.update((check.kind, check.name) for check in due)
+            await self.run_once(due)
+            try:
+                async with asyncio.timeout(self._period_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                ran.clear()
+
+    async def run_once(self, checks: list[Check]) -> None:
+        """Run these at the same time; each result is stored as it comes, whoever else is still at it."""
+        running = {asyncio.ensure_future(self._run(check)) for check in checks}
+        while running:
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            await self._keep([task.result() for task in done])
+
+    async def _keep(self, results: list[tuple[Check, bool, Answer]]) -> None:
+        def store(tx: Transaction) -> None:
+            for check, passed, answer in results:
+                _put(tx, check, passed=passed, answer=msgspec.json.encode(answer))
+
+        try:
+            await self._store.write(store)
+        except StoreError as error:  # a full disk: the old results stay, and the database check says why
+            self._log.error("health results could not be stored", error=str(error))
+
+    async def _run(self, check: Check) -> tuple[Check, bool, Answer]:
+        state = self._states[check.kind, check.name]
+        began, timestamp = time.perf_counter_ns(), rfc3339_nano(time.time_ns())
+        message, error = await self._attempt(check, state)
+        duration = (state.ended_ns or time.perf_counter_ns()) - began
+        if check.latches and error is None:
+            state.latched = True
+        if state.latched:
+            error = None
+        if error is None:
+            state.failures, state.first_failure = 0, None
+        else:
+            state.failures += 1
+            state.first_failure = state.first_failure or timestamp
+            if state.failures == 1:
+                self._log.warn("a check fails", check=check.name, kind=check.kind, error=error)
+        answer = Answer(message, error, timestamp, duration, state.failures, state.first_failure)
+        return check, error is None, answer
+
+    async def _attempt(self, check: Check, state: _State) -> tuple[Any, str | None]:
+        if state.running is not None and not state.running.done():
+            return None, "the check is still running since an earlier period"  # never two of a check that hangs
+        state.ended_ns = 0
+        state.running = asyncio.ensure_future(_timed(check, state))
+        done, _ = await asyncio.wait({state.running}, timeout=self._limit_ns / 1e9)
+        if not done:
+            state.running.cancel()
+            return None, f"the check did not finish within {format_duration(self._limit_ns)}"
+        try:
+            return state.running.result(), None
+        except Unhealthy as error:
+            return error.message, str(error)
+        except Exception as error:
+            return None, f"{type(error).__name__}: {error}"
+
+
+async def _timed(check: Check, state: _State) -> Any:
+    """Notes its own end, not the moment we looked: checks run at the same time and are gathered together."""
+    try:
+        return await check.run()
+    finally:
+        state.ended_ns = time.perf_counter_ns()
+
+
+def _put(tx: Transaction, check: Check, *, passed: bool, answer: bytes) -> None:
+    tags = msgspec.json.encode(check.tags).decode()
+    tx.run(
+        SQL.put_health_result,
+        {
+            "kind": check.kind,
+            "name": check.name,
+            "tags": tags,
+            "passed": passed,
+            "answer": answer,
+            "stored_ns": time.time_ns(),
+        },
+    )

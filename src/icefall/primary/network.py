@@ -1,0 +1,187 @@
+"""What the configuration says the network is: its genesis, its chains, and what is fixed for each asset chain."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from icefall.config.load import AssetChainConfig, Config
+from icefall.errors import StartRefused
+from icefall.node.chains import Chain, primary_chains
+from icefall.wire.avm.codec import genesis_txs, pack_block, unpack_genesis
+from icefall.wire.avm.json import Place
+from icefall.wire.errors import WireError
+from icefall.wire.genesis.network import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
+from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID, network_hrp, network_name
+from icefall.wire.ids import AVM_ID, EMPTY_ID, PRIMARY_NETWORK, hash256, id_from_text
+from icefall.wire.packer import u16, u32, u64
+from icefall.wire.text.checkhex import decode as decode_hex
+from icefall.xchain.model import ChainRules
+from icefall.xchain.semantics import unknown_chain
+from icefall.xchain.view import ChainView
+
+_INTERFACES = ("admin", "bc", "health", "index", "info", "metrics")
+_CHECKS = ("bootstrapped", "database", "diskspace", "network", "router", "shuttingDown")
+_LOGGERS = ("main", "vm-factory")
+_RESERVED = frozenset((*_INTERFACES, *_CHECKS, *_LOGGERS))
+_TX_FEE, _CREATE_ASSET_TX_FEE = 1_000_000, 10_000_000  # of the public networks
+
+
+class AssetChainSpec(msgspec.Struct, frozen=True):
+    """An asset chain to run: who it is, where it starts, what its transactions cost."""
+
+    chain: Chain
+    genesis: bytes
+    block_0: bytes
+    rules: ChainRules
+    view: ChainView
+
+
+class Learned(msgspec.Struct, frozen=True):
+    """What an upstream told of a network we have no genesis file of."""
+
+    x_genesis: bytes
+    c_chain_id: bytes
+
+
+class Network(msgspec.Struct, frozen=True):
+    """`genesis_config` is the file behind the genesis; empty for a network that was learnt from an upstream."""
+
+    genesis: NetworkGenesis
+    genesis_config: bytes
+    chains: tuple[Chain, ...]
+    asset_chains: tuple[AssetChainSpec, ...]
+
+    @property
+    def learned(self) -> bool:
+        return not self.genesis_config
+
+    def subnet_of(self, chain_id: bytes) -> bytes:
+        for chain in self.chains:
+            if chain.chain_id == chain_id:
+                return chain.subnet_id
+        raise unknown_chain(chain_id)
+
+
+def is_public(network_id: int) -> bool:
+    """Fees and upgrade times are the network's own, not the operator's."""
+    return network_id in (MAINNET_ID, FUJI_ID)
+
+
+def network_of(config: Config, now: int, learned: Learned | None = None) -> Network:
+    """The configured network. `now` moves the start of a local one, and with it P's first block."""
+    source, genesis = _genesis(config, now)
+    if learned is not None and learned.x_genesis != genesis.x_genesis:
+        source, genesis = b"", _as_learned(config.network_id, genesis, learned)
+    primary = primary_chains(
+        genesis.x_chain_id, genesis.c_chain_id, genesis.x_block_0_id, genesis.p_block_0_id, genesis.c_block_0_id
+    )
+    x = next(chain for chain in primary if chain.chain_id == genesis.x_chain_id)
+    specs = [_spec(config, x, genesis.x_genesis, genesis.x_block_0)]
+    specs += [_other(config, entry, genesis.x_block_0_time) for entry in config.asset_chain]
+    chains = (*primary, *(spec.chain for spec in specs[1:]))
+    _refuse_taken_names(chains)
+    return Network(genesis, source, chains, tuple(specs))
+
+
+def _refuse_taken_names(chains: Iterable[Chain]) -> None:
+    """A chain's names lead to it alone: not to another chain, an interface, a check or a logger."""
+    taken = set(_RESERVED)
+    for chain in chains:
+        for name in (*chain.aliases, chain.id_text):
+            if name in taken:
+                raise StartRefused(f"[[asset_chain]] {chain.id_text}: the name {name} is taken already")
+            taken.add(name)
+
+
+def _as_learned(network_id: int, genesis: NetworkGenesis, learned: Learned) -> NetworkGenesis:
+    """A network of its own: its X-Chain follows from its genesis, the others begin where its index does."""
+    chain_id = x_chain_id(network_id, learned.x_genesis)
+    stop_vertex_id = _empty_stop_vertex(chain_id)
+    block_0 = pack_block(stop_vertex_id, 0, genesis.x_block_0_time, ())
+    return msgspec.structs.replace(
+        genesis,
+        x_genesis=learned.x_genesis,
+        x_chain_id=chain_id,
+        stop_vertex_id=stop_vertex_id,
+        x_block_0=block_0.raw,
+        x_block_0_id=block_0.block_id,
+        c_chain_id=learned.c_chain_id,
+        p_block_0_id=EMPTY_ID,
+        c_block_0_id=EMPTY_ID,
+    )
+
+
+def _empty_stop_vertex(chain_id: bytes) -> bytes:
+    """What block 0 of a chain that never had a DAG names as its parent."""
+    return hash256(u16(1) + chain_id + u64(0) + u32(0))
+
+
+def _genesis(config: Config, now: int) -> tuple[bytes, NetworkGenesis]:
+    try:
+        own = Path(config.genesis_file).read_bytes() if config.genesis_file else None
+        if own is None and config.network_id == MAINNET_ID:
+            raise StartRefused("mainnet's genesis is not part of the package: give it with --genesis-file")
+        source = own or packaged_genesis(config.network_id)
+        genesis = network_genesis(source, config.network_id, now)
+    except OSError as error:
+        raise StartRefused(f"--genesis-file {config.genesis_file}: {error.strerror}") from error
+    except WireError as error:
+        raise StartRefused(f"--genesis-file {config.genesis_file}: {error}") from error
+    known = KNOWN_NETWORKS.get(config.network_id)
+    wrong = known.differences(genesis) if known else []
+    if wrong:
+        name = network_name(config.network_id)
+        raise StartRefused(
+            f"--genesis-file {config.genesis_file} is not the genesis of {name}: other {', '.join(wrong)}"
+        )
+    return source, genesis
+
+
+def _spec(config: Config, chain: Chain, genesis: bytes, block_0: bytes) -> AssetChainSpec:
+    public = is_public(config.network_id)
+    tx_fee = _TX_FEE if public else config.tx_fee
+    create_fee = _CREATE_ASSET_TX_FEE if public else config.create_asset_tx_fee
+    assets = unpack_genesis(genesis)
+    asset_ids = {row.alias: tx.txid for row, tx in zip(assets, genesis_txs(assets), strict=True)}
+    if not asset_ids:
+        raise StartRefused(f"the genesis of {chain.id_text} holds no asset")
+    rules = ChainRules(
+        network_id=config.network_id,
+        chain_id=chain.chain_id,
+        fee_asset_id=next(iter(asset_ids.values())),
+        tx_fee=tx_fee,
+        create_asset_tx_fee=create_fee,
+    )
+    view = ChainView(
+        chain_id=chain.chain_id,
+        place=Place(chain.name, network_hrp(config.network_id)),
+        asset_ids=asset_ids,
+        tx_fee=tx_fee,
+        create_asset_tx_fee=create_fee,
+    )
+    return AssetChainSpec(chain, genesis, block_0, rules, view)
+
+
+def _other(config: Config, entry: AssetChainConfig, start_time: int) -> AssetChainSpec:
+    """Another instance of the asset chain: `[[asset_chain]]`. Its genesis file holds the bytes, or their hex text."""
+    try:
+        chain_id = id_from_text(entry.id)
+        raw = Path(entry.genesis).read_bytes()
+        genesis = _unhexed(raw)
+        block_0 = pack_block(_empty_stop_vertex(chain_id), 0, start_time, ())
+        # The first alias names its check and its log file, so it must be fit for both.
+        name = next((alias for alias in entry.aliases if alias.isidentifier()), entry.id)
+        chain = Chain(name, chain_id, AVM_ID, PRIMARY_NETWORK, entry.aliases, block_0.block_id)
+        return _spec(config, chain, genesis, block_0.raw)
+    except OSError as error:
+        raise StartRefused(f"[[asset_chain]] {entry.id}: genesis {entry.genesis}: {error.strerror}") from error
+    except WireError as error:
+        raise StartRefused(f"[[asset_chain]] {entry.id}: {error}") from error
+
+
+def _unhexed(raw: bytes) -> bytes:
+    text = raw.strip()
+    if not text.startswith(b"0x"):
+        return raw
+    return decode_hex(text.decode("ascii", "replace"), "hexnc")

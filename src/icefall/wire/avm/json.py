@@ -1,0 +1,247 @@
+"""Transactions and blocks as the node's JSON: same keys, same order, same bytes.
+
+Text is put together by hand because the order of keys differs from place to place and no key is ever absent. Addresses
+carry the alias and network of the chain that answers, so both are passed in.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from icefall.wire.address import address_text
+from icefall.wire.avm.types import (
+    BaseTx,
+    Block,
+    CreateAssetTx,
+    Credential,
+    ExportTx,
+    ImportTx,
+    InitialState,
+    MintOperation,
+    MintOutput,
+    NftCredential,
+    NftMintOperation,
+    NftMintOutput,
+    NftTransferOperation,
+    NftTransferOutput,
+    Operation,
+    OperationTx,
+    Owners,
+    PropertyBurnOperation,
+    PropertyCredential,
+    PropertyMintOperation,
+    PropertyMintOutput,
+    PropertyOwnedOutput,
+    TransferableInput,
+    TransferableOutput,
+    TransferOutput,
+    Tx,
+)
+from icefall.wire.errors import WireError
+from icefall.wire.ids import AVM_FX_IDS, EMPTY_ID, NFT_FX_ID, PROPERTY_FX_ID, SECP256K1_FX_ID
+from icefall.wire.text import cb58
+from icefall.wire.text.gojson import json_string
+
+_SECP, _NFT, _PROPERTY = (cb58.encode(fx_id) for fx_id in (SECP256K1_FX_ID, NFT_FX_ID, PROPERTY_FX_ID))
+_EMPTY = cb58.encode(EMPTY_ID)
+_id = lru_cache(maxsize=4096)(cb58.encode)  # assets and chains recur within and between transactions
+
+
+class Place(NamedTuple):
+    """Whose addresses are shown: the answering chain's alias and its network's prefix."""
+
+    chain: str
+    hrp: str
+
+
+def tx_json(tx: Tx, place: Place) -> bytes:
+    """What `avm.getTx` shows of a transaction."""
+    return _tx(tx, place).encode()
+
+
+def block_json(block: Block, place: Place) -> bytes:
+    """What `avm.getBlock` shows of a block."""
+    txs = ",".join([_tx(tx, place) for tx in block.txs])
+    return (
+        f'{{"parentID":"{_id(block.parent_id)}","height":{block.height},"time":{block.time},'
+        f'"merkleRoot":"{_id(block.merkle_root)}","txs":[{txs}],"id":"{cb58.encode(block.block_id)}"}}'
+    ).encode()
+
+
+def _tx(tx: Tx, place: Place) -> str:
+    credentials = ",".join([_credential(credential) for credential in tx.credentials])
+    special = _SPECIAL[type(tx.unsigned)](tx.unsigned, place)
+    return (
+        f'{{"unsignedTx":{{{_base(tx.unsigned, place)}{special}}},"credentials":[{credentials}],'
+        f'"id":"{cb58.encode(tx.txid)}"}}'
+    )
+
+
+def _base(tx: BaseTx, place: Place) -> str:
+    return (
+        f'"networkID":{tx.network_id},"blockchainID":"{_id(tx.blockchain_id)}","outputs":{_outputs(tx.outputs, place)},'
+        f'"inputs":{_inputs(tx.inputs)},"memo":"0x{tx.memo.hex()}"'
+    )
+
+
+def _create_asset(tx: CreateAssetTx, place: Place) -> str:
+    states = ",".join([_state(state, place) for state in tx.initial_states])
+    return (
+        f',"name":{json_string(tx.name)},"symbol":{json_string(tx.symbol)},"denomination":{tx.denomination},'
+        f'"initialStates":[{states}]'
+    )
+
+
+def _operations(tx: OperationTx, place: Place) -> str:
+    operations = ",".join([_operation(operation, place) for operation in tx.operations])
+    return f',"operations":[{operations}]'
+
+
+def _import(tx: ImportTx, _place: Place) -> str:
+    return f',"sourceChain":"{_id(tx.source_chain)}","importedInputs":{_inputs(tx.imported_inputs)}'
+
+
+def _export(tx: ExportTx, place: Place) -> str:
+    return f',"destinationChain":"{_id(tx.destination_chain)}","exportedOutputs":{_outputs(tx.exported_outputs, place)}'
+
+
+def _outputs(outputs: tuple[TransferableOutput, ...], place: Place) -> str:
+    rows = [
+        f'{{"assetID":"{_id(out.asset_id)}","fxID":"{_SECP}","output":{_transfer_output(out.output, place)}}}'
+        for out in outputs
+    ]
+    return f"[{','.join(rows)}]"
+
+
+def _inputs(inputs: tuple[TransferableInput, ...]) -> str:
+    rows = [
+        f'{{"txID":"{_id(at.txid)}","outputIndex":{at.output_index},"assetID":"{_id(at.asset_id)}","fxID":"{_SECP}",'
+        f'"input":{{"amount":{at.input.amount},"signatureIndices":{_numbers(at.input.signature_indices)}}}}}'
+        for at in inputs
+    ]
+    return f"[{','.join(rows)}]"
+
+
+def _state(state: InitialState, place: Place) -> str:
+    fx_id = cb58.encode(AVM_FX_IDS[state.fx_index]) if state.fx_index < len(AVM_FX_IDS) else _EMPTY
+    outputs = ",".join([_output(output, place) for output in state.outputs])
+    return f'{{"fxIndex":{state.fx_index},"fxID":"{fx_id}","outputs":[{outputs}]}}'
+
+
+def _operation(operation: Operation, place: Place) -> str:
+    inputs = ",".join([f'{{"txID":"{_id(at.txid)}","outputIndex":{at.output_index}}}' for at in operation.utxo_ids])
+    fx_id, render = _OPERATIONS[type(operation.operation)]
+    body = render(operation.operation, place)
+    return f'{{"assetID":"{_id(operation.asset_id)}","inputIDs":[{inputs}],"fxID":"{fx_id}","operation":{{{body}}}}}'
+
+
+def _credential(credential: Any) -> str:
+    fx_id = _CREDENTIALS.get(type(credential))
+    if fx_id is None:
+        raise WireError(f"{type(credential).__name__} stands where a credential belongs")
+    signatures = ",".join([f'"0x{signature.hex()}"' for signature in credential.signatures])
+    return f'{{"fxID":"{fx_id}","credential":{{"signatures":[{signatures}]}}}}'
+
+
+def _numbers(values: tuple[int, ...]) -> str:
+    return f"[{','.join(map(str, values))}]"
+
+
+def _addresses(owners: Owners, place: Place) -> str:
+    chain, hrp = place
+    quoted = ",".join([json_string(address_text(chain, hrp, address)) for address in owners.addresses])
+    return f'"addresses":[{quoted}]'
+
+
+def _owners(owners: Owners, place: Place) -> str:
+    return f'{{{_addresses(owners, place)},"locktime":{owners.locktime},"threshold":{owners.threshold}}}'
+
+
+def _transfer_output(output: TransferOutput, place: Place) -> str:
+    owners = output.owners
+    return (
+        f'{{{_addresses(owners, place)},"amount":{output.amount},"locktime":{owners.locktime},'
+        f'"threshold":{owners.threshold}}}'
+    )
+
+
+def _nft_mint_output(output: NftMintOutput, place: Place) -> str:
+    owners = output.owners
+    return (
+        f'{{{_addresses(owners, place)},"groupID":{output.group_id},"locktime":{owners.locktime},'
+        f'"threshold":{owners.threshold}}}'
+    )
+
+
+def _nft_transfer_output(output: NftTransferOutput, place: Place) -> str:
+    owners = output.owners
+    return (
+        f'{{{_addresses(owners, place)},"groupID":{output.group_id},"locktime":{owners.locktime},'
+        f'"payload":"0x{output.payload.hex()}","threshold":{owners.threshold}}}'
+    )
+
+
+def _owned_output(output: MintOutput | PropertyMintOutput | PropertyOwnedOutput, place: Place) -> str:
+    return _owners(output.owners, place)
+
+
+def _output(output: Any, place: Place) -> str:
+    return _OUTPUTS[type(output)](output, place)
+
+
+def _mint_operation(op: MintOperation, place: Place) -> str:
+    return (
+        f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, place)},'
+        f'"transferOutput":{_transfer_output(op.transfer_output, place)}'
+    )
+
+
+def _nft_mint_operation(op: NftMintOperation, place: Place) -> str:
+    outputs = ",".join([_owners(owners, place) for owners in op.outputs])
+    return f'"mintInput":{_signers(op)},"groupID":{op.group_id},"payload":"0x{op.payload.hex()}","outputs":[{outputs}]'
+
+
+def _nft_transfer_operation(op: NftTransferOperation, place: Place) -> str:
+    return f'"input":{_signers(op)},"output":{_nft_transfer_output(op.output, place)}'
+
+
+def _property_mint_operation(op: PropertyMintOperation, place: Place) -> str:
+    return (
+        f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, place)},'
+        f'"ownedOutput":{_owned_output(op.owned_output, place)}'
+    )
+
+
+def _property_burn_operation(op: PropertyBurnOperation, _place: Place) -> str:
+    return f'"signatureIndices":{_numbers(op.signature_indices)}'
+
+
+def _signers(op: MintOperation | NftMintOperation | NftTransferOperation | PropertyMintOperation) -> str:
+    return f'{{"signatureIndices":{_numbers(op.signature_indices)}}}'
+
+
+_Render = Callable[[Any, Place], str]
+
+_SPECIAL: dict[type, _Render] = {
+    BaseTx: lambda _tx, _place: "",
+    CreateAssetTx: _create_asset,
+    OperationTx: _operations,
+    ImportTx: _import,
+    ExportTx: _export,
+}
+_OUTPUTS: dict[type, _Render] = {
+    TransferOutput: _transfer_output,
+    MintOutput: _owned_output,
+    NftMintOutput: _nft_mint_output,
+    NftTransferOutput: _nft_transfer_output,
+    PropertyMintOutput: _owned_output,
+    PropertyOwnedOutput: _owned_output,
+}
+_OPERATIONS: dict[type, tuple[str, _Render]] = {
+    MintOperation: (_SECP, _mint_operation),
+    NftMintOperation: (_NFT, _nft_mint_operation),
+    NftTransferOperation: (_NFT, _nft_transfer_operation),
+    PropertyMintOperation: (_PROPERTY, _property_mint_operation),
+    PropertyBurnOperation: (_PROPERTY, _property_burn_operation),
+}
+_CREDENTIALS: dict[type, str] = {Credential: _SECP, NftCredential: _NFT, PropertyCredential: _PROPERTY}

@@ -1,0 +1,297 @@
+"""Blocks and receipts as EVM nodes send them: the `result` of eth_getBlockByNumber (full) and eth_getBlockReceipts."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from icefall.wire.errors import WireError
+from icefall.wire.evm.hex import Addresses, Amounts, Counts, Words, amount, data, fixed
+from icefall.wire.evm.types import Access, Authorization, EvmBlock, EvmTx, Log, Receipt, Withdrawal
+
+T = TypeVar("T")
+
+
+class _AccessText(msgspec.Struct, gc=False, rename="camel"):
+    address: str
+    storage_keys: list[str]
+
+
+class _AuthorizationText(msgspec.Struct, gc=False, rename="camel"):
+    chain_id: str
+    address: str
+    nonce: str
+    r: str
+    s: str
+    y_parity: str | None = None
+    v: str = "0x0"  # early clients
+
+
+class _TxText(msgspec.Struct, gc=False, rename="camel"):
+    hash: str
+    from_: str = msgspec.field(name="from")
+    nonce: str
+    gas: str
+    value: str
+    input: str
+    to: str | None = None
+    type: str = "0x0"
+    gas_price: str | None = None
+    max_fee_per_gas: str | None = None
+    max_priority_fee_per_gas: str | None = None
+    max_fee_per_blob_gas: str = "0x0"
+    chain_id: str | None = None
+    v: str = "0x0"
+    r: str = "0x0"
+    s: str = "0x0"
+    y_parity: str | None = None
+    access_list: list[_AccessText] | None = None
+    authorization_list: list[_AuthorizationText] | None = None
+    blob_versioned_hashes: list[str] | None = None
+
+
+class _WithdrawalText(msgspec.Struct, gc=False, rename="camel"):
+    index: str
+    validator_index: str
+    address: str
+    amount: str
+
+
+class _BlockText(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+    number: str
+    hash: str
+    parent_hash: str
+    sha3_uncles: str = msgspec.field(name="sha3Uncles")
+    miner: str
+    state_root: str
+    transactions_root: str
+    receipts_root: str
+    logs_bloom: str
+    difficulty: str
+    gas_limit: str
+    gas_used: str
+    timestamp: str
+    extra_data: str
+    mix_hash: str
+    nonce: str
+    transactions: list[_TxText]
+    base_fee_per_gas: str | None = None
+    withdrawals_root: str | None = None
+    withdrawals: list[_WithdrawalText] | None = None
+    blob_gas_used: str | None = None
+    excess_blob_gas: str | None = None
+    parent_beacon_block_root: str | None = None
+    requests_hash: str | None = None
+    ext_data_hash: str | None = None
+    block_extra_data: str | None = None
+    ext_data_gas_used: str | None = None
+    block_gas_cost: str | None = None
+    timestamp_milliseconds: str | None = None
+    min_delay_excess: str | None = None
+    # Sent, but neither hashed nor used.
+    size: msgspec.Raw = msgspec.Raw()
+    total_difficulty: msgspec.Raw = msgspec.Raw()
+    uncles: msgspec.Raw = msgspec.Raw()
+
+
+class _LogText(msgspec.Struct, gc=False, rename="camel"):
+    address: str
+    topics: list[str]
+    data: str
+    log_index: str
+
+
+class _ReceiptText(msgspec.Struct, gc=False, rename="camel"):
+    transaction_hash: str
+    block_hash: str
+    transaction_index: str
+    cumulative_gas_used: str
+    gas_used: str
+    from_: str = msgspec.field(name="from")
+    logs_bloom: str
+    logs: list[_LogText]
+    type: str = "0x0"
+    status: str | None = None
+    root: str | None = None
+    effective_gas_price: str | None = None
+    contract_address: str | None = None
+
+
+class _AnyBlockText(_BlockText, gc=False, rename="camel", forbid_unknown_fields=False):
+    pass
+
+
+_block = msgspec.json.Decoder(_BlockText | None)
+_any_block = msgspec.json.Decoder(_AnyBlockText | None)
+_receipts = msgspec.json.Decoder(list[_ReceiptText] | None)
+
+
+def decode_block(raw: bytes) -> EvmBlock | None:
+    """A full block; None where the node answered null: it has no such block (yet)."""
+    try:
+        try:
+            text = _block.decode(raw)
+            has_unknown = False
+        except msgspec.ValidationError:  # a field we do not know, or a damaged one that the next line refuses too
+            text = _any_block.decode(raw)
+            has_unknown = True
+        return None if text is None else _to_block(text, unknown_fields=has_unknown)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"block: {error}") from error
+
+
+def decode_receipts(raw: bytes) -> tuple[Receipt, ...] | None:
+    """A block's receipts; None where the node answered null."""
+    try:
+        texts = _receipts.decode(raw)
+        if texts is None:
+            return None
+        return _Receipts().read(texts)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"receipts: {error}") from error
+
+
+def _to_block(text: _BlockText, *, unknown_fields: bool) -> EvmBlock:
+    count, address, word = Counts(), Addresses(), Words()
+    tx = _Txs(count, address, word)
+    withdrawals = text.withdrawals
+    return EvmBlock(
+        number=count[text.number],
+        block_hash=word[text.hash],
+        parent_hash=word[text.parent_hash],
+        uncles_hash=word[text.sha3_uncles],
+        miner=address[text.miner],
+        state_root=word[text.state_root],
+        transactions_root=word[text.transactions_root],
+        receipts_root=word[text.receipts_root],
+        bloom=fixed(text.logs_bloom, 256),
+        difficulty=amount(text.difficulty),
+        gas_limit=count[text.gas_limit],
+        gas_used=count[text.gas_used],
+        time=count[text.timestamp],
+        extra=data(text.extra_data),
+        mix_hash=word[text.mix_hash],
+        nonce=fixed(text.nonce, 8),
+        txs=tuple([tx.read(one) for one in text.transactions]),
+        base_fee=_maybe(amount, text.base_fee_per_gas),
+        withdrawals_root=_maybe(word.__getitem__, text.withdrawals_root),
+        withdrawals=None if withdrawals is None else tuple([_withdrawal(one, count, address) for one in withdrawals]),
+        blob_gas_used=_maybe(count.__getitem__, text.blob_gas_used),
+        excess_blob_gas=_maybe(count.__getitem__, text.excess_blob_gas),
+        beacon_root=_maybe(word.__getitem__, text.parent_beacon_block_root),
+        requests_hash=_maybe(word.__getitem__, text.requests_hash),
+        ext_data_hash=_maybe(word.__getitem__, text.ext_data_hash),
+        ext_data=_maybe(data, text.block_extra_data),
+        ext_data_gas_used=_maybe(amount, text.ext_data_gas_used),
+        gas_cost=_maybe(amount, text.block_gas_cost),
+        time_ms=_maybe(count.__getitem__, text.timestamp_milliseconds),
+        min_delay_excess=_maybe(count.__getitem__, text.min_delay_excess),
+        unknown_fields=unknown_fields,
+    )
+
+
+def _maybe(read: Callable[[str], T], text: str | None) -> T | None:
+    return None if text is None else read(text)
+
+
+class _Txs:
+    __slots__ = ("address", "amount", "count", "word")
+
+    def __init__(self, count: Counts, address: Addresses, word: Words) -> None:
+        self.count = count
+        self.address = address
+        self.word = word
+        self.amount = Amounts()
+
+    def read(self, text: _TxText) -> EvmTx:
+        count, money = self.count, self.amount
+        type_id = count[text.type]
+        max_fee, max_priority = text.max_fee_per_gas, text.max_priority_fee_per_gas
+        if text.gas_price is None and max_fee is None:
+            raise WireError("a transaction without a gas price")
+        return EvmTx(
+            tx_hash=fixed(text.hash, 32),
+            type_id=type_id,
+            nonce=count[text.nonce],
+            gas=count[text.gas],
+            gas_price=money[text.gas_price or max_fee or ""],
+            max_fee=None if max_fee is None else money[max_fee],
+            max_priority_fee=None if max_priority is None else money[max_priority],
+            sender=self.address[text.from_],
+            to=self.address[text.to] if text.to else b"",
+            value=money[text.value],
+            input=data(text.input),
+            chain_id=money[text.chain_id] if text.chain_id else 0,
+            v=money[text.v if type_id == 0 or text.y_parity is None else text.y_parity],
+            r=amount(text.r),
+            s=amount(text.s),
+            access_list=tuple([self._access(one) for one in text.access_list]) if text.access_list else (),
+            authorizations=tuple([_authorization(one) for one in text.authorization_list or ()]),
+            max_blob_fee=money[text.max_fee_per_blob_gas],
+            blob_hashes=tuple([fixed(one, 32) for one in text.blob_versioned_hashes or ()]),
+        )
+
+    def _access(self, text: _AccessText) -> Access:
+        return Access(self.address[text.address], tuple([self.word[slot] for slot in text.storage_keys]))
+
+
+def _authorization(text: _AuthorizationText) -> Authorization:
+    return Authorization(
+        chain_id=amount(text.chain_id),
+        address=fixed(text.address, 20),
+        nonce=amount(text.nonce),
+        y_parity=amount(text.v if text.y_parity is None else text.y_parity),
+        r=amount(text.r),
+        s=amount(text.s),
+    )
+
+
+def _withdrawal(text: _WithdrawalText, count: Counts, address: Addresses) -> Withdrawal:
+    return Withdrawal(count[text.index], count[text.validator_index], address[text.address], count[text.amount])
+
+
+class _Receipts:
+    __slots__ = ("address", "blooms", "count", "word")
+
+    def __init__(self) -> None:
+        self.count = Counts()
+        self.address = Addresses()
+        self.word = Words()
+        self.blooms: dict[str, bytes] = {}  # most are equal: those of receipts without logs
+
+    def read(self, texts: list[_ReceiptText]) -> tuple[Receipt, ...]:
+        return tuple([self._receipt(text) for text in texts])
+
+    def _receipt(self, text: _ReceiptText) -> Receipt:
+        count, word = self.count, self.word
+        bloom = self.blooms.get(text.logs_bloom)
+        if bloom is None:
+            bloom = self.blooms[text.logs_bloom] = fixed(text.logs_bloom, 256)
+        if text.status is None and text.root is None:
+            raise WireError("a receipt without a status")
+        return Receipt(
+            tx_hash=word[text.transaction_hash],
+            block_hash=word[text.block_hash],
+            index=count[text.transaction_index],
+            type_id=count[text.type],
+            status=None if text.status is None else count[text.status],
+            state_root=b"" if text.status is not None or text.root is None else word[text.root],
+            gas_used=count[text.gas_used],
+            cumulative_gas=count[text.cumulative_gas_used],
+            gas_price=None if text.effective_gas_price is None else amount(text.effective_gas_price),
+            sender=self.address[text.from_],
+            contract=self.address[text.contract_address] if text.contract_address else b"",
+            bloom=bloom,
+            logs=tuple([self._log(log) for log in text.logs]) if text.logs else (),
+        )
+
+    def _log(self, text: _LogText) -> Log:
+        word = self.word
+        if len(text.topics) > 4:
+            raise WireError(f"a log has at most 4 topics, got {len(text.topics)}")
+        return Log(
+            self.address[text.address],
+            tuple([word[topic] for topic in text.topics]),
+            data(text.data),
+            self.count[text.log_index],
+        )

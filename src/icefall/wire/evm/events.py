@@ -1,0 +1,212 @@
+"""Contract events an indexer understands, by the hash of their signature.
+
+A log only claims. What it claims is decoded where its shape is exactly right; a token event of any other shape is told
+as `Malformed`, so that it can be counted, and everything else as None.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from icefall.wire.evm.types import Log
+
+TRANSFER = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+TRANSFER_SINGLE = bytes.fromhex("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62")
+TRANSFER_BATCH = bytes.fromhex("4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb")
+APPROVAL = bytes.fromhex("8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925")
+APPROVAL_FOR_ALL = bytes.fromhex("17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31")
+DEPOSIT = bytes.fromhex("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c460751c2402c5c5cc9109c")
+WITHDRAWAL = bytes.fromhex("7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268a95bf5081b65")
+URI = bytes.fromhex("6bb7ff708619ba0610cba295a58592e0451dee2622938c8755667688daf3529b")
+METADATA_UPDATE = bytes.fromhex("f8e1a15aba9398e019f0b49df1a4fde98ee17ae345cb5f6b5e2c27f5033e8ce7")
+BATCH_METADATA_UPDATE = bytes.fromhex("6bd5c950a8d8df17f772f5af37cb3655737899cbf903264b9795592da439661c")
+SEND_CROSS_CHAIN_MESSAGE = bytes.fromhex("2a211ad4a59ab9d003852404f9c57c690704ee755f3c79d2c2812ad32da99df8")
+RECEIVE_CROSS_CHAIN_MESSAGE = bytes.fromhex("292ee90bbaf70b5d4936025e09d56ba08f3e421156b6a568cf3c2840d9343e34")
+
+# What the hashes are of; the tests recompute every one.
+SIGNATURES = {
+    TRANSFER: "Transfer(address,address,uint256)",
+    TRANSFER_SINGLE: "TransferSingle(address,address,address,uint256,uint256)",
+    TRANSFER_BATCH: "TransferBatch(address,address,address,uint256[],uint256[])",
+    APPROVAL: "Approval(address,address,uint256)",
+    APPROVAL_FOR_ALL: "ApprovalForAll(address,address,bool)",
+    DEPOSIT: "Deposit(address,uint256)",
+    WITHDRAWAL: "Withdrawal(address,uint256)",
+    URI: "URI(string,uint256)",
+    METADATA_UPDATE: "MetadataUpdate(uint256)",
+    BATCH_METADATA_UPDATE: "BatchMetadataUpdate(uint256,uint256)",
+    SEND_CROSS_CHAIN_MESSAGE: (
+        "SendCrossChainMessage(bytes32,bytes32,"
+        "(uint256,address,bytes32,address,uint256,address[],(uint256,address)[],bytes),(address,uint256))"
+    ),
+    RECEIVE_CROSS_CHAIN_MESSAGE: (
+        "ReceiveCrossChainMessage(bytes32,bytes32,address,address,"
+        "(uint256,address,bytes32,address,uint256,address[],(uint256,address)[],bytes))"
+    ),
+}
+
+
+class Moved20(msgspec.Struct, frozen=True, gc=False):
+    """ERC-20: an amount moved."""
+
+    sender: bytes
+    to: bytes
+    value: int
+
+
+class Moved721(msgspec.Struct, frozen=True, gc=False):
+    """ERC-721: one token moved."""
+
+    sender: bytes
+    to: bytes
+    token_id: int
+
+
+class Moved1155(msgspec.Struct, frozen=True, gc=False):
+    """ERC-1155: amounts of several tokens moved; pairs of token ID and amount, in order, repeats and zeros kept."""
+
+    sender: bytes
+    to: bytes
+    items: tuple[tuple[int, int], ...]
+
+
+class MovedUnsure(msgspec.Struct, frozen=True, gc=False):
+    """A transfer with fewer indexed arguments than standards ask for: an amount or a token ID, as the contract is."""
+
+    sender: bytes
+    to: bytes
+    number: int
+    can_be_nft: bool
+
+
+class Wrapped(msgspec.Struct, frozen=True, gc=False):
+    """Deposit or Withdrawal of a wrapped native token: its balance changed without a transfer."""
+
+    holder: bytes
+
+
+class Approved(msgspec.Struct, frozen=True, gc=False):
+    """An allowance, which is storage that changes while no balance does."""
+
+
+class MetadataChanged(msgspec.Struct, frozen=True, gc=False):
+    """Token IDs from `first` to `last` have new metadata."""
+
+    first: int
+    last: int
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """A cross-chain message sent or received, if the log comes from the messenger."""
+
+    message_id: bytes
+    peer_blockchain_id: bytes
+    is_sent: bool
+
+
+class Malformed(msgspec.Struct, frozen=True, gc=False):
+    """A token event whose shape is wrong."""
+
+    event: str  # Transfer, TransferSingle, TransferBatch
+
+
+Event: TypeAlias = (
+    Moved20 | Moved721 | Moved1155 | MovedUnsure | Wrapped | Approved | MetadataChanged | Message | Malformed
+)
+
+
+def decode_log(log: Log) -> Event | None:
+    """What a log claims; None where it is not of our interest."""
+    topics = log.topics
+    decode = _DECODERS.get(topics[0]) if topics else None
+    return None if decode is None else decode(topics, log.data)
+
+
+def _transfer(topics: tuple[bytes, ...], data: bytes) -> Event:
+    shape = len(topics), len(data)
+    if shape == (3, 32):
+        return Moved20(topics[1][12:], topics[2][12:], _int(data))
+    if shape == (4, 0):
+        return Moved721(topics[1][12:], topics[2][12:], _int(topics[3]))
+    if shape == (1, 96):
+        return MovedUnsure(data[12:32], data[44:64], _int(data[64:]), True)
+    if shape == (2, 64):
+        return MovedUnsure(topics[1][12:], data[12:32], _int(data[32:]), False)
+    return Malformed("Transfer")
+
+
+def _transfer_single(topics: tuple[bytes, ...], data: bytes) -> Event:
+    if len(topics) != 4 or len(data) != 64:
+        return Malformed("TransferSingle")
+    return Moved1155(topics[2][12:], topics[3][12:], ((_int(data[:32]), _int(data[32:])),))
+
+
+def _transfer_batch(topics: tuple[bytes, ...], data: bytes) -> Event:
+    if len(topics) == 4 and len(data) >= 64:
+        ids = _array(data, _int(data[:32]))
+        values = _array(data, _int(data[32:64]))
+        if ids is not None and values is not None and len(ids) == len(values):
+            return Moved1155(topics[2][12:], topics[3][12:], tuple(zip(ids, values, strict=True)))
+    return Malformed("TransferBatch")
+
+
+def _array(data: bytes, offset: int) -> list[int] | None:
+    """The numbers of an array that begins at `offset`; None where it would leave the data."""
+    start = offset + 32
+    if start > len(data):
+        return None
+    count = _int(data[offset:start])
+    if count > (len(data) - start) // 32:
+        return None
+    return [_int(data[at : at + 32]) for at in range(start, start + 32 * count, 32)]
+
+
+def _wrapped(topics: tuple[bytes, ...], data: bytes) -> Event | None:
+    return Wrapped(topics[1][12:]) if len(topics) == 2 and len(data) == 32 else None
+
+
+def _approved(topics: tuple[bytes, ...], data: bytes) -> Event:
+    return Approved()
+
+
+def _uri(topics: tuple[bytes, ...], data: bytes) -> Event | None:
+    return MetadataChanged(_int(topics[1]), _int(topics[1])) if len(topics) == 2 else None
+
+
+def _metadata_update(topics: tuple[bytes, ...], data: bytes) -> Event | None:
+    return MetadataChanged(_int(data), _int(data)) if len(topics) == 1 and len(data) == 32 else None
+
+
+def _batch_metadata_update(topics: tuple[bytes, ...], data: bytes) -> Event | None:
+    if len(topics) != 1 or len(data) != 64:
+        return None
+    return MetadataChanged(_int(data[:32]), _int(data[32:]))
+
+
+def _sent(topics: tuple[bytes, ...], data: bytes) -> Event | None:
+    return Message(topics[1], topics[2], True) if len(topics) == 3 else None
+
+
+def _received(topics: tuple[bytes, ...], data: bytes) -> Event | None:
+    return Message(topics[1], topics[2], False) if len(topics) == 4 else None
+
+
+def _int(raw: bytes) -> int:
+    return int.from_bytes(raw, "big")
+
+
+_DECODERS: dict[bytes, Callable[[tuple[bytes, ...], bytes], Event | None]] = {
+    TRANSFER: _transfer,
+    TRANSFER_SINGLE: _transfer_single,
+    TRANSFER_BATCH: _transfer_batch,
+    APPROVAL: _approved,
+    APPROVAL_FOR_ALL: _approved,
+    DEPOSIT: _wrapped,
+    WITHDRAWAL: _wrapped,
+    URI: _uri,
+    METADATA_UPDATE: _metadata_update,
+    BATCH_METADATA_UPDATE: _batch_metadata_update,
+    SEND_CROSS_CHAIN_MESSAGE: _sent,
+    RECEIVE_CROSS_CHAIN_MESSAGE: _received,
+}

@@ -1,0 +1,174 @@
+"""Hashes of an EVM block that its contents must give: header, transactions, receipts, withdrawals, atomic data.
+
+Written for speed: fixed sizes have fixed RLP prefixes, and every object is encoded once.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from icefall.wire.errors import WireError
+from icefall.wire.evm import rlp, trie
+from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.types import Access, Authorization, EvmBlock, EvmTx, Log, Receipt, Withdrawal
+
+_SMALL = tuple([rlp.encode(rlp.number(value)) for value in range(128)])
+_STRING = tuple([bytes([0x80 + size]) for size in range(56)])
+_TOPICS = tuple([rlp.encode([bytes(32)] * count)[: -33 * count or None] for count in range(5)])  # prefixes only
+_ADDRESS, _WORD, _BLOOM, _NONCE = b"\x94", b"\xa0", b"\xb9\x01\x00", b"\x88"
+_EMPTY_LIST = b"\xc0"
+
+
+def header_hash(block: EvmBlock) -> bytes:
+    """The hash a header with these fields has, in the layout its fields tell."""
+    return keccak256(rlp.encode_list([*_common_fields(block), *_later_fields(block)]))
+
+
+def is_known_layout(block: EvmBlock) -> bool:
+    """Whether we have seen a client's headers look like this. If so, a wrong hash is a lie, else our ignorance."""
+    is_coreth = block.ext_data_hash is not None
+    has_avalanche_fields = block.gas_cost is not None or block.time_ms is not None or block.min_delay_excess is not None
+    return not block.unknown_fields and (is_coreth or not has_avalanche_fields)
+
+
+def _common_fields(block: EvmBlock) -> list[bytes]:
+    return [
+        _WORD + block.parent_hash,
+        _WORD + block.uncles_hash,
+        _ADDRESS + block.miner,
+        _WORD + block.state_root,
+        _WORD + block.transactions_root,
+        _WORD + block.receipts_root,
+        _BLOOM + block.bloom,
+        _number(block.difficulty),
+        _number(block.number),
+        _number(block.gas_limit),
+        _number(block.gas_used),
+        _number(block.time),
+        rlp.encode(block.extra),
+        _WORD + block.mix_hash,
+        _NONCE + block.nonce,
+    ]
+
+
+def _later_fields(block: EvmBlock) -> list[bytes]:
+    """Fields that came with later rules. Ethereum, coreth and subnet-evm (never recorded) each have their order."""
+    base_fee = _number_if(block.base_fee)
+    blobs = [_number_if(block.blob_gas_used), _number_if(block.excess_blob_gas), _word_if(block.beacon_root)]
+    if block.ext_data_hash is None and block.gas_cost is None:
+        fields = [base_fee, _word_if(block.withdrawals_root), *blobs, _word_if(block.requests_hash)]
+    else:
+        atomic_gas = _number_if(block.ext_data_gas_used)
+        cost = _number_if(block.gas_cost)
+        times = [_number_if(block.time_ms), _number_if(block.min_delay_excess)]
+        fields = [_word_if(block.ext_data_hash), base_fee, atomic_gas, cost, *blobs, *times]
+    return [field for field in fields if field]
+
+
+def ext_data_hash(ext_data: bytes) -> bytes:
+    """What coreth's header says of the atomic transactions."""
+    return keccak256(rlp.encode(ext_data))
+
+
+def withdrawals_root(withdrawals: Sequence[Withdrawal]) -> bytes:
+    return trie.ordered_root([_withdrawal(one) for one in withdrawals]) if withdrawals else trie.EMPTY_ROOT
+
+
+def created_address(sender: bytes, nonce: int) -> bytes:
+    """Where a transaction without a recipient puts its contract."""
+    return keccak256(rlp.encode_list([_ADDRESS + sender, _number(nonce)]))[12:]
+
+
+def tx_bytes(tx: EvmTx) -> bytes:
+    """A transaction as it is hashed and as the root covers it; blobs themselves are never part of it."""
+    try:
+        fields = _FIELDS[tx.type_id]
+    except KeyError:
+        raise WireError(f"transaction type {tx.type_id} has no known layout") from None
+    encoded = rlp.encode_list(fields(tx))
+    return bytes([tx.type_id]) + encoded if tx.type_id else encoded
+
+
+def receipt_bytes(receipt: Receipt) -> bytes:
+    """A receipt as the root covers it."""
+    first = _WORD + receipt.state_root if receipt.status is None else _number(receipt.status)
+    logs = rlp.encode_list([_log(log) for log in receipt.logs]) if receipt.logs else _EMPTY_LIST
+    encoded = rlp.encode_list([first, _number(receipt.cumulative_gas), _BLOOM + receipt.bloom, logs])
+    return bytes([receipt.type_id]) + encoded if receipt.type_id else encoded
+
+
+def _legacy(tx: EvmTx) -> list[bytes]:
+    price = _number(tx.gas_price)
+    return [_number(tx.nonce), price, *_payload(tx), _number(tx.v), _number(tx.r), _number(tx.s)]
+
+
+def _with_access(tx: EvmTx) -> list[bytes]:
+    head = [_number(tx.chain_id), _number(tx.nonce), _number(tx.gas_price)]
+    return [*head, *_payload(tx), _access_list(tx.access_list), *_signature(tx)]
+
+
+def _with_tip(tx: EvmTx) -> list[bytes]:
+    return [*_tip_head(tx), *_payload(tx), _access_list(tx.access_list), *_signature(tx)]
+
+
+def _with_blobs(tx: EvmTx) -> list[bytes]:
+    hashes = rlp.encode_list([_WORD + one for one in tx.blob_hashes])
+    blobs = [_number(tx.max_blob_fee), hashes]
+    return [*_tip_head(tx), *_payload(tx), _access_list(tx.access_list), *blobs, *_signature(tx)]
+
+
+def _with_authorizations(tx: EvmTx) -> list[bytes]:
+    authorizations = rlp.encode_list([_authorization(one) for one in tx.authorizations])
+    return [*_tip_head(tx), *_payload(tx), _access_list(tx.access_list), authorizations, *_signature(tx)]
+
+
+_FIELDS = {0: _legacy, 1: _with_access, 2: _with_tip, 3: _with_blobs, 4: _with_authorizations}
+
+
+def _tip_head(tx: EvmTx) -> list[bytes]:
+    tip, most = tx.max_priority_fee or 0, tx.max_fee or 0
+    return [_number(tx.chain_id), _number(tx.nonce), _number(tip), _number(most)]
+
+
+def _payload(tx: EvmTx) -> list[bytes]:
+    to = _ADDRESS + tx.to if tx.to else rlp.EMPTY_STRING
+    return [_number(tx.gas), to, _number(tx.value), rlp.encode(tx.input)]
+
+
+def _signature(tx: EvmTx) -> list[bytes]:
+    return [_number(tx.v), _number(tx.r), _number(tx.s)]
+
+
+def _access_list(entries: Iterable[Access]) -> bytes:
+    if not entries:
+        return _EMPTY_LIST
+    return rlp.encode([[entry.address, entry.slots] for entry in entries])
+
+
+def _authorization(one: Authorization) -> bytes:
+    place = [_number(one.chain_id), _ADDRESS + one.address, _number(one.nonce)]
+    return rlp.encode_list([*place, _number(one.y_parity), _number(one.r), _number(one.s)])
+
+
+def _withdrawal(one: Withdrawal) -> bytes:
+    numbers = [_number(one.index), _number(one.validator_index)]
+    return rlp.encode_list([*numbers, _ADDRESS + one.address, _number(one.amount_gwei)])
+
+
+def _log(log: Log) -> bytes:
+    topics = log.topics
+    head = _ADDRESS + log.address + _TOPICS[len(topics)]
+    return rlp.encode_list([head, *[_WORD + topic for topic in topics], rlp.encode(log.data)])
+
+
+def _number(value: int) -> bytes:
+    if value < 128:
+        return _SMALL[value]
+    size = (value.bit_length() + 7) >> 3
+    return _STRING[size] + value.to_bytes(size, "big")
+
+
+def _number_if(value: int | None) -> bytes:
+    return b"" if value is None else _number(value)
+
+
+def _word_if(value: bytes | None) -> bytes:
+    return b"" if value is None else _WORD + value

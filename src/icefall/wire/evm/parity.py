@@ -1,0 +1,251 @@
+"""Results of trace_block and trace_replayBlockTransactions, which OpenEthereum (Parity) began and others took over.
+
+They come to the same values as callTracer's and prestateTracer's, but tell less: no gas of a frame that failed without
+a result, no balance and no code of an account where the diff says "=". Some clients (anvil, reth) say "=" of code even
+where a transaction gave or took it, and show a destroyed account as an empty one or not at all.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from icefall.wire.errors import WireError
+from icefall.wire.evm.hex import Addresses, Amounts, Counts, Words, shown
+from icefall.wire.evm.trace import CREATE3_PROXY_CODE
+from icefall.wire.evm.types import AccountDiff, Frame, Incomplete, Trace, TxDiff
+
+_CALLS = {"call": "CALL", "callcode": "CALLCODE", "delegatecall": "DELEGATECALL", "staticcall": "STATICCALL"}
+_CREATIONS = {"create": "CREATE", "create2": "CREATE2"}
+_DESTRUCTIONS = ("suicide", "selfdestruct")
+_BEFORE_IT_RAN = ("insufficient balance", "depth")
+_NO_CODE = "0x"
+
+
+class _Action(msgspec.Struct, gc=False, rename="camel"):
+    from_: str | None = msgspec.field(name="from", default=None)
+    to: str | None = None
+    value: str | None = None
+    gas: str | None = None
+    call_type: str | None = None
+    creation_method: str | None = None  # newer clients only
+    init: str | None = None
+    address: str | None = None  # from here on: of a destruction
+    refund_address: str | None = None
+    balance: str | None = None
+
+
+class _Result(msgspec.Struct, gc=False, rename="camel"):
+    gas_used: str | None = None
+    address: str | None = None
+
+
+class _Row(msgspec.Struct, gc=False, rename="camel"):
+    action: _Action
+    type: str
+    trace_address: list[int]
+    transaction_hash: str | None = None  # a reward has none
+    result: _Result | None = None
+    error: str | None = None
+
+
+class _Change(msgspec.Struct, gc=False, rename={"from_": "from"}):
+    from_: str
+    to: str
+
+
+class _Delta(msgspec.Struct, gc=False, rename={"born": "+", "died": "-", "changed": "*"}):
+    born: str | None = None
+    died: str | None = None
+    changed: _Change | None = None
+
+
+class _AccountText(msgspec.Struct, gc=False):
+    balance: str | _Delta
+    code: str | _Delta
+    storage: dict[str, msgspec.Raw] | None = None
+
+
+class _Replayed(msgspec.Struct, gc=False, rename="camel"):
+    state_diff: dict[str, _AccountText] | None = None
+    transaction_hash: str | None = None
+
+
+_rows = msgspec.json.Decoder(list[_Row])
+_replayed = msgspec.json.Decoder(list[_Replayed])
+
+
+def decode_parity_traces(raw: bytes) -> tuple[Trace, ...]:
+    """trace_block's rows as frames, transaction by transaction. Rewards of miners are no part of any."""
+    try:
+        of_tx: dict[str, dict[tuple[int, ...], _Row]] = {}
+        for row in _rows.decode(raw):
+            if row.type != "reward":
+                _put(row, of_tx)
+        reader = _Frames()
+        return tuple([reader.trace(tx_hash, rows) for tx_hash, rows in of_tx.items()])
+    except Incomplete:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"traces: {error}") from error
+
+
+def decode_parity_diffs(raw: bytes) -> tuple[TxDiff, ...]:
+    """What each transaction changed, as trace_replayBlockTransactions gives it for "stateDiff"."""
+    try:
+        reader = _Diffs()
+        return tuple([reader.diff(text) for text in _replayed.decode(raw)])
+    except Incomplete:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"diffs: {error}") from error
+
+
+def _put(row: _Row, of_tx: dict[str, dict[tuple[int, ...], _Row]]) -> None:
+    if row.transaction_hash is None:
+        raise WireError(f"a row of type {shown(row.type)} has no transaction")
+    rows = of_tx.setdefault(row.transaction_hash, {})
+    place = tuple(row.trace_address)
+    if place in rows:
+        raise Incomplete(f"two traces at {place} of transaction {shown(row.transaction_hash)}")
+    rows[place] = row
+
+
+class _Frames:
+    __slots__ = ("address", "amount", "count", "word")
+
+    def __init__(self) -> None:
+        self.count = Counts()
+        self.amount = Amounts()
+        self.address = Addresses()
+        self.word = Words()
+
+    def trace(self, tx_hash: str, rows: Mapping[tuple[int, ...], _Row]) -> Trace:
+        """Sorted by place is pre-order; some clients put a destruction before the calls that went ahead of it."""
+        frames = []
+        failed: dict[tuple[int, ...], bool] = {}
+        for number, (place, row) in enumerate(sorted(rows.items())):
+            before = (*place[:-1], place[-1] - 1) if place and place[-1] else place[:-1]
+            if before not in rows or (place and min(place) < 0) or (not place) != (number == 0):
+                raise Incomplete(f"the trace before {place} of transaction {shown(tx_hash)} is missing")
+            is_reverted = failed[place] = row.error is not None or (number > 0 and failed[place[:-1]])
+            frame = self._frame(row, number, is_reverted=is_reverted)
+            if number == 0 or frame.kind not in _CALLS.values() or (frame.value and _moves_value(frame)):
+                frames.append(frame)
+        return Trace(self.word[tx_hash], tuple(frames), len(rows))
+
+    def _frame(self, row: _Row, number: int, *, is_reverted: bool) -> Frame:
+        if row.type in _DESTRUCTIONS:
+            return self._destruction(row.action, number, is_reverted=is_reverted)
+        kind = _kind(row)
+        result = row.result or _Result()
+        is_creation = row.type == "create"
+        to = result.address if is_creation else row.action.to
+        if not to and row.error is None:
+            raise WireError(f"a {kind} frame without an error has no recipient")
+        gas = self.count[_needed(row.action.gas, "gas")]
+        return Frame(
+            number=number,
+            kind=kind,
+            sender=self.address[_needed(row.action.from_, "from")],
+            to=b"" if not to or (is_creation and row.error is not None) else self.address[to],
+            value=self.amount[row.action.value] if row.action.value else 0,
+            gas=gas,
+            gas_used=self.count[result.gas_used] if result.gas_used else 0 if _never_ran(row) else gas,
+            is_reverted=is_reverted,
+            is_create3_proxy=kind == "CREATE2" and row.action.init == CREATE3_PROXY_CODE,
+        )
+
+    def _destruction(self, action: _Action, number: int, *, is_reverted: bool) -> Frame:
+        return Frame(
+            number=number,
+            kind="SELFDESTRUCT",
+            sender=self.address[_needed(action.address, "address")],
+            to=self.address[_needed(action.refund_address, "refundAddress")],
+            value=self.amount[_needed(action.balance, "balance")],
+            gas=0,
+            gas_used=0,
+            is_reverted=is_reverted,
+            is_create3_proxy=False,
+        )
+
+
+def _kind(row: _Row) -> str:
+    """callTracer's word. Where a client does not tell how a contract was made, CREATE; but proxies need CREATE2."""
+    if row.type == "create":
+        method = row.action.creation_method
+        if method is None or method == "none":
+            return "CREATE2" if row.action.init == CREATE3_PROXY_CODE else "CREATE"
+        kind = _CREATIONS.get(method.lower())
+    else:
+        kind = _CALLS.get((row.action.call_type or "").lower()) if row.type == "call" else None
+    if kind is None:
+        how = row.action.call_type or row.action.creation_method or ""
+        raise WireError(f"a trace of type {shown(row.type)}, {shown(how)}")
+    return kind
+
+
+def _never_ran(row: _Row) -> bool:
+    """Whether its gas came back whole: what fails later and has no result took all of it."""
+    return row.error is not None and any(word in row.error.lower() for word in _BEFORE_IT_RAN)
+
+
+def _moves_value(frame: Frame) -> bool:
+    return frame.kind in ("CALL", "CALLCODE")
+
+
+def _needed(text: str | None, name: str) -> str:
+    if text is None:
+        raise WireError(f"a trace without {name}")
+    return text
+
+
+class _Diffs:
+    __slots__ = ("address", "amount", "word")
+
+    def __init__(self) -> None:
+        self.amount = Amounts()
+        self.address = Addresses()
+        self.word = Words()
+
+    def diff(self, text: _Replayed) -> TxDiff:
+        if text.state_diff is None:
+            raise Incomplete(f"no state diff of transaction {shown(text.transaction_hash or '')}")
+        tx_hash = b"" if text.transaction_hash is None else self.word[text.transaction_hash]
+        return TxDiff(tx_hash, tuple(self._accounts(text.state_diff)))
+
+    def _accounts(self, diff: Mapping[str, _AccountText]) -> Iterator[AccountDiff]:
+        for address, account in diff.items():
+            balance, code = _sides(account.balance), _sides(account.code)
+            had_code, has_code = (None, None) if code is None else (_has_code(code[0]), _has_code(code[1]))
+            yield AccountDiff(
+                address=self.address[address],
+                balance_before=None if balance is None else self._wei(balance[0]),
+                balance_after=None if balance is None else self._wei(balance[1]),
+                had_code=had_code,
+                has_code=has_code,
+                is_gone=isinstance(account.balance, _Delta) and account.balance.died is not None,
+                changed_storage=any(bytes(slot) != b'"="' for slot in (account.storage or {}).values()),
+            )
+
+    def _wei(self, text: str | None) -> int:
+        return 0 if text is None else self.amount[text]
+
+
+def _has_code(text: str | None) -> bool:
+    return text is not None and text != _NO_CODE
+
+
+def _sides(delta: str | _Delta) -> tuple[str | None, str | None] | None:
+    """Before and after, of which one may be nothing at all; None where nothing is told."""
+    if isinstance(delta, str):
+        if delta != "=":
+            raise WireError(f"expected a change or '=', got {shown(delta)}")
+        return None
+    match delta:
+        case _Delta(born=str(after), died=None, changed=None):
+            return None, after
+        case _Delta(born=None, died=str(before), changed=None):
+            return before, None
+        case _Delta(born=None, died=None, changed=_Change(from_=before, to=after)):
+            return before, after
+    raise WireError("expected one of '+', '-' and '*' in a change")

@@ -1,0 +1,168 @@
+"""Whether the parts of a block, as a node told them, belong together and are the chain's.
+
+A node that answers too early, or for another block of the same height, gives lists that are shorter, empty or of other
+transactions. None of that may pass for a block in which little happened.
+"""
+
+from collections.abc import Sequence
+
+from icefall.wire.errors import WireError
+from icefall.wire.evm import trie
+from icefall.wire.evm.hashes import (
+    created_address,
+    ext_data_hash,
+    header_hash,
+    is_known_layout,
+    receipt_bytes,
+    tx_bytes,
+    withdrawals_root,
+)
+from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.types import Detached, EvmBlock, EvmLie, EvmTx, FullBlock, Incomplete, Receipt, Trace, TxDiff
+
+_ZERO = bytes(32)
+_LAST_TYPE = 4
+
+
+def verify_full(full: FullBlock, parent_hash: bytes | None, *, roots: bool) -> list[str]:
+    """`verify_block` and `verify_traces` in one."""
+    problems = verify_block(full.block, full.receipts, parent_hash, roots=roots)
+    verify_traces(full.block, full.traces, full.diffs)
+    return problems
+
+
+def verify_block(block: EvmBlock, receipts: Sequence[Receipt], parent_hash: bytes | None, *, roots: bool) -> list[str]:
+    """What could not be proven, in words. Raises EvmLie for what is wrong, Incomplete and Detached among them.
+
+    `roots`: also every transaction's hash and the roots over transactions and receipts, which is most of the cost.
+    `parent_hash`: of the block before it; None for the first.
+    """
+    problems = _check_header(block)
+    if parent_hash is not None and block.parent_hash != parent_hash:
+        raise Detached(f"{_name(block)}: its parent is {_hex(block.parent_hash)}, expected {_hex(parent_hash)}")
+    _check_lists(block)
+    problems += _check_atomic(block)
+    _check_receipts(block, receipts)
+    if roots:
+        problems += _check_roots(block, receipts)
+    return problems
+
+
+def verify_traces(block: EvmBlock, traces: Sequence[Trace] | None, diffs: Sequence[TxDiff] | None) -> None:
+    """One trace and one diff for each transaction, of that transaction."""
+    if traces is not None:
+        _check_count(block, len(traces), "traces")
+        for tx, trace in zip(block.txs, traces, strict=True):
+            root = trace.frames[0]
+            _check_hash(block, tx.tx_hash, trace.tx_hash, "trace")
+            if root.sender != tx.sender or (tx.to and root.to != tx.to) or root.value != tx.value:
+                raise Incomplete(f"{_name(block)}: the trace of {_hex(tx.tx_hash)} is of another transaction")
+    if diffs is not None:
+        _check_count(block, len(diffs), "diffs")
+        for tx, diff in zip(block.txs, diffs, strict=True):
+            _check_hash(block, tx.tx_hash, diff.tx_hash, "diff")
+            if tx.type_id <= _LAST_TYPE and all(account.address != tx.sender for account in diff.accounts):
+                raise Incomplete(f"{_name(block)}: the diff of {_hex(tx.tx_hash)} leaves out its sender")
+
+
+def _check_header(block: EvmBlock) -> list[str]:
+    computed = header_hash(block)
+    if computed == block.block_hash:
+        return []
+    if is_known_layout(block):
+        raise EvmLie(f"{_name(block)}: its header hashes to {_hex(computed)}, not {_hex(block.block_hash)}")
+    return ["headers of this chain have a layout we do not know: block hashes are not recomputed"]
+
+
+def _check_lists(block: EvmBlock) -> None:
+    """That empty lists are empty in the header too, which costs nothing to see."""
+    if (not block.txs) != (block.transactions_root == trie.EMPTY_ROOT):
+        raise EvmLie(f"{_name(block)}: {len(block.txs)} transactions under root {_hex(block.transactions_root)}")
+    if block.withdrawals_root is None:
+        if block.withdrawals:
+            raise EvmLie(f"{_name(block)}: withdrawals that its header does not know")
+        return
+    if block.withdrawals is None:
+        raise Incomplete(f"{_name(block)}: no withdrawals where its header has a root of them")
+    if withdrawals_root(block.withdrawals) != block.withdrawals_root:
+        raise EvmLie(f"{_name(block)}: its withdrawals do not give its withdrawalsRoot")
+
+
+def _check_atomic(block: EvmBlock) -> list[str]:
+    if block.ext_data_hash is None:
+        return []
+    if block.ext_data is None:
+        raise Incomplete(f"{_name(block)}: extDataHash without blockExtraData")
+    if block.ext_data_hash == _ZERO:  # genesis, and the first months of the C-Chain
+        return ["atomic transactions that its header does not cover"] if block.ext_data else []
+    if ext_data_hash(block.ext_data) != block.ext_data_hash:
+        raise EvmLie(f"{_name(block)}: blockExtraData does not give extDataHash")
+    return []
+
+
+def _check_receipts(block: EvmBlock, receipts: Sequence[Receipt]) -> None:
+    _check_count(block, len(receipts), "receipts")
+    is_plain = is_known_layout(block)  # other chains may have other rules for prices
+    gas = log_index = 0
+    for index, (tx, receipt) in enumerate(zip(block.txs, receipts, strict=True)):
+        if receipt.block_hash != block.block_hash:
+            raise Incomplete(f"{_name(block)}: a receipt of block {_hex(receipt.block_hash)}")
+        if receipt.tx_hash != tx.tx_hash or receipt.index != index or receipt.sender != tx.sender:
+            raise Incomplete(f"{_name(block)}: receipt {index} is of {_hex(receipt.tx_hash)}, not {_hex(tx.tx_hash)}")
+        gas += receipt.gas_used
+        if receipt.cumulative_gas != gas:
+            raise EvmLie(f"{_name(block)}: gas adds up to {gas} at receipt {index}, not {receipt.cumulative_gas}")
+        if receipt.type_id != tx.type_id or (receipt.status is not None and receipt.status > 1):
+            raise EvmLie(f"{_name(block)}: receipt {index} has type {receipt.type_id} and status {receipt.status}")
+        for log in receipt.logs:
+            if log.index != log_index:
+                raise Incomplete(f"{_name(block)}: log {log.index} where {log_index} is next")
+            log_index += 1
+        if is_plain and receipt.gas_price not in (None, _price(tx, block.base_fee or 0)):
+            raise EvmLie(f"{_name(block)}: receipt {index} has a gas price its transaction did not agree to")
+        if receipt.contract and (tx.to or receipt.contract != created_address(tx.sender, tx.nonce)):
+            raise EvmLie(f"{_name(block)}: receipt {index} names a contract its transaction cannot have made")
+    if gas != block.gas_used:
+        raise Incomplete(f"{_name(block)}: its receipts used {gas} gas, its header says {block.gas_used}")
+
+
+def _check_roots(block: EvmBlock, receipts: Sequence[Receipt]) -> list[str]:
+    if trie.ordered_root([receipt_bytes(one) for one in receipts]) != block.receipts_root:
+        raise EvmLie(f"{_name(block)}: its receipts do not give its receiptsRoot")
+    encoded = []
+    for tx in block.txs:
+        try:
+            raw = tx_bytes(tx)
+        except WireError as error:
+            return [str(error)]  # other chains add types; the header vouches for nothing else
+        if keccak256(raw) != tx.tx_hash:
+            raise EvmLie(f"{_name(block)}: transaction {_hex(tx.tx_hash)} does not hash to that")
+        encoded.append(raw)
+    if trie.ordered_root(encoded) != block.transactions_root:
+        raise EvmLie(f"{_name(block)}: its transactions do not give its transactionsRoot")
+    return []
+
+
+def _price(tx: EvmTx, base_fee: int) -> int:
+    """What a unit of gas cost: since EIP-1559 the base fee and a tip, within what the sender allowed."""
+    if tx.max_fee is None:
+        return tx.gas_price
+    return min(tx.max_fee, base_fee + (tx.max_priority_fee or 0))
+
+
+def _check_count(block: EvmBlock, count: int, what: str) -> None:
+    if count != len(block.txs):
+        raise Incomplete(f"{_name(block)}: {count} {what} of {len(block.txs)} transactions")
+
+
+def _check_hash(block: EvmBlock, expected: bytes, got: bytes, what: str) -> None:
+    if got and got != expected:
+        raise Incomplete(f"{_name(block)}: a {what} of {_hex(got)} where {_hex(expected)} is next")
+
+
+def _name(block: EvmBlock) -> str:
+    return f"block {block.number} ({_hex(block.block_hash)})"
+
+
+def _hex(raw: bytes) -> str:
+    return "0x" + raw.hex()

@@ -11,7 +11,7 @@ from icefall.evm.model import (
     BlockRows,
     CallType,
     Erc20Delta,
-    Erc20Transfer,
+    Erc20TransferRow,
     NativeTx,
     Participant,
 )
@@ -77,7 +77,7 @@ class Rows:
                     CallType.CONTRACT_CALL, _SELECTOR, data,
                 )
             )  # fmt: skip
-            moves.append(Erc20Transfer(index, index, token, sender, to, value))
+            moves.append(Erc20TransferRow(index, index, token, sender, to, value))
             parties += [Participant(one, index) for one in dict.fromkeys((sender, token, to))]
             for who, change in ((sender, -value), (to, value)):
                 deltas[token, who] = deltas.get((token, who), 0) + change

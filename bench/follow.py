@@ -19,8 +19,8 @@ from tests.upstream.replay import Replay, Row, recorded
 
 from bench import history
 from bench.load import cpu_seconds
-from icefall.node.following.verify import Links, Position, verify
-from icefall.upstream.node import Fetched
+from icefall.node.following.verify import ChainLinks, ChainPosition, verify
+from icefall.upstream.node import FetchedContainer
 from icefall.wire.avm.codec import unpack_block
 from icefall.wire.avm.types import Credential
 from icefall.wire.container.proposer import Container
@@ -118,7 +118,7 @@ def _await_height(server: Server, height: int) -> int:
 
 
 def _alone(chain: list[Container], one_us: float) -> None:
-    x = [Fetched(number, id_text(row.container_id), row.raw, _WHEN) for number, row in enumerate(chain)]
+    x = [FetchedContainer(number, id_text(row.container_id), row.raw, _WHEN) for number, row in enumerate(chain)]
     for label, name, fetched in (
         ("verify X alone", "X", x),
         ("verify C alone (recorded)", "C", _recorded("C")),
@@ -144,17 +144,17 @@ def _one_signature_us(chain: list[Container]) -> float:
     return min(rounds) / len(signed) * 1e6
 
 
-def _verify(name: str, fetched: Sequence[Fetched], rounds: int) -> None:
-    links = Links(name, history.genesis().x_chain_id, lambda parent_id: True)
+def _verify(name: str, fetched: Sequence[FetchedContainer], rounds: int) -> None:
+    links = ChainLinks(name, history.genesis().x_chain_id, lambda parent_id: True)
     for _ in range(rounds):
-        position = Position(0, b"", b"")
+        position = ChainPosition(0, b"", b"")
         for begin in range(0, len(fetched), _RUN):
             _, position = verify(links, position, fetched[begin : begin + _RUN])
 
 
-def _recorded(name: str) -> list[Fetched]:
+def _recorded(name: str) -> list[FetchedContainer]:
     rows = recorded("cchain-1_containers.jsonl.gz" if name == "C" else "scenario-1/containers.jsonl.gz")[name]
-    return [Fetched(number, row.id_text, row.raw, _WHEN) for number, row in enumerate(rows)]
+    return [FetchedContainer(number, row.id_text, row.raw, _WHEN) for number, row in enumerate(rows)]
 
 
 def _signature(container: Container) -> tuple[bytes, bytes]:

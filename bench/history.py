@@ -6,7 +6,7 @@ from pathlib import Path
 
 from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
-from icefall.node.admission import Start, admit
+from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.network import network_of
 from icefall.run.engine import index_x
@@ -28,7 +28,7 @@ from icefall.wire.container.proposer import Container, next_epoch, pack_containe
 from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.ids import hash256
 from icefall.wire.keys import address_of, private_key_from_text, sign
-from icefall.xchain.follow import FollowedLedger, Wrapped
+from icefall.xchain.follow import FollowedLedger, ReceivedContainer
 from icefall.xchain.ledger import Ledger
 
 NETWORK_ID = 12345
@@ -100,11 +100,11 @@ async def store(data_dir: Path, history: list[Container]) -> None:
     network = network_of(config, _START)
     spec = network.asset_chains[0]
     database = SqliteStore(store_path(data_dir), PACKAGE)
-    await database.write(lambda tx: admit(tx, Start(config.network_id, False, True, False), _START))
+    await database.write(lambda tx: admit(tx, StartRequest(config.network_id, False, True, False), _START))
     ledger = Ledger(database, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
     followed = FollowedLedger(ledger)
     for start in range(0, len(history), _RUN):
         run = history[start : start + _RUN]
-        await followed.accept([Wrapped(row.container_id, row.raw, row.inner) for row in run])
+        await followed.accept([ReceivedContainer(row.container_id, row.raw, row.inner) for row in run])
     database.close()

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from icefall.observe.counters import Figures, Meters, alive, clear, process_figures, processes, totals
+from icefall.observe.counters import CallCounters, CallCounts, alive, clear, process_figures, processes, totals
 
 LABELS = ["a", "b", "(no endpoint)"]
 
@@ -31,9 +31,9 @@ def other(folder: Path) -> "subprocess.Popen[str]":
 
 
 def test_calls_failures_time_and_what_is_in_flight(tmp_path: Path) -> None:
-    meters = Meters(LABELS, tmp_path)
+    meters = CallCounters(LABELS, tmp_path)
     began = meters.begin(0)
-    assert totals(tmp_path, 3)[0] == Figures(0, 0, 0, 1)
+    assert totals(tmp_path, 3)[0] == CallCounts(0, 0, 0, 1)
     time.sleep(0.01)
     meters.end(0, began, failed=False)
     meters.end(1, meters.begin(1), failed=True)
@@ -41,17 +41,17 @@ def test_calls_failures_time_and_what_is_in_flight(tmp_path: Path) -> None:
     assert (a.calls, a.failures, a.in_flight) == (1, 0, 0)
     assert 10_000_000 <= a.duration_ns < 10_000_000_000
     assert (b.calls, b.failures, b.in_flight) == (1, 1, 0)
-    assert none == Figures(0, 0, 0, 0)
+    assert none == CallCounts(0, 0, 0, 0)
 
 
 def test_a_request_that_no_row_answers_counts_as_the_last_label(tmp_path: Path) -> None:
-    meters = Meters(LABELS, tmp_path)
+    meters = CallCounters(LABELS, tmp_path)
     meters.refuse()
-    assert totals(tmp_path, 3)[2] == Figures(1, 1, 0, 0)
+    assert totals(tmp_path, 3)[2] == CallCounts(1, 1, 0, 0)
 
 
 def test_processes_are_added_up(tmp_path: Path) -> None:
-    meters = Meters(LABELS, tmp_path)
+    meters = CallCounters(LABELS, tmp_path)
     meters.end(0, meters.begin(0), failed=False)
     with other(tmp_path) as second, other(tmp_path) as third:
         assert processes(tmp_path) == sorted([os.getpid(), second.pid, third.pid])
@@ -72,10 +72,10 @@ def test_a_process_that_was_killed_keeps_its_counts_and_has_nothing_in_flight(tm
 
 
 def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
-    Meters(LABELS, tmp_path).refuse()
+    CallCounters(LABELS, tmp_path).refuse()
     (tmp_path / "levels").touch()
     clear(tmp_path)
-    assert totals(tmp_path, 3) == [Figures(0, 0, 0, 0)] * 3
+    assert totals(tmp_path, 3) == [CallCounts(0, 0, 0, 0)] * 3
     assert [path.name for path in tmp_path.iterdir()] == ["levels"]
     clear(tmp_path / "none")
 
@@ -89,13 +89,13 @@ def test_files_of_another_table_or_half_made_do_no_harm(tmp_path: Path) -> None:
 
 
 def test_more_rows_than_a_page_holds(tmp_path: Path) -> None:
-    meters = Meters([str(n) for n in range(1000)], tmp_path)
+    meters = CallCounters([str(n) for n in range(1000)], tmp_path)
     meters.end(999, meters.begin(999), failed=False)
     assert totals(tmp_path, 1000)[999].calls == 1
 
 
 def test_without_a_directory_nothing_is_written(tmp_path: Path) -> None:
-    meters = Meters(LABELS, None)
+    meters = CallCounters(LABELS, None)
     meters.end(0, meters.begin(0), failed=False)
     meters.refuse()
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ from icefall.access.limits import METRICS as METRICS_TIER
 from icefall.access.limits import UNAUTHENTICATED, Budgets, Tier, tiers_with
 from icefall.access.store import AccessReader, add_key, ensure_store, open_reader, revoke_key
 from icefall.api.endpoint import DATA, METRICS
-from icefall.api.gate import Gate
+from icefall.api.gate import AccessGate
 from icefall.observe.log import quiet
 
 NOW = 1_800_000_000 // 86_400 * 86_400
@@ -43,7 +43,7 @@ class Door:
 
     def scene(self, listener: str = DATA, *, limited: bool = True, required: bool = False, proxies: str = "") -> Scene:
         return Scene(
-            Gate(
+            AccessGate(
                 listener,
                 AccessReader(self.reader) if listener == DATA else None,
                 Leases(self._ask, 1, quiet(), self._clock) if limited else None,

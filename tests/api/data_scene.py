@@ -39,14 +39,14 @@ from icefall.api.openapi import document
 from icefall.api.paging import Paging
 from icefall.api.routes import Routes
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.enriching.counts import Counts
+from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nfts import NftSettings
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo, open_chain
 from icefall.evm.reading.state import RequestState
 from icefall.evm.storing.store import PACKAGE, store_path
-from icefall.observe.counters import Meters
+from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
@@ -93,7 +93,7 @@ def _lists(chain: str, folder: Path) -> EnrichSettings:
 
 
 async def _index(chain: str, path: Path) -> None:
-    replay, counts = EvmReplay(chain), Counts()
+    replay, counts = EvmReplay(chain), EnrichCounts()
     async with indexing(path, replay) as scene:
         await scene.follower.run()
         store = SqliteStore(path, PACKAGE)
@@ -212,7 +212,7 @@ class InProcess:
             Pages: Pages(msgspec.json.encode(self.document), ""),
             Paging: Paging(PageTokens(page_token_secret(self._access))),
         }
-        meters = Meters(meter_labels(rows), None)
+        meters = CallCounters(meter_labels(rows), None)
         paths = routes_of(rows, lambda _: True, services, dialect, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)
         app = App(DATA, routes, dialect, Hosts(["*"]), Origins(["*"], ()), meters, quiet(), [], 5.0)

@@ -12,7 +12,7 @@ from icefall.api.asgi import AsgiApp
 from icefall.api.assemble import bases_of, meter_labels, routes_of
 from icefall.api.dialect import INTERFACE
 from icefall.api.endpoint import DATA, Rest, Rpc, Weight
-from icefall.api.gate import Gate
+from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins
 from icefall.api.rest_kinds import (
     BalancePageSize,
@@ -35,16 +35,16 @@ from icefall.api.rest_kinds import (
     TxHash,
 )
 from icefall.api.routes import Routes
-from icefall.api.schema.names import RestAsk
+from icefall.api.schema.names import RestParams
 from icefall.errors import BadGateway, NotFound, Unavailable
-from icefall.observe.counters import Meters
+from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log, quiet
 
 ADDRESS = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F"
 LIST = "/v1/chains/{chainId}/addresses/{address}/transactions:listErc20"
 
 
-class AddressPage(RestAsk, frozen=True):
+class AddressPage(RestParams, frozen=True):
     chain_id: ChainName
     address: EvmAddress
     page_token: PageToken = ""
@@ -53,18 +53,18 @@ class AddressPage(RestAsk, frozen=True):
     end_block: BlockNumber = None
 
 
-class BlockPage(RestAsk, frozen=True):
+class BlockPage(RestParams, frozen=True):
     chain_id: ChainName
     block_id: BlockId
     page_size: BlockPageSize = 0
 
 
-class OneTx(RestAsk, frozen=True):
+class OneTx(RestParams, frozen=True):
     chain_id: ChainName
     tx_hash: TxHash
 
 
-class Everything(RestAsk, frozen=True):
+class Everything(RestParams, frozen=True):
     """One of each of the other kinds, one of them required."""
 
     needed: Timestamp
@@ -132,8 +132,8 @@ ROWS: list[Rest | Rpc] = [
 class Scene:
     """Requests to the app, as `tests.server.Server` makes them to the program."""
 
-    def __init__(self, gate: Gate | None = None, listener: str = DATA, log: Log | None = None) -> None:
-        meters = Meters(meter_labels(ROWS), None)
+    def __init__(self, gate: AccessGate | None = None, listener: str = DATA, log: Log | None = None) -> None:
+        meters = CallCounters(meter_labels(ROWS), None)
         paths = routes_of(ROWS, lambda _: True, {}, INTERFACE, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)
         origins = Origins(["*"], ["X-Service-Api-Key"], ["retry-after"])

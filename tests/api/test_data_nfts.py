@@ -14,7 +14,7 @@ from tests.upstream.evm_recording import recorded_state
 
 from icefall.api.dialect import DIALECTS
 from icefall.evm.enriching.answers import string_of
-from icefall.evm.enriching.outcomes import Status
+from icefall.evm.enriching.outcomes import IndexStatus
 
 CHAIN, ID = "cchain-1", "43112"
 
@@ -95,7 +95,7 @@ def test_owners_are_those_of_now_and_burned_tokens_have_none(programs: dict[str,
 
 def test_index_status_by_dialect(programs: dict[str, Served]) -> None:
     """The same word, in small letters or capitals."""
-    words = {status.name for status in Status}
+    words = {status.name for status in IndexStatus}
     for kind in ("erc721Token", "erc1155Token"):
         plain, live = (nfts(programs[name], kind) for name in DIALECTS)
         assert list(plain) == list(live)

@@ -18,7 +18,7 @@ from icefall.access.store import open_reader, page_token_secret
 from icefall.api.handlers import blocks
 from icefall.api.paging import Paging
 from icefall.api.schema.transfers import AddressPage
-from icefall.evm.following.follower import Range
+from icefall.evm.following.follower import BlockRange
 from icefall.evm.storing.store import store_path
 
 CHAIN, ID = "geth-1", "1337"
@@ -199,7 +199,7 @@ def test_tokens_expire_after_a_day(app: InProcess, scene: tuple[Path, str], name
 
 
 async def _follow(path: Path, replay: EvmReplay, last: int) -> None:
-    async with indexing(path, replay, blocks=Range(last=last)) as scene:
+    async with indexing(path, replay, blocks=BlockRange(last=last)) as scene:
         await scene.follower.run()
 
 
@@ -270,7 +270,7 @@ def test_an_index_that_begins_later(tmp_path: Path, tmp_path_factory: pytest.Tem
     path.unlink()
 
     async def follow() -> None:
-        async with indexing(path, EvmReplay(CHAIN), blocks=Range(first=380, last=390)) as scene:
+        async with indexing(path, EvmReplay(CHAIN), blocks=BlockRange(first=380, last=390)) as scene:
             await scene.follower.run()
 
     asyncio.run(follow())

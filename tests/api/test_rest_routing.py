@@ -15,7 +15,7 @@ from icefall.api.docs import page
 from icefall.api.endpoint import DATA, METRICS, Rest, example_path
 from icefall.api.openapi import document
 from icefall.api.rest_kinds import ADDRESSES_MAX, BLOCK_NUMBER_MAX, CURRENCIES, PAGE_TOKEN_SIZE_MAX
-from icefall.api.routes import Route, Shapes
+from icefall.api.routes import PathPatterns, Route
 from icefall.errors import BadRequest
 
 LOW = ADDRESS.lower()
@@ -318,7 +318,7 @@ def test_a_binder_may_be_used_without_an_app() -> None:
 
 
 def test_looking_up_a_path_with_parameters_is_cheap() -> None:
-    shapes = Shapes({row.path: Route({}) for row in ROWS if "{" in row.path})
+    shapes = PathPatterns({row.path: Route({}) for row in ROWS if "{" in row.path})
     where = target()
     best = min(timeit.repeat(lambda: shapes.find(where), number=2000, repeat=5)) / 2000
     assert best < 20e-6  # about 1 us on a machine of its own

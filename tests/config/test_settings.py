@@ -14,9 +14,9 @@ from icefall.config.kinds import (
     FilePath,
     Flag,
     Id,
-    Kind,
-    Network,
-    NetworkId,
+    IpNetwork,
+    NetworkIdKind,
+    SettingKind,
     Several,
     Text,
     Url,
@@ -81,7 +81,7 @@ def test_the_page_names_every_row() -> None:
 
 
 ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
-GOOD: list[tuple[Kind, object, Any]] = [
+GOOD: list[tuple[SettingKind, object, Any]] = [
     (Flag(), "true", True),
     (Flag(), "F", False),
     (Flag(), False, False),
@@ -101,18 +101,18 @@ GOOD: list[tuple[Kind, object, Any]] = [
     (Several(Text()), "a, b,c", ("a", "b", "c")),
     (Several(Text()), ["a"], ("a",)),
     (Several(Text()), "", ()),
-    (Network(), "10.1.2.3", "10.1.2.3/32"),
-    (Network(), "10.1.2.3/8", "10.0.0.0/8"),
-    (Network(), "fd00::1/64", "fd00::/64"),
-    (NetworkId(), "local", 12345),
-    (NetworkId(), "Testnet", 5),
-    (NetworkId(), "network-77", 77),
-    (NetworkId(), 77, 77),
-    (NetworkId(), "4294967295", 4294967295),
+    (IpNetwork(), "10.1.2.3", "10.1.2.3/32"),
+    (IpNetwork(), "10.1.2.3/8", "10.0.0.0/8"),
+    (IpNetwork(), "fd00::1/64", "fd00::/64"),
+    (NetworkIdKind(), "local", 12345),
+    (NetworkIdKind(), "Testnet", 5),
+    (NetworkIdKind(), "network-77", 77),
+    (NetworkIdKind(), 77, 77),
+    (NetworkIdKind(), "4294967295", 4294967295),
     (Id(), ID, ID),
     (Id(or_empty=True), "", ""),
 ]
-BAD: list[tuple[Kind, object]] = [
+BAD: list[tuple[SettingKind, object]] = [
     (Flag(), "yes"),
     (Flag(), ""),
     (Flag(), 1),
@@ -145,13 +145,13 @@ BAD: list[tuple[Kind, object]] = [
     (Url(), "127.0.0.1:9650"),
     (Several(Url(), least=1), []),
     (Several(Url()), ["http://a", 7]),
-    (Network(), ""),
-    (Network(), "proxy.example"),
-    (Network(), "10.0.0.0/33"),
-    (NetworkId(), "foo"),
-    (NetworkId(), "network-"),
-    (NetworkId(), 2**32),
-    (NetworkId(), True),
+    (IpNetwork(), ""),
+    (IpNetwork(), "proxy.example"),
+    (IpNetwork(), "10.0.0.0/33"),
+    (NetworkIdKind(), "foo"),
+    (NetworkIdKind(), "network-"),
+    (NetworkIdKind(), 2**32),
+    (NetworkIdKind(), True),
     (Id(), ""),
     (Id(), "abc"),
     (Table(()), "x"),
@@ -159,12 +159,12 @@ BAD: list[tuple[Kind, object]] = [
 
 
 @pytest.mark.parametrize(("kind", "value", "expected"), GOOD, ids=type_name)
-def test_kinds_accept(kind: Kind, value: object, expected: object) -> None:
+def test_kinds_accept(kind: SettingKind, value: object, expected: object) -> None:
     assert kind.accept(value) == expected
 
 
 @pytest.mark.parametrize(("kind", "value"), BAD, ids=type_name)
-def test_kinds_refuse(kind: Kind, value: object) -> None:
+def test_kinds_refuse(kind: SettingKind, value: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - most carry no text, the row's shape says it
         kind.accept(value)
 

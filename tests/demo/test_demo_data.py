@@ -8,7 +8,7 @@ import pytest
 from bench import demo_data
 
 from icefall.demo.chains import CHAINS, recordings, tables
-from icefall.evm.enriching.prices import CURRENCIES, NATIVE_ADDRESS, NOW, Point, prices_of
+from icefall.evm.enriching.prices import CURRENCIES, NATIVE_ADDRESS, NOW, PricePoint, prices_of
 
 SIZE_MAX = 8_000_000
 PACKED = sorted(str(path.relative_to(demo_data.DATA)) for path in demo_data.DATA.rglob("*") if path.is_file())
@@ -41,9 +41,9 @@ def test_prices_can_be_read_and_cover_every_day(chain: str) -> None:
     newest = max(days)
     for currency in ("usd", "eur"):
         assert currency in CURRENCIES
-        assert Point(NATIVE_ADDRESS, currency, NOW) in prices
+        assert PricePoint(NATIVE_ADDRESS, currency, NOW) in prices
         recent = {day for day in days if newest - day < 60}
-        assert {day for day in recent if Point(NATIVE_ADDRESS, currency, day) not in prices} == set()
+        assert {day for day in recent if PricePoint(NATIVE_ADDRESS, currency, day) not in prices} == set()
     assert len({point.token_address for point in prices}) == 5
 
 

@@ -24,7 +24,7 @@ from tests.xchain.wallet import EWOQ
 from icefall.config.load import Config, load
 from icefall.db.sqlite import SqliteStore
 from icefall.demo import history
-from icefall.node.following.verify import FollowedChain, Links
+from icefall.node.following.verify import ChainLinks, FollowedChain
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.beginning import foreign_chains, genesis_time
 from icefall.primary.following import OtherChain, XChain
@@ -52,7 +52,7 @@ class Broken(Exception):
 class Opened(NamedTuple):
     store: SqliteStore
     chains: dict[str, FollowedChain]
-    links: dict[str, Links]
+    links: dict[str, ChainLinks]
 
     async def bring_in(self, runs_max: int = 1_000_000) -> None:
         """All of it, or so many runs."""
@@ -83,7 +83,7 @@ async def opened(directory: Path) -> Opened:
         name: OtherChain(chain, x_id) for name, chain in foreign_chains(config, network, store).items()
     }
     chains["X"] = XChain(ledger)
-    return Opened(store, chains, {name: Links(name, x_id) for name in chains})
+    return Opened(store, chains, {name: ChainLinks(name, x_id) for name in chains})
 
 
 def last_ids() -> dict[str, str]:
@@ -147,7 +147,9 @@ def test_a_spoilt_recording_is_refused_and_nothing_of_it_is_stored(
 
     async def run() -> None:
         one = await opened(tmp_path)
-        with pytest.raises(history.Spoilt, match=f"cannot be taken over: {runs[0].chain} container 0 is said to be"):
+        with pytest.raises(
+            history.InvalidHistory, match=f"cannot be taken over: {runs[0].chain} container 0 is said to be"
+        ):
             await one.bring_in()
         assert {name: chain.count for name, chain in one.chains.items()} == dict.fromkeys(COUNTS, 0)
         one.store.close()

@@ -10,7 +10,7 @@ from tests.e2e.program import Outcome, family, outcome
 from tests.server import serving
 
 from icefall.db.sqlite import SqliteStore
-from icefall.node.admission import Start, admit
+from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
 
 
@@ -58,7 +58,7 @@ def test_a_port_in_use(tmp_path: Path, shared: bool) -> None:
 
 def test_another_network(tmp_path: Path) -> None:
     store = made_store(tmp_path)
-    asyncio.run(store.write(lambda tx: admit(tx, Start(12345, False, False, False), 1)))
+    asyncio.run(store.write(lambda tx: admit(tx, StartRequest(12345, False, False, False), 1)))
     store.close()
     before = store_path(tmp_path).read_bytes()
     assert_refused(outcome("node", tmp_path, "--network-id=fuji"), "belongs to network 12345, not 5", "-id=12345")

@@ -12,7 +12,7 @@ from tests.counterparts import program
 from tests.e2e.program import until, workers
 from tests.server import Server, serving
 
-from icefall.observe.counters import Meters, totals
+from icefall.observe.counters import CallCounters, totals
 from icefall.wire.ids import id_text
 
 VM_TEXT, BAD_VM_TEXT = id_text(b"v" * 32), id_text(b"w" * 32)
@@ -180,7 +180,7 @@ def test_levels_survive_a_restart(tmp_path: Path) -> None:
 
 def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
     run = tmp_path / "data" / "run"
-    Meters(["a", "b"], run).refuse()
+    CallCounters(["a", "b"], run).refuse()
     with serving("node", tmp_path) as server:
         assert figure(server, "icefall_api_calls_total", "GET /ext/health") == 0
         assert len(list(run.glob("*.meters"))) == 1

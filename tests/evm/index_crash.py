@@ -13,7 +13,7 @@ from tests.xchain.stored import die_at
 
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.following import runs
-from icefall.evm.following.follower import Range
+from icefall.evm.following.follower import BlockRange
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -23,7 +23,7 @@ async def index(path: Path, url: str, chain_id: int, last: int) -> None:
     store = ChainStore(SqliteStore(path, PACKAGE), [RollupWriter()])
     upstream = EvmUpstream([url], chain_id, Log())
     try:
-        await indexing_of(store, upstream, Range(last=last)).follower.run()
+        await indexing_of(store, upstream, BlockRange(last=last)).follower.run()
     finally:
         await upstream.close()
         store.close()

@@ -11,10 +11,10 @@ from tests.upstream.evm_scene import Told, upstream_of
 
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing.audit import Audit
-from icefall.evm.following.contracts import FactBook
-from icefall.evm.following.decoder import InlineWorkshop
-from icefall.evm.following.follower import Follower, Range
-from icefall.evm.following.runs import RunMaker
+from icefall.evm.following.contracts import ContractCache
+from icefall.evm.following.decoder import InlineBlockDecoder
+from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.following.runs import BatchMaker
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -27,7 +27,7 @@ class Log(Told):
 
 
 class Indexing(NamedTuple):
-    follower: Follower
+    follower: EvmFollower
     store: ChainStore
     upstream: EvmUpstream
     log: Log
@@ -43,23 +43,23 @@ def messenger_of(replay: EvmReplay) -> bytes:
 
 
 def indexing_of(
-    store: ChainStore, upstream: EvmUpstream, blocks: Range, *, roots: bool = False, messenger: bytes = MESSENGER
+    store: ChainStore, upstream: EvmUpstream, blocks: BlockRange, *, roots: bool = False, messenger: bytes = MESSENGER
 ) -> Indexing:
     log = Log()
-    facts = FactBook(store, upstream, messenger, LOCAL_AVAX)
-    maker = RunMaker(store, upstream, facts, InlineWorkshop(roots=roots), blocks.first)
-    return Indexing(Follower(blocks, store, upstream, maker, Audit(store, upstream), log), store, upstream, log)
+    facts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
+    maker = BatchMaker(store, upstream, facts, InlineBlockDecoder(roots=roots), blocks.first)
+    return Indexing(EvmFollower(blocks, store, upstream, maker, Audit(store, upstream), log), store, upstream, log)
 
 
 @asynccontextmanager
 async def indexing(
-    path: Path, *replays: EvmReplay, blocks: Range | None = None, roots: bool = False, **options: Any
+    path: Path, *replays: EvmReplay, blocks: BlockRange | None = None, roots: bool = False, **options: Any
 ) -> AsyncIterator[Indexing]:
     """Ready to run; without a range, up to the replay's present head."""
     store = open_store(path)
     try:
         async with upstream_of(*replays, **options) as upstream:
-            blocks = blocks or Range(last=replays[0].head)
+            blocks = blocks or BlockRange(last=replays[0].head)
             yield indexing_of(store, upstream, blocks, roots=roots, messenger=messenger_of(replays[0]))
     finally:
         store.close()

@@ -16,7 +16,7 @@ from tests.upstream.evm_replay import EvmReplay
 from icefall.db.sqlite import SqliteReader
 from icefall.demo.eth_call import Reverts, answer
 from icefall.demo.recording import RecordedState
-from icefall.evm.following.follower import Range
+from icefall.evm.following.follower import BlockRange
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import Span
@@ -87,7 +87,7 @@ def scene_of(path: Path, state: Remembered) -> Scene:
 
 
 async def index(path: Path, replay: EvmReplay, last: int | None = None, first: int = 0) -> None:
-    blocks = Range(first, replay.head if last is None else last)
+    blocks = BlockRange(first, replay.head if last is None else last)
     async with indexing(path, replay, blocks=blocks) as scene:
         await scene.follower.run()
 

@@ -10,9 +10,9 @@ from tests.evm.recordings import CHAINS, decoded, full_blocks, like, lines
 from icefall.wire.errors import WireError
 from icefall.wire.evm.block import decode_block, decode_receipts
 from icefall.wire.evm.decode import decode_full
-from icefall.wire.evm.hex import Addresses, Amounts, Counts, Words, amount, data, fixed
+from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, amount, data, fixed
 from icefall.wire.evm.trace import decode_diffs, decode_traces
-from icefall.wire.evm.types import Incomplete
+from icefall.wire.evm.types import IncompleteBlock
 from icefall.wire.text import jsondeep
 
 ADDRESS, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
@@ -28,7 +28,7 @@ def test_a_block_that_is_not_there() -> None:
     assert decode_receipts(b"null") is None
     row = lines(like("geth"))[1]
     for parts in ((b"null", bytes(row.receipts)), (bytes(row.block), b"null")):
-        with pytest.raises(Incomplete):
+        with pytest.raises(IncompleteBlock):
             decode_full(*parts, None, None)
 
 
@@ -43,14 +43,14 @@ def test_refused(decode: Callable[[bytes], object], raw: bytes) -> None:
     "told", ["", "0x", "12", "0X1", "0x-1", "-0x1", "0x1_0", " 0x1", "0x 1", "0xg", "0x" + "1" * 65, "0x\u0661", "0x+1"]
 )
 def test_numbers_are_strict(told: str) -> None:
-    for read in (amount, Counts().__getitem__, Amounts().__getitem__):
+    for read in (amount, HexNumbers().__getitem__, HexAmounts().__getitem__):
         with pytest.raises(WireError):
             read(told)
 
 
 @pytest.mark.parametrize("told", ["", "12", "0x1", "0x1 2", "0x 12", "0x12 ", "0xgg", "0X12", "0x1_", "0x\u0661\u0661"])
 def test_bytes_are_strict(told: str) -> None:
-    for read in (data, Addresses().__getitem__, Words().__getitem__):
+    for read in (data, HexAddresses().__getitem__, HexWords().__getitem__):
         with pytest.raises(WireError):
             read(told)
 
@@ -58,10 +58,10 @@ def test_bytes_are_strict(told: str) -> None:
 def test_sizes() -> None:
     assert amount("0x" + "f" * 64) == 2**256 - 1
     assert amount("0x0001") == 1
-    assert Counts()["0xffffffffffffffff"] == 2**64 - 1
+    assert HexNumbers()["0xffffffffffffffff"] == 2**64 - 1
     assert data("0x") == b""
     with pytest.raises(WireError):
-        Counts()["0x10000000000000000"]
+        HexNumbers()["0x10000000000000000"]
     with pytest.raises(WireError, match="expected 20 bytes"):
         fixed(HASH, 20)
 
@@ -180,9 +180,9 @@ def test_a_frame_that_succeeded_nowhere_is_refused() -> None:
 def test_items_without_a_result() -> None:
     """One failed item makes the whole answer incomplete: it is not a transaction without calls."""
     items = [{"txHash": HASH, "result": frame()}, {"txHash": HASH, "error": "execution timeout"}]
-    with pytest.raises(Incomplete, match="execution timeout"):
+    with pytest.raises(IncompleteBlock, match="execution timeout"):
         decode_traces(packed(items))
-    with pytest.raises(Incomplete):
+    with pytest.raises(IncompleteBlock):
         decode_diffs(packed([{"txHash": HASH, "error": {"code": -32000}}]))
     empty: list[Any] = [{"txHash": HASH, "result": {}}, {"result": {"pre": {}}}]  # anvil, for tracers it has not
     for item in empty:
@@ -206,7 +206,7 @@ def test_calls_nested_as_deep_as_the_machine_allows(depth: int) -> None:
     for broken in (raw + b"]}" * depth, raw + b"]}" * (depth + 2), raw + b"]}" * depth + b"}]1"):
         with pytest.raises(WireError):
             decode_traces(broken)
-    with pytest.raises(Incomplete):
+    with pytest.raises(IncompleteBlock):
         decode_traces(raw + b"]}" * depth + b'},{"error":"late"}]')
 
 

@@ -11,7 +11,16 @@ from tests.evm.recordings import CHAINS, REORGS, full_blocks, like
 from icefall.wire.evm.hashes import header_hash, is_known_layout, receipt_bytes, tx_bytes
 from icefall.wire.evm.keccak import keccak256
 from icefall.wire.evm.trie import ordered_root
-from icefall.wire.evm.types import Detached, EvmBlock, EvmLie, FullBlock, Incomplete, Receipt, Trace, TxDiff
+from icefall.wire.evm.types import (
+    DecodedBlock,
+    FullBlock,
+    IncompleteBlock,
+    InvalidData,
+    ParentMismatch,
+    Receipt,
+    Trace,
+    TxDiff,
+)
 from icefall.wire.evm.verify import verify_block, verify_full, verify_traces
 
 
@@ -49,7 +58,7 @@ def test_reorganisation_shows_as_detached() -> None:
     fork = max(number for number in old if new[number].block.block_hash == old[number].block_hash)
     after, later = new[fork + 1], new[fork + 2]
     assert verify_full(after, old[fork].block_hash, roots=True) == []
-    with pytest.raises(Detached, match=f"block {fork + 2} "):
+    with pytest.raises(ParentMismatch, match=f"block {fork + 2} "):
         verify_full(later, old[fork + 1].block_hash, roots=True)
 
 
@@ -71,7 +80,7 @@ def changed(value: Any) -> Any:
 
 HEADER = [
     name
-    for name in EvmBlock.__struct_fields__
+    for name in DecodedBlock.__struct_fields__
     if name not in ("txs", "unknown_fields", "withdrawals", "ext_data", "block_hash")
 ]
 
@@ -83,7 +92,7 @@ def test_every_header_field_is_covered(chain: str) -> None:
     assert len(fields) >= 16
     for field in fields:
         lie = msgspec.structs.replace(full.block, **{field: changed(getattr(full.block, field))})
-        with pytest.raises(EvmLie, match="hashes to"):
+        with pytest.raises(InvalidData, match="hashes to"):
             verify_block(lie, full.receipts, None, roots=False)
 
 
@@ -99,7 +108,7 @@ def test_every_transaction_field_is_covered(chain: str, field: str) -> None:
         txs = [*full.block.txs]
         txs[index] = msgspec.structs.replace(tx, **{field: value if field != "to" or tx.to else bytes(20)})
         lie = msgspec.structs.replace(full.block, txs=tuple(txs))
-        with pytest.raises(EvmLie):
+        with pytest.raises(InvalidData):
             verify_block(lie, full.receipts, None, roots=True)
 
 
@@ -115,7 +124,7 @@ def test_every_receipt_field_is_covered(chain: str) -> None:
                 continue
             receipts = [*full.receipts]
             receipts[index] = msgspec.structs.replace(receipt, **{field: value})
-            with pytest.raises(EvmLie):
+            with pytest.raises(InvalidData):
                 verify_block(full.block, receipts, None, roots=True)
 
 
@@ -127,7 +136,7 @@ def test_log_fields_are_covered() -> None:
         lie = msgspec.structs.replace(log, **{field: changed(getattr(log, field))})
         receipts = [*full.receipts]
         receipts[at] = msgspec.structs.replace(receipt, logs=(lie, *receipt.logs[1:]))
-        with pytest.raises(EvmLie):
+        with pytest.raises(InvalidData):
             verify_block(full.block, receipts, None, roots=True)
 
 
@@ -156,16 +165,16 @@ PARTIAL: dict[str, Callable[[FullBlock], FullBlock]] = {
 def test_partial_answers_are_incomplete(chain: str, case: str) -> None:
     full = busy(chain)
     assert len(full.block.txs) > 1
-    with pytest.raises(Incomplete):
+    with pytest.raises(IncompleteBlock):
         verify_full(PARTIAL[case](full), None, roots=False)
 
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_block_without_its_transactions(chain: str) -> None:
     full = busy(chain)
-    with pytest.raises(EvmLie):
+    with pytest.raises(InvalidData):
         verify_block(msgspec.structs.replace(full.block, txs=()), (), None, roots=False)
-    with pytest.raises(EvmLie):
+    with pytest.raises(InvalidData):
         verify_block(msgspec.structs.replace(full.block, txs=full.block.txs[1:]), full.receipts, None, roots=False)
 
 
@@ -175,11 +184,11 @@ def test_withdrawals_and_atomic_data() -> None:
     assert withdrawn
     more = msgspec.structs.replace(withdrawn[0], amount_gwei=withdrawn[0].amount_gwei + 1)
     for lie in ((), (more,), None):
-        with pytest.raises(EvmLie, match="withdrawals"):
+        with pytest.raises(InvalidData, match="withdrawals"):
             verify_block(msgspec.structs.replace(paid.block, withdrawals=lie), paid.receipts, None, roots=False)
     atomic = next(full for full in full_blocks(like("cchain")) if full.block.ext_data)
     for data in (b"", (atomic.block.ext_data or b"") + b"\0", None):
-        with pytest.raises(EvmLie, match="blockExtraData"):
+        with pytest.raises(InvalidData, match="blockExtraData"):
             verify_block(msgspec.structs.replace(atomic.block, ext_data=data), atomic.receipts, None, roots=False)
 
 
@@ -191,9 +200,9 @@ def test_unknown_layouts_are_not_refused() -> None:
     subnet = msgspec.structs.replace(full.block, gas_cost=0)
     assert not is_known_layout(subnet)
     assert len(verify_block(subnet, full.receipts, None, roots=True)) == 1
-    with pytest.raises(EvmLie, match="receiptsRoot"):
+    with pytest.raises(InvalidData, match="receiptsRoot"):
         verify_block(msgspec.structs.replace(other, receipts_root=bytes(32)), full.receipts, None, roots=True)
-    with pytest.raises(Detached):
+    with pytest.raises(ParentMismatch):
         verify_block(other, full.receipts, bytes(32), roots=True)
 
 

@@ -25,7 +25,7 @@ from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.parity import decode_parity_diffs, decode_parity_traces
 from icefall.wire.evm.trace import CREATE3_PROXY_CODE, decode_diffs, decode_traces
-from icefall.wire.evm.types import AccountDiff, Frame, Incomplete, Trace, TxDiff
+from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 
 HASH = "0x" + "ab" * 32
 ONE, TWO, THREE = ("0x" + digit * 40 for digit in "123")
@@ -189,7 +189,7 @@ def row(kind: str = "call", at: tuple[int, ...] = (), **changed: Any) -> dict[st
     return told
 
 
-def frames(*rows: dict[str, Any]) -> tuple[Frame, ...]:
+def frames(*rows: dict[str, Any]) -> tuple[CallFrame, ...]:
     (trace,) = decode_parity_traces(json.dumps(rows).encode())
     return trace.frames
 
@@ -256,7 +256,7 @@ def test_rewards_belong_to_no_transaction() -> None:
 
 @pytest.mark.parametrize("places", [[(0,)], [(), ()], [(), (1,)], [(), (0, 0)], [(), (0,), (0,)], [(), (-1,)]])
 def test_traces_with_holes_are_refused(places: list[tuple[int, ...]]) -> None:
-    with pytest.raises(Incomplete):
+    with pytest.raises(IncompleteBlock):
         frames(*[row(at=place) for place in places])
 
 
@@ -294,7 +294,7 @@ def test_changes_that_are_none(wrong: Any) -> None:
 
 def test_what_is_missing_is_said() -> None:
     recorded = recorded_blocks("berlin-1")[1]
-    with pytest.raises(Incomplete, match="no state diff"):
+    with pytest.raises(IncompleteBlock, match="no state diff"):
         decode_parity_diffs(json.dumps([{"stateDiff": None, "transactionHash": HASH}]).encode())
     with pytest.raises(WireError, match="no known shape"):
         decode_full(recorded.block, recorded.receipts, b"[]", None, calls_by="flatCallTracer")

@@ -15,7 +15,7 @@ from tests.upstream.evm_replay import EvmReplay, Trouble
 
 from icefall.demo.recording import Blocks
 from icefall.evm.following import follower as follow
-from icefall.evm.following.follower import Follower, Range, Stranger
+from icefall.evm.following.follower import BlockRange, EvmFollower, NoCommonBlock
 from icefall.upstream.client import Limits
 
 Digests = dict[str, str]
@@ -112,7 +112,7 @@ async def test_a_lie_of_the_only_upstream_is_never_stored(tmp_path: Path) -> Non
 @awaited
 async def test_nothing_is_synced_before_it_is(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST - 1)
-    async with indexing(tmp_path / "chain.sqlite", replay, blocks=Range()) as it:
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
         standing = it.follower.standing
         assert not standing.synced
         await _until(it.follower, lambda: standing.synced)
@@ -129,7 +129,7 @@ async def test_state_that_is_never_there_is_told(tmp_path: Path) -> None:
     """Gone for a moment is a node that lags; for good it is a problem, and no reason to ask in haste."""
     replay = shown(EvmReplay(CHAIN), LAST)
     replay.troubles = [Trouble("eth_getCode", times=10**6, error=(-32000, "header not found"))]
-    async with indexing(tmp_path / "chain.sqlite", replay, blocks=Range()) as it:
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
         await _until(it.follower, lambda: bool(it.follower.standing.problem))
         assert "header not found" in it.follower.standing.problem
         asked = replay.asked("eth_getCode")
@@ -176,7 +176,7 @@ async def test_a_contract_that_is_never_heard_out_is_odd_and_holds_up_nobody(tmp
 # -- chains that change ------------------------------------------------------------------------------------------
 
 
-async def _until(follower: Follower, done: Callable[[], bool]) -> None:
+async def _until(follower: EvmFollower, done: Callable[[], bool]) -> None:
     running = asyncio.create_task(follower.run())
     try:
         for _ in range(20_000):
@@ -201,7 +201,7 @@ async def test_a_recorded_reorganisation_ends_in_the_recorded_chain(number: int,
     common = recorded_blocks("anvil-1")
     before, after = (_forked(common, recorded_blocks("anvil-1", f"reorg{number}_{when}_blocks")) for when in WHEN)
     replay = EvmReplay("anvil-1", before)
-    async with indexing(tmp_path / "turned.sqlite", replay, blocks=Range(first=start)) as it:
+    async with indexing(tmp_path / "turned.sqlite", replay, blocks=BlockRange(first=start)) as it:
         await _until(it.follower, lambda: it.follower.standing.synced)
         assert it.follower.standing.tip == max(before)
         replay.blocks = after
@@ -209,7 +209,7 @@ async def test_a_recorded_reorganisation_ends_in_the_recorded_chain(number: int,
         await _until(it.follower, lambda: it.store.block_hash(max(after)) == last and it.follower.standing.synced)
         assert it.follower.standing.reorgs == 1
     straight = EvmReplay("anvil-1", after)
-    async with indexing(tmp_path / "straight.sqlite", straight, blocks=Range(first=start)) as it:
+    async with indexing(tmp_path / "straight.sqlite", straight, blocks=BlockRange(first=start)) as it:
         await _until(it.follower, lambda: it.follower.standing.synced)
     turned, expected = (logical_rows(tmp_path / f"{name}.sqlite") for name in ("turned", "straight"))
     # The state of dropped blocks was not recorded, so a token may have been found odd there, and stays it.
@@ -222,7 +222,7 @@ async def test_a_recorded_reorganisation_ends_in_the_recorded_chain(number: int,
 @awaited
 async def test_a_head_that_stays_down_takes_its_blocks_with_it(depth: int, clean: Digests, tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST + depth)
-    async with indexing(tmp_path / "chain.sqlite", replay, blocks=Range()) as it:
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
         await _until(it.follower, lambda: it.follower.standing.synced)
         replay.shown = LAST
         await _until(it.follower, lambda: it.follower.standing.tip == LAST and it.follower.standing.synced)
@@ -233,7 +233,7 @@ async def test_a_head_that_stays_down_takes_its_blocks_with_it(depth: int, clean
 @awaited
 async def test_a_node_that_lags_for_a_moment_takes_nothing_away(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST)
-    async with indexing(tmp_path / "chain.sqlite", replay, blocks=Range()) as it:
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
         await _until(it.follower, lambda: it.follower.standing.synced)
         replay.shown = LAST - 3
         polls = len(it.upstream.clock.slept)  # type: ignore[attr-defined]
@@ -248,8 +248,8 @@ async def test_another_chain_is_refused_and_nothing_is_lost(tmp_path: Path) -> N
         await it.follower.run()
         kept = digests(tmp_path / "chain.sqlite")
     stranger = EvmReplay("anvil-1", recorded_blocks("berlin-1"))
-    async with indexing(tmp_path / "chain.sqlite", stranger, blocks=Range()) as it:
-        with pytest.raises(Stranger, match="another chain"):
+    async with indexing(tmp_path / "chain.sqlite", stranger, blocks=BlockRange()) as it:
+        with pytest.raises(NoCommonBlock, match="another chain"):
             await it.follower.run()
         assert it.follower.standing.stopped
         assert digests(tmp_path / "chain.sqlite") == kept
@@ -258,7 +258,7 @@ async def test_another_chain_is_refused_and_nothing_is_lost(tmp_path: Path) -> N
 @awaited
 async def test_confirmations_stay_behind_the_head(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST)
-    async with indexing(tmp_path / "chain.sqlite", replay, blocks=Range(confirmations=7)) as it:
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange(confirmations=7)) as it:
         await _until(it.follower, lambda: it.follower.standing.synced)
         assert it.follower.standing.tip == LAST - 7
 

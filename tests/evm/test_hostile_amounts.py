@@ -13,7 +13,7 @@ from tests.upstream.evm_replay import EvmReplay
 from icefall.evm.auditing import audit as auditing
 from icefall.evm.auditing.audit import Audit
 from icefall.evm.model import MetadataChange
-from icefall.evm.storing.writing import SQL, RunRows
+from icefall.evm.storing.writing import SQL, BatchRows
 
 LAST = 120
 
@@ -33,7 +33,7 @@ def test_what_a_contract_repeats_of_its_tokens_is_written_once() -> None:
     rows = derived("geth-1")[50].rows
     token, last = rows.txs[0].sender, 2**256 - 1
     said = [(0, last), (5, 9), (0, last - 1)] * 1000
-    gathered, written = RunRows(lambda address: 7), _Written()
+    gathered, written = BatchRows(lambda address: 7), _Written()
     for changes in ([MetadataChange(token, *one) for one in said], [MetadataChange(token, 3, 3)]):
         gathered.add(msgspec.structs.replace(rows, metadata_changes=tuple(changes)))
     gathered.write(written)  # type: ignore[arg-type]
@@ -43,7 +43,7 @@ def test_what_a_contract_repeats_of_its_tokens_is_written_once() -> None:
 def test_ranges_apart_stay_apart() -> None:
     rows = derived("geth-1")[50].rows
     changes = tuple(MetadataChange(rows.txs[0].sender, first, first + 1) for first in (40, 0, 10, 11))
-    gathered, written = RunRows(lambda address: 7), _Written()
+    gathered, written = BatchRows(lambda address: 7), _Written()
     gathered.add(msgspec.structs.replace(rows, metadata_changes=changes))
     gathered.write(written)  # type: ignore[arg-type]
     assert len(written.ranges) == 3

@@ -8,7 +8,7 @@ from tests.evm.indexed import Indexing, Log, indexing_of, open_store
 from tests.evm.live_client import Anvil, anvil
 
 from icefall.evm.amounts import unpack_uint
-from icefall.evm.following.follower import Range
+from icefall.evm.following.follower import BlockRange
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -23,7 +23,7 @@ async def test_a_live_client_is_followed_to_the_wei(tmp_path: Path) -> None:
         store = open_store(tmp_path / "chain.sqlite")
         upstream = EvmUpstream([client.url], client.chain_id, Log())
         try:
-            await _followed(client, indexing_of(store, upstream, Range(), roots=True), store)
+            await _followed(client, indexing_of(store, upstream, BlockRange(), roots=True), store)
         finally:
             await upstream.close()
             store.close()

@@ -8,8 +8,8 @@ from tests.evm.indexed import Log, indexing
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.engine import StoreError
-from icefall.evm.following.follower import Standing
-from icefall.evm.following.health import SILENT_S, Wellbeing, wellbeing
+from icefall.evm.following.follower import FollowerStatus
+from icefall.evm.following.health import SILENT_S, ChainHealth, wellbeing
 from icefall.evm.following.status import decode_status, encode_status, status_of
 from icefall.evm.reading.directory import ChainInfo, TokenInfo, open_chain
 from icefall.run.indexer import _tell
@@ -18,7 +18,7 @@ NOW = 1_800_000_000.0
 INFO = ChainInfo("7", "seven", TokenInfo("n", "s", 18))
 
 
-async def told(directory: Path, standing: Standing | None, now: float = NOW) -> Wellbeing:
+async def told(directory: Path, standing: FollowerStatus | None, now: float = NOW) -> ChainHealth:
     replay = EvmReplay("berlin-1")
     replay.shown = 3
     (directory / "chains").mkdir(exist_ok=True)
@@ -32,7 +32,7 @@ async def told(directory: Path, standing: Standing | None, now: float = NOW) -> 
 
 @awaited
 async def test_a_chain_in_step(tmp_path: Path) -> None:
-    standing = Standing(head=3, tip=3, audited_to=3, target=3, heard_at=999.0, blocks=4)
+    standing = FollowerStatus(head=3, tip=3, audited_to=3, target=3, heard_at=999.0, blocks=4)
     found = await told(tmp_path, standing)
     assert found.synced
     assert found.complaint == ""
@@ -44,16 +44,22 @@ async def test_a_chain_in_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("standing", "now", "says"),
     [
-        (Standing(head=3, tip=3, audited_to=3, target=3, heard_at=999.0), NOW + SILENT_S + 1, "last heard of"),
-        (Standing(head=3, tip=3, audited_to=3, target=3, problem="no answer"), NOW, "waits: no answer"),
-        (Standing(head=3, problem="another chain", stopped=True), NOW, "stopped: another chain"),
+        (FollowerStatus(head=3, tip=3, audited_to=3, target=3, heard_at=999.0), NOW + SILENT_S + 1, "last heard of"),
+        (FollowerStatus(head=3, tip=3, audited_to=3, target=3, problem="no answer"), NOW, "waits: no answer"),
+        (FollowerStatus(head=3, problem="another chain", stopped=True), NOW, "stopped: another chain"),
         (None, NOW, "not said anything"),
-        (Standing(head=3, tip=3, audited_to=3, target=3, heard_at=900.0), NOW, "nothing was heard of its upstream"),
-        (Standing(), NOW, "has not answered yet"),
+        (
+            FollowerStatus(head=3, tip=3, audited_to=3, target=3, heard_at=900.0),
+            NOW,
+            "nothing was heard of its upstream",
+        ),
+        (FollowerStatus(), NOW, "has not answered yet"),
     ],
 )
 @awaited
-async def test_a_chain_that_is_not_followed(standing: Standing | None, now: float, says: str, tmp_path: Path) -> None:
+async def test_a_chain_that_is_not_followed(
+    standing: FollowerStatus | None, now: float, says: str, tmp_path: Path
+) -> None:
     found = await told(tmp_path, standing, now)
     assert says in found.complaint
     assert not found.synced
@@ -61,7 +67,7 @@ async def test_a_chain_that_is_not_followed(standing: Standing | None, now: floa
 
 @awaited
 async def test_a_chain_far_behind_is_well_but_not_synced(tmp_path: Path) -> None:
-    found = await told(tmp_path, Standing(head=900, tip=3, audited_to=3, target=900, heard_at=999.0))
+    found = await told(tmp_path, FollowerStatus(head=900, tip=3, audited_to=3, target=900, heard_at=999.0))
     assert found.complaint == ""
     assert not found.synced
 
@@ -73,7 +79,7 @@ async def test_a_chain_without_a_file(tmp_path: Path) -> None:
 
 
 def test_a_status_reads_back() -> None:
-    status = status_of(Standing(head=5, problem="x"), {}, [], NOW, 0.0)
+    status = status_of(FollowerStatus(head=5, problem="x"), {}, [], NOW, 0.0)
     assert decode_status(encode_status(status)) == status
 
 

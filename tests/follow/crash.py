@@ -12,9 +12,9 @@ from tests.xchain.stored import die_at
 
 from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
-from icefall.node.admission import Start, admit
+from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
-from icefall.primary.following import Following
+from icefall.primary.following import NodeFollowing
 from icefall.primary.network import network_of
 from icefall.run.engine import index_x, logs_of
 from icefall.xchain.ledger import Ledger
@@ -28,12 +28,12 @@ async def follow(directory: Path, url: str) -> None:
     config = load("node", arguments, {}, directory).config
     network = network_of(config, START)
     store = SqliteStore(store_path(directory), PACKAGE)
-    await store.write(lambda tx: admit(tx, Start(config.network_id, True, True, False), START))
+    await store.write(lambda tx: admit(tx, StartRequest(config.network_id, True, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
     logs = logs_of(config, "engine", network, create=True)
-    following = Following(config, network, store, ledger, logs, run_max=16)
+    following = NodeFollowing(config, network, store, ledger, logs, run_max=16)
     tasks = following.tasks()
     while (ledger.height, *(following.foreign[name].position.count for name in ("P", "C"))) != tuple(TIP.values()):
         assert not any(task.done() for task in tasks)

@@ -20,11 +20,11 @@ from tests.xchain.wallet import NOW_S
 import icefall.primary.following
 from icefall.config.load import Config, load
 from icefall.db.sqlite import SqliteStore
-from icefall.node.admission import Start, admit
-from icefall.node.following.upstreams import Upstreams
-from icefall.node.health.checks import FollowFigures
+from icefall.node.admission import StartRequest, admit
+from icefall.node.following.upstreams import NodeUpstreams
+from icefall.node.health.checks import FollowStats
 from icefall.node.store import PACKAGE, store_path
-from icefall.primary.following import Following
+from icefall.primary.following import NodeFollowing
 from icefall.primary.network import Network, network_of
 from icefall.run.engine import index_x, logs_of
 from icefall.wire.avm.codec import pack_block
@@ -138,14 +138,14 @@ class DagScene:
         self._run_max = run_max
         self._had_dag = had_dag
         self._tasks: list[asyncio.Task[None]] = []
-        self.following: Following
+        self.following: NodeFollowing
 
     async def start(self) -> None:
-        start = Start(self.config.network_id, True, True, False)
+        start = StartRequest(self.config.network_id, True, True, False)
         await self.store.write(lambda tx: admit(tx, start, START))
         await self.ledger.start()
         logs = logs_of(self.config, "engine", self._network, create=True)
-        self.following = Following(
+        self.following = NodeFollowing(
             self.config, self._network, self.store, self.ledger, logs, self._run_max, had_dag=self._had_dag
         )
         self._tasks = self.following.tasks()
@@ -164,7 +164,7 @@ class DagScene:
         foreign = self.following.foreign
         return self.ledger.height, foreign["P"].position.count, foreign["C"].position.count
 
-    def x(self) -> FollowFigures:
+    def x(self) -> FollowStats:
         return self.following.figures("X")
 
     async def until(self, truth: Callable[[], bool], what: str = "") -> None:
@@ -205,11 +205,11 @@ async def dag_following(directory: Path, *replays: Replay, run_max: int = 32) ->
 @asynccontextmanager
 async def started(scene: DagScene) -> AsyncIterator[DagScene]:
     module: Any = icefall.primary.following
-    module.Upstreams = partial(Upstreams, clock=FakeClock(), chance=lambda: 0.5)
+    module.NodeUpstreams = partial(NodeUpstreams, clock=FakeClock(), chance=lambda: 0.5)
     try:
         await scene.start()
     finally:
-        module.Upstreams = Upstreams
+        module.NodeUpstreams = NodeUpstreams
     async with AsyncExitStack() as stack:
         stack.push_async_callback(scene.stop)
         yield scene

@@ -14,7 +14,7 @@ from icefall.config.load import Config, load
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.node import index
-from icefall.node.admission import Start, admit
+from icefall.node.admission import StartRequest, admit
 from icefall.node.following.foreign import ForeignChain, ForeignContainer
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.network import network_of
@@ -26,7 +26,7 @@ from icefall.wire.container.platform import unpack_platform_block
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.ids import input_id
 from icefall.wire.text import checkhex
-from icefall.xchain.follow import FollowedLedger, Wrapped
+from icefall.xchain.follow import FollowedLedger, ReceivedContainer
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, owners_of
 from icefall.xchain.store import put_atomic
@@ -68,7 +68,7 @@ async def followed(directory: Path) -> Config:
     network = network_of(config, START)
     logs_of(config, "engine", network, create=True)
     store = SqliteStore(store_path(directory), PACKAGE)
-    await store.write(lambda tx: admit(tx, Start(config.network_id, False, True, False), START))
+    await store.write(lambda tx: admit(tx, StartRequest(config.network_id, False, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
@@ -81,7 +81,7 @@ async def followed(directory: Path) -> Config:
     for row in containers():
         container = unpack_container(checkhex.decode(row["bytes"]))
         if row["chain"] == "X":
-            await x.accept([Wrapped(container.container_id, container.raw, container.inner)])
+            await x.accept([ReceivedContainer(container.container_id, container.raw, container.inner)])
             continue
         unpack = unpack_platform_block if row["chain"] == "P" else unpack_coreth_block
         block, chain = unpack(container.inner), foreign[row["chain"]]

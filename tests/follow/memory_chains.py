@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.xchain.memory_state import BLOCK_0, GENESIS, RULES, MemoryState
 
-from icefall.node.following.verify import NotYet, Offered, Refused
+from icefall.node.following.verify import ContainerRejected, ImportPending, VerifiedContainer
 from icefall.wire.avm.codec import unpack_block, unpack_utxo
 from icefall.wire.avm.types import ImportTx
 from icefall.wire.avm.utxos import imported
@@ -22,7 +22,7 @@ class MemoryChain:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.accepted: list[Offered] = []
+        self.accepted: list[VerifiedContainer] = []
         self.commits: list[int] = []
 
     @property
@@ -37,7 +37,7 @@ class MemoryChain:
     def last_block_id(self) -> bytes:
         return self.accepted[-1].block_id if self.accepted else GENESIS_IDS[self.name]
 
-    def store(self, run: Sequence[Offered]) -> None:
+    def store(self, run: Sequence[VerifiedContainer]) -> None:
         self.accepted += run
         if run:
             self.commits.append(len(run))
@@ -50,7 +50,7 @@ class Foreign(MemoryChain):
         super().__init__(name)
         self._state = state
 
-    async def accept(self, batch: Sequence[Offered]) -> None:
+    async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
         for offered in batch:
             for export in offered.exports:
                 self._state.put_atomic(CHAIN_IDS[self.name], unpack_utxo(export.utxo_raw))
@@ -65,7 +65,7 @@ class Asset(MemoryChain):
         self.state = state
         self._tip = BLOCK_0
 
-    async def accept(self, batch: Sequence[Offered]) -> None:
+    async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
         for done, offered in enumerate(batch):
             try:
                 block = unpack_block(offered.inner)
@@ -74,11 +74,11 @@ class Asset(MemoryChain):
                         for at in imported(tx):
                             utxo_id = input_id(at.txid, at.output_index)
                             if self.state.atomic_utxo(tx.unsigned.source_chain, utxo_id) is None:
-                                raise NotYet(f"{id_text(utxo_id)} has not been exported")
+                                raise ImportPending(f"{id_text(utxo_id)} has not been exported")
                 effects = verify_block(block, self._tip, RULES, self.state, block.time + FUTURE_MAX_S)
-            except (NotYet, model.Refused, WireError) as error:
+            except (ImportPending, model.TxRefused, WireError) as error:
                 self.store(batch[:done])
-                raise error if isinstance(error, NotYet) else Refused(str(error)) from error
+                raise error if isinstance(error, ImportPending) else ContainerRejected(str(error)) from error
             self.state.accept(effects)
             self._tip = block
         self.store(batch)

@@ -10,9 +10,9 @@ from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import Replay
 from tests.xchain.memory_state import MemoryState
 
-from icefall.node.following.follower import Follower
-from icefall.node.following.upstreams import Identity, Upstreams
-from icefall.node.following.verify import Links
+from icefall.node.following.follower import ContainerFollower
+from icefall.node.following.upstreams import NetworkIdentity, NodeUpstreams
+from icefall.node.following.verify import ChainLinks
 from icefall.observe.log import LevelPage, Log
 from icefall.upstream.client import Client, Limits, Retry
 from icefall.upstream.node import UpstreamNode
@@ -40,7 +40,7 @@ class Chains:
 
 
 class Scene:
-    def __init__(self, chains: Chains, upstreams: Upstreams, clock: FakeClock, run_max: int) -> None:
+    def __init__(self, chains: Chains, upstreams: NodeUpstreams, clock: FakeClock, run_max: int) -> None:
         self.chains = chains
         self.upstreams = upstreams
         self.clock = clock
@@ -49,11 +49,11 @@ class Scene:
         self.x = self._follower(chains.x, self.p, self.c)
         self._tasks: list[asyncio.Task[None]] = []
 
-    def _follower(self, chain: "MemoryChain", *imports_from: Follower) -> Follower:
-        links = Links(chain.name, CHAIN_IDS["X"])
+    def _follower(self, chain: "MemoryChain", *imports_from: ContainerFollower) -> ContainerFollower:
+        links = ChainLinks(chain.name, CHAIN_IDS["X"])
         assert isinstance(chain, (Asset, Foreign))
         log = quiet_log(chain.name)
-        return Follower(chain, links, self.upstreams, log, run_max=self._run_max, imports_from=imports_from)
+        return ContainerFollower(chain, links, self.upstreams, log, run_max=self._run_max, imports_from=imports_from)
 
     def start(self, names: str = "XPC") -> None:
         for name in names:
@@ -105,8 +105,8 @@ async def following(
             UpstreamNode(Client(replay.url, clock=clock, chance=lambda: 0.5, limits=limits, retry=retry))
             for replay in replays
         ]
-        identity = Identity(12345, {"X": CHAIN_IDS["X"], "C": CHAIN_IDS["C"]})
-        upstreams = Upstreams(nodes, identity, quiet_log(), clock=clock, chance=lambda: 0.5)
+        identity = NetworkIdentity(12345, {"X": CHAIN_IDS["X"], "C": CHAIN_IDS["C"]})
+        upstreams = NodeUpstreams(nodes, identity, quiet_log(), clock=clock, chance=lambda: 0.5)
         stack.push_async_callback(upstreams.close)
         scene = Scene(chains or Chains(), upstreams, clock, run_max)
         stack.push_async_callback(scene.stop)

@@ -10,8 +10,8 @@ from tests.xchain.scenario_1 import final_utxos
 
 from icefall.db.engine import StoreError
 from icefall.node.following import follower
-from icefall.node.following.upstreams import Identity, NoneLeft, Upstreams
-from icefall.node.following.verify import Offered
+from icefall.node.following.upstreams import NetworkIdentity, NodeUpstreams, NoUsableUpstream
+from icefall.node.following.verify import VerifiedContainer
 from icefall.upstream.client import Client
 from icefall.upstream.node import UpstreamNode
 from icefall.wire.ids import id_text
@@ -119,7 +119,7 @@ def test_a_disk_that_is_full_for_a_while() -> None:
         chains = Chains()
         accept, full = chains.c.accept, 3
 
-        async def accept_if_there_is_room(batch: Sequence[Offered]) -> None:
+        async def accept_if_there_is_room(batch: Sequence[VerifiedContainer]) -> None:
             nonlocal full
             if full:
                 full -= 1
@@ -358,10 +358,10 @@ def test_two_upstreams_at_one_address_are_told_apart() -> None:
         replay = Replay()
         async with following(replay, names="") as at:
             nodes = [UpstreamNode(Client(f"{replay.url}/{key}")) for key in ("a", "b")]
-            upstreams = Upstreams(nodes, Identity(1, {}), quiet_log(), clock=at.clock)
+            upstreams = NodeUpstreams(nodes, NetworkIdentity(1, {}), quiet_log(), clock=at.clock)
             assert [node.name for node in upstreams.nodes] == [replay.url, f"{replay.url}#2"]
             assert len(await upstreams.greet()) == 2
-            with pytest.raises(NoneLeft, match="it is of network 12345, not of 1"):
+            with pytest.raises(NoUsableUpstream, match="it is of network 12345, not of 1"):
                 await upstreams.pick()
             await upstreams.close()
 

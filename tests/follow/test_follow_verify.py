@@ -6,8 +6,17 @@ import pytest
 from tests.follow.memory_chains import CHAIN_IDS, GENESIS_IDS
 from tests.upstream.replay import Row, labelled, local_genesis, other_history, recorded, rewrapped
 
-from icefall.node.following.verify import Lie, Links, Offered, Position, Unlinked, Unreadable, identify, verify
-from icefall.upstream.node import Fetched
+from icefall.node.following.verify import (
+    ChainLinks,
+    ChainPosition,
+    InvalidContainer,
+    UnknownContainer,
+    UnlinkedContainer,
+    VerifiedContainer,
+    identify,
+    verify,
+)
+from icefall.upstream.node import FetchedContainer
 from icefall.wire.avm.codec import unpack_block
 from icefall.wire.container.coreth import unpack_coreth_block
 from icefall.wire.container.proposer import pack_container, pack_option, unpack_container
@@ -18,19 +27,19 @@ NOW = datetime(2026, 11, 15, tzinfo=UTC)
 SCENARIO, CCHAIN = "scenario-1/containers.jsonl.gz", "cchain-1_containers.jsonl.gz"
 
 
-def fetched(rows: list[Row], start: int = 0) -> list[Fetched]:
-    return [Fetched(number, row.id_text, row.raw, NOW) for number, row in enumerate(rows, start)]
+def fetched(rows: list[Row], start: int = 0) -> list[FetchedContainer]:
+    return [FetchedContainer(number, row.id_text, row.raw, NOW) for number, row in enumerate(rows, start)]
 
 
-def links(chain: str) -> Links:
-    return Links(chain, CHAIN_IDS["X"])
+def links(chain: str) -> ChainLinks:
+    return ChainLinks(chain, CHAIN_IDS["X"])
 
 
-def genesis(chain: str) -> Position:
-    return Position(0, GENESIS_IDS[chain], GENESIS_IDS[chain])
+def genesis(chain: str) -> ChainPosition:
+    return ChainPosition(0, GENESIS_IDS[chain], GENESIS_IDS[chain])
 
 
-def judge(chain: str, rows: list[Row], position: Position | None = None) -> list[Offered]:
+def judge(chain: str, rows: list[Row], position: ChainPosition | None = None) -> list[VerifiedContainer]:
     at = position or genesis(chain)
     return verify(links(chain), at, fetched(rows, at.number))[0]
 
@@ -40,7 +49,7 @@ def judge(chain: str, rows: list[Row], position: Position | None = None) -> list
 )
 def test_recorded_histories_hold(name: str, chain: str) -> None:
     rows = recorded(name)[chain]
-    anywhere = Links(chain, CHAIN_IDS["X"], is_genesis=lambda parent_id: True)  # they started at different times
+    anywhere = ChainLinks(chain, CHAIN_IDS["X"], is_genesis=lambda parent_id: True)  # they started at different times
     run, after = verify(anywhere, genesis(chain), fetched(rows))
     assert [offered.raw for offered in run] == [row.raw for row in rows]
     assert [id_text(offered.container_id) for offered in run] == [row.id_text for row in rows]
@@ -78,10 +87,13 @@ def test_runs_of_any_length_come_to_the_same(size: int) -> None:
 def test_the_start_of_a_network_decides_about_p() -> None:
     rows = recorded()["P"]
     other = local_genesis(1_700_000_000).p_block_0_id
-    with pytest.raises(Lie, match="not this network's genesis"):
-        verify(links("P"), Position(0, other, other), fetched(rows))
+    with pytest.raises(InvalidContainer, match="not this network's genesis"):
+        verify(links("P"), ChainPosition(0, other, other), fetched(rows))
     known = {other, GENESIS_IDS["P"]}
-    assert len(verify(Links("P", CHAIN_IDS["X"], known.__contains__), Position(0, b"", b""), fetched(rows))[0]) == 13
+    assert (
+        len(verify(ChainLinks("P", CHAIN_IDS["X"], known.__contains__), ChainPosition(0, b"", b""), fetched(rows))[0])
+        == 13
+    )
 
 
 LIE_AT = 150
@@ -118,18 +130,18 @@ def lies() -> dict[str, tuple[Row, str]]:
 def test_lies(name: str) -> None:
     rows = recorded()["X"]
     row, text = lies()[name]
-    with pytest.raises(Lie, match=text):
+    with pytest.raises(InvalidContainer, match=text):
         judge("X", [*rows[:LIE_AT], row, *rows[LIE_AT + 1 :]])
 
 
 def test_holes() -> None:
     rows = recorded()["X"]
     gap = fetched(rows[:5]) + fetched(rows, 0)[6:9]
-    with pytest.raises(Lie, match="X container 6 was sent where 5 belongs: the index has a hole"):
+    with pytest.raises(InvalidContainer, match="X container 6 was sent where 5 belongs: the index has a hole"):
         verify(links("X"), genesis("X"), gap)
-    with pytest.raises(Lie, match=r"container 5 has height 7, where 6 belongs.*--index-allow-incomplete"):
+    with pytest.raises(InvalidContainer, match=r"container 5 has height 7, where 6 belongs.*--index-allow-incomplete"):
         judge("X", rows[:5] + rows[6:9])
-    with pytest.raises(Lie, match="container 0 has height 11"):
+    with pytest.raises(InvalidContainer, match="container 0 has height 11"):
         judge("X", rows[10:])
 
 
@@ -137,21 +149,21 @@ def test_a_break_at_the_seam_is_told_apart() -> None:
     rows = recorded()["X"]
     _, position = verify(links("X"), genesis("X"), fetched(rows[:10]))
     strangers = other_history(rows, 5)[10:20]
-    with pytest.raises(Unlinked):
+    with pytest.raises(UnlinkedContainer):
         judge("X", strangers, position)
-    with pytest.raises(Lie) as caught:
+    with pytest.raises(InvalidContainer) as caught:
         judge("X", [rows[10], *strangers[1:]], position)
-    assert not isinstance(caught.value, Unlinked)
+    assert not isinstance(caught.value, UnlinkedContainer)
 
 
 def test_what_cannot_be_read_is_no_lie_on_p_and_c() -> None:
     for chain in "PC":
         rows = recorded()[chain]
         strange = rewrapped(rows[5], inner=b"\0\0\0\0\0\x63 a block type of tomorrow")
-        with pytest.raises(Unreadable, match=f"{chain} container 5 .* cannot be read") as caught:
+        with pytest.raises(UnknownContainer, match=f"{chain} container 5 .* cannot be read") as caught:
             judge(chain, [*rows[:5], strange, *rows[6:]])
         assert len(caught.value.readable) == 5
-        with pytest.raises(Lie, match="follows"):
+        with pytest.raises(InvalidContainer, match="follows"):
             judge(chain, [*rows[:5], rewrapped(strange, parent_id=hash256(b"x"))])
 
 
@@ -184,5 +196,5 @@ def apricot(type_id: int, parent_id: bytes, height: int) -> bytes:
 def test_identify() -> None:
     row = recorded()["X"][9]
     assert id_text(identify(links("X"), fetched([row], 9)[0])) == row.id_text
-    with pytest.raises(Lie, match="has height 10, where 9 belongs"):
+    with pytest.raises(InvalidContainer, match="has height 10, where 9 belongs"):
         identify(links("X"), fetched([row], 8)[0])

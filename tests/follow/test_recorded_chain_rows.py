@@ -18,13 +18,13 @@ from tests.server import Server, serving
 from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
 from icefall.node import index
-from icefall.node.admission import Start, admit
+from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.network import network_of
 from icefall.run.engine import index_x
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.text import checkhex
-from icefall.xchain.follow import FollowedLedger, Wrapped
+from icefall.xchain.follow import FollowedLedger, ReceivedContainer
 from icefall.xchain.ledger import Ledger
 
 LIVE = ("--dialect=live", "--index-enabled=true", "--api-admin-enabled=true")
@@ -60,13 +60,13 @@ async def grown(data_dir: Path) -> None:
     config = load("node", [f"--data-dir={data_dir}"], {}, data_dir).config
     network = network_of(config, START)
     store = SqliteStore(store_path(data_dir), PACKAGE)
-    await store.write(lambda tx: admit(tx, Start(config.network_id, False, True, False), START))
+    await store.write(lambda tx: admit(tx, StartRequest(config.network_id, False, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
     for number, (raw, accepted_ns) in sorted(containers().items()):
         container = unpack_container(raw)
-        await FollowedLedger(ledger).accept([Wrapped(container.container_id, container.raw, container.inner)])
+        await FollowedLedger(ledger).accept([ReceivedContainer(container.container_id, container.raw, container.inner)])
         values = (accepted_ns, index.X_BLOCK.number, number)
         await store.write(
             lambda tx, row=values: tx.run("update container set accepted_ns = ? where series = ? and number = ?", row)  # type: ignore[misc]

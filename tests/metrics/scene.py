@@ -13,7 +13,7 @@ from icefall.evm.model import BlockRows
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.catalogue import BY_NAME
 from icefall.metrics.periods import SPAN_NAMES
-from icefall.metrics.reader import MetricsReader, Page
+from icefall.metrics.reader import MetricsReader, SeriesPage
 from icefall.metrics.store import RollupWriter
 
 NOW = 1_800_000_000
@@ -37,7 +37,7 @@ class Scene:
     def undo(self, ancestor: int) -> None:
         asyncio.run(self.chain.roll_back(ancestor))
 
-    def page(self, metric: str, interval: str, **asked: Any) -> Page:
+    def page(self, metric: str, interval: str, **asked: Any) -> SeriesPage:
         given = {"start": None, "end": None, "before": None, "limit": 100_000, **asked}
         return asyncio.run(self.reader.series(BY_NAME[metric], SPAN_NAMES.index(interval), **given))
 

@@ -4,7 +4,7 @@ import hashlib
 import random
 from collections.abc import Mapping
 
-from icefall.evm.model import BlockRow, BlockRows, CallType, Deployment, Erc20Transfer, NativeTx
+from icefall.evm.model import BlockRow, BlockRows, CallType, Deployment, Erc20TransferRow, NativeTx
 
 NOTHING: Mapping[str, int] = {}
 
@@ -42,7 +42,7 @@ def assembled(
     number: int,
     time: int,
     txs: tuple[NativeTx, ...],
-    transfers: tuple[Erc20Transfer, ...] = (),
+    transfers: tuple[Erc20TransferRow, ...] = (),
     deployments: tuple[Deployment, ...] = (),
     branch: int = 0,
     parent_branch: int = 0,
@@ -109,12 +109,12 @@ def chain(
         time += chance.choice((0, 1, 2, 12, 60, 3000, 40_000, chance.randrange(2_000_000)))
         people = [address(seed * 10_000 * chance.randrange(2) + chance.randrange(30)) for _ in range(12)]
         txs: list[NativeTx] = []
-        transfers: list[Erc20Transfer] = []
+        transfers: list[Erc20TransferRow] = []
         deployments: list[Deployment] = []
         for index in range(chance.randrange(5) if number else 0):
             txs.append(native(number, index, people[index], people[-index - 1], chance.randrange(10**12), seed))
             if chance.random() < 0.5:
-                transfers.append(Erc20Transfer(index, len(transfers), address(1), people[5], people[6], 1))
+                transfers.append(Erc20TransferRow(index, len(transfers), address(1), people[5], people[6], 1))
             if chance.random() < 0.2:
                 deployments.append(Deployment(name(f"made {seed} {number} {index}", 20), index, 0, people[index]))
         found.append(assembled(number, time, tuple(txs), tuple(transfers), tuple(deployments), seed, parent_branch))

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.metrics import naive
 
-from icefall.metrics.catalogue import BY_CAMEL_NAME, BY_NAME, METRICS, Stretch
+from icefall.metrics.catalogue import BY_CAMEL_NAME, BY_NAME, METRICS, MetricInput
 from icefall.metrics.periods import DAY, HOUR_S, MONTH, SPAN_NAMES, SPANS, WEEK, first_from, period_of, start_of
 from icefall.metrics.rollup import (
     NEVER,
     BlockFacts,
-    Figures,
+    PeriodRow,
     Sums,
     Totals,
     distinct,
@@ -114,10 +114,10 @@ def test_distinct_counts_add_up_to_sets(seen: list[tuple[int, int]]) -> None:
 
 
 def test_merging_adds_and_keeps_the_later_totals() -> None:
-    one = Figures(Sums(1, 2, 10, 20, 3, 4, 5, 6, 7, 8.0, 9.0), (1, 2, 3, 4), (5, 6, 7, 8), Totals(1, 2, 3, 4))
-    two = Figures(Sums(3, 4, 30, 40, 1, 1, 1, 1, 9, 1.0, 99.0), (1, 1, 1, 1), (2, 2, 2, 2), Totals(5, 6, 7, 8))
+    one = PeriodRow(Sums(1, 2, 10, 20, 3, 4, 5, 6, 7, 8.0, 9.0), (1, 2, 3, 4), (5, 6, 7, 8), Totals(1, 2, 3, 4))
+    two = PeriodRow(Sums(3, 4, 30, 40, 1, 1, 1, 1, 9, 1.0, 99.0), (1, 1, 1, 1), (2, 2, 2, 2), Totals(5, 6, 7, 8))
     both = merged(one, two)
-    assert both == Figures(
+    assert both == PeriodRow(
         Sums(1, 4, 10, 40, 4, 5, 6, 7, 9, 8.0, 99.0), (2, 3, 4, 5), (7, 8, 9, 10), Totals(5, 6, 7, 8)
     )
 
@@ -138,9 +138,9 @@ def test_edges_of_a_rate(first: int, last: int, before: int | None, expected: fl
 def test_a_period_without_blocks_is_zero_but_for_totals() -> None:
     totals = Totals(7, 6, 5, 4)
     for metric in METRICS:
-        value = metric.value(Stretch(Sums(), 1_700_000_000, totals=totals))
+        value = metric.value(MetricInput(Sums(), 1_700_000_000, totals=totals))
         assert value == (metric.name.startswith("cumulative") and value)
-    assert [metric.value(Stretch(Sums(), 1, totals=totals)) for metric in METRICS if "cumul" in metric.name] == [
+    assert [metric.value(MetricInput(Sums(), 1, totals=totals)) for metric in METRICS if "cumul" in metric.name] == [
         7,
         6,
         5,

@@ -22,15 +22,15 @@ from icefall.api.dialect import INTERFACE
 from icefall.api.endpoint import METRICS as LISTENER
 from icefall.api.endpoints import rows_of
 from icefall.api.guards import Hosts, Origins
-from icefall.api.handlers.metrics import Clock
-from icefall.api.handlers.pages import MeterSource, Pages
+from icefall.api.handlers.metrics import MetricsClock
+from icefall.api.handlers.pages import CounterSource, Pages
 from icefall.api.openapi import document
 from icefall.api.paging import NumberPaging
 from icefall.api.routes import Routes
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.metrics.catalogue import METRICS, Metric
 from icefall.metrics.periods import SPAN_NAMES
-from icefall.observe.counters import Meters
+from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 
 DAY = 86_400
@@ -49,13 +49,13 @@ class Service:
     def __init__(self, chains: ChainDirectory) -> None:
         self.now = float(NOW)
         rows = rows_of(LISTENER)
-        meters = Meters(meter_labels(rows), None)
+        meters = CallCounters(meter_labels(rows), None)
         services: dict[type, Any] = {
             ChainDirectory: chains,
-            Clock: Clock(lambda: self.now),
+            MetricsClock: MetricsClock(lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
             Pages: Pages(b"{}", ""),
-            MeterSource: MeterSource(Path("nowhere"), meter_labels(rows), "0"),
+            CounterSource: CounterSource(Path("nowhere"), meter_labels(rows), "0"),
         }
         paths = routes_of(rows, lambda _: True, services, INTERFACE, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)

@@ -12,7 +12,7 @@ from tests.metrics import naive
 from tests.metrics.scene import Scene
 from tests.metrics.synthetic import block, chain
 
-from icefall.db.engine import Params, Row, Transaction
+from icefall.db.engine import Row, StatementParams, Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.model import BlockRows
 from icefall.evm.storing.store import PACKAGE
@@ -182,16 +182,16 @@ class Counting:
     def __init__(self, tx: Transaction) -> None:
         self.tx, self.count = tx, Counter[str]()
 
-    def rows(self, statement: str, params: Params = ()) -> list[Row]:
+    def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         found = self.tx.rows(statement, params)
         self.count.update(statements=1, rows=len(found))
         return found
 
-    def run(self, statement: str, params: Params = ()) -> int:
+    def run(self, statement: str, params: StatementParams = ()) -> int:
         self.count.update(statements=1)
         return self.tx.run(statement, params)
 
-    def run_many(self, statement: str, params: Sequence[Params]) -> None:
+    def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
         self.count.update(statements=1, rows=len(params))
         self.tx.run_many(statement, params)
 

@@ -8,13 +8,13 @@ import pytest
 
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import StartRefused
-from icefall.node.admission import Start, admit
+from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, read_fact, store_path
 
-PLAIN = Start(12345, False, True, False)
+PLAIN = StartRequest(12345, False, True, False)
 
 
-def changed(**what: object) -> Start:
+def changed(**what: object) -> StartRequest:
     return msgspec.structs.replace(PLAIN, **what)
 
 
@@ -36,7 +36,7 @@ def changed(**what: object) -> Start:
         (changed(index_enabled=False), changed(allow_incomplete=True), None),
     ],
 )
-def test_a_second_start(first: Start, then: Start, why: str | None, tmp_path: Path) -> None:
+def test_a_second_start(first: StartRequest, then: StartRequest, why: str | None, tmp_path: Path) -> None:
     store = SqliteStore(store_path(tmp_path), PACKAGE)
     asyncio.run(store.write(lambda tx: admit(tx, first, 100)))
     before = store.read("select * from fact order by name")

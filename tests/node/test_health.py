@@ -17,10 +17,10 @@ from icefall.db.sqlite import SqliteStore
 from icefall.node.chains import primary_chains
 from icefall.node.health import checks as node_checks_module
 from icefall.node.health.checks import (
-    ChainStatus,
-    FollowFigures,
+    ChainCheck,
+    EngineTraffic,
+    FollowStats,
     Thresholds,
-    Traffic,
     bootstrapped,
     database,
     diskspace,
@@ -446,7 +446,7 @@ def test_network_stands_alone() -> None:
 
 def test_router_counts_what_is_outstanding() -> None:
     now = 0
-    traffic = Traffic(lambda: now)
+    traffic = EngineTraffic(lambda: now)
     assert asyncio.run(router(traffic, None, 2)) == {"longestRunningRequest": "0s", "outstandingRequests": 0}
     ends = [traffic.call() for _ in range(2)]
     now = 1_500_000_000
@@ -467,10 +467,10 @@ def test_router_counts_what_is_outstanding() -> None:
     assert traffic.outstanding() == (0, 0)
 
 
-def statuses(*bootstrapping: str) -> list[ChainStatus]:
+def statuses(*bootstrapping: str) -> list[ChainCheck]:
     chains = primary_chains(b"x" * 32, b"c" * 32, b"1" * 32, b"2" * 32, b"3" * 32)
-    waits = FollowFigures(bootstrapped=False, trouble=None, told={"state": "bootstrapping"}, connected=True)
-    return [ChainStatus(chain, None, (lambda: waits) if chain.name in bootstrapping else None) for chain in chains]
+    waits = FollowStats(bootstrapped=False, trouble=None, told={"state": "bootstrapping"}, connected=True)
+    return [ChainCheck(chain, None, (lambda: waits) if chain.name in bootstrapping else None) for chain in chains]
 
 
 def test_bootstrapped_lists_the_subnets_that_wait() -> None:
@@ -517,7 +517,7 @@ def test_shutting_down_says_so(play: Play) -> None:
 def test_all_checks_of_a_node_pass_at_once(play: Play, tmp_path: Path) -> None:
     async def scenario(bench: Bench) -> None:
         limits = Thresholds(0, 0, 10)
-        traffic = Traffic(lambda: 0)
+        traffic = EngineTraffic(lambda: 0)
         for check in node_checks(statuses(), bench.store, tmp_path, limits, traffic, pytest.fail):
             await bench.health.register(check)
             bench.checks.append(check)

@@ -13,7 +13,7 @@ from Crypto.Hash import RIPEMD160
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from icefall.node.identity import Identity, IdentityError, ensure_identity
+from icefall.node.identity import IdentityError, NodeIdentity, ensure_identity
 from icefall.wire.ids import node_id_from_text
 
 WAY_OUT = "restore it from a backup, or remove staker.crt and staker.key to start with a new NodeID"
@@ -91,7 +91,7 @@ def test_an_identity_of_the_go_node_is_kept(tmp_path: Path) -> None:
     (tmp_path / "staker.crt").write_text(GO_CERTIFICATE)
     (tmp_path / "staker.key").write_text(GO_KEY)
     identity = ensure_identity(tmp_path)
-    assert identity == Identity(identity.node_id_text, tmp_path / "staker.crt", tmp_path / "staker.key")
+    assert identity == NodeIdentity(identity.node_id_text, tmp_path / "staker.crt", tmp_path / "staker.key")
     der = ssl.PEM_cert_to_DER_cert(GO_CERTIFICATE)
     assert node_id_from_text(identity.node_id_text) == RIPEMD160.new(sha256(der).digest()).digest()
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.counterparts import program
 
-from icefall.node.admin.pprof import Frame, Measure, Profile, Sample, encode
+from icefall.node.admin.pprof import Measure, Profile, Sample, StackFrame, encode
 
-OUTER = Frame("icefall.follow.run", "/src/follow.py", 12, 10)
-INNER = Frame("icefall.follow.step", "/src/follow.py", 31, 30)
-INNER_LATER = Frame("icefall.follow.step", "/src/follow.py", 34, 30)
+OUTER = StackFrame("icefall.follow.run", "/src/follow.py", 12, 10)
+INNER = StackFrame("icefall.follow.step", "/src/follow.py", 31, 30)
+INNER_LATER = StackFrame("icefall.follow.step", "/src/follow.py", 34, 30)
 CPU = Measure("cpu", "nanoseconds")
 SAMPLES = (
     Sample((INNER, OUTER), (3, 30_000_000)),
@@ -144,7 +144,7 @@ def test_every_int64_survives(value: int) -> None:
 
 
 def test_names_of_any_text_survive() -> None:
-    odd = Frame("größe.<lambda>", "/tmp/\udcff.py", 1, 1)  # an undecodable byte of a path
+    odd = StackFrame("größe.<lambda>", "/tmp/\udcff.py", 1, 1)  # an undecodable byte of a path
     read = read_profile(encode(PROFILE._replace(samples=(Sample((odd,), (1, 1)),))))
     assert read["samples"][0][0] == [("größe.<lambda>", "/tmp/?.py", 1, 1)]
 

@@ -19,7 +19,7 @@ import pytest
 from tests.counterparts import program
 
 from icefall.node.admin import profiles
-from icefall.node.admin.pprof import Frame, Profile, Sample, encode
+from icefall.node.admin.pprof import Profile, Sample, StackFrame, encode
 from icefall.node.admin.profiles import LockStats, MeteredLock, ProfileError, Profiles
 
 
@@ -159,7 +159,7 @@ def test_a_profiler_left_running_stays_small(
     made.start_cpu()
     assert made._sampler is not None
     for line in range(50):
-        made._sampler._credit((Frame("many", "many.py", line),), 1)
+        made._sampler._credit((StackFrame("many", "many.py", line),), 1)
     made.stop_cpu()
     samples = list(written[0].samples)
     assert len(samples) == 4
@@ -228,7 +228,7 @@ def test_memory_profile_counts_by_type(
     assert leaf_names(profile)[f"{module}.Unmeasurable"] == (1, 0)
     assert leaf_names(profile)[f"{module}.OfUnhashableKind"][0] == len(odd) - 1
     sample = next(sample for sample in profile.samples if sample.stack[0].function == f"{module}.Kept")
-    assert sample.stack[1:] == (Frame(module),)
+    assert sample.stack[1:] == (StackFrame(module),)
     assert b"builtins.dict" in names_in(directory / "mem.profile")
 
 
@@ -314,7 +314,7 @@ def test_asyncio_lock_reports_who_waited(locks: LockStats) -> None:
     (sample,) = waits(locks)
     assert sample.values[0] == 2
     assert sample.values[1] >= 50_000_000
-    assert sample.stack[0] == Frame("lock store")
+    assert sample.stack[0] == StackFrame("lock store")
     assert sample.stack[1].function.endswith("worker")
     assert sample.stack[1].file == __file__
 
@@ -373,9 +373,9 @@ def test_a_cancelled_wait_counts_and_leaves_the_lock_usable(locks: LockStats) ->
 
 def test_lock_profile(made: Profiles, directory: Path, locks: LockStats, written: list[Profile]) -> None:
     made.lock()
-    locks.record("store", Frame("follow.run", "follow.py", 7, 1), 1_000)
-    locks.record("store", Frame("follow.run", "follow.py", 7, 1), 500)
-    locks.record("files", Frame("follow.run", "follow.py", 7, 1), 3)
+    locks.record("store", StackFrame("follow.run", "follow.py", 7, 1), 1_000)
+    locks.record("store", StackFrame("follow.run", "follow.py", 7, 1), 500)
+    locks.record("files", StackFrame("follow.run", "follow.py", 7, 1), 3)
     made.lock()
     empty, full = written
     assert list(empty.samples) == []
@@ -475,7 +475,7 @@ def test_write_is_whole_or_not_at_all(made: Profiles, directory: Path, monkeypat
 
 def test_write_again_replaces(made: Profiles, directory: Path, locks: LockStats) -> None:
     made.lock()
-    locks.record("late", Frame("f"), 1)
+    locks.record("late", StackFrame("f"), 1)
     made.lock()
     assert b"lock late" in names_in(directory / "lock.profile")
     assert (directory / "lock.profile").stat().st_mode & 0o777 == 0o640 & ~umask()

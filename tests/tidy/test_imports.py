@@ -3,13 +3,9 @@
 import pytest
 from tests.tidy.source import Module, imports, modules
 
-SHARED = {"errors", "observe", "meters", "link"}
-SETTINGS = {"setting_kinds", "settings", "settings_doc", "config_values", "config_file", "config"}
 CONTEXTS = {"node", "xchain", "evm", "metrics", "access"}
+SHARED = {"errors", "observe", "ipc"}
 INNER = SHARED | {"wire", "db", "upstream"}
-COMPOSED = (
-    INNER | CONTEXTS | {"api", "config", "demo", "network", "processes", "following", "beginning", "engine", "worker"}
-)
 
 MAY_IMPORT: dict[str, set[str]] = {
     "": set(),
@@ -17,16 +13,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wire": set(),
     "errors": set(),
     "observe": set(),
-    "meters": set(),
-    "link": {"errors"},
+    "ipc": {"errors"},
     "db": SHARED,
-    # settings: a straight line from kinds of value to the loaded configuration
-    "setting_kinds": {"wire"},
-    "settings": {"wire", "setting_kinds"},
-    "settings_doc": {"setting_kinds", "settings"},
-    "config_values": {"wire", "errors", "setting_kinds", "settings"},
-    "config_file": {"setting_kinds", "settings", "config_values"},
-    "config": {"errors", "setting_kinds", "settings", "config_values", "config_file"},
+    "config": {"wire", "errors"},
     # the domain: contexts do not know each other
     "upstream": SHARED | {"wire"},
     "node": INNER,
@@ -35,26 +24,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": INNER | {"evm"},
     "access": INNER,
     "demo": (INNER - {"db"}) | {"node"},
+    "primary": INNER | CONTEXTS | {"demo"},
     # what is served: readers and models of the contexts, never a store that can write
-    "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"settings_doc"},
+    "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"config"},
     "web": set(),
     # what composes: the only ones that see the configuration
-    "network": INNER | CONTEXTS | {"config"},
-    "processes": {"errors", "config"},
-    "following": INNER | CONTEXTS | {"config", "network"},
-    "indexing": INNER | CONTEXTS | {"config", "processes"},
-    "beginning": INNER | CONTEXTS | {"config", "network", "demo", "following"},
-    "replaying": {"demo", "processes"},
-    "engine": COMPOSED - {"worker"},
-    "worker": COMPOSED,
-    "runtime": COMPOSED | {"indexing", "replaying"},
-    "cli": {"errors", "runtime", "indexing", "access"} | SETTINGS,
+    "run": INNER | CONTEXTS | {"primary", "api", "config", "demo"},
+    "cli": {"errors", "run", "config", "access"},
 }
+STORE_ENGINES = ("icefall.db.sqlite", "icefall.db.postgres")
 
 # What decides is free of clock, disk, network and chance: bytes in, values out.
 IMPURE = {"asyncio", "os", "random", "secrets", "socket", "sqlite3", "ssl", "subprocess", "threading", "time", "urllib"}
 PURE_XCHAIN = {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed", "balance"}
-PURE_EVM = {"model", "derive"}
+PURE_EVM = {"model", "amounts", "positions"}
 PURE_ACCESS = {"limits", "paging", "clients"}
 PURE_METRICS = {"periods", "rollup", "catalogue"}
 
@@ -94,7 +77,9 @@ def test_nothing_imports_in_a_circle() -> None:
 def test_what_decides_is_pure() -> None:
     rules = {"xchain": PURE_XCHAIN, "evm": PURE_EVM, "access": PURE_ACCESS, "metrics": PURE_METRICS}
     pure = [
-        m for m in modules() if m.part == "wire" or m.path.stem in rules.get(m.part, ()) or "derivations" in str(m.path)
+        m
+        for m in modules()
+        if m.part == "wire" or m.path.stem in rules.get(m.part, ()) or m.path.parent.name == "deriving"
     ]
     wrong = [
         f"{module.shown}:{line} imports {name}"
@@ -105,7 +90,15 @@ def test_what_decides_is_pure() -> None:
     assert wrong == []
 
 
-def test_only_who_composes_sees_the_configuration() -> None:
+def test_only_composition_roots_see_the_configuration() -> None:
     seeing = {module.part for module in modules() for name, _ in imports(module) if name == "icefall.config.load"}
-    composing = {"processes", "engine", "worker", "network", "following", "beginning", "indexing"}
-    assert seeing <= {"cli", "runtime"} | composing
+    assert seeing <= {"cli", "run", "config"}
+
+
+def test_only_run_stores_names_a_store_engine() -> None:
+    naming = {
+        module.name
+        for module in modules()
+        if module.part != "db" and any(name in STORE_ENGINES for name, _ in imports(module))
+    }
+    assert naming == {"icefall.run.stores"}

@@ -18,7 +18,7 @@ from tests.upstream.replay import FOREVER
 
 from icefall.demo.recording import Blocks, RecordedBlock
 from icefall.demo.replay import METHODS as TOLD
-from icefall.demo.replay import Complaint, Replay
+from icefall.demo.replay import Replay, ReplayError
 
 
 class Trouble(NamedTuple):
@@ -161,12 +161,12 @@ class EvmReplay(Replay):
         start = b'{"jsonrpc":"2.0","id":' + msgspec.json.encode(call["id"])
         try:
             if trouble.error is not None:
-                raise Complaint(*trouble.error)
+                raise ReplayError(*trouble.error)
             result = self.result(method, params) if trouble.result is None else trouble.result
             if trouble.change is not None:
                 result = trouble.change(result)
             said = start + b',"result":' + result + b"}"
-        except Complaint as complaint:
+        except ReplayError as complaint:
             said = start + b',"error":' + msgspec.json.encode(complaint.error) + b"}"
         return [] if trouble.left_out else [said, said] if trouble.twice else [said]
 
@@ -197,18 +197,18 @@ class EvmReplay(Replay):
 
     def block(self, where: Any, what: str) -> RecordedBlock | None:
         if isinstance(where, dict) and "blockHash" in self.off:
-            raise Complaint(-32602, "invalid argument 1: json: cannot unmarshal object into Go value of type string")
+            raise ReplayError(-32602, "invalid argument 1: json: cannot unmarshal object into Go value of type string")
         found = super().block(where, what)
         by_number = isinstance(where, str) and len(where) < 66
         if by_number and found is not None and found.number < self.pruned_below and what in ("state", "trace"):
-            raise Complaint(-32000, f"missing trie node 56e81f (path ) state {found.number} is not available")
+            raise ReplayError(-32000, f"missing trie node 56e81f (path ) state {found.number} is not available")
         return found
 
     def told_traces(self, params: list[Any]) -> bytes:
         self.there(params[0], "trace")
         tracer, config = params[1]["tracer"], params[1].get("tracerConfig", {})
         if self.off.intersection([tracer, *(config if tracer == "muxTracer" else ())]):
-            raise Complaint(-32000, f"ReferenceError: {tracer} is not defined at <eval>:1:2(0)")
+            raise ReplayError(-32000, f"ReferenceError: {tracer} is not defined at <eval>:1:2(0)")
         return super().told_traces(params)
 
     def diffs(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:

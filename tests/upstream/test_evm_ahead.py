@@ -9,8 +9,8 @@ from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import fetched, upstream_of
 
-from icefall.upstream.client import RoomFull, UpstreamDown
-from icefall.upstream.evm.ahead import Ahead, LookAhead
+from icefall.upstream.client import ByteBudgetExceeded, UpstreamDown
+from icefall.upstream.evm.ahead import Prefetcher, PrefetchLimits
 from icefall.upstream.evm.parts import FetchedBlock
 
 KB = 1 << 10
@@ -36,7 +36,7 @@ class Well:
                 raise UpstreamDown("dry")
             blocks = [self.block(number) for number in numbers if number < self._end]
             if sum(block.size for block in blocks) > size:
-                raise RoomFull("full")
+                raise ByteBudgetExceeded("full")
             return blocks
         finally:
             self.under_way -= 1
@@ -45,7 +45,7 @@ class Well:
         return FetchedBlock(number, bytes(self.sizes(number)), b"", None, None)
 
 
-def read(look: LookAhead, numbers: range, each: Callable[[FetchedBlock], Awaitable[None]] | None = None) -> list[int]:
+def read(look: Prefetcher, numbers: range, each: Callable[[FetchedBlock], Awaitable[None]] | None = None) -> list[int]:
     async def run() -> list[int]:
         got = []
         async for block in look.blocks(numbers):
@@ -71,9 +71,11 @@ SHAPES: dict[str, Callable[[int], int]] = {
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_order_and_limits_for_any_sizes(shape: str, seed: int, slow: bool) -> None:
-    limits = Ahead(blocks_max=64, bytes_max=2048 * KB, alone_bytes_max=1024 * KB, run_blocks_max=8, run_bytes=256 * KB)
+    limits = PrefetchLimits(
+        blocks_max=64, bytes_max=2048 * KB, alone_bytes_max=1024 * KB, run_blocks_max=8, run_bytes=256 * KB
+    )
     well = Well(SHAPES[shape], seed=seed)
-    look = LookAhead(well.fetch, limits)
+    look = Prefetcher(well.fetch, limits)
 
     async def wait(block: FetchedBlock) -> None:
         for _ in range(20):
@@ -90,9 +92,9 @@ def test_order_and_limits_for_any_sizes(shape: str, seed: int, slow: bool) -> No
 
 
 def test_a_reader_that_stands_still_stops_the_fetching() -> None:
-    limits = Ahead(blocks_max=32, bytes_max=2048 * KB, run_blocks_max=4)
+    limits = PrefetchLimits(blocks_max=32, bytes_max=2048 * KB, run_blocks_max=4)
     well = Well(lambda number: KB)
-    look = LookAhead(well.fetch, limits)
+    look = Prefetcher(well.fetch, limits)
 
     async def run() -> None:
         blocks = look.blocks(range(1000))
@@ -108,13 +110,15 @@ def test_a_reader_that_stands_still_stops_the_fetching() -> None:
 
 
 def test_a_block_that_fits_nowhere_is_a_failure() -> None:
-    look = LookAhead(Well(lambda number: 5000 * KB if number == 7 else 100).fetch, Ahead(alone_bytes_max=1024 * KB))
+    look = Prefetcher(
+        Well(lambda number: 5000 * KB if number == 7 else 100).fetch, PrefetchLimits(alone_bytes_max=1024 * KB)
+    )
     got: list[int] = []
 
     async def note(block: FetchedBlock) -> None:
         got.append(block.number)
 
-    with pytest.raises(RoomFull):
+    with pytest.raises(ByteBudgetExceeded):
         read(look, range(20), note)
     assert got == list(range(7))
     assert (look.held_blocks, look.held_bytes) == (0, 0)
@@ -127,7 +131,7 @@ def test_what_came_before_a_failure_is_handed_out_first() -> None:
         async def note(block: FetchedBlock, got: list[int] = got) -> None:
             got.append(block.number)
 
-        look = LookAhead(Well(lambda number: 100, end=end).fetch)
+        look = Prefetcher(Well(lambda number: 100, end=end).fetch)
         with pytest.raises(UpstreamDown, match="dry"):
             read(look, range(200), note)
         assert got == list(range(end))
@@ -137,7 +141,7 @@ def test_a_reader_that_leaves_ends_what_is_under_way() -> None:
     well = Well(lambda number: 100)
 
     async def run() -> None:
-        look = LookAhead(well.fetch)
+        look = Prefetcher(well.fetch)
         async for block in look.blocks(range(1000)):
             if block.number == 20:
                 break
@@ -150,7 +154,7 @@ def test_a_reader_that_leaves_ends_what_is_under_way() -> None:
 @pytest.mark.parametrize("bytes_max", [200 * KB, 1024 * KB, 64 << 20])
 def test_a_recorded_chain_within_little_room(bytes_max: int) -> None:
     async def run() -> None:
-        limits = Ahead(bytes_max=bytes_max, alone_bytes_max=4 << 20)
+        limits = PrefetchLimits(bytes_max=bytes_max, alone_bytes_max=4 << 20)
         async with upstream_of(EvmReplay("cchain-1"), ahead=limits) as upstream:
             blocks = await fetched(upstream, range(199))
             assert [block.block for block in blocks] == [block.block for block in recorded_blocks("cchain-1").values()]

@@ -10,9 +10,17 @@ from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.evm_scene import LIMITS, client_of, slept
 from tests.upstream.replay import FOREVER
 
-from icefall.upstream.client import AnswerTooLong, Limits, Room, RoomFull, UpstreamDown, UpstreamError, UpstreamGarbage
+from icefall.upstream.client import (
+    AnswerTooLong,
+    ByteBudget,
+    ByteBudgetExceeded,
+    InvalidAnswer,
+    Limits,
+    UpstreamDown,
+    UpstreamError,
+)
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
-from icefall.upstream.evm.errors import Incomplete, NotThere, Refusal, TooHeavy, Unsupported
+from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, RpcRefusal, TooHeavy, Unsupported
 
 NUMBERS = range(30)
 Scene = Callable[[EvmClient, EvmReplay], Awaitable[None]]
@@ -24,7 +32,8 @@ def calls() -> list[Call]:
 
 def numbers(outcomes: list[Outcome]) -> list[int]:
     return [
-        -1 if isinstance(outcome, Refusal) else int(msgspec.json.decode(outcome)["number"], 16) for outcome in outcomes
+        -1 if isinstance(outcome, RpcRefusal) else int(msgspec.json.decode(outcome)["number"], 16)
+        for outcome in outcomes
     ]
 
 
@@ -137,15 +146,15 @@ def test_an_upstream_without_batches() -> None:
 LASTING: dict[str, tuple[Trouble, type[Exception], str]] = {
     "429": (Trouble(status=429), UpstreamDown, "answered 429"),
     "500": (Trouble(status=500), UpstreamDown, "answered 500"),
-    "cut": (Trouble(keep=0.5), UpstreamGarbage, "is not JSON"),
+    "cut": (Trouble(keep=0.5), InvalidAnswer, "is not JSON"),
     "401": (Trouble(status=401, body=b"no key"), UpstreamError, "answered 401: no key"),
-    "empty list": (Trouble(body=b"[]"), Incomplete, "left out"),
-    "left out": (Trouble(number=7, left_out=True), UpstreamGarbage, "not JSON"),
-    "twice": (Trouble(number=7, twice=True), UpstreamGarbage, "not JSON|answered already"),
+    "empty list": (Trouble(body=b"[]"), IncompleteAnswer, "left out"),
+    "left out": (Trouble(number=7, left_out=True), InvalidAnswer, "not JSON"),
+    "twice": (Trouble(number=7, twice=True), InvalidAnswer, "not JSON|answered already"),
     "too heavy": (Trouble(number=7, error=(-32000, "execution timeout")), TooHeavy, "execution timeout"),
-    "another id": (Trouble(body=b'[{"id":999999,"result":1}]'), UpstreamGarbage, "999999, which was not asked"),
+    "another id": (Trouble(body=b'[{"id":999999,"result":1}]'), InvalidAnswer, "999999, which was not asked"),
     "rate limit": (Trouble(number=7, error=(-32005, "rate limit")), UpstreamDown, "rate limit"),
-    "nested without end": (Trouble(body=b'[{"id":1,"result":' + b"[" * 100_000), UpstreamGarbage, "not JSON"),
+    "nested without end": (Trouble(body=b'[{"id":1,"result":' + b"[" * 100_000), InvalidAnswer, "not JSON"),
 }
 
 
@@ -168,7 +177,7 @@ def test_null_says_nothing_where_a_value_belongs() -> None:
         assert bytes(await client.one("eth_blockNumber")) == b'"0x83"'
         assert slept(client) == [0.25]
         replay.troubles = [Trouble(result=b"null", times=FOREVER)]
-        with pytest.raises(Incomplete, match="null"):
+        with pytest.raises(IncompleteAnswer, match="null"):
             await client.one("eth_blockNumber")
 
     on(scene, Trouble(result=b"null"))
@@ -198,17 +207,17 @@ def test_an_answer_too_long_asks_for_less() -> None:
 
 def test_room_is_shared_and_given_back() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        room = Room(1 << 20)
+        room = ByteBudget(1 << 20)
         await client.ask(calls(), room=room)
         used = (1 << 20) - room.left
         assert used > 30_000
-        small = Room(used - 1)
-        with pytest.raises(RoomFull):
+        small = ByteBudget(used - 1)
+        with pytest.raises(ByteBudgetExceeded):
             await client.ask(calls(), room=small)
         assert small.left == used - 1
         assert client.batches["state"].size == 100
         replay.troubles = [Trouble(keep=0.9)]
-        enough = Room(used + 1000)
+        enough = ByteBudget(used + 1000)
         await client.ask(calls(), room=enough)
         assert 900 <= enough.left <= 1000 + 200
 

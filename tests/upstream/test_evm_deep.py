@@ -5,8 +5,8 @@ import json
 import msgspec
 import pytest
 
-from icefall.upstream.evm.deep import Flat
-from icefall.upstream.evm.errors import Incomplete
+from icefall.upstream.evm.deep import FlattenedJson
+from icefall.upstream.evm.errors import IncompleteAnswer
 from icefall.upstream.evm.parts import Header, check_calls, check_receipts, header, taken_apart
 
 TXID = "0x" + "11" * 32
@@ -31,18 +31,18 @@ def test_any_depth(depth: int) -> None:
 
 def test_what_is_cut_out_is_put_back() -> None:
     deep = b"[1," + nested(300) + b',{"a":' + nested(200) + b"}]"
-    flat = Flat(deep)
+    flat = FlattenedJson(deep)
     assert len(json.loads(flat.text)) == 3
     assert flat.restored(flat.text) == deep
     with pytest.raises(RecursionError):
-        Flat(b"[" * 100_000)
+        FlattenedJson(b"[" * 100_000)
 
 
 def test_depth_where_none_belongs() -> None:
     hostile = msgspec.Raw(b"[" * 3000 + b"]" * 3000)
-    with pytest.raises(Incomplete):
+    with pytest.raises(IncompleteAnswer):
         check_receipts(hostile, OF)
-    with pytest.raises(Incomplete):
+    with pytest.raises(IncompleteAnswer):
         header(hostile, 7)
-    with pytest.raises(Incomplete):
+    with pytest.raises(IncompleteAnswer):
         check_calls(hostile, OF)

@@ -13,8 +13,8 @@ from icefall.upstream.evm.errors import (
     Meaning,
     NoState,
     NotThere,
-    Refusal,
     Reverted,
+    RpcRefusal,
     TooHeavy,
     Unsupported,
     Untraceable,
@@ -44,9 +44,9 @@ RECORDED: dict[str, Meaning] = {
     "call unknown selector": Reverted,
     "call out of gas": Reverted,
     "batch of 1001": BatchRefused,
-    "invalid params: missing": Refusal,
-    "invalid params: bad hex": Refusal,
-    "parse error": Refusal,
+    "invalid params: missing": RpcRefusal,
+    "invalid params: bad hex": RpcRefusal,
+    "parse error": RpcRefusal,
 }
 
 
@@ -107,7 +107,7 @@ OTHERS: tuple[tuple[str, int, str, Meaning], ...] = (
     ("eth_call", 3, "execution reverted: rate limit exceeded, try again later", Reverted),
     ("eth_call", 3, "execution reverted: missing trie node", Reverted),
     ("eth_call", -32015, "VM execution error.", Reverted),
-    ("eth_getBalance", -32602, "invalid argument 0: hex string has length 4, want 40 for common.Address", Refusal),
+    ("eth_getBalance", -32602, "invalid argument 0: hex string has length 4, want 40 for common.Address", RpcRefusal),
 )
 
 

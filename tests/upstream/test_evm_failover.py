@@ -15,7 +15,7 @@ from tests.upstream.threaded import in_thread
 from icefall.upstream.client import UpstreamDown
 from icefall.upstream.evm.errors import WrongChain
 from icefall.upstream.evm.upstream import EvmUpstream, Needs
-from icefall.upstream.pool import NoneLeft
+from icefall.upstream.pool import NoUpstreamLeft
 
 RUN = range(16, 60)
 
@@ -98,7 +98,7 @@ def test_another_chain_is_dropped_and_never_asked_again() -> None:
     async def alone(upstream: EvmUpstream) -> None:
         with pytest.raises(WrongChain, match="serves chain 31338, not 1"):
             await upstream.greet()
-        with pytest.raises(NoneLeft):
+        with pytest.raises(NoUpstreamLeft):
             await fetched(upstream, RUN)
 
     on(scene, wrong, right, chain_id=1337)

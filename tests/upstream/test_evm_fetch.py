@@ -12,8 +12,8 @@ from tests.upstream.evm_scene import HASTY, LIMITS, collect, expected, fetched, 
 from tests.upstream.replay import FOREVER
 
 from icefall.demo.recording import RecordedBlock
-from icefall.upstream.client import UpstreamDown, UpstreamFailure, UpstreamGarbage
-from icefall.upstream.evm.errors import Incomplete, NoState, NotThere, Reorganised
+from icefall.upstream.client import InvalidAnswer, UpstreamDown, UpstreamFailure
+from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, ReorgDuringFetch
 from icefall.upstream.evm.parts import FetchedBlock
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -205,7 +205,7 @@ def test_receipts_one_by_one_must_all_be_there() -> None:
         replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=3)]
         assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
         replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=FOREVER)]
-        with pytest.raises(Incomplete, match="is there, but a part of it is not"):
+        with pytest.raises(IncompleteAnswer, match="is there, but a part of it is not"):
             await fetched(upstream, RUN)
 
     on(scene, replay)
@@ -346,7 +346,7 @@ def test_blocks_that_do_not_follow_each_other_are_asked_for_again() -> None:
             Trouble(BLOCK, number=1957, result=after[1957].block, times=FOREVER),
             Trouble(RECEIPTS, number=1957, result=after[1957].receipts, times=FOREVER),
         ]
-        with pytest.raises(Reorganised, match="block 1957 is not the child of block 1956"):
+        with pytest.raises(ReorgDuringFetch, match="block 1957 is not the child of block 1956"):
             await fetched(upstream, range(1950, 1960))
         replay.troubles = [trouble._replace(times=2) for trouble in replay.troubles]
         assert len(await fetched(upstream, range(1950, 1960))) == 10
@@ -355,6 +355,6 @@ def test_blocks_that_do_not_follow_each_other_are_asked_for_again() -> None:
 
 
 def test_garbage_kinds_are_told_apart() -> None:
-    assert issubclass(Incomplete, UpstreamGarbage)
-    assert issubclass(Reorganised, Incomplete)
-    assert not issubclass(NotThere, UpstreamGarbage | UpstreamDown)
+    assert issubclass(IncompleteAnswer, InvalidAnswer)
+    assert issubclass(ReorgDuringFetch, IncompleteAnswer)
+    assert not issubclass(NotThere, InvalidAnswer | UpstreamDown)

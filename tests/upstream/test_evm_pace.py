@@ -4,12 +4,12 @@ import asyncio
 
 from tests.upstream.fake_clock import FakeClock
 
-from icefall.upstream.evm.pace import BatchSize, Gate
+from icefall.upstream.evm.pace import AdaptiveLimit, BatchSize
 
 
 def test_one_bad_moment_halves_once() -> None:
     async def scene() -> None:
-        gate = Gate(FakeClock(), 8)
+        gate = AdaptiveLimit(FakeClock(), 8)
         async with gate.open() as first, gate.open() as second, gate.open() as third:
             gate.slower(first)
             gate.slower(second)
@@ -27,7 +27,7 @@ def test_one_bad_moment_halves_once() -> None:
 
 
 def test_it_grows_by_one_a_round() -> None:
-    gate = Gate(FakeClock(), 8)
+    gate = AdaptiveLimit(FakeClock(), 8)
     gate.limit = 1.0
     rounds = 0
     while gate.limit < 8:
@@ -40,7 +40,7 @@ def test_it_grows_by_one_a_round() -> None:
 def test_nobody_enters_while_it_is_quiet() -> None:
     async def scene() -> None:
         clock = FakeClock()
-        gate = Gate(clock, 2)
+        gate = AdaptiveLimit(clock, 2)
         async with gate.open() as ticket:
             gate.slower(ticket, 7.0)
         async with gate.open():
@@ -51,7 +51,7 @@ def test_nobody_enters_while_it_is_quiet() -> None:
 
 def test_who_waits_gets_a_turn_and_who_gives_up_passes_it_on() -> None:
     async def scene() -> None:
-        gate = Gate(FakeClock(), 1)
+        gate = AdaptiveLimit(FakeClock(), 1)
         entered = []
 
         async def enter(name: str) -> None:

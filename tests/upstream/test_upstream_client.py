@@ -14,12 +14,12 @@ from tests.upstream.replay import FOREVER, Fault, Replay
 
 from icefall.upstream.client import (
     Client,
+    InvalidAnswer,
     Limits,
     Retry,
     UpstreamDown,
     UpstreamError,
     UpstreamFailure,
-    UpstreamGarbage,
 )
 
 
@@ -86,18 +86,18 @@ def test_a_passing_fault_is_survived(name: str) -> None:
 LASTING: dict[str, tuple[Fault, type[UpstreamFailure], str, int]] = {
     "429": (Fault(status=429), UpstreamDown, "answered 429", 4),
     "500": (Fault(status=500, body=b"boom\x00\n"), UpstreamDown, r"answered 500: boom\?", 4),
-    "cut in two": (Fault(keep=0.5), UpstreamGarbage, "is not JSON", 4),
+    "cut in two": (Fault(keep=0.5), InvalidAnswer, "is not JSON", 4),
     "hangs up": (Fault(hang_up=True), UpstreamDown, "broke off", 4),
     "404": (Fault(status=404, body=b"404 page not found\n"), UpstreamError, "answered 404: 404 page not found", 1),
     "403": (Fault(status=403, body=b"invalid host specified\n"), UpstreamError, "invalid host specified", 1),
     "moved": (Fault(status=301, headers={"Location": "https://b/"}), UpstreamError, "points to https://b/", 1),
-    "a number": (Fault(body=b"7"), UpstreamGarbage, "something else", 1),
-    "another id": (Fault(body=b'{"id":99,"result":{}}'), UpstreamGarbage, "the answer to 99", 1),
-    "no result": (Fault(body=b'{"id":1}'), UpstreamGarbage, "neither a result nor an error", 1),
-    "another shape": (Fault(body=b'{"id":1,"result":{"networkID":5}}'), UpstreamGarbage, "Expected `str`", 1),
-    "not UTF-8": (Fault(body=b'{"id":1,"result":{"networkID":"\xff"}}'), UpstreamGarbage, "something else", 1),
+    "a number": (Fault(body=b"7"), InvalidAnswer, "something else", 1),
+    "another id": (Fault(body=b'{"id":99,"result":{}}'), InvalidAnswer, "the answer to 99", 1),
+    "no result": (Fault(body=b'{"id":1}'), InvalidAnswer, "neither a result nor an error", 1),
+    "another shape": (Fault(body=b'{"id":1,"result":{"networkID":5}}'), InvalidAnswer, "Expected `str`", 1),
+    "not UTF-8": (Fault(body=b'{"id":1,"result":{"networkID":"\xff"}}'), InvalidAnswer, "something else", 1),
     "an error": (Fault(body=b'{"id":1,"error":{"code":-32000,"message":"no"}}'), UpstreamError, "^no$", 1),
-    "nested": (Fault(body=b'{"id":1,"result":' + b"[" * 100_000), UpstreamGarbage, "recursion", 4),
+    "nested": (Fault(body=b'{"id":1,"result":' + b"[" * 100_000), InvalidAnswer, "recursion", 4),
 }
 
 
@@ -155,7 +155,7 @@ def test_what_must_not_happen_twice_is_not_repeated() -> None:
     async def scene() -> None:
         for fault, calls in ((Fault(status=500), 1), (Fault(keep=0.5), 1), (Fault(hang_up=True), 1)):
             async with asking(fault) as (client, replay, _):
-                with pytest.raises((UpstreamDown, UpstreamGarbage)):
+                with pytest.raises((UpstreamDown, InvalidAnswer)):
                     await ask(client, repeatable=False)
                 assert len(replay.calls) == calls
         for fault in (Fault(status=429), Fault(status=503)):
@@ -170,7 +170,7 @@ def test_an_answer_without_end_is_cut() -> None:
     async def scene() -> None:
         endless = Fault(body=json.dumps({"id": 1, "result": "x" * 300_000}).encode())
         async with asking(endless, limits=Limits(answer_size_max=100_000)) as (client, replay, _):
-            with pytest.raises(UpstreamGarbage, match="more than 100000 bytes"):
+            with pytest.raises(InvalidAnswer, match="more than 100000 bytes"):
                 await ask(client)
             assert len(replay.calls) == 1
             assert await ask(client) == "12345"
@@ -182,7 +182,7 @@ def test_a_compressed_answer_is_not_unpacked() -> None:
     async def scene() -> None:
         bomb = Fault(body=b"\x1f\x8b" + bytes(50), headers={"Content-Encoding": "gzip"}, times=FOREVER)
         async with asking(bomb) as (client, _, _), asyncio.timeout(5):
-            with pytest.raises(UpstreamGarbage):
+            with pytest.raises(InvalidAnswer):
                 await ask(client)
 
     asyncio.run(scene())

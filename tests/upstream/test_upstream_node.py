@@ -11,8 +11,8 @@ from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import Fault, Replay, recorded
 from tests.upstream.threaded import in_thread
 
-from icefall.upstream.client import Client, UpstreamError, UpstreamFailure, UpstreamGarbage
-from icefall.upstream.node import Fetched, IndexOff, UpstreamNode
+from icefall.upstream.client import Client, InvalidAnswer, UpstreamError, UpstreamFailure
+from icefall.upstream.node import FetchedContainer, IndexOff, UpstreamNode
 from icefall.wire.ids import PLATFORM_CHAIN
 from icefall.wire.text import checkhex
 
@@ -146,7 +146,7 @@ def test_bad_fields(name: str) -> None:
     async def scene(node: UpstreamNode) -> None:
         row = GOOD | BAD_FIELDS[name]
         replay.faults = [Fault(body=json.dumps({"id": 1, "result": {"containers": [row]}}).encode())]
-        with pytest.raises(UpstreamGarbage):
+        with pytest.raises(InvalidAnswer):
             await node.containers("X", 0, 1)
 
     replay = Replay()
@@ -165,7 +165,7 @@ BAD_ANSWERS: dict[str, Any] = {
 def test_bad_answers(name: str) -> None:
     async def scene(node: UpstreamNode) -> None:
         replay.faults = [Fault(body=json.dumps({"id": 1, "result": BAD_ANSWERS[name]}).encode())]
-        with pytest.raises(UpstreamGarbage):
+        with pytest.raises(InvalidAnswer):
             await node.containers("X", 0, 1)
 
     replay = Replay()
@@ -193,7 +193,7 @@ def test_bad_ids_and_first_assets() -> None:
         for number, (method, result) in enumerate(answers, 2):
             replay.faults = [Fault(method, body=json.dumps({"id": number, "result": result}).encode())]
             node.client._numbers = iter(range(1, 9))  # type: ignore[assignment]
-            with pytest.raises(UpstreamGarbage):
+            with pytest.raises(InvalidAnswer):
                 await node.first_asset()
 
     replay = Replay()
@@ -221,7 +221,7 @@ def test_issue_forwards_and_is_never_repeated() -> None:
 
 
 def test_a_replay_in_a_thread() -> None:
-    async def ask(url: str) -> Fetched | None:
+    async def ask(url: str) -> FetchedContainer | None:
         client = Client(url)
         try:
             return await UpstreamNode(client).last_accepted("C")

@@ -24,7 +24,7 @@ from icefall.wire.avm.codec import (
     unpack_tx,
     unpack_utxo,
 )
-from icefall.wire.avm.json import Place, block_json, tx_json
+from icefall.wire.avm.json import ChainNaming, block_json, tx_json
 from icefall.wire.avm.types import (
     Block,
     CreateAssetTx,
@@ -43,8 +43,8 @@ from icefall.wire.packer import SIZE_MAX
 from icefall.wire.text import checkhex
 
 FEW = settings(max_examples=60, deadline=None, database=None)
-LOCAL = Place("X", "local")
-TESTING = Place("X", "testing")  # upstream's unit tests run on network 10
+LOCAL = ChainNaming("X", "local")
+TESTING = ChainNaming("X", "testing")  # upstream's unit tests run on network 10
 
 
 @cache

@@ -13,7 +13,7 @@ from tests.wire.wire_vectors import containers, inner_blocks
 
 from icefall.wire.address import address_from_text
 from icefall.wire.avm.codec import pack_tx, pack_utxo, unpack_block, unpack_genesis, unpack_tx, unpack_utxo
-from icefall.wire.avm.json import Place, tx_json
+from icefall.wire.avm.json import ChainNaming, tx_json
 from icefall.wire.avm.utxos import consumed, exported, imported, produced
 from icefall.wire.container.coreth import unpack_atomic_txs, unpack_coreth_block
 from icefall.wire.container.platform import unpack_platform_block
@@ -36,7 +36,7 @@ def transaction(raw: bytes) -> None:
     tx = unpack_tx(raw)
     assert pack_tx(tx.unsigned, tx.credentials).raw == raw
     produced(tx), consumed(tx), exported(tx), imported(tx)
-    tx_json(tx, Place("X", "local"))
+    tx_json(tx, ChainNaming("X", "local"))
 
 
 def utxo(raw: bytes) -> None:

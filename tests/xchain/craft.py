@@ -31,7 +31,7 @@ from icefall.wire.avm.types import (
 )
 from icefall.wire.ids import hash256, input_id
 from icefall.wire.keys import address_of, sign
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 
 AVAX = RULES.fee_asset_id
 C_CHAIN = GENESIS.c_chain_id
@@ -153,7 +153,7 @@ def refusal_of(call: Callable[..., Any], *args: Any) -> str | None:
     """The text with which a call refuses; None if it does not."""
     try:
         call(*args)
-    except Refused as refusal:
+    except TxRefused as refusal:
         return str(refusal)
     return None
 

@@ -7,7 +7,7 @@ from icefall.wire.avm.types import Block, Tx, Utxo
 from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.genesis.networks import LOCAL_ID
 from icefall.wire.ids import PLATFORM_CHAIN, PRIMARY_NETWORK, input_id
-from icefall.xchain.execute import Nothing, effects_of
+from icefall.xchain.execute import EmptyState, effects_of
 from icefall.xchain.model import ChainRules, TxEffects
 from icefall.xchain.semantics import not_a_chain, unknown_chain
 
@@ -33,7 +33,7 @@ class MemoryState:
         self.exported: dict[tuple[bytes, bytes], bytes] = {}
         self.subnets = {PLATFORM_CHAIN: PRIMARY_NETWORK, GENESIS.c_chain_id: PRIMARY_NETWORK}
         self.platform_txids: set[bytes] = set()
-        self.accept(effects_of(asset, Nothing()) for asset in genesis_txs(unpack_genesis(GENESIS.x_genesis)))
+        self.accept(effects_of(asset, EmptyState()) for asset in genesis_txs(unpack_genesis(GENESIS.x_genesis)))
 
     def utxo(self, utxo_id: bytes) -> Utxo | None:
         return self.utxos.get(utxo_id)

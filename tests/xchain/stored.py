@@ -27,7 +27,7 @@ from icefall.wire.avm.codec import pack_utxo
 from icefall.wire.avm.types import Tx
 from icefall.wire.ids import input_id
 from icefall.wire.text import checkhex
-from icefall.xchain.chain import AssetChain, Pace
+from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, owners_of
 from icefall.xchain.store import put_atomic
@@ -67,7 +67,7 @@ class StoredChain:
         self.chain_id = spec.chain.chain_id
         self.store = sqlite.SqliteStore(store_path(directory), PACKAGE)
         ledger = Ledger(self.store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
-        self.chain = AssetChain(ledger, Pace(), Logs("test", page, None, "plain")["X"], now=lambda: NOW_S)
+        self.chain = AssetChain(ledger, BlockPace(), Logs("test", page, None, "plain")["X"], now=lambda: NOW_S)
 
     async def carry_on(self, steps: Iterator[Step]) -> None:
         """Do what is still to be done. Exports and blocks are commits of their own; each is done once."""

@@ -23,8 +23,8 @@ from icefall.wire.avm.codec import pack_block
 from icefall.wire.avm.types import Block, TransferOutput, Tx, Utxo
 from icefall.wire.ids import PLATFORM_CHAIN, id_text, input_id
 from icefall.xchain.blocks import verify_block
-from icefall.xchain.execute import Nothing, Overlay, effects_of
-from icefall.xchain.model import Refused
+from icefall.xchain.execute import EmptyState, Overlay, effects_of
+from icefall.xchain.model import TxRefused
 
 PARENT = pack_block(BLOCK_0.block_id, 7, NOW_S - 5, ())
 
@@ -126,9 +126,9 @@ def test_an_overlay_changes_nothing_beneath(world: World) -> None:
 
 
 def test_there_is_nothing_before_the_genesis() -> None:
-    nothing = Nothing()
+    nothing = EmptyState()
     assert (nothing.utxo(b""), nothing.tx(b""), nothing.atomic_utxo(b"", b"")) == (None, None, None)
-    with pytest.raises(Refused):
+    with pytest.raises(TxRefused):
         nothing.subnet_of(C_CHAIN)
 
 

@@ -22,7 +22,7 @@ from icefall.wire.avm.codec import pack_block, unpack_block
 from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.ids import id_text, input_id
 from icefall.xchain.blocks import verify_block
-from icefall.xchain.builder import BLOCK_SIZE_TARGET, Built, build
+from icefall.xchain.builder import BLOCK_SIZE_TARGET, BuiltBlock, build
 from icefall.xchain.issue import issue
 from icefall.xchain.mempool import Mempool
 from icefall.xchain.ownership import Signers
@@ -45,7 +45,7 @@ def payment(world: World, outputs: int = 1) -> Tx:
     return signed(base([out(1, NOBODY)] * outputs, [spend(held)]))
 
 
-def built(mempool: Mempool, world: World, now_s: int = NOW_S, txs_max: int = 0) -> Built:
+def built(mempool: Mempool, world: World, now_s: int = NOW_S, txs_max: int = 0) -> BuiltBlock:
     return build(mempool, PARENT, RULES, world, now_s, txs_max)
 
 
@@ -72,7 +72,7 @@ def test_time_never_runs_back(mempool: Mempool, world: World, now_s: int, time: 
 
 
 def test_nothing_waits(mempool: Mempool, world: World) -> None:
-    assert built(mempool, world) == Built(None, (), ())
+    assert built(mempool, world) == BuiltBlock(None, (), ())
 
 
 def test_the_first_that_does_not_fit_ends_the_block(mempool: Mempool, world: World) -> None:

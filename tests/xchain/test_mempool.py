@@ -32,7 +32,7 @@ from icefall.wire.avm.types import (
 from icefall.wire.ids import id_text
 from icefall.xchain.issue import issue, verify_tx
 from icefall.xchain.mempool import REFUSALS_MAX, SIZE_MAX, TX_SIZE_MAX, Mempool
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_64_refusals_are_remembered(mempool: Mempool, world: World) -> None:
     assert all(mempool.refusal(tx.txid) for tx in (asked_again, *txs[2:]))
     looked_at: list[Tx] = []
     mempool.add(txs[1], looked_at.append)
-    with pytest.raises(Refused):
+    with pytest.raises(TxRefused):
         mempool.add(txs[2], looked_at.append)
     assert looked_at == [txs[1]]
 

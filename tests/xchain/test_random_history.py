@@ -33,7 +33,7 @@ from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue
 from icefall.xchain.mempool import Mempool
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 from icefall.xchain.ownership import Signers
 
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "1000"))
@@ -204,6 +204,6 @@ def test_damaged_transactions_are_refused_and_never_break_anything(seed: int) ->
         try:
             tx = parse_issue(checkhex.encode(bytes(raw)))
             issue(tx, Mempool(), RULES, history.state, NOW_S, history.signers)
-        except Refused:
+        except TxRefused:
             refused += 1
     assert refused > 350 * min(CASES, 400) // 400

@@ -16,7 +16,7 @@ from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue
 from icefall.xchain.mempool import Mempool
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 from icefall.xchain.ownership import Signers
 
 ARGUMENTS = (
@@ -77,7 +77,7 @@ class Replay:
             tx = parse_issue(*arguments(attempt.request))
             if not attempt.path.endswith("/wallet"):  # those wait in a queue of their own for their block
                 issue(tx, self.mempool, RULES, self.state, now_s, self.signers)
-        except Refused as refusal:
+        except TxRefused as refusal:
             return Answer(attempt, tx, str(refusal))
         return Answer(attempt, tx, None)
 

@@ -21,7 +21,7 @@ from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import input_id
 from icefall.wire.text import checkhex
 from icefall.xchain.blocks import verify_block
-from icefall.xchain.paging import Cursor, OwnUtxos, page_of
+from icefall.xchain.paging import OwnUtxos, UtxoCursor, page_of
 from icefall.xchain.store import AssetChainReader
 
 SEED = 20261115
@@ -94,7 +94,7 @@ async def _many(directory: Path) -> None:
     assert len(made) > 100_000
 
     reader = AssetChainReader(SqliteReader(store_path(directory)), RULES.chain_id)
-    lists, cursor, seen = OwnUtxos(reader), Cursor(), []
+    lists, cursor, seen = OwnUtxos(reader), UtxoCursor(), []
     while True:
         page = await page_of(lists, [rich], cursor, 1024)
         if not page.utxos:
@@ -108,7 +108,7 @@ async def _many(directory: Path) -> None:
     for address in (rich, poor) * 3:
         began = time.process_time()
         for _ in range(200):
-            await page_of(lists, [address], Cursor(), 10)
+            await page_of(lists, [address], UtxoCursor(), 10)
         times[address] = min(times.get(address, 9.0), time.process_time() - began)
     assert times[rich] < 1.5 * times[poor]
 

@@ -19,7 +19,7 @@ ALONE_S = 5.0  # before an owner that did not answer is asked again
 Ask = Callable[..., Awaitable[Any]]  # `EngineLink.call` of the owner's socket
 
 
-class Taken(NamedTuple):
+class BudgetDecision(NamedTuple):
     """Whether a call may go on, and the window that ends the caller's budget first."""
 
     allowed: bool
@@ -53,7 +53,7 @@ class Leases:
         self._complained = False
         self._returning: set[asyncio.Task[None]] = set()
 
-    async def take(self, who: str, tier: Tier, units: int) -> Taken:
+    async def take(self, who: str, tier: Tier, units: int) -> BudgetDecision:
         """Spend `units` of the caller's budget, if they are there."""
         now = int(self._clock())
         if now // MINUTE_S != self._minute:
@@ -102,8 +102,8 @@ class Leases:
             await self._ask("give_back", minute=minute, unspent=unspent)
 
 
-def _told(lease: _Lease, tier: Tier, now: int, *, allowed: bool) -> Taken:
+def _told(lease: _Lease, tier: Tier, now: int, *, allowed: bool) -> BudgetDecision:
     minute, day = lease.minute_left + lease.left, lease.day_left + lease.left
     if day < minute:
-        return Taken(allowed, tier.per_day, day, DAY_S - now % DAY_S, "day")
-    return Taken(allowed, tier.per_minute, minute, MINUTE_S - now % MINUTE_S, "minute")
+        return BudgetDecision(allowed, tier.per_day, day, DAY_S - now % DAY_S, "day")
+    return BudgetDecision(allowed, tier.per_minute, minute, MINUTE_S - now % MINUTE_S, "minute")

@@ -10,7 +10,7 @@ from icefall.wire.text.goquote import quote
 _SHORT_ID_TEXT_MAX = 40  # 24 bytes in base 58 are 33 digits
 
 
-class Addresses:
+class AddressParser:
     def __init__(self, chains: Chains, chain_id: bytes, name: str, hrp: str) -> None:
         self._chains = chains
         self._chain_id = chain_id

@@ -12,11 +12,11 @@ import msgspec
 from icefall.api.dialect import Dialect
 from icefall.api.endpoint import NODE
 from icefall.api.failure import Headers, failure_body, failure_headers
-from icefall.api.gate import Gate
+from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
-from icefall.api.patience import Patience
-from icefall.api.routes import Plain, Route, Routes, cleaned, location
+from icefall.api.patience import BodyTimeout
+from icefall.api.routes import RestRoute, Route, Routes, cleaned, location
 from icefall.errors import (
     BodyTooLarge,
     Bootstrapping,
@@ -28,7 +28,7 @@ from icefall.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from icefall.observe.counters import Meters
+from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log
 
 BODY_MAX = 1 << 20
@@ -73,11 +73,11 @@ class App:
         dialect: Dialect,
         hosts: Hosts,
         origins: Origins,
-        meters: Meters,
+        meters: CallCounters,
         log: Log,
         headers: Headers,
         read_timeout_s: float,
-        gate: Gate | None = None,
+        gate: AccessGate | None = None,
     ) -> None:
         self._listener = listener
         self._routes = routes
@@ -88,7 +88,7 @@ class App:
         self._meters = meters
         self._log = log
         self._gate = gate
-        self._patience = Patience(read_timeout_s)
+        self._patience = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
 
@@ -144,7 +144,7 @@ class App:
             raise NotFound(f"there is nothing at {path}")
         return found
 
-    def _plain(self, route: Route, verb: str) -> Plain | None:
+    def _plain(self, route: Route, verb: str) -> RestRoute | None:
         plain = route.plain.get(verb) or route.plain.get("*")
         if plain is None and verb == "HEAD" and self._dialect.head_everywhere:
             plain = route.plain.get("GET")
@@ -152,7 +152,7 @@ class App:
             raise MethodNotAllowed(verb, route.allow(head=self._dialect.head_everywhere))
         return plain
 
-    async def _answer_plain(self, plain: Plain, values: tuple[str, ...], request: Request) -> Response:
+    async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> Response:
         began, failed = self._meters.begin(plain.slot), True
         try:
             result = await plain.call(plain.bind(values, request.query))

@@ -10,9 +10,9 @@ from icefall.api.bind import Binder
 from icefall.api.bind_rest import RestBinder
 from icefall.api.dialect import Dialect
 from icefall.api.endpoint import Handler, Rest, Rpc, binder_of
-from icefall.api.jsonrpc import Method, Service
-from icefall.api.routes import Plain, Route
-from icefall.observe.counters import Meters
+from icefall.api.jsonrpc import RpcMethod, RpcService
+from icefall.api.routes import RestRoute, Route
+from icefall.observe.counters import CallCounters
 
 OTHERS = "(no endpoint)"
 Services = Mapping[type, Any]
@@ -61,7 +61,7 @@ def routes_of(
     enabled: Callable[[str], bool],
     services: Services,
     dialect: Dialect,
-    meters: Meters,
+    meters: CallCounters,
     mounts: Sequence[Mount] = (),
 ) -> dict[str, Route]:
     """The paths of the rows that are switched on. `rows` and the labels of `meters` are in the same order."""
@@ -71,7 +71,7 @@ def routes_of(
     wanted = [row for row in rows if not row.needs or enabled(row.needs)]
     for row in wanted:
         if isinstance(row, Rest):
-            plain = Plain(row, binding(row), with_services(row.handler, services), slots[row.label])
+            plain = RestRoute(row, binding(row), with_services(row.handler, services), slots[row.label])
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):
         group = [row for row in wanted if isinstance(row, Rpc) and row.path == path]
@@ -80,9 +80,9 @@ def routes_of(
                 continue
             own = {**services, **mount.services}
             methods = {
-                r.method: Method(r, Binder(r.params), with_services(r.handler, own), slots[r.label]) for r in group
+                r.method: RpcMethod(r, Binder(r.params), with_services(r.handler, own), slots[r.label]) for r in group
             }
-            service = Service(methods, dialect, meters)
+            service = RpcService(methods, dialect, meters)
             for name in mount.paths:
                 route = routes.setdefault(name, Route({}))
                 route.service, route.closed = service, mount.closed

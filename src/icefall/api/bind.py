@@ -5,7 +5,7 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
-from icefall.api.kinds import TEXTS, Kind, Malformed
+from icefall.api.kinds import TEXTS, InvalidValue, ParamKind
 from icefall.wire.text.jsonscan import elements, members
 
 
@@ -18,11 +18,11 @@ class Binder:
 
     def __init__(self, params: type[msgspec.Struct]) -> None:
         self.params = params
-        self.kinds: dict[str, Kind] = {}
-        self._by_key: dict[str, tuple[str, Kind]] = {}
+        self.kinds: dict[str, ParamKind] = {}
+        self._by_key: dict[str, tuple[str, ParamKind]] = {}
         hints = get_type_hints(params, include_extras=True)
         for field in msgspec.structs.fields(params):
-            kind = next(extra for extra in get_args(hints[field.name])[1:] if isinstance(extra, Kind))
+            kind = next(extra for extra in get_args(hints[field.name])[1:] if isinstance(extra, ParamKind))
             self.kinds[field.encode_name] = kind
             self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, kind)
         self._none = params()
@@ -37,7 +37,7 @@ class Binder:
                 return self._none
             raw = items[0]
         if raw[:1] != b"{":
-            raise Malformed("an object")
+            raise InvalidValue("an object")
         given: dict[str, Any] = {}
         for key, value in members(raw):
             known = self._by_key.get(key) or self._by_key.get(key.lower())

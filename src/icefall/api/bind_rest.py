@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus, unquote_to_bytes
 
 import msgspec
 
-from icefall.api.kinds import Malformed
+from icefall.api.kinds import InvalidValue
 from icefall.api.rest_kinds import RestKind
 from icefall.errors import BadRequest
 from icefall.wire.text.goquote import quote
@@ -89,7 +89,7 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 def _read(param: RestParam, text: str) -> Any:
     try:
         return param.kind.read(text)
-    except Malformed as expected:
+    except InvalidValue as expected:
         raise BadRequest(f"{param.name} must be {expected}, got {_shown(text)}") from None
 
 

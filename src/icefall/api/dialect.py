@@ -89,7 +89,7 @@ DIALECTS = {dialect.name: dialect for dialect in (INTERFACE, LIVE)}
 BATCH_MAX = 100
 
 
-class Difference(NamedTuple):
+class DialectDifference(NamedTuple):
     field: str
     case: str
     interface: str
@@ -97,35 +97,35 @@ class Difference(NamedTuple):
 
 
 DIFFERENCES = (
-    Difference("method_not_found", "unknown service or method, ill-formed method name", "code -32601", "code -32000"),
-    Difference("bad_params", "parameters that cannot be read", "code -32602", "code -32000"),
-    Difference("invalid_request", "JSON that is no request (a number, a field of a wrong type)", "code -32600",
+    DialectDifference("method_not_found", "unknown service or method, ill-formed method name", "code -32601", "code -32000"),
+    DialectDifference("bad_params", "parameters that cannot be read", "code -32602", "code -32000"),
+    DialectDifference("invalid_request", "JSON that is no request (a number, a field of a wrong type)", "code -32600",
                "code -32700"),
-    Difference("batches", "a batch (JSON array)", f"answered, 1 to {BATCH_MAX} calls; empty or larger: -32600",
+    DialectDifference("batches", "a batch (JSON array)", f"answered, 1 to {BATCH_MAX} calls; empty or larger: -32600",
                "refused with -32700"),
-    Difference("null_id_answered", "`id` is null", "answered with id null", "executed, 200 with an empty body"),
-    Difference("no_request_answered", "an object without `jsonrpc` 2.0, or without a method",
+    DialectDifference("null_id_answered", "`id` is null", "answered with id null", "executed, 200 with an empty body"),
+    DialectDifference("no_request_answered", "an object without `jsonrpc` 2.0, or without a method",
                "-32600, with id null where none was given", "200 with an empty body where no id was given, else -32600"
                " for the first and -32000 for the second"),
-    Difference("trailing_bytes_ignored", "bytes after the first JSON value", "-32700", "ignored"),
-    Difference("bad_utf8_ignored", "bytes that are not UTF-8, in a string", "-32700",
+    DialectDifference("trailing_bytes_ignored", "bytes after the first JSON value", "-32700", "ignored"),
+    DialectDifference("bad_utf8_ignored", "bytes that are not UTF-8, in a string", "-32700",
                "read as U+FFFD; in `id` sent back"),
-    Difference("plain_failures", "403, 404, 405, 413, 415, 503 of the node listener", "`{message, statusCode, error}`",
+    DialectDifference("plain_failures", "403, 404, 405, 413, 415, 503 of the node listener", "`{message, statusCode, error}`",
                "the node's plain text"),
-    Difference("error_data", "`data` of a JSON-RPC error", "absent", "null, or the request as it was understood"),
-    Difference("set_level_tells", "result of admin.setLoggerLevel", "`{}`", "`{loggerLevels}` of those touched"),
-    Difference("no_aliases", "admin.getChainAliases of an unknown ID", "`[]`", "null"),
-    Difference("alias_of_endpoint", "alias of a full endpoint (`health/liveness`)", "works", "accepted, then 404"),
-    Difference("head_everywhere", "HEAD of `/ext/health`", "as GET, without the body", "405"),
-    Difference("four_tx_states", "avm.getTxStatus", "Accepted, Processing, Rejected (the last 64 refused) or Unknown",
+    DialectDifference("error_data", "`data` of a JSON-RPC error", "absent", "null, or the request as it was understood"),
+    DialectDifference("set_level_tells", "result of admin.setLoggerLevel", "`{}`", "`{loggerLevels}` of those touched"),
+    DialectDifference("no_aliases", "admin.getChainAliases of an unknown ID", "`[]`", "null"),
+    DialectDifference("alias_of_endpoint", "alias of a full endpoint (`health/liveness`)", "works", "accepted, then 404"),
+    DialectDifference("head_everywhere", "HEAD of `/ext/health`", "as GET, without the body", "405"),
+    DialectDifference("four_tx_states", "avm.getTxStatus", "Accepted, Processing, Rejected (the last 64 refused) or Unknown",
                "Accepted or Unknown"),
-    Difference("tells_source_chain", "`sourceChain` in the answer of avm.getUTXOs", "present when asked for", "absent"),
-    Difference("range_is_array", "result of index.getContainerRange", "an array", "`{containers}`"),
-    Difference("empty_range", "index.getContainerRange with numToFetch 0", "null",
+    DialectDifference("tells_source_chain", "`sourceChain` in the answer of avm.getUTXOs", "present when asked for", "absent"),
+    DialectDifference("range_is_array", "result of index.getContainerRange", "an array", "`{containers}`"),
+    DialectDifference("empty_range", "index.getContainerRange with numToFetch 0", "null",
                "error `numToFetch must be in [1,1024] but is 0`"),
-    Difference("block_by_container_id", "avm.getBlock with the ID of a block's container", "the block", "not found"),
-    Difference("alias_in_bytes", "what the 512 of an alias count", "characters", "bytes"),
-    Difference("prices_are_numbers", "`value` of prices and of what balances are worth", "a string", "a number"),
-    Difference("index_status_is_upper", "`indexStatus` of NFT metadata", "small letters (`indexed`)",
+    DialectDifference("block_by_container_id", "avm.getBlock with the ID of a block's container", "the block", "not found"),
+    DialectDifference("alias_in_bytes", "what the 512 of an alias count", "characters", "bytes"),
+    DialectDifference("prices_are_numbers", "`value` of prices and of what balances are worth", "a string", "a number"),
+    DialectDifference("index_status_is_upper", "`indexStatus` of NFT metadata", "small letters (`indexed`)",
                "capitals (`INDEXED`)"),
 )  # fmt: skip

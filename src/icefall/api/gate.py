@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from icefall.access.clients import Proxies, client_name
-from icefall.access.leases import Leases, Taken
+from icefall.access.leases import BudgetDecision, Leases
 from icefall.access.limits import LEAST, Tier
 from icefall.access.store import AccessReader
 from icefall.api.endpoint import Rest
@@ -26,7 +26,7 @@ class Caller(Protocol):
     def headers(self, name: str) -> list[str]: ...
 
 
-class Gate:
+class AccessGate:
     """`keys` None where there are no keys (metrics), `leases` None where limits are off. `anybody` is the tier of calls
     without a key, which are counted by address."""
 
@@ -86,7 +86,7 @@ class Gate:
         return client_name(request.peer)
 
 
-def _headers(tier: Tier, taken: Taken) -> Headers:
+def _headers(tier: Tier, taken: BudgetDecision) -> Headers:
     told = [
         ("ratelimit-policy", tier.policy),
         ("ratelimit-limit", str(taken.limit)),
@@ -95,7 +95,7 @@ def _headers(tier: Tier, taken: Taken) -> Headers:
     return told if taken.allowed else [*told, ("ratelimit-reset", str(taken.reset_s))]
 
 
-def _refusal(taken: Taken) -> TooManyRequests:
+def _refusal(taken: BudgetDecision) -> TooManyRequests:
     return TooManyRequests(
         f"the budget of {taken.limit} units a {taken.window} is spent: try again in {taken.reset_s} s", taken.reset_s
     )

@@ -13,9 +13,9 @@ import msgspec
 from icefall.api.bind import Binder
 from icefall.api.dialect import BATCH_MAX, Dialect
 from icefall.api.endpoint import Rpc
-from icefall.api.kinds import Malformed
+from icefall.api.kinds import InvalidValue
 from icefall.errors import BadRequest, IcefallError, InternalError, Unavailable
-from icefall.observe.counters import Meters
+from icefall.observe.counters import CallCounters
 from icefall.wire.text.goquote import quote
 from icefall.wire.text.jsonscan import JsonError, compact, elements, first_value, kind_of, members, string_of
 
@@ -41,7 +41,7 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True):
     id: msgspec.Raw = msgspec.Raw()
 
 
-class Refused(Exception):
+class RpcFailure(Exception):
     """The call gets an error object. `told` is the request as far as it was understood."""
 
     def __init__(self, code: int, text: str, told: Envelope | None = None) -> None:
@@ -50,7 +50,7 @@ class Refused(Exception):
         self.told = told
 
 
-class Method(msgspec.Struct, frozen=True):
+class RpcMethod(msgspec.Struct, frozen=True):
     """A row made ready: its parameters' binder, its handler with its services bound, its place among the meters."""
 
     row: Rpc
@@ -64,24 +64,24 @@ _encode = msgspec.json.Encoder().encode
 _COMPACT_NEEDED = frozenset(b" \t\r\n<>&")
 
 
-class Outcome(NamedTuple):
+class RpcOutcome(NamedTuple):
     """What to send (empty for a notification), the method that ran, and how it failed if it did."""
 
     body: bytes
-    method: Method | None = None
+    method: RpcMethod | None = None
     error: IcefallError | None = None
 
 
-class Service:
+class RpcService:
     """The methods of one path."""
 
-    def __init__(self, methods: Mapping[str, Method], dialect: Dialect, meters: Meters) -> None:
+    def __init__(self, methods: Mapping[str, RpcMethod], dialect: Dialect, meters: CallCounters) -> None:
         self._methods = methods
         self._services = {name.split(".")[0] for name in methods}
         self._dialect = dialect
         self._meters = meters
 
-    def answer(self, body: bytes) -> Coroutine[Any, Any, Outcome]:
+    def answer(self, body: bytes) -> Coroutine[Any, Any, RpcOutcome]:
         try:
             envelope = _decoder.decode(body)
             if not (body.isascii() or self._dialect.bad_utf8_ignored):
@@ -90,30 +90,30 @@ class Service:
             return self._slowly(body)
         return self._one(envelope)
 
-    async def _slowly(self, body: bytes) -> Outcome:
+    async def _slowly(self, body: bytes) -> RpcOutcome:
         try:
             value = self._first_value(body)
             if value[:1] == b"[" and self._dialect.batches:
                 return await self._batch(value)
             envelope = self._read(value)
-        except Refused as refused:
+        except RpcFailure as refused:
             return self._refuse(refused, refused.told or Envelope())
         return await self._one(envelope)
 
-    async def _one(self, envelope: Envelope) -> Outcome:
+    async def _one(self, envelope: Envelope) -> RpcOutcome:
         method = self._methods.get(envelope.method)
         try:
             if envelope.jsonrpc != "2.0":
-                raise Refused(INVALID, VERSION_TEXT, envelope)
+                raise RpcFailure(INVALID, VERSION_TEXT, envelope)
             if method is None:
                 if self._dialect.no_request_answered and not envelope.method:
-                    raise Refused(INVALID, METHOD_TEXT, envelope)
-                raise Refused(self._dialect.method_not_found, self._unknown(envelope.method))
+                    raise RpcFailure(INVALID, METHOD_TEXT, envelope)
+                raise RpcFailure(self._dialect.method_not_found, self._unknown(envelope.method))
             try:
                 ask = method.binder.from_json(bytes(envelope.params))
-            except Malformed:
-                raise Refused(self._dialect.bad_params, ARGUMENT_TEXT) from None
-        except Refused as refused:
+            except InvalidValue:
+                raise RpcFailure(self._dialect.bad_params, ARGUMENT_TEXT) from None
+        except RpcFailure as refused:
             outcome = self._refuse(refused, envelope)
             answered = refused.code == INVALID and self._dialect.no_request_answered
             return outcome if answered else self._silent(envelope, outcome)
@@ -132,35 +132,35 @@ class Service:
             raw_id = bytes(envelope.id)
             body = b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, _echo(raw_id))
             if raw_id and raw_id != b"null":
-                return Outcome(body, method)
+                return RpcOutcome(body, method)
         else:
             text = INTERNAL_TEXT if isinstance(error, InternalError) else str(error)
-            body = self._refusal(Refused(error.rpc_code, text), envelope)
-        return self._silent(envelope, Outcome(body, method, error))
+            body = self._refusal(RpcFailure(error.rpc_code, text), envelope)
+        return self._silent(envelope, RpcOutcome(body, method, error))
 
-    def _silent(self, envelope: Envelope, outcome: Outcome) -> Outcome:
+    def _silent(self, envelope: Envelope, outcome: RpcOutcome) -> RpcOutcome:
         """A notification is executed, and nothing is said."""
         raw_id = bytes(envelope.id)
         if not raw_id or (raw_id == b"null" and not self._dialect.null_id_answered):
             return outcome._replace(body=b"")
         return outcome
 
-    def _refuse(self, refused: Refused, envelope: Envelope) -> Outcome:
+    def _refuse(self, refused: RpcFailure, envelope: Envelope) -> RpcOutcome:
         self._meters.refuse()
-        return Outcome(self._refusal(refused, envelope), None, BadRequest(str(refused)))
+        return RpcOutcome(self._refusal(refused, envelope), None, BadRequest(str(refused)))
 
-    async def _batch(self, value: bytes) -> Outcome:
+    async def _batch(self, value: bytes) -> RpcOutcome:
         calls = elements(value)
         if not calls or len(calls) > BATCH_MAX:
-            raise Refused(INVALID, f"a batch holds 1 to {BATCH_MAX} calls, got {len(calls)}")
-        answers: list[Outcome] = []
+            raise RpcFailure(INVALID, f"a batch holds 1 to {BATCH_MAX} calls, got {len(calls)}")
+        answers: list[RpcOutcome] = []
         size = 0
         for call in calls:
             try:
                 envelope = self._read(call)
                 if size > BATCH_ANSWER_MAX:  # 100 small calls must not make a gigabyte
-                    raise Refused(TOO_LONG, f"the batch's answer has passed {BATCH_ANSWER_MAX} bytes", envelope)
-            except Refused as refused:
+                    raise RpcFailure(TOO_LONG, f"the batch's answer has passed {BATCH_ANSWER_MAX} bytes", envelope)
+            except RpcFailure as refused:
                 answers.append(self._refuse(refused, refused.told or Envelope()))
                 continue
             answers.append(await self._one(envelope))
@@ -169,20 +169,20 @@ class Service:
         told = [answer.body.rstrip(b"\n") for answer in answers if answer.body]
         ours = [answer.error for answer in answers if isinstance(answer.error, (Unavailable, InternalError))]
         error = max(ours, key=is_unavailable, default=None)
-        return Outcome(b"[%b]\n" % b",".join(told) if told else b"", None, error)
+        return RpcOutcome(b"[%b]\n" % b",".join(told) if told else b"", None, error)
 
     def _first_value(self, body: bytes) -> bytes:
         try:
             value, rest = first_value(body)
         except JsonError as error:
-            raise Refused(PARSE, str(error)) from error
+            raise RpcFailure(PARSE, str(error)) from error
         if rest and not self._dialect.trailing_bytes_ignored:
-            raise Refused(PARSE, "unexpected bytes after the JSON value")
+            raise RpcFailure(PARSE, "unexpected bytes after the JSON value")
         if not self._dialect.bad_utf8_ignored:
             try:
                 value.decode()
             except UnicodeDecodeError as error:
-                raise Refused(PARSE, f"byte {error.start} is not UTF-8") from error
+                raise RpcFailure(PARSE, f"byte {error.start} is not UTF-8") from error
         return value
 
     def _read(self, value: bytes) -> Envelope:
@@ -192,7 +192,7 @@ class Service:
             return envelope
         if value[:1] != b"{":
             text = _TYPE_TEXT.format(kind_of(value), "value", "json2.serverRequest")
-            raise Refused(self._dialect.invalid_request, text)
+            raise RpcFailure(self._dialect.invalid_request, text)
         wrong = ""
         for key, raw in members(value):
             name = key.lower()
@@ -204,7 +204,7 @@ class Service:
                 elif not wrong:
                     wrong = _TYPE_TEXT.format(kind_of(raw), f"struct field serverRequest.{name}", "string")
         if wrong:
-            raise Refused(self._dialect.invalid_request, wrong, envelope)
+            raise RpcFailure(self._dialect.invalid_request, wrong, envelope)
         return envelope
 
     def _unknown(self, name: str) -> str:
@@ -218,7 +218,7 @@ class Service:
         what = "method" if service in self._services else "service"
         return f"rpc: can't find {what} {quote(shown)}"
 
-    def _refusal(self, refused: Refused, envelope: Envelope) -> bytes:
+    def _refusal(self, refused: RpcFailure, envelope: Envelope) -> bytes:
         error: dict[str, Any] = {"code": refused.code, "message": str(refused)}
         raw_id = bytes(envelope.id) or b"null"
         if self._dialect.error_data:

@@ -18,11 +18,11 @@ from icefall.wire.text.checkhex import ENCODINGS, encoding_name
 from icefall.wire.text.jsonscan import elements, members, string_of
 
 
-class Malformed(Exception):
+class InvalidValue(Exception):
     """A value that is not of its kind; the text names what was expected."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class ParamKind(msgspec.Struct, frozen=True):
     name: str
     read: Callable[[bytes], Any]
     schema: dict[str, Any]
@@ -37,7 +37,7 @@ def read_text(raw: bytes) -> str:
     if plain:
         return plain[1].decode()
     if raw[:1] != b'"':
-        raise Malformed("a string")
+        raise InvalidValue("a string")
     return string_of(raw)
 
 
@@ -47,10 +47,10 @@ def _uint(bits: int) -> Callable[[bytes], int]:
     def read(raw: bytes) -> int:
         digits = _DIGITS.fullmatch(raw)
         if not digits or len(raw) > 64:
-            raise Malformed("a whole number")
+            raise InvalidValue("a whole number")
         value = int(digits[1] or digits[2])
         if value > top:
-            raise Malformed(f"a whole number up to {top}")
+            raise InvalidValue(f"a whole number up to {top}")
         return value
 
     return read
@@ -58,13 +58,13 @@ def _uint(bits: int) -> Callable[[bytes], int]:
 
 def _boolean(raw: bytes) -> bool:
     if raw not in (b"true", b"false"):
-        raise Malformed("true or false")
+        raise InvalidValue("true or false")
     return raw == b"true"
 
 
 def _items(raw: bytes) -> list[bytes]:
     if raw[:1] != b"[":
-        raise Malformed("a list")
+        raise InvalidValue("a list")
     return elements(raw)
 
 
@@ -75,7 +75,7 @@ def _texts(raw: bytes) -> list[str]:
 def _level(raw: bytes) -> str:
     level = read_text(raw).upper()
     if level not in LEVELS:
-        raise Malformed("one of " + ", ".join(LEVELS))
+        raise InvalidValue("one of " + ", ".join(LEVELS))
     return level
 
 
@@ -83,27 +83,27 @@ def _id(raw: bytes) -> bytes:
     try:
         return id_from_text(read_text(raw))
     except WireError as error:
-        raise Malformed("an ID in CB58") from error
+        raise InvalidValue("an ID in CB58") from error
 
 
 def _node_ids(raw: bytes) -> list[bytes]:
     try:
         return [node_id_from_text(read_text(item)) for item in _items(raw) if item != b"null"]
     except WireError as error:
-        raise Malformed("a list of NodeIDs") from error
+        raise InvalidValue("a list of NodeIDs") from error
 
 
 def _encoding(raw: bytes) -> str:
     try:
         return encoding_name(read_text(raw))
     except WireError as error:
-        raise Malformed(str(error)) from error
+        raise InvalidValue(str(error)) from error
 
 
 def _start_index(raw: bytes) -> tuple[str, str]:
     """`{address, utxo}`; either may be left out."""
     if raw[:1] != b"{":
-        raise Malformed("an object")
+        raise InvalidValue("an object")
     given = {key.lower(): value for key, value in members(raw) if value != b"null"}
     return tuple(read_text(given[key]) if key in given else "" for key in ("address", "utxo"))  # type: ignore[return-value]
 
@@ -113,16 +113,18 @@ def _whole(top: int) -> dict[str, Any]:
     return {"oneOf": [{"type": "integer", "minimum": 0, "maximum": top}, digits]}
 
 
-TEXT = Kind("text", read_text, {"type": "string"})
-UINT32 = Kind("uint32", _uint(32), _whole(2**32 - 1))
-UINT64 = Kind("uint64", _uint(64), _whole(2**64 - 1))
-BOOLEAN = Kind("boolean", _boolean, {"type": "boolean"})
-TEXTS = Kind("list of texts", _texts, {"type": "array", "items": {"type": "string"}})
-LEVEL = Kind("level", _level, {"type": "string", "enum": list(LEVELS)})
-ID = Kind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
-NODE_IDS = Kind("list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}})
-ENCODING = Kind("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
-START_INDEX = Kind(
+TEXT = ParamKind("text", read_text, {"type": "string"})
+UINT32 = ParamKind("uint32", _uint(32), _whole(2**32 - 1))
+UINT64 = ParamKind("uint64", _uint(64), _whole(2**64 - 1))
+BOOLEAN = ParamKind("boolean", _boolean, {"type": "boolean"})
+TEXTS = ParamKind("list of texts", _texts, {"type": "array", "items": {"type": "string"}})
+LEVEL = ParamKind("level", _level, {"type": "string", "enum": list(LEVELS)})
+ID = ParamKind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
+NODE_IDS = ParamKind(
+    "list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}}
+)
+ENCODING = ParamKind("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
+START_INDEX = ParamKind(
     "{address, utxo}",
     _start_index,
     {"type": "object", "properties": {"address": {"type": "string"}, "utxo": {"type": "string"}}},

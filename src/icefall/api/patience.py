@@ -9,7 +9,7 @@ from typing import Any
 _LOOK_EVERY = 0.25  # of the limit
 
 
-class Patience:
+class BodyTimeout:
     """Between `begin` and `end` a task may wait for `limit_s`, give or take a quarter; then it is cancelled, and `end`
     makes that a TimeoutError. None waits for ever."""
 

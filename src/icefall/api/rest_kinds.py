@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from icefall.api.kinds import Malformed
+from icefall.api.kinds import InvalidValue
 
 BLOCK_NUMBER_MAX = 2**63 - 1
 ADDRESSES_MAX = 100
@@ -37,7 +37,7 @@ def whole(low: int, high: int, example: str = "") -> RestKind:
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit()) or len(text) > digits_max or not low <= int(text) <= high:
-            raise Malformed(expected)
+            raise InvalidValue(expected)
         return int(text)
 
     shown = f"{low} to {high}" if high < BLOCK_NUMBER_MAX else "whole number"
@@ -50,7 +50,7 @@ def one_of(*words: str) -> RestKind:
 
     def read(text: str) -> str:
         if text not in words:
-            raise Malformed(expected)
+            raise InvalidValue(expected)
         return text
 
     return RestKind(" or ".join(words), read, {"type": "string", "enum": list(words)}, words[0])
@@ -62,7 +62,7 @@ def _hex(text: str, size: int, expected: str) -> bytes:
     except ValueError:
         value = b""
     if len(value) != size:  # `fromhex` skips spaces
-        raise Malformed(expected)
+        raise InvalidValue(expected)
     return value
 
 
@@ -78,26 +78,26 @@ def _hash(text: str) -> bytes:
 def _block_id(text: str) -> int | bytes:
     try:
         return bytes(_hash(text)) if text[:2] == "0x" else int(BLOCK_NUMBER.read(text))
-    except Malformed:
-        raise Malformed(
+    except InvalidValue:
+        raise InvalidValue(
             f"a block number between 0 and {BLOCK_NUMBER_MAX}, or a block hash: 0x and 64 hex digits"
         ) from None
 
 
 def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
-        raise Malformed("true or false")
+        raise InvalidValue("true or false")
     return text == "true"
 
 
 def _addresses(text: str) -> tuple[bytes, ...]:
     expected = f"1 to {ADDRESSES_MAX} addresses separated by commas, each 0x and 40 hex digits"
     if len(text) > ADDRESSES_MAX * 43:
-        raise Malformed(expected)
+        raise InvalidValue(expected)
     try:
         return tuple(dict.fromkeys(_address(one.strip(" ")) for one in text.split(",")))
-    except Malformed:
-        raise Malformed(expected) from None
+    except InvalidValue:
+        raise InvalidValue(expected) from None
 
 
 # U+FFFD is what a server makes of bytes that are not UTF-8.
@@ -107,18 +107,18 @@ _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{PAGE_TOKEN_SIZE_MAX}}}")
 
 def _chain(text: str) -> str:
     if not _CHAIN.fullmatch(text):
-        raise Malformed("an EVM chain ID, a blockchain ID or an alias of a chain")
+        raise InvalidValue("an EVM chain ID, a blockchain ID or an alias of a chain")
     return text
 
 
 def _page_token(text: str) -> str:
     if not _TOKEN.fullmatch(text):
-        raise Malformed("a nextPageToken of an earlier answer")
+        raise InvalidValue("a nextPageToken of an earlier answer")
     return text
 
 
 def _not_offered(_: str) -> None:
-    raise Malformed("left out: it is not offered here, where only the latest block is told")
+    raise InvalidValue("left out: it is not offered here, where only the latest block is told")
 
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from icefall.api.jsonrpc import Service
+from icefall.api.jsonrpc import RpcService
 from icefall.node.admin.commands import ALIAS_MAX
 from icefall.node.store import NodeReader
 
@@ -18,7 +18,7 @@ NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
 _ALIAS_SIZE_MAX = len("bc/") + ALIAS_MAX  # a chain's alias stands behind bc/
 
 
-class Plain(msgspec.Struct, frozen=True):
+class RestRoute(msgspec.Struct, frozen=True):
     """A REST row made ready. `bind` makes its parameters of the path's values and the query."""
 
     row: Any
@@ -30,8 +30,8 @@ class Plain(msgspec.Struct, frozen=True):
 class Route(msgspec.Struct):
     """What a path offers: plain endpoints by verb (`*` for any), and a JSON-RPC service."""
 
-    plain: dict[str, Plain]
-    service: Service | None = None
+    plain: dict[str, RestRoute]
+    service: RpcService | None = None
     closed: Callable[[], Awaitable[bool]] | None = None  # while its chain is bootstrapping
 
     def allow(self, *, head: bool) -> str:
@@ -42,7 +42,7 @@ class Route(msgspec.Struct):
         return ", ".join(dict.fromkeys([*verbs, *(["POST"] if self.service else [])]))
 
 
-class Shapes:
+class PathPatterns:
     """Paths with parameters, each a whole segment: where the parameters stand, by the number of segments."""
 
     def __init__(self, paths: Mapping[str, Route]) -> None:
@@ -83,7 +83,7 @@ class Routes:
     ) -> None:
         shaped = {} if node else {path: route for path, route in paths.items() if "/{" in path}  # an alias is text
         self.paths = {path: route for path, route in paths.items() if path not in shaped}
-        self._shapes = Shapes(shaped)
+        self._shapes = PathPatterns(shaped)
         self._bases = bases
         self._node = node
         self._full = full  # an alias may also stand for a whole endpoint, not only for a base

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from icefall.config.kinds import written
 from icefall.config.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TIER_KEYS, Setting, Table
-from icefall.config.values import DEFAULT, ConfigError, Place, Said, bare, nearest, read
+from icefall.config.values import DEFAULT, ConfigError, GivenValue, ValueSource, bare, nearest, read
 
 FILE_NAME = "icefall.toml"
 PATH_SIZE_MAX = 4096
@@ -23,14 +23,14 @@ class File:
     label: str
     found_by: str
     content: dict[str, Any]
-    place: Place
+    place: ValueSource
 
 
-Entry: TypeAlias = dict[str, "Said | Entry"]  # a table of the file, read
+Entry: TypeAlias = dict[str, "GivenValue | Entry"]  # a table of the file, read
 ENTRY_KEYS = {"chain": CHAIN_KEYS, "asset_chain": ASSET_CHAIN_KEYS, "tier": TIER_KEYS}
 
 
-def find_file(said: Mapping[str, Said], place: Place) -> File | None:
+def find_file(said: Mapping[str, GivenValue], place: ValueSource) -> File | None:
     """The file that is named; else the first there is of the working directory's and the data directory's."""
     named, environ = said.get("config-file"), place.environ
     if named is not None and named.value:
@@ -48,7 +48,7 @@ def _parse_file(path: Path, label: str, found_by: str, environ: Mapping[str, str
     shown_label = bare(label, PATH_SIZE_MAX)
     try:
         text = path.read_bytes().decode()
-        return File(path, label, found_by, tomllib.loads(text), Place(path.parent, environ, label))
+        return File(path, label, found_by, tomllib.loads(text), ValueSource(path.parent, environ, label))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -63,7 +63,7 @@ def _parse_file(path: Path, label: str, found_by: str, environ: Mapping[str, str
         raise ConfigError(f"{shown_label}: {reason}") from None
 
 
-def file_settings(file: File) -> dict[str, Said]:
+def file_settings(file: File) -> dict[str, GivenValue]:
     said = {}
     for name, value in file.content.items():
         if name in ENTRY_KEYS:
@@ -94,7 +94,7 @@ def read_entries(name: str, rows: Sequence[Setting], file: File) -> list[Entry]:
     return entries
 
 
-def _entry(title: str, rows: Sequence[Setting], table: object, place: Place, chain_id: str = "") -> Entry:
+def _entry(title: str, rows: Sequence[Setting], table: object, place: ValueSource, chain_id: str = "") -> Entry:
     """One table of the file. `chain_id` picks the defaults of the tables inside a chain's."""
     if not isinstance(table, dict):
         raise ConfigError(f"{title} must be a table, got {written(table)}")
@@ -117,11 +117,11 @@ def _entry(title: str, rows: Sequence[Setting], table: object, place: Place, cha
 
 
 def values_of(entry: Entry) -> dict[str, Any]:
-    return {key: one.value if isinstance(one, Said) else values_of(one) for key, one in entry.items()}
+    return {key: one.value if isinstance(one, GivenValue) else values_of(one) for key, one in entry.items()}
 
 
 def origins_of(title: str, entry: Entry) -> dict[str, str]:
     origins: dict[str, str] = {}
     for key, one in entry.items():
-        origins |= {f"{title}.{key}": one.origin} if isinstance(one, Said) else origins_of(f"{title}.{key}", one)
+        origins |= {f"{title}.{key}": one.origin} if isinstance(one, GivenValue) else origins_of(f"{title}.{key}", one)
     return origins

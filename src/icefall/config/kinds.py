@@ -15,7 +15,7 @@ from icefall.wire.text.goquote import quote
 UINT32_MAX, UINT64_MAX = 2**32 - 1, 2**64 - 1
 
 
-class Kind:
+class SettingKind:
     """What a setting may hold. `parse` and `accept` raise ValueError, saying more only where `shape` is not enough."""
 
     @property
@@ -36,7 +36,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Flag(Kind):
+class Flag(SettingKind):
     shape: str = "true or false"
 
     _WORDS: ClassVar[Mapping[str, bool]] = dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True) | dict.fromkeys(
@@ -56,7 +56,7 @@ class Flag(Kind):
 
 
 @dataclass(frozen=True)
-class Whole(Kind):
+class Whole(SettingKind):
     low: int
     high: int
 
@@ -78,7 +78,7 @@ class Whole(Kind):
 
 
 @dataclass(frozen=True)
-class MaybeWhole(Kind):
+class MaybeWhole(SettingKind):
     """A whole number, or nothing."""
 
     low: int
@@ -99,7 +99,7 @@ class MaybeWhole(Kind):
 
 
 @dataclass(frozen=True)
-class Duration(Kind):
+class Duration(SettingKind):
     """Nanoseconds, written as Go writes them."""
 
     low_ns: int = 0
@@ -117,7 +117,7 @@ class Duration(Kind):
 
 
 @dataclass(frozen=True)
-class Choice(Kind):
+class Choice(SettingKind):
     words: tuple[str, ...]
     or_empty: bool = False
 
@@ -133,7 +133,7 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class Text(SettingKind):
     shape: str = "text"
     pattern: str = r"[^\x00-\x1f\x7f]*"
 
@@ -144,7 +144,7 @@ class Text(Kind):
 
 
 @dataclass(frozen=True)
-class FilePath(Kind):
+class FilePath(SettingKind):
     """A path; whoever loads it expands `~` and `$VAR` and makes it absolute."""
 
     or_empty: bool = True
@@ -160,7 +160,7 @@ class FilePath(Kind):
 
 
 @dataclass(frozen=True)
-class Url(Kind):
+class Url(SettingKind):
     schemes: tuple[str, ...] = ("http", "https")
     or_empty: bool = False
 
@@ -185,7 +185,7 @@ class Url(Kind):
 
 
 @dataclass(frozen=True)
-class Network(Kind):
+class IpNetwork(SettingKind):
     """An IP address or a network of them, kept as text."""
 
     shape: str = "an IP address or a network such as 10.0.0.0/8"
@@ -214,10 +214,10 @@ class FileOrUrl(FilePath):
 
 
 @dataclass(frozen=True)
-class Several(Kind):
+class Several(SettingKind):
     """A list: comma separated text (spaces count as commas), or a TOML array."""
 
-    item: Kind
+    item: SettingKind
     shape: str = "a list"
     least: int = 0
 
@@ -242,7 +242,7 @@ class Several(Kind):
 
 
 @dataclass(frozen=True)
-class NetworkId(Kind):
+class NetworkIdKind(SettingKind):
     shape: str = "mainnet, cascade, denali, everest, fuji, testnet, testing, local, network-<n> or 0..4294967295"
 
     def parse(self, text: str) -> int:
@@ -259,7 +259,7 @@ class NetworkId(Kind):
 
 
 @dataclass(frozen=True)
-class Id(Kind):
+class Id(SettingKind):
     """A 32-byte ID in CB58, kept as its text."""
 
     or_empty: bool = False
@@ -272,7 +272,7 @@ class Id(Kind):
 
 
 @dataclass(frozen=True)
-class ChainNumber(Kind):
+class ChainNumber(SettingKind):
     """An EVM chain ID: kept as text, because that is how every interface writes it."""
 
     shape: str = 'a chain ID such as "43112"'

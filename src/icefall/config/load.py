@@ -20,7 +20,7 @@ from icefall.config.file import (
 )
 from icefall.config.kinds import Flag, written
 from icefall.config.settings import CHAIN_KEYS, SETTINGS, SHUTDOWN_MAX_NS, Setting
-from icefall.config.values import DEFAULT, ConfigError, Place, Said, bare, nearest, read
+from icefall.config.values import DEFAULT, ConfigError, GivenValue, ValueSource, bare, nearest, read
 
 VARIABLE_PREFIX = "ICEFALL_"
 RESERVED_PREFIXES = ("ICEFALL_TEST_", "ICEFALL_FUZZ_", "ICEFALL_BENCH_")  # for our own tools, never settings
@@ -154,13 +154,13 @@ class Loaded:
 
 def load(verb: str, argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Loaded:
     """The settings of one run of `icefall <verb>`; ConfigError for anything that is not right."""
-    here = Place(cwd, environ)
+    here = ValueSource(cwd, environ)
     said = _variables(here) | _arguments(verb, argv, here)
     file = find_file(said, here)
     entries: dict[str, list[Entry]] = {}
     if file is not None:
         entries = {name: read_entries(name, rows, file) for name, rows in ENTRY_KEYS.items()}
-        said = file_settings(file) | said | {"config-file": Said(str(file.path), file.found_by)}
+        said = file_settings(file) | said | {"config-file": GivenValue(str(file.path), file.found_by)}
     for row in SETTINGS:
         if row.name not in said or verb not in row.verbs:
             said[row.name] = read(row, row.default_for(verb), here, DEFAULT)
@@ -184,7 +184,7 @@ def with_chains(config: Config, tables: Sequence[Mapping[str, Any]], label: str)
     """Further chains, behind those of the config file and as if they stood there; one whose ID is taken is left out."""
     taken = {chain.id for chain in config.chain}
     wanted: list[Any] = [dict(table) for table in tables if table["id"] not in taken]
-    file = File(Path(), label, label, {"chain": wanted}, Place(Path(), {}, label))
+    file = File(Path(), label, label, {"chain": wanted}, ValueSource(Path(), {}, label))
     added = [msgspec.convert(values_of(entry), ChainConfig) for entry in read_entries("chain", CHAIN_KEYS, file)]
     return msgspec.structs.replace(config, chain=(*config.chain, *added))
 
@@ -199,7 +199,7 @@ _BY_NAME = {row.name: row for row in SETTINGS}
 _BY_VARIABLE = {row.variable: row for row in SETTINGS}
 
 
-def _arguments(verb: str, argv: Sequence[str], place: Place) -> dict[str, Said]:
+def _arguments(verb: str, argv: Sequence[str], place: ValueSource) -> dict[str, GivenValue]:
     said = {}
     for row, flag, text in _pairs(verb, argv):
         if verb not in row.verbs:
@@ -242,7 +242,7 @@ def _flags(verb: str) -> Iterator[str]:
                 yield f"--no-{row.name}"
 
 
-def _variables(place: Place) -> dict[str, Said]:
+def _variables(place: ValueSource) -> dict[str, GivenValue]:
     said = {}
     for name, text in sorted(place.environ.items()):
         if not name.startswith(VARIABLE_PREFIX) or name.startswith(RESERVED_PREFIXES):

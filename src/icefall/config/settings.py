@@ -17,10 +17,10 @@ from icefall.config.kinds import (
     FilePath,
     Flag,
     Id,
-    Kind,
+    IpNetwork,
     MaybeWhole,
-    Network,
-    NetworkId,
+    NetworkIdKind,
+    SettingKind,
     Several,
     Text,
     Url,
@@ -39,7 +39,7 @@ class Setting:
     empty value stands for, with other settings in braces. `called`: its name in the Config where that is another."""
 
     name: str
-    kind: Kind
+    kind: SettingKind
     default: str | None
     says: str
     verbs: tuple[str, ...] = VERBS
@@ -64,7 +64,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Table(Kind):
+class Table(SettingKind):
     """A table inside a table of the config file; read by config_file.py."""
 
     rows: tuple[Setting, ...]
@@ -88,7 +88,7 @@ HOST = Text("a host name or an IP address", r"[0-9A-Za-z._:%-]*")
 WORD = Text("a word", r"[^\x00-\x20\x7f,]+")
 HOSTS, ORIGINS, NAMES = Several(WORD, "host names"), Several(WORD, "origins"), Several(WORD, "a list of words")
 FEATURES = Several(Text("a feature", "nftIndexing|webhooks|teleporter"), "a list of nftIndexing, webhooks, teleporter")
-NETWORKS = Several(Network(), "IP addresses or networks such as 10.0.0.0/8")
+NETWORKS = Several(IpNetwork(), "IP addresses or networks such as 10.0.0.0/8")
 URL, URLS = Url(or_empty=True), Several(Url(), "http or https URLs")
 ADDRESS = Text("an address: 0x and 40 hex digits", r"(0x[0-9a-fA-F]{40})?")
 
@@ -100,8 +100,8 @@ GROUPS: dict[str, tuple[Setting, ...]] = {
         Setting("profile-dir", FILE, "", "Where profiles are written.", blank="{data-dir}/profiles"),
         Setting("plugin-dir", FILE, "", "Where admin.loadVMs looks for plugins.", blank="{data-dir}/plugins"),
     ),
-    "Network": (
-        Setting("network-id", NetworkId(), "local", "Network to run or to follow."),
+    "IpNetwork": (
+        Setting("network-id", NetworkIdKind(), "local", "IpNetwork to run or to follow."),
         Setting("genesis-file", FILE, "", "Genesis of a network that Icefall does not ship."),
         Setting("upstream", URLS, "", "Nodes to follow; none runs a network of its own."),
         Setting("tx-fee", AMOUNT, "1000000", "Fee of a transaction, in nAVAX."),

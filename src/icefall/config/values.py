@@ -20,7 +20,7 @@ class ConfigError(StartRefused):
 
 
 @dataclass(frozen=True)
-class Place:
+class ValueSource:
     """Where values were written: what a path is relative to, what `$VAR` means, and in which file, if in one."""
 
     base: Path
@@ -29,12 +29,12 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Said:
+class GivenValue:
     value: Any
     origin: str
 
 
-def read(row: Setting, value: object, place: Place, origin: str, subject: str = "") -> Said:
+def read(row: Setting, value: object, place: ValueSource, origin: str, subject: str = "") -> GivenValue:
     """The value of one row. `subject` is what a message calls it; without one, its flag and where the value is from."""
     try:
         parsed = row.kind.accept(_sound(value))
@@ -45,7 +45,7 @@ def read(row: Setting, value: object, place: Place, origin: str, subject: str = 
         reason = f": {error}" if str(error) else ""
         said = f"{subject or row.flag} must be {row.kind.shape}, got {written(value)}{source}{reason}"
         raise ConfigError(said) from None
-    return Said(parsed, origin)
+    return GivenValue(parsed, origin)
 
 
 def _sound(value: object) -> object:
@@ -56,7 +56,7 @@ def _sound(value: object) -> object:
     return value
 
 
-def _path(text: str, place: Place) -> str:
+def _path(text: str, place: ValueSource) -> str:
     if not text:
         return text
     if re.match(r"~[^/]", text):
@@ -72,7 +72,7 @@ def _path(text: str, place: Place) -> str:
     return str(_sound(str(place.base / text)))
 
 
-def _variable(name: str, place: Place) -> str:
+def _variable(name: str, place: ValueSource) -> str:
     if name not in place.environ:
         raise ValueError(f"${name} is not set")
     return place.environ[name]

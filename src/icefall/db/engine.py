@@ -13,29 +13,29 @@ from icefall.errors import Unavailable
 T = TypeVar("T")
 
 Row = tuple[Any, ...]
-Params = Mapping[str, Any] | Sequence[Any]
+StatementParams = Mapping[str, Any] | Sequence[Any]
 
 
 class Transaction(Protocol):
     """One open transaction of the writer. Plain calls: nothing is awaited while it is open."""
 
-    def rows(self, statement: str, params: Params = ()) -> list[Row]: ...
+    def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
-    def run(self, statement: str, params: Params = ()) -> int:
+    def run(self, statement: str, params: StatementParams = ()) -> int:
         """Execute a statement; the number of rows it changed."""
         ...
 
-    def run_many(self, statement: str, params: Sequence[Params]) -> None: ...
+    def run_many(self, statement: str, params: Sequence[StatementParams]) -> None: ...
 
 
 class Reader(Protocol):
-    async def rows(self, statement: str, params: Params = ()) -> list[Row]: ...
+    async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
     def close(self) -> None: ...
 
 
 class Store(Reader, Protocol):
-    def read(self, statement: str, params: Params = ()) -> list[Row]:
+    def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         """A query of the writing process, whose rules are plain functions: committed state, answered at once."""
         ...
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from icefall.db.engine import Params, Row, StoreBusy, StoreError, Transaction
+from icefall.db.engine import Row, StatementParams, StoreBusy, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
 
 T = TypeVar("T")
@@ -51,10 +51,10 @@ class SqliteReader:
     def _late(self) -> bool:
         return time.monotonic() > self._deadline
 
-    async def rows(self, statement: str, params: Params = ()) -> list[Row]:
+    async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)
 
-    def read(self, statement: str, params: Params = ()) -> list[Row]:
+    def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s
         try:
             return self._connection.execute(statement, params).fetchall()
@@ -71,13 +71,13 @@ class _SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, statement: str, params: Params = ()) -> list[Row]:
+    def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self._connection.execute(statement, params).fetchall()
 
-    def run(self, statement: str, params: Params = ()) -> int:
+    def run(self, statement: str, params: StatementParams = ()) -> int:
         return self._connection.execute(statement, params).rowcount
 
-    def run_many(self, statement: str, params: Sequence[Params]) -> None:
+    def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
         self._connection.executemany(statement, params)
 
 

@@ -12,17 +12,17 @@ from itertools import groupby
 from typing import NamedTuple
 
 from icefall.node.following.verify import (
+    ChainLinks,
+    ChainPosition,
+    ContainerRejected,
     FollowedChain,
-    Incomplete,
-    Lie,
-    Links,
-    NotYet,
-    Position,
-    Refused,
-    Unreadable,
+    ImportPending,
+    InvalidContainer,
+    MissingTransaction,
+    UnknownContainer,
     verify,
 )
-from icefall.upstream.node import Fetched
+from icefall.upstream.node import FetchedContainer
 from icefall.wire.genesis.networks import LOCAL_ID
 
 GENESIS_TIME = 1794753768  # the recorded node's first second: decides P's first block
@@ -31,15 +31,15 @@ BEGUN, DONE = "begun", "done"  # values of the fact that says how far a data dir
 FACT = "demo_history"
 
 
-class Spoilt(Exception):
+class InvalidHistory(Exception):
     """The recording is not what it should be."""
 
 
-class Run(NamedTuple):
+class ContainerRun(NamedTuple):
     """Containers of one chain that were accepted with none of another between them."""
 
     chain: str
-    containers: list[Fetched]
+    containers: list[FetchedContainer]
 
 
 def fits(network_id: int, genesis_file: str, upstream: tuple[str, ...], fees: tuple[int, int]) -> bool:
@@ -47,15 +47,15 @@ def fits(network_id: int, genesis_file: str, upstream: tuple[str, ...], fees: tu
     return network_id == LOCAL_ID and not genesis_file and not upstream and fees == (TX_FEE, CREATE_ASSET_TX_FEE)
 
 
-def recorded_runs() -> Iterator[Run]:
+def recorded_runs() -> Iterator[ContainerRun]:
     """In the order in which they were accepted, so that what is imported was exported before."""
     raw = lzma.decompress((files("icefall.demo") / "data" / "history.jsonl.xz").read_bytes())
     rows = map(json.loads, raw.splitlines())
     for chain, run in groupby(rows, key=lambda row: str(row["chain"])):
-        yield Run(
+        yield ContainerRun(
             chain,
             [
-                Fetched(
+                FetchedContainer(
                     row["number"], row["id"], bytes.fromhex(row["raw"]), datetime.fromisoformat(row["accepted"][:19])
                 )
                 for row in run
@@ -64,11 +64,11 @@ def recorded_runs() -> Iterator[Run]:
 
 
 async def bring_in(
-    chains: Mapping[str, FollowedChain], links: Mapping[str, Links], tell: Callable[[str, int], None]
+    chains: Mapping[str, FollowedChain], links: Mapping[str, ChainLinks], tell: Callable[[str, int], None]
 ) -> None:
     """All of it that the chains do not have yet. `tell` hears how many containers a chain has after each run."""
     positions = {
-        name: Position(chain.count, chain.last_container_id, chain.last_block_id) for name, chain in chains.items()
+        name: ChainPosition(chain.count, chain.last_container_id, chain.last_block_id) for name, chain in chains.items()
     }
     for name, recorded in recorded_runs():
         chain = chains[name]
@@ -78,6 +78,6 @@ async def bring_in(
         try:
             offered, positions[name] = verify(links[name], positions[name], new)
             await chain.accept(offered)
-        except (Lie, Unreadable, Refused, NotYet, Incomplete) as error:
-            raise Spoilt(f"the recorded history of the demo cannot be taken over: {error}") from error
+        except (InvalidContainer, UnknownContainer, ContainerRejected, ImportPending, MissingTransaction) as error:
+            raise InvalidHistory(f"the recorded history of the demo cannot be taken over: {error}") from error
         tell(name, chain.count)

@@ -14,7 +14,7 @@ from icefall.demo.eth_call import Reverts, answer
 from icefall.demo.recording import Blocks, RecordedBlock, RecordedState, Recording
 
 
-class Complaint(Exception):
+class ReplayError(Exception):
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.error = {"code": code, "message": message} | ({} if data is None else {"data": data})
@@ -61,7 +61,7 @@ class Replay:
         start = b'{"jsonrpc":"2.0","id":' + msgspec.json.encode(call.get("id"))
         try:
             return start + b',"result":' + self.result(call["method"], call.get("params") or []) + b"}"
-        except Complaint as complaint:
+        except ReplayError as complaint:
             return start + b',"error":' + msgspec.json.encode(complaint.error) + b"}"
 
     def result(self, method: str, params: list[Any]) -> bytes:
@@ -70,8 +70,8 @@ class Replay:
             raise self.unknown(method)
         return make(self, params)
 
-    def unknown(self, method: str) -> Complaint:
-        return Complaint(-32601, NOT_FOUND["anvil" if self.kind == "anvil" else "geth"].format(method))
+    def unknown(self, method: str) -> ReplayError:
+        return ReplayError(-32601, NOT_FOUND["anvil" if self.kind == "anvil" else "geth"].format(method))
 
     # -- blocks ------------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Replay:
             told = where["blockHash"] if isinstance(where, dict) else where
             found = next((block for block in self.blocks.values() if block.hash == told), None)
             if found is None and what != "block":
-                raise Complaint(-32000, "header for hash not found")
+                raise ReplayError(-32000, "header for hash not found")
             return found
         number = {"latest": self.head, "earliest": 0}.get(where)
         number = int(where, 16) if number is None else number
@@ -89,7 +89,7 @@ class Replay:
             refusal = BEYOND[self.kind].get(what)
             if refusal is None:
                 return None
-            raise Complaint(refusal[0], refusal[1].format(number, head=self.head))
+            raise ReplayError(refusal[0], refusal[1].format(number, head=self.head))
         return self.blocks[number]
 
     def there(self, where: Any, what: str) -> RecordedBlock:
@@ -120,13 +120,13 @@ class Replay:
         block = self.there(params[0], "trace")
         tracer, config = params[1]["tracer"], params[1].get("tracerConfig", {})
         if block.number == 0 and self.kind != "anvil":
-            raise Complaint(-32000, "genesis is not traceable")
+            raise ReplayError(-32000, "genesis is not traceable")
         if tracer == "muxTracer":
             return self._mux(block, config)
         if tracer == "callTracer":
             return block.calls or b"[]"
         if tracer != "prestateTracer" or config.get("diffMode") is not True:
-            raise Complaint(-32000, f"{tracer} was not recorded")
+            raise ReplayError(-32000, f"{tracer} was not recorded")
         return self.diffs(block, config)
 
     def diffs(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
@@ -161,7 +161,7 @@ class Replay:
             return msgspec.json.encode(answer(self.state, params[0], block.number))
         except Reverts as reverts:
             bare = self.kind == "coreth" and reverts.data == "0x"
-            raise Complaint(*((-32000, str(reverts)) if bare else (3, str(reverts), reverts.data))) from reverts
+            raise ReplayError(*((-32000, str(reverts)) if bare else (3, str(reverts), reverts.data))) from reverts
 
 
 METHODS: dict[str, Callable[[Replay, list[Any]], bytes]] = {

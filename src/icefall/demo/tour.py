@@ -10,7 +10,7 @@ COIN = "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"
 C_CHAIN, L1 = "/v1/chains/43112", "/v1/chains/31337"
 
 
-class Stop(NamedTuple):
+class ExampleCall(NamedTuple):
     """One call. A `body` makes it a POST."""
 
     says: str
@@ -26,21 +26,23 @@ class Stop(NamedTuple):
         return f"curl -s -H content-type:application/json {base_url}{self.path} \\\n    -d '{body}'"
 
 
-def _rpc(says: str, path: str, method: str, **params: Any) -> Stop:
-    return Stop(says, "node", path, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+def _rpc(says: str, path: str, method: str, **params: Any) -> ExampleCall:
+    return ExampleCall(says, "node", path, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
 TOUR = (
-    Stop("Is everything well?", "node", "/ext/health"),
+    ExampleCall("Is everything well?", "node", "/ext/health"),
     _rpc("What does the pre-funded key hold?", "/ext/bc/X", "avm.getBalance", address=RICH, assetID="AVAX"),
     _rpc("What has it done on the X-Chain?", "/ext/bc/X", "avm.getAddressTxs", address=RICH, pageSize="5"),
     _rpc("The P-Chain's last block", "/ext/index/P/block", "index.getLastAccepted", encoding="hex"),
-    Stop("Which EVM chains are indexed?", "data", "/v1/chains"),
-    Stop("Somebody's last token transfers", "data", f"{L1}/addresses/{BUSY}/transactions:listErc20?pageSize=3"),
-    Stop("Their tokens, and what they are worth", "data", f"{L1}/addresses/{BUSY}/balances:listErc20?currency=usd"),
-    Stop("Their NFTs", "data", f"{C_CHAIN}/addresses/{BUSY}/balances:listErc721?pageSize=20"),
-    Stop("Who deployed a token, and when?", "data", f"{L1}/contracts/{COIN}/transactions:getDeployment"),
-    Stop("Transactions a second, by day", "metrics", "/v1/avg_tps/31337"),
+    ExampleCall("Which EVM chains are indexed?", "data", "/v1/chains"),
+    ExampleCall("Somebody's last token transfers", "data", f"{L1}/addresses/{BUSY}/transactions:listErc20?pageSize=3"),
+    ExampleCall(
+        "Their tokens, and what they are worth", "data", f"{L1}/addresses/{BUSY}/balances:listErc20?currency=usd"
+    ),
+    ExampleCall("Their NFTs", "data", f"{C_CHAIN}/addresses/{BUSY}/balances:listErc721?pageSize=20"),
+    ExampleCall("Who deployed a token, and when?", "data", f"{L1}/contracts/{COIN}/transactions:getDeployment"),
+    ExampleCall("Transactions a second, by day", "metrics", "/v1/avg_tps/31337"),
 )
 
 

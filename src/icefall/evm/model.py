@@ -28,7 +28,7 @@ class ContractFacts(msgspec.Struct, frozen=True, gc=False):
     native_asset_id: bytes = b""  # of atomic transactions that move native money; empty: unknown, state is asked
 
 
-class Questions(msgspec.Struct, frozen=True, gc=False):
+class ContractQuestions(msgspec.Struct, frozen=True, gc=False):
     """What `derive` will look up. Answers do not change with time, except code, which `code_changes` keeps current."""
 
     code: frozenset[bytes]  # addresses whose code at the block before decides what a call was
@@ -79,7 +79,7 @@ class NativeTx(msgspec.Struct, frozen=True, gc=False):
     input: bytes  # whole; readers need it of transactions that deployed something
 
 
-class Erc20Transfer(msgspec.Struct, frozen=True, gc=False):
+class Erc20TransferRow(msgspec.Struct, frozen=True, gc=False):
     tx_index: int
     log_index: int  # in the block
     token: bytes
@@ -88,7 +88,7 @@ class Erc20Transfer(msgspec.Struct, frozen=True, gc=False):
     value: int
 
 
-class Erc721Transfer(msgspec.Struct, frozen=True, gc=False):
+class Erc721TransferRow(msgspec.Struct, frozen=True, gc=False):
     tx_index: int
     log_index: int
     token: bytes
@@ -97,7 +97,7 @@ class Erc721Transfer(msgspec.Struct, frozen=True, gc=False):
     token_id: int
 
 
-class Erc1155Transfer(msgspec.Struct, frozen=True, gc=False):
+class Erc1155TransferRow(msgspec.Struct, frozen=True, gc=False):
     tx_index: int
     log_index: int
     position: int  # in its batch; 0 for a single transfer
@@ -203,9 +203,9 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
 
     block: BlockRow
     txs: tuple[NativeTx, ...]
-    erc20_transfers: tuple[Erc20Transfer, ...]
-    erc721_transfers: tuple[Erc721Transfer, ...]
-    erc1155_transfers: tuple[Erc1155Transfer, ...]
+    erc20_transfers: tuple[Erc20TransferRow, ...]
+    erc721_transfers: tuple[Erc721TransferRow, ...]
+    erc1155_transfers: tuple[Erc1155TransferRow, ...]
     internals: tuple[InternalTx, ...]  # empty without traces
     deployments: tuple[Deployment, ...]  # without traces only those of transactions
     participants: tuple[Participant, ...]  # by transaction

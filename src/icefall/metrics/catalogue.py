@@ -14,7 +14,7 @@ DAILY = (DAY,)
 WINDOWS_S = {"last_hour": 3600, "last_day": 86400, "last_month": 30 * 86400, "last_year": 365 * 86400}
 
 
-class Stretch(NamedTuple):
+class MetricInput(NamedTuple):
     """What a value is made of: the blocks of a point or of a window, and what came before. All zero: no blocks."""
 
     sums: Sums
@@ -30,7 +30,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     unit: str
     says: str
-    value: Callable[[Stretch], Number]
+    value: Callable[[MetricInput], Number]
     spans: tuple[int, ...] = DAILY
     rolls: bool = False
 

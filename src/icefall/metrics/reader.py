@@ -5,23 +5,23 @@ from typing import NamedTuple
 
 from icefall.db.engine import Reader
 from icefall.db.statements import load
-from icefall.metrics.catalogue import WINDOWS_S, Metric, Number, Stretch
+from icefall.metrics.catalogue import WINDOWS_S, Metric, MetricInput, Number
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, first_from, period_of, start_of
-from icefall.metrics.rollup import Sums, Timed, Totals, joined, sums_of, timed
+from icefall.metrics.rollup import Sums, TimedBlock, Totals, joined, sums_of, timed
 from icefall.metrics.rows import facts_of_row, figures_of, sums_of_row
 
 SQL = load("icefall.metrics", "queries.sql")
 
 
-class Point(NamedTuple):
+class SeriesPoint(NamedTuple):
     timestamp: int
     value: Number
 
 
-class Page(NamedTuple):
+class SeriesPage(NamedTuple):
     """Newest first. `next_before`: where the next page goes on; None: there is none."""
 
-    points: list[Point]
+    points: list[SeriesPoint]
     next_before: int | None
 
 
@@ -38,11 +38,11 @@ class MetricsReader:
 
     async def series(
         self, metric: Metric, span: int, start: int | None, end: int | None, before: int | None, limit: int
-    ) -> Page:
+    ) -> SeriesPage:
         """Points with start <= timestamp < end, of periods whose number is below `before`."""
         ((oldest, newest),) = await self._reader.rows(SQL.extent, {"span": span})
         if newest is None:
-            return Page([], None)
+            return SeriesPage([], None)
         if end is not None:
             newest = min(newest, first_from(span, end) - 1)
         if before is not None:
@@ -51,11 +51,11 @@ class MetricsReader:
             oldest = max(oldest, first_from(span, start))
         first = max(oldest, newest - limit + 1)
         if first > newest:
-            return Page([], None)
+            return SeriesPage([], None)
         points = await self._points(metric, span, first, newest)
-        return Page(points[::-1], first if first > oldest else None)
+        return SeriesPage(points[::-1], first if first > oldest else None)
 
-    async def _points(self, metric: Metric, span: int, first: int, last: int) -> list[Point]:
+    async def _points(self, metric: Metric, span: int, first: int, last: int) -> list[SeriesPoint]:
         rows = await self._reader.rows(SQL.rollups_of_page, {"span": span, "first": first, "last": last})
         stored = {row[1]: figures_of(row) for row in rows}
         time_before: int | None = None
@@ -67,12 +67,12 @@ class MetricsReader:
         for period in range(first, last + 1):
             found = stored.get(period)
             if found is None:
-                stretch = Stretch(Sums(), time_before, totals=totals)
+                stretch = MetricInput(Sums(), time_before, totals=totals)
             else:
                 totals = found.totals
-                stretch = Stretch(found.sums, time_before, found.active[span], found.senders[span], totals)
+                stretch = MetricInput(found.sums, time_before, found.active[span], found.senders[span], totals)
                 time_before = found.sums.last_time
-            points.append(Point(start_of(span, period), metric.value(stretch)))
+            points.append(SeriesPoint(start_of(span, period), metric.value(stretch)))
         return points
 
     async def rolling(self, metric: Metric, now: int) -> dict[str, Number]:
@@ -81,10 +81,10 @@ class MetricsReader:
         for name, seconds in WINDOWS_S.items():
             values[name] = metric.value(await self._window(now - seconds + 1, now + 1))
         rows = await self._reader.rows(SQL.every_rollup, {"span": MONTH})
-        values["all_time"] = metric.value(Stretch(_whole([sums_of_row(row) for row in rows])))
+        values["all_time"] = metric.value(MetricInput(_whole([sums_of_row(row) for row in rows])))
         return values
 
-    async def _window(self, begin: int, end: int) -> Stretch:
+    async def _window(self, begin: int, end: int) -> MetricInput:
         """Whole days where they lie inside, whole hours around them, single blocks of an hour that is cut."""
         rows = await self._reader.rows(SQL.rollup_before, {"span": HOUR, "period": begin // HOUR_S})
         latest = sums_of_row(rows[0]).last_time if rows else None
@@ -100,9 +100,9 @@ class MetricsReader:
                 else:
                     parts.append(sums)
                 latest = sums.last_time
-        return Stretch(_whole(parts), time_before)
+        return MetricInput(_whole(parts), time_before)
 
-    async def _blocks(self, hour: Sums, latest: int | None) -> list[Timed]:
+    async def _blocks(self, hour: Sums, latest: int | None) -> list[TimedBlock]:
         rows = await self._reader.rows(SQL.blocks_between, {"first": hour.first_block, "last": hour.last_block})
         return timed(map(facts_of_row, rows), latest)
 

@@ -25,7 +25,7 @@ class BlockFacts(NamedTuple):
     price_max: int
 
 
-class Timed(NamedTuple):
+class TimedBlock(NamedTuple):
     """A block, when it counts, and the seconds since the one before: None if there is none, at least 1 otherwise."""
 
     at: int
@@ -62,7 +62,7 @@ Distinct = tuple[int, ...]  # by span: how many were not seen before in the same
 NOBODY: Distinct = (0, 0, 0, 0)
 
 
-class Figures(msgspec.Struct, frozen=True, gc=False):
+class PeriodRow(msgspec.Struct, frozen=True, gc=False):
     """Everything of a period, as a row of the store holds it."""
 
     sums: Sums
@@ -71,19 +71,19 @@ class Figures(msgspec.Struct, frozen=True, gc=False):
     totals: Totals  # at the end of the period
 
 
-def timed(blocks: Iterable[BlockFacts], latest: int | None) -> list[Timed]:
+def timed(blocks: Iterable[BlockFacts], latest: int | None) -> list[TimedBlock]:
     """`latest`: when the block before them counts; None: they are the first."""
     found = []
     for block in blocks:
         if block.number == 0:
             continue
         at = block.time if latest is None or block.time > latest else latest
-        found.append(Timed(at, None if latest is None else max(at - latest, 1), block))
+        found.append(TimedBlock(at, None if latest is None else max(at - latest, 1), block))
         latest = at
     return found
 
 
-def sums_of(blocks: Sequence[Timed]) -> Sums:
+def sums_of(blocks: Sequence[TimedBlock]) -> Sums:
     """Of at least one block."""
     facts = [block.facts for block in blocks]
     return Sums(
@@ -118,9 +118,9 @@ def joined(early: Sums, late: Sums) -> Sums:
     )
 
 
-def merged(early: Figures, late: Figures) -> Figures:
+def merged(early: PeriodRow, late: PeriodRow) -> PeriodRow:
     """Two parts of one period become the whole; `late` follows `early`."""
-    return Figures(
+    return PeriodRow(
         joined(early.sums, late.sums),
         tuple(a + b for a, b in zip(early.active, late.active, strict=True)),
         tuple(a + b for a, b in zip(early.senders, late.senders, strict=True)),

@@ -4,10 +4,10 @@ from typing import Any
 
 from icefall.db.engine import Row
 from icefall.evm.amounts import pack_uint, unpack_uint
-from icefall.metrics.rollup import BlockFacts, Figures, Sums, Totals
+from icefall.metrics.rollup import BlockFacts, PeriodRow, Sums, Totals
 
 
-def row_of(span: int, period: int, figures: Figures) -> tuple[Any, ...]:
+def row_of(span: int, period: int, figures: PeriodRow) -> tuple[Any, ...]:
     sums, totals = figures.sums, figures.totals
     return (
         span,
@@ -32,8 +32,8 @@ def row_of(span: int, period: int, figures: Figures) -> tuple[Any, ...]:
     )
 
 
-def figures_of(row: Row) -> Figures:
-    return Figures(sums_of_row(row), tuple(row[13:17]), tuple(row[17:21]), Totals(*row[21:25]))
+def figures_of(row: Row) -> PeriodRow:
+    return PeriodRow(sums_of_row(row), tuple(row[13:17]), tuple(row[17:21]), Totals(*row[21:25]))
 
 
 def sums_of_row(row: Row) -> Sums:

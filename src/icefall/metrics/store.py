@@ -22,8 +22,8 @@ from icefall.metrics.rollup import (
     NEVER,
     BlockFacts,
     Distinct,
-    Figures,
-    Timed,
+    PeriodRow,
+    TimedBlock,
     Totals,
     distinct,
     merged,
@@ -46,7 +46,7 @@ class _Hour(NamedTuple):
     """Blocks of one hour and who was seen in them, as interned addresses."""
 
     hour: int
-    blocks: list[Timed]
+    blocks: list[TimedBlock]
     active: set[int]
     senders: set[int]
     creators: list[int]  # one for each contract created
@@ -105,7 +105,7 @@ def facts_of(rows: BlockRows) -> BlockFacts:
     )
 
 
-def _newest(tx: Transaction) -> Figures | None:
+def _newest(tx: Transaction) -> PeriodRow | None:
     rows = tx.rows(SQL.newest_rollup, {"span": HOUR})
     return figures_of(rows[0]) if rows else None
 
@@ -113,7 +113,7 @@ def _newest(tx: Transaction) -> Figures | None:
 # -- adding ------------------------------------------------------------------------------------------------------
 
 
-def _hour_of(hour: int, blocks: list[Timed], run: Iterable[BlockRows], ids: Ids) -> _Hour:
+def _hour_of(hour: int, blocks: list[TimedBlock], run: Iterable[BlockRows], ids: Ids) -> _Hour:
     senders: set[bytes] = set()
     active: set[bytes] = set()
     creators: list[bytes] = []
@@ -131,7 +131,7 @@ def _hour_of(hour: int, blocks: list[Timed], run: Iterable[BlockRows], ids: Ids)
     return _Hour(hour, blocks, set(map(ids, active)), set(map(ids, senders)), list(map(ids, creators)))
 
 
-def _add(tx: Transaction, hours: Sequence[_Hour], newest: Figures | None) -> None:
+def _add(tx: Transaction, hours: Sequence[_Hour], newest: PeriodRow | None) -> None:
     """Hours in order, none before the newest stored; the first may be its continuation."""
     seen = _put_activity(tx, hours)
     deployers = _put_deployers(tx, hours)
@@ -145,7 +145,7 @@ def _add(tx: Transaction, hours: Sequence[_Hour], newest: Figures | None) -> Non
         totals = Totals(
             txs, totals.addresses + fresh, totals.contracts + len(hour.creators), totals.deployers + deploying
         )
-        added.append(Figures(one, active, senders, totals))
+        added.append(PeriodRow(one, active, senders, totals))
     rows = []
     for span in SPANS:
         for number, period in enumerate(_by_period(span, added)):
@@ -157,7 +157,7 @@ def _add(tx: Transaction, hours: Sequence[_Hour], newest: Figures | None) -> Non
     tx.run_many(SQL.put_rollup, rows)
 
 
-def _by_period(span: int, parts: Sequence[Figures]) -> Iterable[Figures]:
+def _by_period(span: int, parts: Sequence[PeriodRow]) -> Iterable[PeriodRow]:
     for _, group in groupby(parts, lambda part: period_of(span, part.sums.last_time)):
         whole, *rest = group
         for part in rest:
@@ -165,7 +165,7 @@ def _by_period(span: int, parts: Sequence[Figures]) -> Iterable[Figures]:
         yield whole
 
 
-def _stored(tx: Transaction, span: int, period: int) -> Figures | None:
+def _stored(tx: Transaction, span: int, period: int) -> PeriodRow | None:
     rows = tx.rows(SQL.rollup_at, {"span": span, "period": period})
     return figures_of(rows[0]) if rows else None
 
@@ -251,7 +251,7 @@ def _drop_from(tx: Transaction, hour: int) -> None:
         tx.run_many(SQL.put_rollup, [row_of(span, period, whole) for whole in _by_period(span, left)])
 
 
-def _stored_hour(tx: Transaction, first_block: int, last_block: int, before: Figures | None) -> _Hour:
+def _stored_hour(tx: Transaction, first_block: int, last_block: int, before: PeriodRow | None) -> _Hour:
     """An hour, or its beginning, from the rows of the chain."""
     facts = map(facts_of_row, tx.rows(SQL.blocks_between, {"first": first_block, "last": last_block}))
     blocks = timed(facts, before.sums.last_time if before else None)

@@ -14,7 +14,7 @@ from icefall.node.store import SQL, fact
 OWN, FOLLOWED = "own", "followed"
 
 
-class Start(msgspec.Struct, frozen=True):
+class StartRequest(msgspec.Struct, frozen=True):
     """What somebody wants to start."""
 
     network_id: int
@@ -27,7 +27,7 @@ class Start(msgspec.Struct, frozen=True):
         return FOLLOWED if self.follows else OWN
 
 
-def refusal(known: Callable[[str], str | None], start: Start) -> str | None:
+def refusal(known: Callable[[str], str | None], start: StartRequest) -> str | None:
     """Why not, and what to do instead. `known` gives a fact about the data directory."""
     network, mode = known("network_id"), known("mode")
     if network is not None and int(network) != start.network_id:
@@ -55,7 +55,7 @@ def refusal(known: Callable[[str], str | None], start: Start) -> str | None:
     return None
 
 
-def admit(tx: Transaction, start: Start, genesis_time: int) -> None:
+def admit(tx: Transaction, start: StartRequest, genesis_time: int) -> None:
     """Bind the data directory. `genesis_time` decides where a local network's P-Chain begins; the first one stays."""
     reason = refusal(lambda name: fact(tx, name), start)
     if reason is not None:

@@ -35,7 +35,7 @@ class IdentityError(Exception):
     """The identity cannot be read or made; the text names the file and the way out."""
 
 
-class Identity(NamedTuple):
+class NodeIdentity(NamedTuple):
     """A node's name, and the files that prove it."""
 
     node_id_text: str
@@ -43,7 +43,7 @@ class Identity(NamedTuple):
     key_path: Path
 
 
-def ensure_identity(directory: Path) -> Identity:
+def ensure_identity(directory: Path) -> NodeIdentity:
     """The identity kept in `directory`, made on first use. The caller holds the data directory's lock.
 
     A new certificate and key are first complete and on disk under other names. Then the key gets its name, and last the
@@ -65,7 +65,7 @@ def ensure_identity(directory: Path) -> Identity:
             _sync(directory)
     except OSError as failure:
         raise IdentityError(f"cannot keep the node's identity in {directory}: {failure}") from failure
-    return Identity(node_id_text(_check(certificate_path, key_path)), certificate_path, key_path)
+    return NodeIdentity(node_id_text(_check(certificate_path, key_path)), certificate_path, key_path)
 
 
 def _make() -> tuple[bytes, bytes]:

@@ -12,7 +12,7 @@ from icefall.db.statements import load
 SQL = load("icefall.node", "index.sql")
 
 
-class Series(NamedTuple):
+class IndexSeries(NamedTuple):
     """`statement` names the query that finds the bytes."""
 
     number: int
@@ -20,14 +20,14 @@ class Series(NamedTuple):
     statement: str = "containers"
 
 
-C_BLOCK, P_BLOCK = Series(1, "C/block"), Series(2, "P/block")
-X_BLOCK, X_TX = Series(3, "X/block", "block_containers"), Series(4, "X/tx", "tx_containers")
-X_VTX = Series(5, "X/vtx")  # frozen: what it held stays readable, nothing is added
+C_BLOCK, P_BLOCK = IndexSeries(1, "C/block"), IndexSeries(2, "P/block")
+X_BLOCK, X_TX = IndexSeries(3, "X/block", "block_containers"), IndexSeries(4, "X/tx", "tx_containers")
+X_VTX = IndexSeries(5, "X/vtx")  # frozen: what it held stays readable, nothing is added
 ALL_SERIES = (C_BLOCK, P_BLOCK, X_TX, X_BLOCK, X_VTX)
 BLOCKS_OF = {"C": C_BLOCK, "P": P_BLOCK, "X": X_BLOCK}
 
 
-class Container(NamedTuple):
+class IndexedContainer(NamedTuple):
     number: int
     container_id: bytes
     accepted_ns: int
@@ -37,7 +37,7 @@ class Container(NamedTuple):
 # -- writing: inside the engine's transaction ----------------------------------------------------------------------
 
 
-def append(tx: Transaction, series: Series, rows: Iterable[tuple[bytes, int, int | None, bytes | None]]) -> None:
+def append(tx: Transaction, series: IndexSeries, rows: Iterable[tuple[bytes, int, int | None, bytes | None]]) -> None:
     """(container ID, accepted ns, source, bytes) in the order of acceptance."""
     first = tx.rows(SQL.next_number, (series.number,))[0][0]
     numbered: Sequence[tuple[object, ...]] = [(series.number, first + place, *row) for place, row in enumerate(rows)]
@@ -50,7 +50,7 @@ def append(tx: Transaction, series: Series, rows: Iterable[tuple[bytes, int, int
 class IndexReader:
     """One series. `x_chain_id` says which asset chain its rows point into."""
 
-    def __init__(self, reader: Reader, series: Series, x_chain_id: bytes) -> None:
+    def __init__(self, reader: Reader, series: IndexSeries, x_chain_id: bytes) -> None:
         self._reader = reader
         self._series = series
         self._statement: str = getattr(SQL, series.statement)
@@ -64,7 +64,7 @@ class IndexReader:
         rows = await self._reader.rows(SQL.number_of, {"series": self._series.number, "container_id": container_id})
         return rows[0][0] if rows else None
 
-    async def run(self, start: int, count: int) -> list[Container]:
+    async def run(self, start: int, count: int) -> list[IndexedContainer]:
         """Up to `count` containers from number `start` on."""
         rows = await self._reader.rows(self._statement, {**self._base, "start": start, "count": count})
-        return [Container(*row) for row in rows]
+        return [IndexedContainer(*row) for row in rows]

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from icefall.db.engine import Params, Reader, Row, Transaction
+from icefall.db.engine import Reader, Row, StatementParams, Transaction
 from icefall.db.statements import load
 
 SQL = load("icefall.node", "queries.sql")
@@ -79,7 +79,7 @@ def fact(tx: Transaction, name: str) -> str | None:
 
 
 class _Reads(Protocol):
-    def read(self, statement: str, params: Params = ()) -> list[Row]: ...
+    def read(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
 
 def read_fact(store: _Reads, name: str) -> str | None:

@@ -14,14 +14,14 @@ FIELDS = ("calls", "failures", "duration_ns", "in_flight")
 _SUFFIX = ".meters"
 
 
-class Figures(NamedTuple):
+class CallCounts(NamedTuple):
     calls: int
     failures: int
     duration_ns: int
     in_flight: int
 
 
-class Meters:
+class CallCounters:
     """This process's counters; `slot` is a row of the endpoint table."""
 
     def __init__(self, labels: Sequence[str], directory: Path | None) -> None:
@@ -80,7 +80,7 @@ def alive(pid: int) -> bool:
     return True
 
 
-def totals(directory: Path, count: int) -> list[Figures]:
+def totals(directory: Path, count: int) -> list[CallCounts]:
     sums = [[0, 0, 0, 0] for _ in range(count)]
     for pid in processes(directory):
         living = alive(pid)
@@ -90,27 +90,27 @@ def totals(directory: Path, count: int) -> list[Figures]:
                 total[place] += figures[place]
             if living:
                 total[3] += figures[3]
-    return [Figures(*total) for total in sums]
+    return [CallCounts(*total) for total in sums]
 
 
-def _read(path: Path, count: int) -> Iterator[Figures]:
+def _read(path: Path, count: int) -> Iterator[CallCounts]:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return
     words = memoryview(data)[: 32 * count].cast("Q")
     for slot in range(len(words) // 4):
-        yield Figures(*words[4 * slot : 4 * slot + 4])
+        yield CallCounts(*words[4 * slot : 4 * slot + 4])
 
 
-class ProcessFigures(NamedTuple):
+class ProcessStats(NamedTuple):
     cpu_seconds: float
     resident_bytes: int
     open_files: int
     started_unix: float
 
 
-def process_figures(pid: int) -> ProcessFigures | None:
+def process_figures(pid: int) -> ProcessStats | None:
     """What the kernel says of a process; None where there is no /proc or it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -119,7 +119,7 @@ def process_figures(pid: int) -> ProcessFigures | None:
     except (OSError, StopIteration):
         return None
     tick = os.sysconf("SC_CLK_TCK")
-    return ProcessFigures(
+    return ProcessStats(
         cpu_seconds=(int(stat[11]) + int(stat[12])) / tick,
         resident_bytes=int(stat[21]) * os.sysconf("SC_PAGE_SIZE"),
         open_files=files,

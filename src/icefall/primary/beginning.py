@@ -8,7 +8,7 @@ from icefall.db.engine import Store, Transaction
 from icefall.demo import history
 from icefall.errors import StartRefused
 from icefall.node.following.foreign import ForeignChain
-from icefall.node.following.verify import FollowedChain, Links
+from icefall.node.following.verify import ChainLinks, FollowedChain
 from icefall.node.index import BLOCKS_OF
 from icefall.node.store import SQL, read_fact
 from icefall.observe.log import Log
@@ -57,10 +57,10 @@ async def take_over_history(store: Store, ledger: Ledger, foreign: dict[str, For
     x_id, began = ledger.rules.chain_id, time.monotonic()
     chains: dict[str, FollowedChain] = {name: OtherChain(chain, x_id) for name, chain in foreign.items()}
     chains["X"] = XChain(ledger)
-    links = {name: Links(name, x_id) for name in chains}
+    links = {name: ChainLinks(name, x_id) for name in chains}
     try:
         await history.bring_in(chains, links, lambda name, count: log.debug("recorded history", chain=name, has=count))
-    except history.Spoilt as spoilt:
+    except history.InvalidHistory as spoilt:
         raise StartRefused(f"{spoilt}. Use another --data-dir, with --no-demo to begin with nothing") from spoilt
     await store.write(partial(put_state, history.DONE))
     counts = {name: chain.count for name, chain in chains.items()}

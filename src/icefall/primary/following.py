@@ -13,16 +13,22 @@ from icefall.config.load import Config
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.errors import CallFailed, StartRefused, Unavailable
 from icefall.node.following.dag import ADVICE, DagEra
-from icefall.node.following.follower import POLL_S, Follower
+from icefall.node.following.follower import POLL_S, ContainerFollower
 from icefall.node.following.foreign import ForeignChain, ForeignContainer
-from icefall.node.following.imports import Imports
-from icefall.node.following.upstreams import Identity, Upstreams
-from icefall.node.following.verify import Incomplete, Links, NotYet, Offered, Refused
-from icefall.node.health.checks import FollowFigures, PeerFigures
+from icefall.node.following.imports import ImportWaiter
+from icefall.node.following.upstreams import NetworkIdentity, NodeUpstreams
+from icefall.node.following.verify import (
+    ChainLinks,
+    ContainerRejected,
+    ImportPending,
+    MissingTransaction,
+    VerifiedContainer,
+)
+from icefall.node.health.checks import FollowStats, PeerStats
 from icefall.node.index import BLOCKS_OF, X_TX, append
 from icefall.node.store import SQL as NODE_SQL
 from icefall.observe.log import Log, Logs, quiet
-from icefall.primary.network import Learned, Network, is_public
+from icefall.primary.network import LearnedNetwork, Network, is_public
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
 from icefall.wire.avm.codec import unpack_utxo
@@ -33,7 +39,7 @@ from icefall.wire.genesis.network import p_block_0_ids
 from icefall.wire.ids import id_from_text
 from icefall.xchain import model
 from icefall.xchain.chain import PROCESSING
-from icefall.xchain.follow import FollowedLedger, Unfounded, Waiting, Wrapped
+from icefall.xchain.follow import ExportNotSeen, FollowedLedger, ReceivedContainer, UnknownInput
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, TxEffects, owners_of
 from icefall.xchain.store import Checkpoint, put_atomic
@@ -79,12 +85,12 @@ class XChain:
     def has_tx(self, txid: bytes) -> bool:
         return self._ledger.state.has_tx(txid)
 
-    async def accept(self, batch: Sequence[Offered]) -> None:
-        run = [Wrapped(row.container_id, row.raw, row.inner) for row in batch]
+    async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
+        run = [ReceivedContainer(row.container_id, row.raw, row.inner) for row in batch]
         try:
             await _translated(self._followed.accept(run))
-        except Incomplete as incomplete:
-            raise Incomplete(f"{incomplete}: {_GAP}") from incomplete
+        except MissingTransaction as incomplete:
+            raise MissingTransaction(f"{incomplete}: {_GAP}") from incomplete
 
     async def accept_txs(self, txs: Sequence[Tx]) -> None:
         await _translated(self._followed.accept_before_blocks(txs, self._on_accept_txs))
@@ -93,12 +99,12 @@ class XChain:
 async def _translated(accepting: Awaitable[None]) -> None:
     try:
         await accepting
-    except model.Refused as refused:
-        raise Refused(str(refused)) from refused
-    except Waiting as waiting:
-        raise NotYet(str(waiting)) from waiting
-    except Unfounded as unfounded:
-        raise Incomplete(str(unfounded)) from unfounded
+    except model.TxRefused as refused:
+        raise ContainerRejected(str(refused)) from refused
+    except ExportNotSeen as waiting:
+        raise ImportPending(str(waiting)) from waiting
+    except UnknownInput as unfounded:
+        raise MissingTransaction(str(unfounded)) from unfounded
 
 
 def _index_txs(tx: Transaction, at: Checkpoint, effects: Sequence[TxEffects]) -> None:
@@ -127,7 +133,7 @@ class OtherChain:
     def last_block_id(self) -> bytes:
         return self._chain.position.block_id
 
-    async def accept(self, batch: Sequence[Offered]) -> None:
+    async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
         exports = [_received(export) for row in batch for export in row.exports]
 
         def hand_on(tx: Transaction) -> None:
@@ -149,7 +155,7 @@ def upstream_nodes(config: Config) -> list[UpstreamNode]:
         raise StartRefused(f"--upstream: {error}") from error
 
 
-async def learn(config: Config) -> Learned:
+async def learn(config: Config) -> LearnedNetwork:
     """What a network of its own is, as its first upstream that answers tells it; its genesis proves itself by hashing
     to the chain's ID."""
     troubles = []
@@ -159,7 +165,7 @@ async def learn(config: Config) -> Learned:
                 first = await node.first_asset()
             if first.network_id != config.network_id:
                 raise StartRefused(_other_network(node.name, first.network_id))
-            return Learned(first.genesis, await node.blockchain_id("C"))
+            return LearnedNetwork(first.genesis, await node.blockchain_id("C"))
         except TimeoutError:
             troubles.append(f"{node.name} does not answer")
         except UpstreamFailure as failure:
@@ -173,14 +179,14 @@ def _other_network(name: str, network_id: int) -> str:
     return f"{name} is of network {network_id}: follow it with --network-id={network_id} and a --data-dir of its own"
 
 
-def identity_of(network: Network) -> Identity:
+def identity_of(network: Network) -> NetworkIdentity:
     genesis = network.genesis
-    return Identity(genesis.network_id, {"X": genesis.x_chain_id, "C": genesis.c_chain_id})
+    return NetworkIdentity(genesis.network_id, {"X": genesis.x_chain_id, "C": genesis.c_chain_id})
 
 
 async def greet(config: Config, network: Network) -> None:
     """Refuse what no waiting will cure: another network, an index that is off. One that is down may come back."""
-    upstreams = Upstreams(upstream_nodes(config), identity_of(network), quiet())
+    upstreams = NodeUpstreams(upstream_nodes(config), identity_of(network), quiet())
     against: dict[str, str] = {}
     try:
         async with asyncio.timeout(_GREET_LIMIT_S):
@@ -194,7 +200,7 @@ async def greet(config: Config, network: Network) -> None:
         raise StartRefused("; ".join(hopeless.values()))
 
 
-class Following:
+class NodeFollowing:
     """All that follows. X waits for P and C where it imports from them. Of `had_dag`, whether X had a DAG before its
     blocks, nobody needs to tell but who follows a network made up for the purpose."""
 
@@ -212,7 +218,7 @@ class Following:
         self._store = store
         self._log: Log = logs["main"]
         x_id = network.genesis.x_chain_id
-        self._upstreams = Upstreams(upstream_nodes(config), identity_of(network), logs["main"])
+        self._upstreams = NodeUpstreams(upstream_nodes(config), identity_of(network), logs["main"])
         self.foreign = {
             chain.name: ForeignChain(
                 store,
@@ -224,18 +230,18 @@ class Following:
             for chain in network.chains
             if chain.name in ("P", "C")
         }
-        self._followers: dict[str, Follower] = {}
+        self._followers: dict[str, ContainerFollower] = {}
         for name, chain in self.foreign.items():
-            links = Links(name, x_id, _genesis_of(name, network))
-            self._followers[name] = Follower(
+            links = ChainLinks(name, x_id, _genesis_of(name, network))
+            self._followers[name] = ContainerFollower(
                 OtherChain(chain, x_id), links, self._upstreams, logs[name], run_max=run_max
             )
         had_dag = is_public(config.network_id) if had_dag is None else had_dag
-        x, links = XChain(ledger, had_dag=had_dag, indexed=config.index_enabled), Links("X", x_id)
+        x, links = XChain(ledger, had_dag=had_dag, indexed=config.index_enabled), ChainLinks("X", x_id)
         others = list(self._followers.values())
-        imports = Imports(others, self._upstreams, POLL_S)
+        imports = ImportWaiter(others, self._upstreams, POLL_S)
         self._dag = DagEra(x, links, self._upstreams, imports, logs["X"], run_max=run_max) if had_dag else None
-        self._followers["X"] = Follower(
+        self._followers["X"] = ContainerFollower(
             x, links, self._upstreams, logs["X"], run_max=run_max, imports_from=others, before=self._dag
         )
         self._forwarded: OrderedDict[bytes, None] = OrderedDict()
@@ -288,9 +294,9 @@ class Following:
 
     # -- what health asks ------------------------------------------------------------------------------------------
 
-    def peers(self) -> PeerFigures:
+    def peers(self) -> PeerStats:
         traffic = self._upstreams.traffic()
-        return PeerFigures(
+        return PeerStats(
             connected=traffic.reachable,
             fail_rate=round(traffic.failed_share, 4),
             since_received_ns=_ns(traffic.since_received_s),
@@ -299,7 +305,7 @@ class Following:
             longest_ns=int(traffic.longest_s * 1e9),
         )
 
-    def figures(self, name: str) -> FollowFigures:
+    def figures(self, name: str) -> FollowStats:
         follower = self._followers[name]
         dag = self._dag if name == "X" and self._dag is not None and not self._dag.over else None
         progress = dag.progress if dag else follower.progress
@@ -315,9 +321,7 @@ class Following:
         lies = self._upstreams.lies()
         if lies:
             told["droppedUpstreams"] = lies
-        return FollowFigures(
-            follower.bootstrapped, follower.why, told, connected=self._upstreams.traffic().reachable > 0
-        )
+        return FollowStats(follower.bootstrapped, follower.why, told, connected=self._upstreams.traffic().reachable > 0)
 
 
 def _put_bootstrapping(names: str, tx: Transaction) -> None:

@@ -9,7 +9,7 @@ from icefall.config.load import AssetChainConfig, Config
 from icefall.errors import StartRefused
 from icefall.node.chains import Chain, primary_chains
 from icefall.wire.avm.codec import genesis_txs, pack_block, unpack_genesis
-from icefall.wire.avm.json import Place
+from icefall.wire.avm.json import ChainNaming
 from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
 from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID, network_hrp, network_name
@@ -37,7 +37,7 @@ class AssetChainSpec(msgspec.Struct, frozen=True):
     view: ChainView
 
 
-class Learned(msgspec.Struct, frozen=True):
+class LearnedNetwork(msgspec.Struct, frozen=True):
     """What an upstream told of a network we have no genesis file of."""
 
     x_genesis: bytes
@@ -68,7 +68,7 @@ def is_public(network_id: int) -> bool:
     return network_id in (MAINNET_ID, FUJI_ID)
 
 
-def network_of(config: Config, now: int, learned: Learned | None = None) -> Network:
+def network_of(config: Config, now: int, learned: LearnedNetwork | None = None) -> Network:
     """The configured network. `now` moves the start of a local one, and with it P's first block."""
     source, genesis = _genesis(config, now)
     if learned is not None and learned.x_genesis != genesis.x_genesis:
@@ -94,7 +94,7 @@ def _refuse_taken_names(chains: Iterable[Chain]) -> None:
             taken.add(name)
 
 
-def _as_learned(network_id: int, genesis: NetworkGenesis, learned: Learned) -> NetworkGenesis:
+def _as_learned(network_id: int, genesis: NetworkGenesis, learned: LearnedNetwork) -> NetworkGenesis:
     """A network of its own: its X-Chain follows from its genesis, the others begin where its index does."""
     chain_id = x_chain_id(network_id, learned.x_genesis)
     stop_vertex_id = _empty_stop_vertex(chain_id)
@@ -155,7 +155,7 @@ def _spec(config: Config, chain: Chain, genesis: bytes, block_0: bytes) -> Asset
     )
     view = ChainView(
         chain_id=chain.chain_id,
-        place=Place(chain.name, network_hrp(config.network_id)),
+        place=ChainNaming(chain.name, network_hrp(config.network_id)),
         asset_ids=asset_ids,
         tx_fee=tx_fee,
         create_asset_tx_fee=create_fee,

@@ -29,23 +29,23 @@ from icefall.ipc.socket import EngineServer, socket_path
 from icefall.node import index
 from icefall.node.admin.commands import Admin
 from icefall.node.admin.profiles import LockStats, Profiles
-from icefall.node.admission import Start, admit, refusal
+from icefall.node.admission import StartRequest, admit, refusal
 from icefall.node.chains import Chains
-from icefall.node.health.checks import ChainStatus, Progress, Thresholds, Traffic, node_checks, shutting_down
+from icefall.node.health.checks import ChainCheck, EngineTraffic, MovingChain, Thresholds, node_checks, shutting_down
 from icefall.node.health.runner import Check, Health, Unhealthy
 from icefall.node.identity import ensure_identity
 from icefall.node.store import PACKAGE, SQL, NodeReader, facts_learned, put_learned, read_fact, store_path
 from icefall.observe import counters as meters
 from icefall.observe.log import Log, Logs, open_logs
 from icefall.primary.beginning import foreign_chains, genesis_time, put_state, take_over_history
-from icefall.primary.following import Following, greet, learn
-from icefall.primary.network import AssetChainSpec, Learned, Network, network_of
+from icefall.primary.following import NodeFollowing, greet, learn
+from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network, network_of
 from icefall.run.supervisor import READY, when_orphaned
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.genesis.networks import network_name
-from icefall.xchain.chain import AssetChain, Pace
+from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
-from icefall.xchain.model import Accepted
+from icefall.xchain.model import AcceptedBlock
 from icefall.xchain.store import Checkpoint
 
 _LOOK_S = 1.0  # how often an indexer is looked after
@@ -59,16 +59,16 @@ class Issuer(Protocol):
     def state_of(self, txid: bytes) -> str: ...
 
 
-class Moving(NamedTuple):
+class ChainServices(NamedTuple):
     """What moves the chains: who takes transactions, who knows the heights, what must run for ever."""
 
     issuers: dict[bytes, Issuer]
-    progress: dict[bytes, Progress]
+    progress: dict[bytes, MovingChain]
     loops: list[Callable[[], Coroutine[Any, Any, None]]]
-    following: Following | None
+    following: NodeFollowing | None
 
 
-class World(NamedTuple):
+class EngineContext(NamedTuple):
     """What everything in the engine is built upon."""
 
     config: Config
@@ -85,7 +85,7 @@ async def run_engine(config: Config) -> int:
         if not stopped.done():
             stopped.set_result(code)
 
-    told = _Told(stop)
+    told = _StopSignals(stop)
     starting = asyncio.create_task(_start(config, stop))
     either: set[asyncio.Future[Any]] = {starting, stopped}
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -106,11 +106,11 @@ async def run_engine(config: Config) -> int:
     return code
 
 
-class Running(NamedTuple):
+class RunningEngine(NamedTuple):
     """A started engine, and how to end it."""
 
-    world: World
-    moving: Moving
+    world: EngineContext
+    moving: ChainServices
     health: Health
     server: EngineServer
     tasks: list[asyncio.Task[None]]
@@ -127,12 +127,12 @@ class Running(NamedTuple):
         self.lock.release()
 
 
-async def _start(config: Config, stop: Callable[[int], None]) -> Running:
+async def _start(config: Config, stop: Callable[[int], None]) -> RunningEngine:
     """First everything that may refuse, then what is written, then what runs."""
     data_dir = Path(config.data_dir)
     lock = StoreLock(data_dir / "node.lock")
     store = SqliteStore(store_path(data_dir), PACKAGE)
-    wanted = Start(config.network_id, bool(config.upstream), config.index_enabled, config.index_allow_incomplete)
+    wanted = StartRequest(config.network_id, bool(config.upstream), config.index_enabled, config.index_allow_incomplete)
     reason = refusal(partial(read_fact, store), wanted)
     if reason is not None:
         raise StartRefused(reason)
@@ -143,13 +143,13 @@ async def _start(config: Config, stop: Callable[[int], None]) -> Running:
         await greet(config, network)
     await store.write(partial(_bind, wanted, start, found, recorded))
 
-    world = World(config, network, store, logs_of(config, "engine", network, create=True))
+    world = EngineContext(config, network, store, logs_of(config, "engine", network, create=True))
     meters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
     _make(Path(config.plugin_dir))
     moving = await _moving(world)
     admin = await _admin(world)
-    traffic = Traffic(time.monotonic_ns)
+    traffic = EngineTraffic(time.monotonic_ns)
     health = await _health(world, moving, traffic, stop)
     server = EngineServer(socket_path(data_dir), {**admin.commands(), **_issuing(moving.issuers)}, traffic.call)
     await server.start()
@@ -165,7 +165,7 @@ async def _start(config: Config, stop: Callable[[int], None]) -> Running:
     followers = moving.following.tasks() if moving.following else []
     for task in followers:
         task.add_done_callback(lambda done: _ended(done, log, stop, may_return=True))
-    return Running(world, moving, health, server, [*tasks, *followers], lock)
+    return RunningEngine(world, moving, health, server, [*tasks, *followers], lock)
 
 
 def _make(directory: Path) -> None:
@@ -175,7 +175,7 @@ def _make(directory: Path) -> None:
         raise StartRefused(f"{directory} cannot be made: {error.strerror}") from error
 
 
-def _bind(wanted: Start, start: int, found: Learned | None, recorded: bool, tx: Transaction) -> None:
+def _bind(wanted: StartRequest, start: int, found: LearnedNetwork | None, recorded: bool, tx: Transaction) -> None:
     admit(tx, wanted, start)
     if recorded:
         put_state(BEGUN, tx)
@@ -183,20 +183,20 @@ def _bind(wanted: Start, start: int, found: Learned | None, recorded: bool, tx: 
         put_learned(tx, found.x_genesis, found.c_chain_id)
 
 
-async def _learned(config: Config, store: SqliteStore) -> Learned | None:
+async def _learned(config: Config, store: SqliteStore) -> LearnedNetwork | None:
     """A network without a genesis file here is learnt from its upstream once, and remembered."""
     if not config.upstream or config.genesis_file or config.network_id in KNOWN_NETWORKS:
         return None
     known = facts_learned(store)
-    return Learned(*known) if known else await learn(config)
+    return LearnedNetwork(*known) if known else await learn(config)
 
 
-async def _moving(world: World) -> Moving:
+async def _moving(world: EngineContext) -> ChainServices:
     config, network, store, logs = world
     if config.upstream:
         return await _following(world)
     await store.write(lambda tx: tx.run(SQL.put_fact, {"name": "bootstrapping", "value": "[]"}))
-    pace = Pace(config.block_time / 1e9, config.block_txs_max)
+    pace = BlockPace(config.block_time / 1e9, config.block_txs_max)
     foreign = foreign_chains(config, network, store)
     chains = {}
     for spec in network.asset_chains:
@@ -206,25 +206,25 @@ async def _moving(world: World) -> Moving:
             await take_over_history(store, chain.ledger, foreign, logs["main"])
         logs["main"].info("a chain is open", chain=spec.chain.id_text, height=chain.ledger.height)
         chains[spec.chain.chain_id] = chain
-    progress: dict[bytes, Progress] = {chain_id: chain.ledger for chain_id, chain in chains.items()}
+    progress: dict[bytes, MovingChain] = {chain_id: chain.ledger for chain_id, chain in chains.items()}
     progress |= {chain.chain_id: chain for chain in foreign.values()}
-    return Moving(dict(chains), progress, [chain.run_forever for chain in chains.values()], None)
+    return ChainServices(dict(chains), progress, [chain.run_forever for chain in chains.values()], None)
 
 
-async def _following(world: World) -> Moving:
+async def _following(world: EngineContext) -> ChainServices:
     config, network, store, logs = world
     if config.asset_chain:
         raise StartRefused("[[asset_chain]] is for a network of your own: it cannot be combined with --upstream")
     x = network.asset_chains[0]
     ledger = _ledger(world, x)
     await ledger.start()
-    following = Following(config, network, store, ledger, logs)
-    progress: dict[bytes, Progress] = {chain.chain_id: chain for chain in following.foreign.values()}
+    following = NodeFollowing(config, network, store, ledger, logs)
+    progress: dict[bytes, MovingChain] = {chain.chain_id: chain for chain in following.foreign.values()}
     progress[x.chain.chain_id] = ledger
-    return Moving({x.chain.chain_id: following}, progress, [following.tell_progress], following)
+    return ChainServices({x.chain.chain_id: following}, progress, [following.tell_progress], following)
 
 
-def _ledger(world: World, spec: AssetChainSpec) -> Ledger:
+def _ledger(world: EngineContext, spec: AssetChainSpec) -> Ledger:
     is_x = spec.chain.chain_id == world.network.genesis.x_chain_id
     on_accept = index_x if is_x and world.config.index_enabled else None
     return Ledger(world.store, spec.rules, spec.genesis, spec.block_0, world.network.subnet_of, on_accept)
@@ -253,7 +253,7 @@ def _ended(task: asyncio.Task[Any], log: Log, stop: Callable[[int], None], *, ma
     stop(1)
 
 
-def index_x(tx: Transaction, at: Checkpoint, accepted: Accepted) -> None:
+def index_x(tx: Transaction, at: Checkpoint, accepted: AcceptedBlock) -> None:
     """The X-Chain's block and transactions, as they enter the index."""
     when = accepted.accepted_ns
     index.append(tx, index.X_BLOCK, [(accepted.container_id, when, accepted.block.height, None)])
@@ -273,7 +273,7 @@ def _issuing(issuers: dict[bytes, Issuer]) -> dict[str, Callable[..., Any]]:
     }
 
 
-async def _admin(world: World) -> Admin:
+async def _admin(world: EngineContext) -> Admin:
     config, network, store, logs = world
     locks = LockStats()
     admin = Admin(
@@ -290,7 +290,9 @@ async def _admin(world: World) -> Admin:
     return admin
 
 
-async def _health(world: World, moving: Moving, traffic: Traffic, stop: Callable[[int], None]) -> Health:
+async def _health(
+    world: EngineContext, moving: ChainServices, traffic: EngineTraffic, stop: Callable[[int], None]
+) -> Health:
     config, network, store, logs = world
 
     def low_disk(text: str) -> None:
@@ -307,7 +309,7 @@ async def _health(world: World, moving: Moving, traffic: Traffic, stop: Callable
     )
     following = moving.following
     statuses = [
-        ChainStatus(
+        ChainCheck(
             chain,
             moving.progress.get(chain.chain_id),
             partial(following.figures, chain.name) if following else None,
@@ -356,7 +358,7 @@ async def _passes(check: Check) -> bool:
     return True
 
 
-class _Told:
+class _StopSignals:
     """What the supervisor and the system tell this process, from its first moment on."""
 
     def __init__(self, stop: Callable[[int], None]) -> None:

@@ -24,11 +24,11 @@ from icefall.evm.auditing.verify import Verification, summary
 from icefall.evm.enriching.loops import EnrichSettings, enrich_forever
 from icefall.evm.enriching.nfts import NftSettings
 from icefall.evm.following.binding import Binding, bind
-from icefall.evm.following.contracts import FactBook
-from icefall.evm.following.decoder import BesideWorkshop, Workshop
-from icefall.evm.following.follower import Follower, Range, Standing, Stranger
+from icefall.evm.following.contracts import ContractCache
+from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder
+from icefall.evm.following.follower import BlockRange, EvmFollower, FollowerStatus, NoCommonBlock
 from icefall.evm.following.progress import Display
-from icefall.evm.following.runs import RunMaker
+from icefall.evm.following.runs import BatchMaker
 from icefall.evm.following.status import decode_status, encode_status, status_of
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
 from icefall.metrics.store import RollupWriter
@@ -43,10 +43,10 @@ _SHOW_EVERY_S = 0.5
 _STATUS_EVERY_S = 2.0
 
 
-class Indexed:
+class IndexedChain:
     """One chain, its store open and locked."""
 
-    def __init__(self, chain: ChainConfig, config: Config, log: Log, workshop: Workshop) -> None:
+    def __init__(self, chain: ChainConfig, config: Config, log: Log, workshop: BlockDecoder) -> None:
         data_dir = Path(config.data_dir)
         path = store_path(data_dir, chain.id)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -63,11 +63,11 @@ class Indexed:
         self._facts = facts_of(chain, self.store, self.upstream)
         self.follower = self._follower(config)
 
-    def _follower(self, config: Config) -> Follower:
+    def _follower(self, config: Config) -> EvmFollower:
         first = self.chain.start_block if config.first_block is None else config.first_block
-        blocks = Range(first, config.last_block, self.chain.confirmations)
-        maker = RunMaker(self.store, self.upstream, self._facts, self._workshop, first)
-        return Follower(
+        blocks = BlockRange(first, config.last_block, self.chain.confirmations)
+        maker = BatchMaker(self.store, self.upstream, self._facts, self._workshop, first)
+        return EvmFollower(
             blocks,
             self.store,
             self.upstream,
@@ -127,8 +127,8 @@ def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
     return EvmUpstream(chain.rpc, int(chain.id), log, needs=needs)
 
 
-def facts_of(chain: ChainConfig, store: ChainStore, upstream: EvmUpstream) -> FactBook:
-    return FactBook(store, upstream, bytes.fromhex(chain.teleporter[2:]))
+def facts_of(chain: ChainConfig, store: ChainStore, upstream: EvmUpstream) -> ContractCache:
+    return ContractCache(store, upstream, bytes.fromhex(chain.teleporter[2:]))
 
 
 def _avax_of(blockchain_id: bytes) -> bytes:
@@ -152,13 +152,13 @@ async def run_indexer(config: Config, *, show: bool) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     _hear(stopped, supervised=not show)
     logs = _logs(config)
-    workshop: Workshop = BesideWorkshop(roots=config.verify_roots)
+    workshop: BlockDecoder = ProcessBlockDecoder(roots=config.verify_roots)
     display = Display() if show else None
     async with AsyncExitStack() as opened:
         opened.callback(workshop.close)
         chains = []
         for chain in config.chain:
-            one = Indexed(chain, config, logs[_log_name(chain)], workshop)
+            one = IndexedChain(chain, config, logs[_log_name(chain)], workshop)
             opened.push_async_callback(one.close)
             chains.append(one)
         following = [asyncio.create_task(_followed(one)) for one in chains]
@@ -184,10 +184,10 @@ async def _until(following: list[asyncio.Task[None]], stopped: asyncio.Future[in
         _, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _followed(one: Indexed) -> None:
+async def _followed(one: IndexedChain) -> None:
     try:
         await one.run()
-    except (Stranger, StartRefused, StoreError) as error:
+    except (NoCommonBlock, StartRefused, StoreError) as error:
         one.follower.standing.problem, one.follower.standing.stopped = str(error), True
         one.log.error("the chain cannot be indexed", why=str(error))
     except Exception as bug:
@@ -195,7 +195,7 @@ async def _followed(one: Indexed) -> None:
         one.log.fatal("the chain cannot be indexed", error=repr(bug))
 
 
-async def _tell_forever(chains: list[Indexed], display: Display | None) -> None:
+async def _tell_forever(chains: list[IndexedChain], display: Display | None) -> None:
     while True:
         for one in chains:
             await _tell(one)
@@ -204,14 +204,14 @@ async def _tell_forever(chains: list[Indexed], display: Display | None) -> None:
         await asyncio.sleep(_SHOW_EVERY_S)
 
 
-async def _tell(one: Indexed, *, last: bool = False) -> None:
+async def _tell(one: IndexedChain, *, last: bool = False) -> None:
     try:
         await one.tell(last=last)
     except StoreError as error:  # a full disk, say: the follower meets it too, and says so
         one.log.warn("the status cannot be stored", why=str(error))
 
 
-def _standings(chains: list[Indexed]) -> dict[str, Standing]:
+def _standings(chains: list[IndexedChain]) -> dict[str, FollowerStatus]:
     return {one.name: one.follower.standing for one in chains}
 
 

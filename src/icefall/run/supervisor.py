@@ -28,7 +28,7 @@ _RESTART_PAUSE_S = 0.2
 _LOOK_S = 0.05
 
 
-class Orders(msgspec.Struct, frozen=True):
+class ChildArguments(msgspec.Struct, frozen=True):
     """What a child is told: its role (`engine`, or the name of a listener), the configuration, and for a role that
     has no setting for it the port it listens on."""
 
@@ -48,14 +48,14 @@ class Address(NamedTuple):
         return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
 
 
-class Claim(NamedTuple):
+class PortClaim(NamedTuple):
     """An address that is ours. The guard is bound but never listens: it only keeps others from being given the port."""
 
     address: Address
     guard: socket.socket
 
 
-def claim(what: str, address: Address) -> Claim:
+def claim(what: str, address: Address) -> PortClaim:
     """Refuse an address somebody listens on. Port 0 becomes a free one."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     guard = socket.socket(family, socket.SOCK_STREAM)
@@ -74,13 +74,13 @@ def claim(what: str, address: Address) -> Claim:
             f"cannot listen on {address.host}:{address.port} for the {what} interface: "
             f"{getattr(error, 'strerror', None) or error}; use another --{what.replace('node', 'http')}-port"
         ) from None
-    return Claim(Address(address.host, port), guard)
+    return PortClaim(Address(address.host, port), guard)
 
 
 class Child:
     """One child process, watched by a thread of its own."""
 
-    def __init__(self, orders: Orders, ended: Callable[["Child"], None]) -> None:
+    def __init__(self, orders: ChildArguments, ended: Callable[["Child"], None]) -> None:
         self.orders = orders
         self.stopping = False
         self._process = subprocess.Popen(
@@ -152,7 +152,7 @@ class Supervisor:
         self.told_to_stop = False
 
     def start(self, role: str, port: int = 0) -> Child:
-        child = Child(Orders(role, self._verb, self._config, port), self._events.put)
+        child = Child(ChildArguments(role, self._verb, self._config, port), self._events.put)
         if role == "engine":
             self._engine = child
             if not child.wait_ready(unless=lambda: self.told_to_stop):
@@ -231,9 +231,9 @@ def _answers(address: Address) -> bool:
     return True
 
 
-def orders() -> Orders:
+def orders() -> ChildArguments:
     """A child's first line of standard input. Read unbuffered: a thread goes on with the rest."""
-    return msgspec.json.decode(_line(), type=Orders)
+    return msgspec.json.decode(_line(), type=ChildArguments)
 
 
 def _line() -> bytes:

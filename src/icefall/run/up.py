@@ -21,7 +21,7 @@ from icefall.evm.storing.store import store_path
 from icefall.node.identity import IdentityError
 from icefall.run.engine import run_engine
 from icefall.run.indexer import run_indexer
-from icefall.run.supervisor import Address, Claim, Supervisor, claim, orders
+from icefall.run.supervisor import Address, PortClaim, Supervisor, claim, orders
 from icefall.run.worker import run_listener
 from icefall.wire.genesis.networks import LOCAL_ID, network_name
 
@@ -80,7 +80,7 @@ def _put(process_file: Path, told: dict[str, Any]) -> None:
         raise StartRefused(f"{process_file} cannot be written: {error.strerror}") from error
 
 
-def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, Claim]]:
+def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, PortClaim]]:
     """The configuration with real ports in place of 0, and what each listener may listen on."""
     ports = {NODE: "http_port", DATA: "data_port", METRICS: "metrics_port"}
     claims = {
@@ -91,7 +91,7 @@ def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, Claim]]:
     return msgspec.structs.replace(config, **changed), claims
 
 
-def _with_demo(config: Config) -> tuple[Config, Claim | None]:
+def _with_demo(config: Config) -> tuple[Config, PortClaim | None]:
     """The recorded chains among those to index, and where they are replayed: for a local network of its own only.
 
     Where there are no other chains nothing leaves the machine: of their NFTs, what the chains hold is read.

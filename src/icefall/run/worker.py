@@ -20,17 +20,17 @@ from icefall.access.limits import METRICS as METRICS_TIER
 from icefall.access.limits import UNAUTHENTICATED, Tier, limits_are_on, tiers_with
 from icefall.access.paging import NumberTokens, PageTokens
 from icefall.access.store import AccessReader, open_reader, page_token_secret
-from icefall.api.addresses import Addresses
+from icefall.api.addresses import AddressParser
 from icefall.api.app import App
 from icefall.api.assemble import Mount, bases_of, meter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
 from icefall.api.endpoint import DATA, METRICS, NODE
 from icefall.api.endpoints import ENDPOINTS, INDEX, P, X, rows_of
-from icefall.api.gate import LIMIT_HEADERS, Gate
+from icefall.api.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.guards import Hosts, Origins
-from icefall.api.handlers.metrics import Clock
-from icefall.api.handlers.pages import MeterSource, Pages
+from icefall.api.handlers.metrics import MetricsClock
+from icefall.api.handlers.pages import CounterSource, Pages
 from icefall.api.openapi import document
 from icefall.api.paging import NumberPaging, Paging
 from icefall.api.routes import Routes
@@ -50,7 +50,7 @@ from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.store import NodeReader, facts_learned, store_path
 from icefall.observe import counters as meters
 from icefall.observe.log import LevelPage, Log, Logs, open_logs
-from icefall.primary.network import Learned, Network, is_public, network_of
+from icefall.primary.network import LearnedNetwork, Network, is_public, network_of
 from icefall.run.engine import logs_of
 from icefall.run.supervisor import die_with_parent, when_orphaned
 from icefall.wire.genesis.networks import network_name
@@ -65,7 +65,7 @@ _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
 _KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
 
 
-class _Orders(msgspec.Struct):
+class _WorkerArguments(msgspec.Struct):
     listener: str
     config: Config
     beside_engine: bool
@@ -79,7 +79,7 @@ def run_listener(listener: str, config: Config, *, beside_engine: bool) -> int:
     from granian.http import HTTP1Settings  # noqa: PLC0415
     from granian.log import LogLevels  # noqa: PLC0415
 
-    os.environ[_ORDERS] = msgspec.json.encode(_Orders(listener, config, beside_engine, os.getpid())).decode()
+    os.environ[_ORDERS] = msgspec.json.encode(_WorkerArguments(listener, config, beside_engine, os.getpid())).decode()
     when_orphaned(lambda line: None if line else os.kill(os.getpid(), signal.SIGTERM))
     if listener != NODE and not beside_engine and limits_are_on(config.rate_limits, config.http_host):
         keeping = keep_limits(Path(config.data_dir))  # no engine owns the budgets, so this process may
@@ -105,7 +105,7 @@ def run_listener(listener: str, config: Config, *, beside_engine: bool) -> int:
 
 def worker_app() -> RsgiApp:
     """What a granian worker serves."""
-    told = msgspec.json.decode(os.environ[_ORDERS], type=_Orders)
+    told = msgspec.json.decode(os.environ[_ORDERS], type=_WorkerArguments)
     die_with_parent(told.parent_pid)
     app = RsgiApp(build_app(told.listener, told.config, beside_engine=told.beside_engine))
     gc.collect()
@@ -119,7 +119,7 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
     data_dir = Path(config.data_dir)
-    meter = meters.Meters(meter_labels(ENDPOINTS), data_dir / "run")
+    meter = meters.CallCounters(meter_labels(ENDPOINTS), data_dir / "run")
     services: dict[type, Any] = {
         Dialect: dialect,
         Pages: Pages(msgspec.json.encode(document(listener, rows, __version__)), page(listener, rows, __version__)),
@@ -127,11 +127,11 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
     headers: list[tuple[str, str]] = []
     mounts: list[Mount] = []
     node: NodeReader | None = None
-    gate: Gate | None = None
+    gate: AccessGate | None = None
     if listener == NODE:
         store = SqliteReader(store_path(data_dir))
         learned = facts_learned(store) if config.upstream else None
-        network = network_of(config, int(time.time()), Learned(*learned) if learned else None)
+        network = network_of(config, int(time.time()), LearnedNetwork(*learned) if learned else None)
         logs = logs_of(config, "worker", network, create=False)
         node = NodeReader(store)
         facts = _facts(config, network, ensure_identity(data_dir / "staking").node_id_text)
@@ -148,10 +148,10 @@ def build_app(listener: str, config: Config, *, beside_engine: bool = False) -> 
     else:
         logs = _service_logs(config, beside_engine=beside_engine)
         services |= _access_services(data_dir)
-        services[Clock] = Clock()
+        services[MetricsClock] = MetricsClock()
         gate = _gate(listener, config, services[AccessReader], logs["main"])
     services[ChainDirectory] = _directory(listener, config)
-    services[MeterSource] = MeterSource(data_dir / "run", meter.labels, __version__, node)
+    services[CounterSource] = CounterSource(data_dir / "run", meter.labels, __version__, node)
     paths = routes_of(rows, _enabled(config), services, dialect, meter, mounts)
     return App(
         listener,
@@ -222,13 +222,13 @@ def _chain_info(chain: ChainConfig) -> ChainInfo:
     )
 
 
-def _gate(listener: str, config: Config, access: AccessReader, log: Log) -> Gate | None:
+def _gate(listener: str, config: Config, access: AccessReader, log: Log) -> AccessGate | None:
     """None where nobody is limited and there are no keys to look at."""
     limited, keyed = limits_are_on(config.rate_limits, config.http_host), listener == DATA
     if not limited and not keyed:
         return None
     owner = EngineLink(limits_socket(Path(config.data_dir)))
-    return Gate(
+    return AccessGate(
         listener,
         access if keyed else None,
         Leases(owner.call, config.http_workers, log) if limited else None,
@@ -251,7 +251,7 @@ def _mounts(network: Network, store: Reader, chains: Chains, followed: NodeReade
         services: dict[type, Any] = {
             AssetChainReader: AssetChainReader(store, spec.chain.chain_id),
             ChainView: spec.view,
-            Addresses: Addresses(chains, spec.chain.chain_id, place.chain, place.hrp),
+            AddressParser: AddressParser(chains, spec.chain.chain_id, place.chain, place.hrp),
         }
         mounts.append(Mount(X, _paths(spec.chain), services, _closed(followed, spec.chain)))
     x_chain_id = network.genesis.x_chain_id

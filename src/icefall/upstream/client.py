@@ -54,7 +54,7 @@ class UpstreamError(UpstreamFailure):
         self.status = status
 
 
-class UpstreamGarbage(UpstreamFailure):
+class InvalidAnswer(UpstreamFailure):
     """An answer that means nothing: not JSON, the wrong shape, or without end."""
 
     def __init__(self, text: str, *, again: bool = False) -> None:
@@ -62,15 +62,15 @@ class UpstreamGarbage(UpstreamFailure):
         self.again = again
 
 
-class AnswerTooLong(UpstreamGarbage):
+class AnswerTooLong(InvalidAnswer):
     """More bytes than any honest answer has. Asking for less may do."""
 
 
-class RoomFull(AnswerTooLong):
+class ByteBudgetExceeded(AnswerTooLong):
     """More bytes than the caller has room for."""
 
 
-class Room:
+class ByteBudget:
     """How many bytes some answers may still fill, together."""
 
     def __init__(self, size: int) -> None:
@@ -101,19 +101,19 @@ class Retry(msgspec.Struct, frozen=True):
 LIMITS, RETRY = Limits(), Retry()
 
 
-class Complaint(msgspec.Struct):
+class RpcErrorObject(msgspec.Struct):
     message: str
     code: int = 0
     data: Any = None
 
 
-class Answer(msgspec.Struct):
+class RpcAnswer(msgspec.Struct):
     id: Any = None
     result: msgspec.Raw = msgspec.Raw()
-    error: Complaint | None = None
+    error: RpcErrorObject | None = None
 
 
-_DECODER = msgspec.json.Decoder(Answer)
+_DECODER = msgspec.json.Decoder(RpcAnswer)
 
 
 class Client:
@@ -205,22 +205,22 @@ class Client:
         try:
             answer = _DECODER.decode(raw)
         except msgspec.ValidationError as error:
-            raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
+            raise InvalidAnswer(f"{self.name} answered {method} with something else: {error}") from error
         except MALFORMED as error:
             text = f"{self.name} answered {method} with something that is not JSON: {error}"
-            raise UpstreamGarbage(text, again=True) from error
+            raise InvalidAnswer(text, again=True) from error
         if answer.id != number:
-            raise UpstreamGarbage(f"{self.name} answered request {number} with the answer to {excerpt(answer.id)}")
+            raise InvalidAnswer(f"{self.name} answered request {number} with the answer to {excerpt(answer.id)}")
         if answer.error is not None:
             raise UpstreamError(answer.error.message[:_COMPLAINT_SIZE])
         if not bytes(answer.result):
-            raise UpstreamGarbage(f"{self.name} answered {method} with neither a result nor an error")
+            raise InvalidAnswer(f"{self.name} answered {method} with neither a result nor an error")
         try:
             return msgspec.json.decode(answer.result, type=result)
         except MALFORMED as error:
-            raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}") from error
+            raise InvalidAnswer(f"{self.name} answered {method} with something else: {error}") from error
 
-    async def post(self, path: str, body: bytes, room: Room | None = None) -> bytes:
+    async def post(self, path: str, body: bytes, room: ByteBudget | None = None) -> bytes:
         """One attempt: the body of an answer with status 200."""
         url = self._base
         if path:
@@ -241,7 +241,7 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamDown(f"{self.name} broke off: {error or type(error).__name__}") from error
 
-    async def _read(self, response: aiohttp.ClientResponse, room: Room | None) -> bytes:
+    async def _read(self, response: aiohttp.ClientResponse, room: ByteBudget | None) -> bytes:
         """The whole body, unless it is longer than any honest one, or than there is room for: that is left unread."""
         raw = bytearray()
         try:
@@ -252,7 +252,7 @@ class Client:
                 if room is not None:
                     room.left -= len(chunk)
                     if room.left < 0:
-                        raise RoomFull(f"{self.name} answered with more bytes than there is room for")
+                        raise ByteBudgetExceeded(f"{self.name} answered with more bytes than there is room for")
         except BaseException:
             response.close()
             if room is not None:
@@ -275,9 +275,9 @@ class Client:
             if unpack is not None:
                 yield unpack.flush()
         except zlib.error as error:
-            raise UpstreamGarbage(f"{self.name} sent damaged gzip: {error}", again=True) from error
+            raise InvalidAnswer(f"{self.name} sent damaged gzip: {error}", again=True) from error
         if unpack is not None and not unpack.eof:
-            raise UpstreamGarbage(f"{self.name} sent half of some gzip", again=True)
+            raise InvalidAnswer(f"{self.name} sent half of some gzip", again=True)
 
     async def _refusal(self, response: aiohttp.ClientResponse, path: str) -> UpstreamFailure:
         status = response.status

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from icefall.upstream.client import Client, UpstreamError, UpstreamGarbage
+from icefall.upstream.client import Client, InvalidAnswer, UpstreamError
 from icefall.wire.avm.codec import genesis_from_asset_tx
 from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import x_chain_id
@@ -26,7 +26,7 @@ class IndexOff(UpstreamError):
     """The node keeps no index, so there is nothing to follow it by."""
 
 
-class Fetched(NamedTuple):
+class FetchedContainer(NamedTuple):
     """A container as an upstream tells of it: nothing has been checked but that the text is well-formed."""
 
     number: int
@@ -112,11 +112,11 @@ class UpstreamNode:
         asset_id = self._id(described.asset_id)
         raw = await self.tx(asset_id)
         if hash256(raw) != asset_id:
-            raise UpstreamGarbage(f"{self.name} sent the transaction {id_text(hash256(raw))} as {id_text(asset_id)}")
+            raise InvalidAnswer(f"{self.name} sent the transaction {id_text(hash256(raw))} as {id_text(asset_id)}")
         try:
             genesis = genesis_from_asset_tx(raw)
         except WireError as error:
-            raise UpstreamGarbage(f"{self.name} sent a first asset that is none: {error}") from error
+            raise InvalidAnswer(f"{self.name} sent a first asset that is none: {error}") from error
         if x_chain_id(network_id, genesis) != chain_id:
             raise UpstreamError(
                 f"the genesis of {self.name}'s X-Chain cannot be rebuilt from its fee asset alone: "
@@ -132,7 +132,7 @@ class UpstreamNode:
 
     # -- what it has accepted ----------------------------------------------------------------------------------
 
-    async def last_accepted(self, chain: str, kind: str = "block") -> Fetched | None:
+    async def last_accepted(self, chain: str, kind: str = "block") -> FetchedContainer | None:
         """The newest container; None while there is none."""
         try:
             answer = await self._index(chain, kind, "getLastAccepted", {}, _Container)
@@ -142,18 +142,18 @@ class UpstreamNode:
             raise
         return self._fetched(answer)
 
-    async def container(self, chain: str, number: int, kind: str = "block") -> Fetched:
+    async def container(self, chain: str, number: int, kind: str = "block") -> FetchedContainer:
         """The container that this upstream keeps under a number."""
         return self._fetched(await self._index(chain, kind, "getContainerByIndex", {"index": str(number)}, _Container))
 
-    async def containers(self, chain: str, start: int, count: int, kind: str = "block") -> list[Fetched]:
+    async def containers(self, chain: str, start: int, count: int, kind: str = "block") -> list[FetchedContainer]:
         """At most `count` of them; fewer where the index ends. A node wraps the list, Icefall's interface does not."""
         params = {"startIndex": str(start), "numToFetch": str(min(count, RANGE_MAX))}
         shape: Any = _Containers | list[_Container] | None
         answer: Any = await self._index(chain, kind, "getContainerRange", params, shape)
         rows: list[_Container] = (answer.containers if isinstance(answer, _Containers) else answer) or []
         if len(rows) > count:
-            raise UpstreamGarbage(f"{self.name} sent {len(rows)} containers when asked for {count}")
+            raise InvalidAnswer(f"{self.name} sent {len(rows)} containers when asked for {count}")
         return [self._fetched(row) for row in rows]
 
     async def number_of(self, chain: str, container_id: bytes, kind: str = "block") -> int | None:
@@ -188,22 +188,22 @@ class UpstreamNode:
                 ) from error
             raise
 
-    def _fetched(self, row: _Container) -> Fetched:
-        return Fetched(int(row.index), row.id, self._bytes(row.bytes, row.encoding), row.timestamp)
+    def _fetched(self, row: _Container) -> FetchedContainer:
+        return FetchedContainer(int(row.index), row.id, self._bytes(row.bytes, row.encoding), row.timestamp)
 
     def _bytes(self, text: str, encoding: str) -> bytes:
         if encoding != "hex":
-            raise UpstreamGarbage(f"{self.name} answered in {encoding[:20]!r} when asked for hex")
+            raise InvalidAnswer(f"{self.name} answered in {encoding[:20]!r} when asked for hex")
         try:
             raw = checkhex.decode(text)
         except WireError as error:
-            raise UpstreamGarbage(f"{self.name} sent damaged bytes: {error}") from error
+            raise InvalidAnswer(f"{self.name} sent damaged bytes: {error}") from error
         if not raw or len(raw) > GENESIS_SIZE_MAX:
-            raise UpstreamGarbage(f"{self.name} sent {len(raw)} bytes where a container or transaction belongs")
+            raise InvalidAnswer(f"{self.name} sent {len(raw)} bytes where a container or transaction belongs")
         return raw
 
     def _id(self, text: str) -> bytes:
         try:
             return id_from_text(text)
         except WireError as error:
-            raise UpstreamGarbage(f"{self.name} sent an ID that is none: {error}") from error
+            raise InvalidAnswer(f"{self.name} sent an ID that is none: {error}") from error

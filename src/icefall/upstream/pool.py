@@ -17,7 +17,7 @@ class Named(Protocol):
     name: str
 
 
-class Teller(Protocol):
+class PoolLog(Protocol):
     """Where what happens to upstreams is told; observe.Log is one."""
 
     def warn(self, message: str, **fields: Any) -> None: ...
@@ -28,11 +28,11 @@ class Teller(Protocol):
 _Member = TypeVar("_Member", bound=Named)
 
 
-class NoneLeft(UpstreamFailure):
+class NoUpstreamLeft(UpstreamFailure):
     """Every upstream has been dropped."""
 
 
-class Standing(msgspec.Struct):
+class UpstreamState(msgspec.Struct):
     sound: bool = False  # the latest thing it was asked came out right
     dropped: str | None = None  # why it is not asked again
     failures: int = 0  # in a row
@@ -50,7 +50,7 @@ class Pool(Generic[_Member]):
         self,
         members: Sequence[_Member],
         greet: Callable[[_Member], Awaitable[str | None]],
-        log: Teller,
+        log: PoolLog,
         *,
         clock: Clock,
         chance: Callable[[], float] = random.random,
@@ -63,7 +63,7 @@ class Pool(Generic[_Member]):
         self._log = log
         self._clock = clock
         self._chance = chance
-        self._standings = [Standing() for _ in self.members]
+        self._standings = [UpstreamState() for _ in self.members]
         self._greetings: dict[int, asyncio.Task[None]] = {}
 
     # -- choosing ----------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class Pool(Generic[_Member]):
             if places:
                 return self.members[places[0]]
             if all(standing.dropped for standing in self._standings):
-                raise NoneLeft("no upstream is left: " + "; ".join(self.lies().values()))
+                raise NoUpstreamLeft("no upstream is left: " + "; ".join(self.lies().values()))
             resting = any(not standing.sound and not standing.dropped for standing in self._standings)
             if not self._greetings and (self._clock.now() >= until or not resting):
                 raise UpstreamDown("no upstream can be asked: " + "; ".join(self._complaints()), sent=False)
@@ -188,7 +188,7 @@ class Pool(Generic[_Member]):
         rows = zip(self.members, self._standings, strict=True)
         return {member.name: it.trouble for member, it in rows if it.trouble is not None and it.dropped is None}
 
-    def _standing(self, member: _Member) -> Standing:
+    def _standing(self, member: _Member) -> UpstreamState:
         return self._standings[self.members.index(member)]
 
     async def close(self) -> None:

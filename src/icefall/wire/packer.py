@@ -63,7 +63,7 @@ _TYPE = Layout("type")
 _LENGTH = Layout("length")
 
 
-class Reader:
+class Unpacker:
     """A position in encoded bytes."""
 
     __slots__ = ("offset", "raw")
@@ -150,7 +150,7 @@ class Reader:
             raise WireError(f"trailing buffer space: read {self.offset} provided {len(self.raw)}")
 
 
-def reader(raw: bytes, size_max: int = SIZE_MAX) -> Reader:
+def reader(raw: bytes, size_max: int = SIZE_MAX) -> Unpacker:
     """A reader behind the codec version, which every top-level value starts with."""
     if len(raw) > size_max:
         raise WireError(f"byte array exceeds maximum length: {len(raw)} > {size_max}")
@@ -158,7 +158,7 @@ def reader(raw: bytes, size_max: int = SIZE_MAX) -> Reader:
         raise WireError("couldn't unpack codec version")
     if raw[:2] != VERSION_BYTES:
         raise WireError("unknown codec version")
-    return Reader(raw, 2)
+    return Unpacker(raw, 2)
 
 
 def checked_count(count: int) -> int:

@@ -7,14 +7,14 @@ from icefall.wire.avm.types import Block
 from icefall.xchain.blocks import execute
 from icefall.xchain.execute import Overlay
 from icefall.xchain.mempool import Mempool
-from icefall.xchain.model import ChainRules, Refused, State, TxEffects
+from icefall.xchain.model import ChainRules, LedgerState, TxEffects, TxRefused
 from icefall.xchain.ownership import Recover, Signers
 from icefall.xchain.syntax import verify_syntax
 
 BLOCK_SIZE_TARGET = 131_072
 
 
-class Built(NamedTuple):
+class BuiltBlock(NamedTuple):
     """A block, unless no transaction was fit for one; and what was thrown out on the way."""
 
     block: Block | None
@@ -26,11 +26,11 @@ def build(
     mempool: Mempool,
     parent: Block,
     rules: ChainRules,
-    state: State,
+    state: LedgerState,
     now_s: int,
     txs_max: int = 0,
     recover: Recover | None = None,
-) -> Built:
+) -> BuiltBlock:
     """The block upon `parent`, oldest transactions first, up to the first that is too large for what room is left, or
     up to `txs_max` of them (0: any number).
 
@@ -47,14 +47,14 @@ def build(
         try:
             verify_syntax(tx, rules)  # what came through the wallet was never looked at
             effects.append(execute(tx, rules, overlay, now_s, signers))
-        except Refused as refusal:
+        except TxRefused as refusal:
             dropped.append((tx.txid, str(refusal)))
         else:
             room -= len(tx.raw)
     for txid, reason in dropped:
         mempool.drop(txid, reason)
     if not effects:
-        return Built(None, (), tuple(dropped))
+        return BuiltBlock(None, (), tuple(dropped))
     time = max(now_s, parent.time)
     block = pack_block(parent.block_id, parent.height + 1, time, [row.tx for row in effects])
-    return Built(block, tuple(effects), tuple(dropped))
+    return BuiltBlock(block, tuple(effects), tuple(dropped))

@@ -19,7 +19,7 @@ from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.mempool import REFUSALS_MAX, Mempool
-from icefall.xchain.model import Accepted, Refused
+from icefall.xchain.model import AcceptedBlock, TxRefused
 from icefall.xchain.ownership import Signers
 from icefall.xchain.store import put_refusals
 
@@ -27,7 +27,7 @@ _RETRY_S = 1.0
 PROCESSING, REJECTED = "Processing", "Rejected"
 
 
-class Pace(msgspec.Struct, frozen=True):
+class BlockPace(msgspec.Struct, frozen=True):
     """At most one block every `block_time_s`, each of at most `txs_max` transactions; 0 means no such bound."""
 
     block_time_s: float = 0.0
@@ -35,7 +35,7 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 class AssetChain:
-    def __init__(self, ledger: Ledger, pace: Pace, log: Log, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, ledger: Ledger, pace: BlockPace, log: Log, now: Callable[[], float] = time.time) -> None:
         self.ledger = ledger
         self._pace = pace
         self._log = log
@@ -51,11 +51,11 @@ class AssetChain:
         """The transaction's ID, once it is in the mempool. What is refused is remembered."""
         try:
             parsed = parse_issue(tx, encoding)
-        except Refused as refused:
+        except TxRefused as refused:
             raise CallFailed(str(refused)) from refused
         try:
             issue(parsed, self._mempool, self.ledger.rules, self.ledger.state, int(self._now()), self._signers)
-        except Refused as refused:
+        except TxRefused as refused:
             self._remember(parsed.txid, str(refused))
             raise CallFailed(str(refused)) from refused
         self._wake.set()
@@ -95,7 +95,7 @@ class AssetChain:
                 await self._store_refusals(refusals)
                 return False
             container = self._wrapped(built.block)
-            accepted = Accepted(built.block, container.container_id, container.raw, time.time_ns(), built.effects)
+            accepted = AcceptedBlock(built.block, container.container_id, container.raw, time.time_ns(), built.effects)
             await ledger.commit([accepted], lambda tx: put_refusals(tx, ledger.at.chain, refusals))
         except StoreError:
             self._refusals = refusals + self._refusals

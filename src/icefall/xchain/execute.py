@@ -4,10 +4,10 @@ from icefall.wire.avm.codec import pack_utxo
 from icefall.wire.avm.types import ExportTx, ImportTx, Tx, Utxo
 from icefall.wire.avm.utxos import consumed, exported, imported, produced
 from icefall.wire.ids import input_id
-from icefall.xchain.model import NewUtxo, Refused, State, TxEffects, owners_of
+from icefall.xchain.model import LedgerState, NewUtxo, TxEffects, TxRefused, owners_of
 
 
-def effects_of(tx: Tx, state: State) -> TxEffects:
+def effects_of(tx: Tx, state: LedgerState) -> TxEffects:
     """All that a transaction changes. It must have passed verification in the same state."""
     unsigned = tx.unsigned
     spent = tuple([input_id(at.txid, at.output_index) for at in consumed(tx)])
@@ -36,7 +36,7 @@ def input_ids(tx: Tx) -> list[bytes]:
     return [input_id(at.txid, at.output_index) for at in (*consumed(tx), *imported(tx))]
 
 
-class Nothing:
+class EmptyState:
     """The state before there is a chain: what the transactions of a genesis are executed on."""
 
     def utxo(self, utxo_id: bytes) -> Utxo | None:
@@ -49,7 +49,7 @@ class Nothing:
         return None
 
     def subnet_of(self, chain_id: bytes) -> bytes:
-        raise Refused("not found")
+        raise TxRefused("not found")
 
 
 class Overlay:
@@ -58,7 +58,7 @@ class Overlay:
 
     __slots__ = ("_below", "_imported", "_txs", "_utxos")
 
-    def __init__(self, below: State) -> None:
+    def __init__(self, below: LedgerState) -> None:
         self._below = below
         self._utxos: dict[bytes, Utxo | None] = {}  # None: spent, or not there
         self._txs: dict[bytes, Tx] = {}
@@ -84,7 +84,7 @@ class Overlay:
     def add(self, effects: TxEffects) -> None:
         """Puts a transaction on top, unless it imports what an earlier one imports."""
         if not self._imported.isdisjoint(effects.imported):
-            raise Refused("block contains conflicting transactions")
+            raise TxRefused("block contains conflicting transactions")
         self._imported.update(effects.imported)
         for utxo_id in effects.spent:
             self._utxos[utxo_id] = None
@@ -104,5 +104,5 @@ def _new(utxos: list[Utxo]) -> tuple[NewUtxo, ...]:
 
 def _required(utxo: Utxo | None) -> Utxo:
     if utxo is None:
-        raise Refused("not found")
+        raise TxRefused("not found")
     return utxo

@@ -14,12 +14,12 @@ from icefall.wire.ids import id_text, input_id
 from icefall.xchain.blocks import FUTURE_MAX_S, execute, verify_block
 from icefall.xchain.execute import Overlay
 from icefall.xchain.ledger import Ledger, OnAcceptTxs
-from icefall.xchain.model import Accepted, Refused, State, TxEffects
+from icefall.xchain.model import AcceptedBlock, LedgerState, TxEffects, TxRefused
 from icefall.xchain.ownership import Signers
 from icefall.xchain.syntax import verify_syntax
 
 
-class Wrapped(NamedTuple):
+class ReceivedContainer(NamedTuple):
     """A container whose ID and links have been checked already."""
 
     container_id: bytes
@@ -27,11 +27,11 @@ class Wrapped(NamedTuple):
     inner: bytes
 
 
-class Waiting(Exception):
+class ExportNotSeen(Exception):
     """An import of something that its source chain has not exported yet, as far as we have seen."""
 
 
-class Unfounded(Exception):
+class UnknownInput(Exception):
     """A transaction spends what another made that was never accepted here."""
 
 
@@ -44,15 +44,15 @@ class FollowedLedger:
         self._had_dag = had_dag
         self._signers = Signers()
 
-    async def accept(self, containers: Sequence[Wrapped]) -> None:
+    async def accept(self, containers: Sequence[ReceivedContainer]) -> None:
         """Store the longest run that holds, in one transaction; then say what stopped it, if anything did."""
-        accepted: list[Accepted] = []
+        accepted: list[AcceptedBlock] = []
         stopped: Exception | None = None
         state, tip = Overlay(self.ledger.state), self.ledger.tip
         for container in containers:
             try:
                 block, effects = self._verified(container, tip, state)
-            except (Refused, WireError, Waiting, Unfounded) as error:
+            except (TxRefused, WireError, ExportNotSeen, UnknownInput) as error:
                 stopped = error
                 break
             accepted.append(effects)
@@ -61,7 +61,7 @@ class FollowedLedger:
         if accepted:
             await self.ledger.commit(accepted)
         if isinstance(stopped, WireError):
-            raise Refused(str(stopped))
+            raise TxRefused(str(stopped))
         if stopped is not None:
             raise stopped
 
@@ -77,7 +77,7 @@ class FollowedLedger:
                 _require_exports(tx, state, f"transaction {id_text(tx.txid)}")
                 verify_syntax(tx, self.ledger.rules)
                 accepted.append(execute(tx, self.ledger.rules, state, now_s, self._signers))
-            except (Refused, Waiting, Unfounded) as error:
+            except (TxRefused, ExportNotSeen, UnknownInput) as error:
                 stopped = error
                 break
             await asyncio.sleep(0)
@@ -90,36 +90,36 @@ class FollowedLedger:
         """An accepted block is never refused for its time: its proposer's clock decided, not ours."""
         return max(int(self._now()), block.time + FUTURE_MAX_S)
 
-    def _verified(self, container: Wrapped, tip: Block, state: Overlay) -> tuple[Block, Accepted]:
+    def _verified(self, container: ReceivedContainer, tip: Block, state: Overlay) -> tuple[Block, AcceptedBlock]:
         block = unpack_block(container.inner)
         for tx in block.txs:
             _require_exports(tx, state, f"block {block.height}")
         try:
             effects = verify_block(block, tip, self.ledger.rules, state, self._now_s(block), self._signers)
-        except Refused:
+        except TxRefused:
             if self._had_dag:
                 _require_sources(block.txs, state)
             raise
         for row in effects:
             state.add(row)
-        return block, Accepted(block, container.container_id, container.raw, time.time_ns(), effects)
+        return block, AcceptedBlock(block, container.container_id, container.raw, time.time_ns(), effects)
 
 
-def _require_exports(tx: Tx, state: State, what: str) -> None:
+def _require_exports(tx: Tx, state: LedgerState, what: str) -> None:
     if isinstance(tx.unsigned, ImportTx):
         for at in imported(tx):
             utxo_id = input_id(at.txid, at.output_index)
             if state.atomic_utxo(tx.unsigned.source_chain, utxo_id) is None:
-                raise Waiting(f"{what} imports {id_text(utxo_id)}, which has not been exported yet")
+                raise ExportNotSeen(f"{what} imports {id_text(utxo_id)}, which has not been exported yet")
 
 
-def _require_sources(txs: Sequence[Tx], state: State) -> None:
+def _require_sources(txs: Sequence[Tx], state: LedgerState) -> None:
     """What they spend may be spent already, but somebody must have made it: who did is known, or one of themselves."""
     ours = {tx.txid for tx in txs}
     for tx in txs:
         for at in consumed(tx):
             unspent = state.utxo(input_id(at.txid, at.output_index))
             if unspent is None and at.txid not in ours and state.tx(at.txid) is None:
-                raise Unfounded(
+                raise UnknownInput(
                     f"transaction {id_text(tx.txid)} spends an output of {id_text(at.txid)}, which was never accepted"
                 )

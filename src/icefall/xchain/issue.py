@@ -5,7 +5,7 @@ from icefall.wire.avm.types import Tx
 from icefall.wire.errors import WireError
 from icefall.wire.text import checkhex
 from icefall.xchain.mempool import Mempool
-from icefall.xchain.model import ChainRules, Refused, State
+from icefall.xchain.model import ChainRules, LedgerState, TxRefused
 from icefall.xchain.ownership import Recover
 from icefall.xchain.semantics import verify_semantics
 from icefall.xchain.syntax import verify_syntax
@@ -16,21 +16,21 @@ def parse_issue(tx_text: str, encoding: str = "hex") -> Tx:
     try:
         raw = checkhex.decode(tx_text, encoding)
     except WireError as error:
-        raise Refused(f"problem decoding transaction: {error}") from error
+        raise TxRefused(f"problem decoding transaction: {error}") from error
     try:
         return unpack_tx(raw)
     except WireError as error:
-        raise Refused(str(error)) from error
+        raise TxRefused(str(error)) from error
 
 
-def verify_tx(tx: Tx, rules: ChainRules, state: State, now_s: int, recover: Recover | None = None) -> None:
+def verify_tx(tx: Tx, rules: ChainRules, state: LedgerState, now_s: int, recover: Recover | None = None) -> None:
     """Refuses a transaction that could not go into a block upon `state`."""
     verify_syntax(tx, rules)
     verify_semantics(tx, rules, state, now_s, recover)
 
 
 def issue(
-    tx: Tx, mempool: Mempool, rules: ChainRules, state: State, now_s: int, recover: Recover | None = None
+    tx: Tx, mempool: Mempool, rules: ChainRules, state: LedgerState, now_s: int, recover: Recover | None = None
 ) -> None:
     """Puts a transaction into the mempool. `state` is the last accepted one: what still waits does not count."""
     mempool.add(tx, lambda fresh: verify_tx(fresh, rules, state, now_s, recover))

@@ -7,8 +7,8 @@ from icefall.db.engine import Store, Transaction
 from icefall.wire.avm.codec import genesis_txs, unpack_block, unpack_genesis
 from icefall.wire.avm.types import Block
 from icefall.wire.container.proposer import Container, unpack_container
-from icefall.xchain.execute import Nothing, effects_of
-from icefall.xchain.model import Accepted, ChainRules, TxEffects
+from icefall.xchain.execute import EmptyState, effects_of
+from icefall.xchain.model import AcceptedBlock, ChainRules, TxEffects
 from icefall.xchain.store import (
     SQL,
     Checkpoint,
@@ -19,7 +19,7 @@ from icefall.xchain.store import (
     put_genesis,
 )
 
-OnAccept = Callable[[Transaction, Checkpoint, Accepted], None]
+OnAccept = Callable[[Transaction, Checkpoint, AcceptedBlock], None]
 """What else is to be written in a block's transaction; the checkpoint is the one before the block."""
 
 OnAcceptTxs = Callable[[Transaction, Checkpoint, Sequence[TxEffects]], None]
@@ -76,11 +76,11 @@ class Ledger:
         if at is not None:
             return at
         block = unpack_block(self._block_0)
-        made = tuple(effects_of(asset, Nothing()) for asset in genesis_txs(unpack_genesis(self._genesis)))
-        first = Accepted(block, block.block_id, block.raw, time.time_ns(), made)
+        made = tuple(effects_of(asset, EmptyState()) for asset in genesis_txs(unpack_genesis(self._genesis)))
+        first = AcceptedBlock(block, block.block_id, block.raw, time.time_ns(), made)
         return put_genesis(tx, self.rules.chain_id, self._genesis, first)
 
-    async def commit(self, blocks: Sequence[Accepted], also: Callable[[Transaction], None] | None = None) -> None:
+    async def commit(self, blocks: Sequence[AcceptedBlock], also: Callable[[Transaction], None] | None = None) -> None:
         """Blocks that follow the tip, in one transaction; the ledger moves when they are safely stored."""
 
         def change(tx: Transaction) -> Checkpoint:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from icefall.wire.avm.types import Tx
 from icefall.wire.ids import id_text
 from icefall.xchain.execute import input_ids
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 
 TX_SIZE_MAX = 65_536
 SIZE_MAX = 64 * 2**20
@@ -34,10 +34,10 @@ class Mempool:
         reason = self._refusals.pop(tx.txid, None)
         if reason is not None:
             self._refusals[tx.txid] = reason
-            raise Refused(reason)
+            raise TxRefused(reason)
         try:
             verify(tx)
-        except Refused as refusal:
+        except TxRefused as refusal:
             self.drop(tx.txid, str(refusal))
             raise
         self.put(tx)
@@ -51,7 +51,7 @@ class Mempool:
         if size > TX_SIZE_MAX:
             raise self._refused(tx, f"tx too large: {id_text(tx.txid)} size ({size}) > max size ({TX_SIZE_MAX})")
         if size > room:  # says nothing of the transaction itself, so it is not remembered
-            raise Refused(f"mempool is full: {id_text(tx.txid)} size ({size}) > available space ({room})")
+            raise TxRefused(f"mempool is full: {id_text(tx.txid)} size ({size}) > available space ({room})")
         if not self._spenders.keys().isdisjoint(spent):
             raise self._refused(tx, f"tx conflicts with other tx: {id_text(tx.txid)}")
         self._txs[tx.txid] = tx
@@ -99,6 +99,6 @@ class Mempool:
             self._spenders.pop(utxo_id, None)
         return True
 
-    def _refused(self, tx: Tx, reason: str) -> Refused:
+    def _refused(self, tx: Tx, reason: str) -> TxRefused:
         self.drop(tx.txid, reason)
-        return Refused(reason)
+        return TxRefused(reason)

@@ -7,7 +7,7 @@ import msgspec
 from icefall.wire.avm.types import Block, Output, Tx, Utxo
 
 
-class Refused(Exception):
+class TxRefused(Exception):
     """A transaction or block that breaks a rule; the text is the one a node answers with."""
 
 
@@ -22,7 +22,7 @@ class ChainRules(msgspec.Struct, frozen=True):
     fx_count: int = 3
 
 
-class State(Protocol):
+class LedgerState(Protocol):
     """The chain as verification sees it: the last accepted state, or that state with a block's earlier transactions."""
 
     def utxo(self, utxo_id: bytes) -> Utxo | None:
@@ -68,7 +68,7 @@ class TxEffects(msgspec.Struct, frozen=True, gc=False):
     exported: tuple[NewUtxo, ...]  # put into the peer's memory
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class AcceptedBlock(msgspec.Struct, frozen=True):
     """Everything an accepted block changes: written in one transaction, or not at all."""
 
     block: Block

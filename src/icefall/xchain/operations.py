@@ -25,7 +25,7 @@ from icefall.wire.avm.types import (
     PropertyOwnedOutput,
     Verifiable,
 )
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 
 
 def verify_operation(operation: FxOperation, credential: Verifiable, outputs: Sequence[Output]) -> Owners:
@@ -34,14 +34,14 @@ def verify_operation(operation: FxOperation, credential: Verifiable, outputs: Se
     if rule.credential is Credential:  # the first Fx looks at the credential first, the others count first
         _verify_credential(rule, credential)
         if len(outputs) != 1:
-            raise Refused("wrong number of utxos for the operation")
+            raise TxRefused("wrong number of utxos for the operation")
     else:
         if len(outputs) != 1:
-            raise Refused("wrong number of UTXOs for the operation")
+            raise TxRefused("wrong number of UTXOs for the operation")
         _verify_credential(rule, credential)
     output = outputs[0]
     if type(output) is not rule.consumes:
-        raise Refused("wrong utxo type")
+        raise TxRefused("wrong utxo type")
     rule.check(operation, output)
     owners: Owners = output.owners
     return owners
@@ -49,24 +49,24 @@ def verify_operation(operation: FxOperation, credential: Verifiable, outputs: Se
 
 def _keeps_mint_owners(operation: MintOperation, output: MintOutput) -> None:
     if operation.mint_output.owners != output.owners:
-        raise Refused("wrong mint output created from the operation")
+        raise TxRefused("wrong mint output created from the operation")
 
 
 def _keeps_group(operation: NftMintOperation, output: NftMintOutput) -> None:
     if operation.group_id != output.group_id:
-        raise Refused("wrong unique ID provided")
+        raise TxRefused("wrong unique ID provided")
 
 
 def _keeps_token(operation: NftTransferOperation, output: NftTransferOutput) -> None:
     if operation.output.group_id != output.group_id:
-        raise Refused("wrong unique ID provided")
+        raise TxRefused("wrong unique ID provided")
     if operation.output.payload != output.payload:
-        raise Refused("wrong bytes provided")
+        raise TxRefused("wrong bytes provided")
 
 
 def _keeps_property_owners(operation: PropertyMintOperation, output: PropertyMintOutput) -> None:
     if operation.mint_output.owners != output.owners:
-        raise Refused("wrong mint output provided")
+        raise TxRefused("wrong mint output provided")
 
 
 def _keeps_nothing(_operation: PropertyBurnOperation, _output: PropertyOwnedOutput) -> None:
@@ -90,4 +90,4 @@ _RULES = {
 
 def _verify_credential(rule: _Rule, credential: Verifiable) -> None:
     if type(credential) is not rule.credential:
-        raise Refused("wrong credential type")
+        raise TxRefused("wrong credential type")

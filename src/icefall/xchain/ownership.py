@@ -6,7 +6,7 @@ from icefall.wire import keys
 from icefall.wire.avm.types import Owners
 from icefall.wire.errors import WireError
 from icefall.wire.ids import short_id_text
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 
 SIGNERS_MAX = 65_536
 
@@ -49,21 +49,21 @@ def verify_ownership(
 ) -> None:
     """Each signature must be of the address its index names, and there must be exactly `threshold` of them."""
     if owners.locktime > now_s:
-        raise Refused("output is time locked")
+        raise TxRefused("output is time locked")
     if owners.threshold < len(indices):
-        raise Refused("input has more signers than expected")
+        raise TxRefused("input has more signers than expected")
     if owners.threshold > len(indices):
-        raise Refused("input has less signers than expected")
+        raise TxRefused("input has less signers than expected")
     if len(signatures) != len(indices):
-        raise Refused("input expected a different number of signers than provided in the credential")
+        raise TxRefused("input expected a different number of signers than provided in the credential")
     addresses = owners.addresses
     for index, signature in zip(indices, signatures, strict=True):
         if index >= len(addresses):
-            raise Refused("input referenced a nonexistent address in the output")
+            raise TxRefused("input referenced a nonexistent address in the output")
         try:
             signer = recover(signature, digest)
         except WireError as error:
-            raise Refused(str(error)) from error
+            raise TxRefused(str(error)) from error
         if signer != addresses[index]:
             expected, got = short_id_text(addresses[index]), short_id_text(signer)
-            raise Refused(f"wrong signature: expected signature from {expected} but got from {got}")
+            raise TxRefused(f"wrong signature: expected signature from {expected} but got from {got}")

@@ -10,25 +10,25 @@ from typing import Protocol
 import msgspec
 
 from icefall.wire.ids import EMPTY_ID, EMPTY_SHORT_ID
-from icefall.xchain.store import NEWEST, AssetChainReader, Stored
+from icefall.xchain.store import NEWEST, AssetChainReader, StoredUtxo
 
 
-class Cursor(msgspec.Struct, frozen=True):
+class UtxoCursor(msgspec.Struct, frozen=True):
     address: bytes = EMPTY_SHORT_ID
     utxo_id: bytes = EMPTY_ID
 
 
-class Page(msgspec.Struct, frozen=True):
-    utxos: list[Stored]
-    end: Cursor
+class UtxoPage(msgspec.Struct, frozen=True):
+    utxos: list[StoredUtxo]
+    end: UtxoCursor
 
 
-class Lists(Protocol):
+class UtxoLists(Protocol):
     """The lists a page is cut from: an address's own outputs, or those another chain exported to it."""
 
-    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[Stored]: ...
+    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]: ...
 
-    def end_of(self, address: bytes, start: bytes, looked: list[Stored], before: bytes) -> bytes:
+    def end_of(self, address: bytes, start: bytes, looked: list[StoredUtxo], before: bytes) -> bytes:
         """The UTXO ID a page ends with when `address` was searched last."""
         ...
 
@@ -39,11 +39,11 @@ class OwnUtxos:
     def __init__(self, chain: AssetChainReader) -> None:
         self._chain = chain
 
-    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[Stored]:
+    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]:
         place = None if utxo_id == EMPTY_ID else await self._chain.place(address, utxo_id)
         return await self._chain.utxos(address, NEWEST if place is None else place, limit)
 
-    def end_of(self, _address: bytes, _start: bytes, looked: list[Stored], before: bytes) -> bytes:
+    def end_of(self, _address: bytes, _start: bytes, looked: list[StoredUtxo], before: bytes) -> bytes:
         return looked[-1].utxo_id if looked else before
 
 
@@ -54,23 +54,23 @@ class ExportedUtxos:
         self._chain = chain
         self._source = source
 
-    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[Stored]:
+    async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]:
         place = None if utxo_id == EMPTY_ID else await self._chain.atomic_place(self._source, utxo_id)
         return await self._chain.atomic_utxos(self._source, address, NEWEST if place is None else place + 1, limit)
 
-    def end_of(self, _address: bytes, start: bytes, looked: list[Stored], _before: bytes) -> bytes:
+    def end_of(self, _address: bytes, start: bytes, looked: list[StoredUtxo], _before: bytes) -> bytes:
         return looked[-1].utxo_id if looked else start
 
 
-async def page_of(lists: Lists, addresses: Iterable[bytes], start: Cursor, limit: int) -> Page:
-    found: list[Stored] = []
+async def page_of(lists: UtxoLists, addresses: Iterable[bytes], start: UtxoCursor, limit: int) -> UtxoPage:
+    found: list[StoredUtxo] = []
     seen: set[bytes] = set()
     end = start
     for address in sorted(set(addresses)):
         if address < start.address:
             continue
         begin = start.utxo_id if address == start.address else EMPTY_ID
-        looked: list[Stored] = []
+        looked: list[StoredUtxo] = []
         for utxo in await lists.after(address, begin, limit):
             looked.append(utxo)
             if utxo.utxo_id not in seen:
@@ -78,7 +78,7 @@ async def page_of(lists: Lists, addresses: Iterable[bytes], start: Cursor, limit
                 found.append(utxo)
                 if len(found) == limit:
                     break
-        end = Cursor(address, lists.end_of(address, begin, looked, end.utxo_id))
+        end = UtxoCursor(address, lists.end_of(address, begin, looked, end.utxo_id))
         if len(found) == limit:
             break
-    return Page(found, end)
+    return UtxoPage(found, end)

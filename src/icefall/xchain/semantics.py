@@ -22,7 +22,7 @@ from icefall.wire.avm.types import (
     Verifiable,
 )
 from icefall.wire.ids import PRIMARY_NETWORK, hash256, id_from_text, id_text, input_id
-from icefall.xchain.model import ChainRules, Refused, State
+from icefall.xchain.model import ChainRules, LedgerState, TxRefused
 from icefall.xchain.operations import verify_operation
 from icefall.xchain.ownership import Recover, Signers, verify_ownership
 
@@ -32,7 +32,7 @@ SECP_FX = 0
 _OPERATIONS_UNCHECKED = frozenset({id_from_text("MkvpJS13eCnEYeYi9B5zuWrU9goG9RBj7nr83U7BjrFV22a12")})
 
 
-def verify_semantics(tx: Tx, rules: ChainRules, state: State, now_s: int, recover: Recover | None = None) -> None:
+def verify_semantics(tx: Tx, rules: ChainRules, state: LedgerState, now_s: int, recover: Recover | None = None) -> None:
     """Refuses what `state` does not allow. The transaction must have passed `verify_syntax`."""
     verification = _Verification(tx, rules, state, now_s, Signers() if recover is None else recover)
     verification.base(tx.unsigned)
@@ -47,16 +47,16 @@ def fx_of(value: Any) -> int:
     return index
 
 
-def unknown_chain(chain_id: bytes) -> Refused:
-    """What a `State` says of a chain that nobody created."""
+def unknown_chain(chain_id: bytes) -> TxRefused:
+    """What a `LedgerState` says of a chain that nobody created."""
     text = id_text(chain_id)
-    return Refused(f'failed to get subnet of "{text}": problem retrieving blockchain "{text}": not found')
+    return TxRefused(f'failed to get subnet of "{text}": problem retrieving blockchain "{text}": not found')
 
 
-def not_a_chain(txid: bytes) -> Refused:
-    """What a `State` says of a P-Chain transaction that created no chain."""
+def not_a_chain(txid: bytes) -> TxRefused:
+    """What a `LedgerState` says of a P-Chain transaction that created no chain."""
     text = id_text(txid)
-    return Refused(f'failed to get subnet of "{text}": "{text}" is not a blockchain')
+    return TxRefused(f'failed to get subnet of "{text}": "{text}" is not a blockchain')
 
 
 class _Verification:
@@ -64,7 +64,7 @@ class _Verification:
 
     __slots__ = ("_fxs", "chain_id", "credentials", "digest", "now_s", "recover", "state", "txid")
 
-    def __init__(self, tx: Tx, rules: ChainRules, state: State, now_s: int, recover: Recover) -> None:
+    def __init__(self, tx: Tx, rules: ChainRules, state: LedgerState, now_s: int, recover: Recover) -> None:
         self.txid = tx.txid
         self.credentials = tx.credentials
         self.digest = hash256(tx.unsigned_raw)
@@ -79,29 +79,29 @@ class _Verification:
         for given, credential in zip(tx.inputs, self.credentials, strict=False):
             try:
                 self.transfer(given, credential, self._utxo_of(given))
-            except Refused as refusal:
-                raise Refused(f"failed to verify transfer: {refusal}") from None
+            except TxRefused as refusal:
+                raise TxRefused(f"failed to verify transfer: {refusal}") from None
         for row in tx.outputs:
             try:
                 self.output(row)
-            except Refused as refusal:
-                raise Refused(f"failed to verify fx usage: {refusal}") from None
+            except TxRefused as refusal:
+                raise TxRefused(f"failed to verify fx usage: {refusal}") from None
 
     def transfer(self, given: TransferableInput, credential: Verifiable, utxo: Utxo) -> None:
         """An input spends exactly the UTXO it names."""
         if utxo.asset_id != given.asset_id:
-            raise Refused("asset IDs in the input don't match the utxo")
+            raise TxRefused("asset IDs in the input don't match the utxo")
         fx = fx_of(credential)
         self.require_fx(fx, given.asset_id)
         if fx != SECP_FX:
-            raise Refused("cant transfer with this fx")
+            raise TxRefused("cant transfer with this fx")
         if not isinstance(credential, Credential):
-            raise Refused("wrong credential type")
+            raise TxRefused("wrong credential type")
         output, spend = utxo.output, given.input
         if not isinstance(output, TransferOutput):
-            raise Refused("wrong utxo type")
+            raise TxRefused("wrong utxo type")
         if output.amount != spend.amount:
-            raise Refused(f"utxo amount and input amount are not equal: {output.amount} != {spend.amount}")
+            raise TxRefused(f"utxo amount and input amount are not equal: {output.amount} != {spend.amount}")
         verify_ownership(
             output.owners, spend.signature_indices, credential.signatures, self.digest, self.now_s, self.recover
         )
@@ -116,9 +116,9 @@ class _Verification:
         for at in operation.utxo_ids:
             utxo = self.state.utxo(input_id(at.txid, at.output_index))
             if utxo is None:
-                raise Refused("not found")
+                raise TxRefused("not found")
             if utxo.asset_id != operation.asset_id:
-                raise Refused("asset IDs in the input don't match the utxo")
+                raise TxRefused("asset IDs in the input don't match the utxo")
             outputs.append(utxo.output)
         done: Any = operation.operation
         self.require_fx(fx_of(done), operation.asset_id)
@@ -132,30 +132,30 @@ class _Verification:
         if supported is None:
             supported = self._fxs[asset_id] = self._fxs_of(asset_id)
         if fx not in supported:
-            raise Refused("incompatible feature extension")
+            raise TxRefused("incompatible feature extension")
 
     def require_peer(self, chain_id: bytes) -> None:
         """Another chain of the same subnet: only those share memory with this one."""
         if chain_id == self.chain_id:
-            raise Refused("same chainID")
+            raise TxRefused("same chainID")
         subnet_id = self.state.subnet_of(chain_id)
         if subnet_id != PRIMARY_NETWORK:
             expected, got = id_text(PRIMARY_NETWORK), id_text(subnet_id)
-            raise Refused(f'mismatched subnetIDs; expected "{expected}" got "{got}"')
+            raise TxRefused(f'mismatched subnetIDs; expected "{expected}" got "{got}"')
 
     def _utxo_of(self, given: TransferableInput) -> Utxo:
         utxo_id = input_id(given.txid, given.output_index)
         utxo = self.state.utxo(utxo_id)
         if utxo is None:
-            raise Refused(f"failed to get utxo {id_text(utxo_id)}: not found")
+            raise TxRefused(f"failed to get utxo {id_text(utxo_id)}: not found")
         return utxo
 
     def _fxs_of(self, asset_id: bytes) -> tuple[int, ...]:
         tx = self.state.tx(asset_id)
         if tx is None:
-            raise Refused("not found")
+            raise TxRefused("not found")
         if not isinstance(tx.unsigned, CreateAssetTx):
-            raise Refused("not an asset")
+            raise TxRefused("not an asset")
         return tuple([state.fx_index for state in tx.unsigned.initial_states])
 
 
@@ -173,7 +173,7 @@ def _verify_import(verification: _Verification, tx: ImportTx) -> None:
     for given in tx.imported_inputs:
         utxo = verification.state.atomic_utxo(tx.source_chain, input_id(given.txid, given.output_index))
         if utxo is None:
-            raise Refused("not found")
+            raise TxRefused("not found")
         utxos.append(utxo)
     credentials = verification.credentials[len(tx.inputs) :]
     for given, credential, utxo in zip(tx.imported_inputs, credentials, utxos, strict=True):

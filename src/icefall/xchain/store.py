@@ -13,7 +13,7 @@ from icefall.wire.avm.codec import unpack_tx, unpack_utxo
 from icefall.wire.avm.types import Tx, Utxo
 from icefall.wire.ids import hash256
 from icefall.wire.packer import GENESIS_SIZE_MAX
-from icefall.xchain.model import Accepted, NewUtxo, TxEffects, owners_of
+from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of
 
 SQL = load("icefall.xchain", "queries.sql")
 REFUSED_KEPT = 64
@@ -31,7 +31,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     next_place: int
 
 
-class Stored(msgspec.Struct, frozen=True, gc=False):
+class StoredUtxo(msgspec.Struct, frozen=True, gc=False):
     """A UTXO as it stands in an address's list."""
 
     place: int
@@ -53,7 +53,7 @@ def open_ledger(tx: Transaction, chain_id: bytes, genesis: bytes) -> Checkpoint 
     return Checkpoint(chain, *at)
 
 
-def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: Accepted) -> Checkpoint:
+def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: AcceptedBlock) -> Checkpoint:
     """A chain at height 0: its assets' transactions, their outputs, and block 0."""
     count = len(first.effects)
     tx.run(SQL.put_ledger, {"chain_id": chain_id, "genesis_hash": hash256(genesis), "genesis_txs": count})
@@ -61,7 +61,7 @@ def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: Accepte
     return put_accepted(tx, Checkpoint(chain, count, -1, 0, chain << _PLACE_BITS), chain_id, first)
 
 
-def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Accepted) -> Checkpoint:
+def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: AcceptedBlock) -> Checkpoint:
     """One block with all it changes. The checkpoint moves by exactly one height, or everything is undone."""
     block = accepted.block
     tx.run(
@@ -257,10 +257,10 @@ class AssetChainReader:
         rows = await self._reader.rows(SQL.refused, {"chain": await self._chain(), "txid": txid})
         return rows[0][0] if rows else None
 
-    async def utxos(self, address: bytes, below: int, limit: int) -> list[Stored]:
+    async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
         """Newest first."""
         key = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
-        return [Stored(*row) for row in await self._reader.rows(SQL.utxos_of_address, key)]
+        return [StoredUtxo(*row) for row in await self._reader.rows(SQL.utxos_of_address, key)]
 
     async def place(self, address: bytes, utxo_id: bytes) -> int | None:
         """Where a UTXO stands in an address's list."""
@@ -268,9 +268,9 @@ class AssetChainReader:
         rows = await self._reader.rows(SQL.utxo_place, key)
         return rows[0][0] if rows else None
 
-    async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[Stored]:
+    async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
         key = {"destination": self._chain_id, "source": source, "address": address, "below": below, "limit": limit}
-        return [Stored(*row) for row in await self._reader.rows(SQL.atomic_of_address, key)]
+        return [StoredUtxo(*row) for row in await self._reader.rows(SQL.atomic_of_address, key)]
 
     async def atomic_place(self, source: bytes, utxo_id: bytes) -> int | None:
         key = {"destination": self._chain_id, "source": source, "utxo_id": utxo_id}

@@ -21,7 +21,7 @@ from icefall.wire.avm.types import (
 )
 from icefall.wire.ids import EMPTY_ID
 from icefall.wire.text.goquote import utf8
-from icefall.xchain.model import ChainRules, Refused
+from icefall.xchain.model import ChainRules, TxRefused
 from icefall.xchain.wellformed import (
     ascending,
     sorted_loosely,
@@ -55,7 +55,7 @@ def verify_syntax(tx: Tx, rules: ChainRules) -> None:
     for credential in tx.credentials:
         verify_part(credential)
     if len(tx.credentials) != expected:
-        raise Refused(f"wrong number of credentials: {len(tx.credentials)} != {expected}")
+        raise TxRefused(f"wrong number of credentials: {len(tx.credentials)} != {expected}")
 
 
 # One function per type. Each returns how many credentials the transaction must carry.
@@ -74,26 +74,26 @@ def _verify_create_asset(tx: CreateAssetTx, rules: ChainRules) -> int:
     for state in tx.initial_states:
         _verify_state(state, rules)
     if not ascending([state.fx_index for state in tx.initial_states]):
-        raise Refused("initial states not sorted and unique")
+        raise TxRefused("initial states not sorted and unique")
     return len(tx.inputs)
 
 
 def _verify_operation_tx(tx: OperationTx, rules: ChainRules) -> int:
     if not tx.operations:
-        raise Refused("an operationTx must have at least one operation")
+        raise TxRefused("an operationTx must have at least one operation")
     _verify_place(tx, rules)
     _verify_flow(rules, rules.tx_fee, (tx.outputs,), (tx.inputs,))
     spent = {(at.txid, at.output_index) for at in tx.inputs}
     for operation in tx.operations:
         _verify_operation(operation, spent)
     if len(tx.operations) > 1 and not ascending([pack_operation(operation) for operation in tx.operations]):
-        raise Refused("operations not sorted and unique")
+        raise TxRefused("operations not sorted and unique")
     return len(tx.inputs) + len(tx.operations)
 
 
 def _verify_import(tx: ImportTx, rules: ChainRules) -> int:
     if not tx.imported_inputs:
-        raise Refused("no import inputs")
+        raise TxRefused("no import inputs")
     _verify_place(tx, rules)
     _verify_flow(rules, rules.tx_fee, (tx.outputs,), (tx.inputs, tx.imported_inputs))
     return len(tx.inputs) + len(tx.imported_inputs)
@@ -101,7 +101,7 @@ def _verify_import(tx: ImportTx, rules: ChainRules) -> int:
 
 def _verify_export(tx: ExportTx, rules: ChainRules) -> int:
     if not tx.exported_outputs:
-        raise Refused("no export outputs")
+        raise TxRefused("no export outputs")
     _verify_place(tx, rules)
     _verify_flow(rules, rules.tx_fee, (tx.outputs, tx.exported_outputs), (tx.inputs,))
     return len(tx.inputs)
@@ -118,11 +118,11 @@ _KINDS: dict[type, Callable[[Any, ChainRules], int]] = {
 
 def _verify_place(tx: BaseTx, rules: ChainRules) -> None:
     if tx.network_id != rules.network_id:
-        raise Refused("tx has wrong network ID")
+        raise TxRefused("tx has wrong network ID")
     if tx.blockchain_id != rules.chain_id:
-        raise Refused("tx has wrong chain ID")
+        raise TxRefused("tx has wrong chain ID")
     if len(tx.memo) > MEMO_SIZE_MAX:
-        raise Refused(f"memo exceeds maximum length: {len(tx.memo)} > {MEMO_SIZE_MAX}")
+        raise TxRefused(f"memo exceeds maximum length: {len(tx.memo)} > {MEMO_SIZE_MAX}")
 
 
 def _verify_flow(rules: ChainRules, fee: int, output_lists: Iterable[_Outputs], input_lists: Iterable[_Inputs]) -> None:
@@ -134,10 +134,10 @@ def _verify_flow(rules: ChainRules, fee: int, output_lists: Iterable[_Outputs], 
     for inputs in input_lists:
         _add_inputs(inputs, consumed)
     if max(produced.values()) > AMOUNT_MAX or max(consumed.values(), default=0) > AMOUNT_MAX:
-        raise Refused("overflow")
+        raise TxRefused("overflow")
     for asset_id, amount in produced.items():
         if amount > consumed.get(asset_id, 0):
-            raise Refused("insufficient funds")
+            raise TxRefused("insufficient funds")
 
 
 def _add_outputs(outputs: _Outputs, produced: dict[bytes, int]) -> None:
@@ -147,7 +147,7 @@ def _add_outputs(outputs: _Outputs, produced: dict[bytes, int]) -> None:
         verify_transfer_output(output)
         produced[asset_id] = produced.get(asset_id, 0) + output.amount
     if len(outputs) > 1 and not sorted_loosely([_output_order(row) for row in outputs]):
-        raise Refused("outputs not sorted")
+        raise TxRefused("outputs not sorted")
 
 
 def _output_order(row: TransferableOutput) -> tuple[Any, ...]:
@@ -164,53 +164,53 @@ def _add_inputs(inputs: _Inputs, consumed: dict[bytes, int]) -> None:
         verify_transfer_input(given)
         consumed[asset_id] = consumed.get(asset_id, 0) + given.amount
     if len(inputs) > 1 and not ascending([(row.txid, row.output_index) for row in inputs]):
-        raise Refused("inputs not sorted and unique")
+        raise TxRefused("inputs not sorted and unique")
 
 
 def _verify_asset_id(asset_id: bytes) -> None:
     if asset_id == EMPTY_ID:
-        raise Refused("empty asset ID is not valid")
+        raise TxRefused("empty asset ID is not valid")
 
 
 def _verify_names(tx: CreateAssetTx) -> None:
     name_size, symbol_size = len(utf8(tx.name)), len(utf8(tx.symbol))
     if name_size < 1:
-        raise Refused("name is too short, minimum size is 1")
+        raise TxRefused("name is too short, minimum size is 1")
     if name_size > NAME_SIZE_MAX:
-        raise Refused(f"name is too long, maximum size is {NAME_SIZE_MAX}")
+        raise TxRefused(f"name is too long, maximum size is {NAME_SIZE_MAX}")
     if symbol_size < 1:
-        raise Refused("symbol is too short, minimum size is 1")
+        raise TxRefused("symbol is too short, minimum size is 1")
     if symbol_size > SYMBOL_SIZE_MAX:
-        raise Refused(f"symbol is too long, maximum size is {SYMBOL_SIZE_MAX}")
+        raise TxRefused(f"symbol is too long, maximum size is {SYMBOL_SIZE_MAX}")
     if not tx.initial_states:
-        raise Refused("assets must support at least one Fx")
+        raise TxRefused("assets must support at least one Fx")
     if tx.denomination > DENOMINATION_MAX:
-        raise Refused("denomination is too large")
+        raise TxRefused("denomination is too large")
     if tx.name.strip(_WHITE_SPACE) != tx.name:
-        raise Refused("unexpected whitespace provided")
+        raise TxRefused("unexpected whitespace provided")
     if not _NAME_CHARS.issuperset(tx.name):
-        raise Refused("asset's name must be made up of only letters and numbers")
+        raise TxRefused("asset's name must be made up of only letters and numbers")
     if not _SYMBOL_CHARS.issuperset(tx.symbol):
-        raise Refused("asset's symbol must be all upper case letters")
+        raise TxRefused("asset's symbol must be all upper case letters")
 
 
 def _verify_state(state: InitialState, rules: ChainRules) -> None:
     if state.fx_index >= rules.fx_count:
-        raise Refused("unknown feature extension")
+        raise TxRefused("unknown feature extension")
     for output in state.outputs:
         verify_part(output)
     if len(state.outputs) > 1 and not sorted_loosely([pack_part(output) for output in state.outputs]):
-        raise Refused("outputs not sorted")
+        raise TxRefused("outputs not sorted")
 
 
 def _verify_operation(operation: Operation, spent: set[tuple[bytes, int]]) -> None:
     """An operation that consumes nothing the transaction already spends; adds what it consumes to `spent`."""
     consumed = [(at.txid, at.output_index) for at in operation.utxo_ids]
     if not ascending(consumed):
-        raise Refused("utxo IDs not sorted and unique")
+        raise TxRefused("utxo IDs not sorted and unique")
     _verify_asset_id(operation.asset_id)
     verify_part(operation.operation)
     for at in consumed:
         if at in spent:
-            raise Refused("inputs attempt to double spend an input")
+            raise TxRefused("inputs attempt to double spend an input")
         spent.add(at)

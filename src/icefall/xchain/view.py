@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from icefall.wire.avm.json import Place
+from icefall.wire.avm.json import ChainNaming
 from icefall.wire.ids import id_text
 
 
 class ChainView(msgspec.Struct, frozen=True):
     chain_id: bytes
-    place: Place
+    place: ChainNaming
     asset_ids: Mapping[str, bytes]  # by genesis alias, the fee asset first
     tx_fee: int
     create_asset_tx_fee: int

@@ -22,7 +22,7 @@ from icefall.wire.avm.types import (
     TransferInput,
     TransferOutput,
 )
-from icefall.xchain.model import Refused
+from icefall.xchain.model import TxRefused
 
 PAYLOAD_SIZE_MAX = 1024
 
@@ -45,33 +45,33 @@ def verify_part(value: Any) -> None:
 def verify_owners(owners: Owners) -> None:
     addresses = owners.addresses
     if owners.threshold > len(addresses):
-        raise Refused("output is unspendable")
+        raise TxRefused("output is unspendable")
     if owners.threshold == 0 and addresses:
-        raise Refused("output representation should be optimized")
+        raise TxRefused("output representation should be optimized")
     if not ascending(addresses):
-        raise Refused("addresses not sorted and unique")
+        raise TxRefused("addresses not sorted and unique")
 
 
 def verify_transfer_output(output: TransferOutput) -> None:
     if output.amount == 0:
-        raise Refused("output has no value")
+        raise TxRefused("output has no value")
     verify_owners(output.owners)
 
 
 def verify_transfer_input(given: TransferInput) -> None:
     if given.amount == 0:
-        raise Refused("input has no value")
+        raise TxRefused("input has no value")
     _verify_indices(given.signature_indices)
 
 
 def _verify_indices(indices: tuple[int, ...]) -> None:
     if not ascending(indices):
-        raise Refused("address indices not sorted and unique")
+        raise TxRefused("address indices not sorted and unique")
 
 
 def _verify_payload(payload: bytes) -> None:
     if len(payload) > PAYLOAD_SIZE_MAX:
-        raise Refused("payload too large")
+        raise TxRefused("payload too large")
 
 
 def _verify_owned(output: MintOutput | NftMintOutput | PropertyMintOutput | PropertyOwnedOutput) -> None:

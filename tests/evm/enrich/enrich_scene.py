@@ -11,8 +11,8 @@ from tests.upstream.fake_clock import FakeClock
 
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.amounts import pack_uint
-from icefall.evm.enriching.counts import Counts
-from icefall.evm.enriching.guard import Guard
+from icefall.evm.enriching.counts import EnrichCounts
+from icefall.evm.enriching.guard import GuardedFetcher
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.upstream.client import Retry
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -25,7 +25,7 @@ class Scene:
 
     def __init__(self, path: Path) -> None:
         self.store = SqliteStore(path, "icefall.evm")
-        self.counts = Counts()
+        self.counts = EnrichCounts()
         self.told = Told()
         self.clock = FakeClock()
         self.now = 1_800_000_000.0
@@ -69,7 +69,7 @@ class Scene:
         return row[0] if len(row) == 1 else row
 
     def rounds(
-        self, upstream: EvmUpstream, settings: EnrichSettings | None = None, guard: Guard | None = None
+        self, upstream: EvmUpstream, settings: EnrichSettings | None = None, guard: GuardedFetcher | None = None
     ) -> dict[str, Round]:
         return rounds_of(
             self.store,

@@ -12,7 +12,7 @@ import pytest
 from aiohttp.web import Response
 from tests.evm.enrich.web import Names, Web, certified
 
-from icefall.evm.enriching.guard import FetchLimits, Guard, Refused, Throttled, TooLarge, Unreachable
+from icefall.evm.enriching.guard import AddressForbidden, FetchLimits, GuardedFetcher, Throttled, TooLarge, Unreachable
 from icefall.evm.enriching.lookup import SystemLookup
 
 LOOPBACK = ["127.0.0.0/8"]
@@ -33,13 +33,13 @@ def scene(work: Callable[..., Awaitable[None]], *webs: str, **options: Any) -> N
     asyncio.run(run())
 
 
-async def refusal(guard: Guard, url: str) -> Exception:
+async def refusal(guard: GuardedFetcher, url: str) -> Exception:
     with pytest.raises((Unreachable, TooLarge)) as caught:
         await guard.get(url)
     return caught.value
 
 
-async def refusal_of_ours(guard: Guard, url: str) -> Exception:
+async def refusal_of_ours(guard: GuardedFetcher, url: str) -> Exception:
     with pytest.raises(Unreachable) as caught:
         await guard.get(url, trusted=True)
     return caught.value
@@ -49,21 +49,21 @@ def test_loopback_is_refused_unless_allowed() -> None:
     async def work(web: Web) -> None:
         web.page("/1", '{"name":"x"}')
         names = Names(inside=[["127.0.0.1"]], mixed=[["93.184.216.34", "127.0.0.1"]], v6=[["::ffff:127.0.0.1"]])
-        guard = Guard(lookup=names)
+        guard = GuardedFetcher(lookup=names)
         for host in ("127.0.0.1", "inside", "mixed", "v6", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"):
-            assert isinstance(await refusal(guard, f"http://{host}:{web.port}/1"), Refused)
+            assert isinstance(await refusal(guard, f"http://{host}:{web.port}/1"), AddressForbidden)
         assert web.asked == []
         for host in ("127.0.0.1", "inside"):
-            allowing = Guard(lookup=names, allow=LOOPBACK)
+            allowing = GuardedFetcher(lookup=names, allow=LOOPBACK)
             assert await allowing.get(f"http://{host}:{web.port}/1") == b'{"name":"x"}'
-        assert isinstance(await refusal(Guard(allow=["127.0.0.2"]), f"{web.url}/1"), Refused)
+        assert isinstance(await refusal(GuardedFetcher(allow=["127.0.0.2"]), f"{web.url}/1"), AddressForbidden)
 
     scene(work)
 
 
 def test_odd_ways_to_write_loopback() -> None:
     async def work(web: Web) -> None:
-        guard = Guard(lookup=SystemLookup())
+        guard = GuardedFetcher(lookup=SystemLookup())
         for host in ("2130706433", "127.1", "0x7f.1", "0x7f000001", "017700000001", "localhost", "localhost.", "[::]"):
             assert isinstance(await refusal(guard, f"http://{host}:{web.port}/1"), Unreachable), host
         assert web.asked == []
@@ -80,7 +80,7 @@ def test_a_trusted_folder_may_be_anywhere() -> None:
         web.moved("/ipfs/away", f"http://127.0.0.1:{web.port + 1}/ipfs/x")
         web.page("/admin", "secret")
         for folder in ("/ipfs/", "/ipfs"):
-            guard = Guard(trusted=[web.url + folder])
+            guard = GuardedFetcher(trusted=[web.url + folder])
             assert await guard.get(f"{web.url}/ipfs/x", trusted=True) == b"here"
             assert await guard.get(f"{web.url}/ipfs/within", trusted=True) == b"here"
             for path in (
@@ -92,8 +92,8 @@ def test_a_trusted_folder_may_be_anywhere() -> None:
                 "/ipfs/%2e%2e/admin",
                 "/ipfsx",
             ):
-                assert isinstance(await refusal_of_ours(guard, web.url + path), Refused), path
-            assert isinstance(await refusal(guard, f"{web.url}/ipfs/x"), Refused)  # a stranger's
+                assert isinstance(await refusal_of_ours(guard, web.url + path), AddressForbidden), path
+            assert isinstance(await refusal(guard, f"{web.url}/ipfs/x"), AddressForbidden)  # a stranger's
         assert "/admin" not in web.paths
 
     scene(work)
@@ -103,7 +103,7 @@ def test_redirects_are_checked_anew() -> None:
     async def work(public: Web, private: Web) -> None:
         private.page("/secret", "secret")
         names = Names(a_example=[["127.0.0.2"]], b_example=[["127.0.0.1"]])
-        guard = Guard(lookup=names, allow=["127.0.0.2"])
+        guard = GuardedFetcher(lookup=names, allow=["127.0.0.2"])
         for number, status in enumerate((301, 302, 303, 307, 308)):
             for to in (
                 f"{private.url}/secret",
@@ -111,7 +111,7 @@ def test_redirects_are_checked_anew() -> None:
                 f"//127.0.0.1:{private.port}/",
             ):
                 public.moved("/x", to, status)
-                assert isinstance(await refusal(guard, f"http://a.example:{public.port}/x"), Refused), number
+                assert isinstance(await refusal(guard, f"http://a.example:{public.port}/x"), AddressForbidden), number
         for to in ("file:///etc/passwd", "ftp://a.example/", "gopher://127.0.0.1", "http://u:p@a.example/", "http://["):
             public.moved("/x", to)
             assert isinstance(await refusal(guard, f"http://a.example:{public.port}/x"), Unreachable)
@@ -127,7 +127,7 @@ def test_redirects_are_checked_anew() -> None:
 def test_redirects_end() -> None:
     async def work(web: Web) -> None:
         web.moved("/x", "/x")
-        assert "redirects" in str(await refusal(Guard(allow=LOOPBACK), f"{web.url}/x"))
+        assert "redirects" in str(await refusal(GuardedFetcher(allow=LOOPBACK), f"{web.url}/x"))
         assert len(web.asked) == 4
 
     scene(work)
@@ -140,12 +140,12 @@ def test_a_name_that_changes_its_mind_is_asked_once() -> None:
         public.page("/x", "public")
         private.page("/x", "private")
         names = Names(rebinding_example=[["127.0.0.2"], ["127.0.0.1"]])
-        guard = Guard(lookup=names, allow=["127.0.0.2"])
+        guard = GuardedFetcher(lookup=names, allow=["127.0.0.2"])
         url = f"http://rebinding.example:{public.port}/x"
         assert await guard.get(url) == b"public"
         assert names.asked == ["rebinding.example"]
         assert public.asked[0].host == f"rebinding.example:{public.port}"
-        assert isinstance(await refusal(guard, url), Refused)  # asked anew, it shows its other face
+        assert isinstance(await refusal(guard, url), AddressForbidden)  # asked anew, it shows its other face
         assert private.asked == []
 
     scene(work, "127.0.0.2", "127.0.0.1")
@@ -157,7 +157,7 @@ def test_tls_is_verified_against_the_name(tmp_path: Path) -> None:
     async def work(web: Web) -> None:
         web.page("/x", "safe")
         names = Names(nft_example=[["127.0.0.1"]], other_example=[["127.0.0.1"]])
-        believing, doubting = (Guard(lookup=names, allow=LOOPBACK, tls=tls) for tls in (client, None))
+        believing, doubting = (GuardedFetcher(lookup=names, allow=LOOPBACK, tls=tls) for tls in (client, None))
         assert await believing.get(f"https://nft.example:{web.port}/x") == b"safe"
         for guard, host in ((believing, "other.example"), (believing, "127.0.0.1"), (doubting, "nft.example")):
             assert isinstance(await refusal(guard, f"https://{host}:{web.port}/x"), Unreachable)
@@ -168,10 +168,10 @@ def test_tls_is_verified_against_the_name(tmp_path: Path) -> None:
 
 def test_other_ports_only_where_allowed() -> None:
     async def work() -> None:
-        guard = Guard(lookup=Names(a_example=[["93.184.216.34"]]))
+        guard = GuardedFetcher(lookup=Names(a_example=[["93.184.216.34"]]))
         for url in ("http://a.example:8080/", "https://a.example:22/", "http://a.example:443/", "http://8.8.8.8:25/"):
             refused = await refusal(guard, url)
-            assert isinstance(refused, Refused)
+            assert isinstance(refused, AddressForbidden)
             assert "port" in str(refused)
         for url in (
             "ftp://a.example/",
@@ -189,7 +189,7 @@ def test_other_ports_only_where_allowed() -> None:
 
 def test_statuses() -> None:
     async def work(web: Web) -> None:
-        guard = Guard(allow=LOOPBACK)
+        guard = GuardedFetcher(allow=LOOPBACK)
         for status in (201, 204, 304, 400, 401, 403, 404, 410, 500, 502, 503):
             web.page("/x", "no", status)
             failed = await refusal(guard, f"{web.url}/x")
@@ -209,7 +209,7 @@ def test_who_does_not_answer_is_down() -> None:
         port = web.port
         await web.__aexit__()
         for url in (f"http://127.0.0.1:{port}/", "http://nowhere.example/"):
-            failed = await refusal(Guard(allow=LOOPBACK, lookup=Names()), url)
+            failed = await refusal(GuardedFetcher(allow=LOOPBACK, lookup=Names()), url)
             assert isinstance(failed, Unreachable)
             assert failed.host_down
         await web.__aenter__()
@@ -219,7 +219,7 @@ def test_who_does_not_answer_is_down() -> None:
 
 def test_sizes() -> None:
     async def work(web: Web) -> None:
-        guard = Guard(allow=LOOPBACK, limits=BRIEF)
+        guard = GuardedFetcher(allow=LOOPBACK, limits=BRIEF)
         web.page("/fits", b"x" * 100_000)
         web.page("/more", b"x" * 100_001)
         web.dripping("/endless", 0, b"x" * 10_000)
@@ -249,7 +249,7 @@ def test_slow_bodies_and_names_are_given_up() -> None:
             return []
 
         began = time.monotonic()
-        reading, asking = Guard(allow=LOOPBACK, limits=BRIEF), Guard(lookup=never, limits=BRIEF)
+        reading, asking = GuardedFetcher(allow=LOOPBACK, limits=BRIEF), GuardedFetcher(lookup=never, limits=BRIEF)
         urls = [(reading, web.url + path) for path in ("/drip", "/silent", "/slow-redirect")]
         for guard, url in (*urls, (asking, "http://a.example/")):
             failed = await refusal(guard, url)
@@ -273,7 +273,7 @@ def test_so_many_at_once() -> None:
             return Response()
 
         web.pages["/x"] = page
-        guard = Guard(allow=LOOPBACK, limits=FetchLimits(at_once=3))
+        guard = GuardedFetcher(allow=LOOPBACK, limits=FetchLimits(at_once=3))
         await asyncio.gather(*(guard.get(f"{web.url}/x") for _ in range(12)), return_exceptions=True)
         assert most == 3
 
@@ -287,7 +287,7 @@ def test_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, "http://127.0.0.1:9")
         web.page("/x", "x", Set_Cookie="a=b; Path=/")
-        guard = Guard(allow=LOOPBACK)
+        guard = GuardedFetcher(allow=LOOPBACK)
         for _ in range(2):
             await guard.get(f"{web.url}/x#fragment")
         for request in web.asked:

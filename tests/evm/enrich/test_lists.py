@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.evm.enrich.enrich_scene import Scene
 from tests.evm.enrich.web import Web
 
-from icefall.evm.enriching.feeds import FeedTrouble
+from icefall.evm.enriching.feeds import FeedError
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.prices import CURRENCIES, NATIVE_ADDRESS, prices_of
 from icefall.evm.enriching.reader import EnrichReader
@@ -221,16 +221,16 @@ def test_reputations(tmp_path: Path) -> None:
     ],
 )
 def test_bad_prices(raw: str, said: str) -> None:
-    with pytest.raises(FeedTrouble) as caught:
+    with pytest.raises(FeedError) as caught:
         prices_of(raw.encode())
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("raw", ["", "[]", '{"Bad":[]}', '{"Malicious":["0x1"]}', '{"Malicious":"x"}'])
 def test_bad_reputations(raw: str) -> None:
-    with pytest.raises(FeedTrouble):
+    with pytest.raises(FeedError):
         reputations_of(raw.encode())
-    with pytest.raises(FeedTrouble, match="both"):
+    with pytest.raises(FeedError, match="both"):
         reputations_of(json.dumps({"Malicious": [TOKEN], "Benign": [TOKEN.lower()]}).encode())
 
 
@@ -241,5 +241,5 @@ def test_there_are_14_currencies() -> None:
 @given(st.binary(max_size=200))
 def test_no_bytes_are_too_odd(raw: bytes) -> None:
     for parse in (prices_of, reputations_of):
-        with pytest.raises(FeedTrouble):
+        with pytest.raises(FeedError):
             parse(b"x" + raw)

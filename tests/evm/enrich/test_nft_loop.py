@@ -17,10 +17,10 @@ from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.evm_scene import upstream_of
 from tests.upstream.replay import FOREVER
 
-from icefall.demo.replay import Complaint
+from icefall.demo.replay import ReplayError
 from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.enriching.answers import token_uri_call, uri_call
-from icefall.evm.enriching.guard import FetchLimits, Guard
+from icefall.evm.enriching.guard import FetchLimits, GuardedFetcher
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.metadata import Metadata
 from icefall.evm.enriching.nfts import NftSettings
@@ -51,7 +51,7 @@ class Collection(EvmReplay):
         assert data[:4] in (token_uri_call(0)[:4], uri_call(0)[:4])
         said = held.get(int.from_bytes(data[4:], "big"))
         if said is None:
-            raise Complaint(3, "execution reverted", "0x")
+            raise ReplayError(3, "execution reverted", "0x")
         raw = said.encode() if isinstance(said, str) else said
         answer = raw if isinstance(said, bytes) else (32).to_bytes(32, "big") + len(raw).to_bytes(32, "big") + raw
         return msgspec.json.encode("0x" + answer.hex())
@@ -67,9 +67,11 @@ class Stage:
         self.web = web
         self.settings = NftSettings(gateway=f"{web.url}/ipfs/", allow=("127.0.0.1",))
 
-    def round(self, settings: NftSettings | None = None, guard: Guard | None = None) -> Callable[[], Awaitable[bool]]:
+    def round(
+        self, settings: NftSettings | None = None, guard: GuardedFetcher | None = None
+    ) -> Callable[[], Awaitable[bool]]:
         nfts = settings or self.settings
-        guard = guard or Guard(allow=nfts.allow, trusted=[nfts.gateway], limits=LIMITS, lookup=Names())
+        guard = guard or GuardedFetcher(allow=nfts.allow, trusted=[nfts.gateway], limits=LIMITS, lookup=Names())
         return self.scene.rounds(self.upstream, EnrichSettings(nfts), guard)["nfts"]
 
 
@@ -362,7 +364,7 @@ def test_recorded_collections(chain: str, tmp_path: Path) -> None:
         for address, token_id, _, standards in asked:
             await scene.add_nfts(address, [token_id], standards)
         settings = EnrichSettings(NftSettings(gateway=""))
-        await until_idle(scene.rounds(upstream, settings, Guard(lookup=Names()))["nfts"])
+        await until_idle(scene.rounds(upstream, settings, GuardedFetcher(lookup=Names()))["nfts"])
         read = {
             (address, unpack_uint(token_id)): (uri, status, json.loads(metadata))
             for address, token_id, uri, status, metadata in scene.rows(

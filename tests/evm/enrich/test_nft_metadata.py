@@ -8,23 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icefall.evm.enriching.metadata import DESCRIPTION_SIZE_MAX, STORED_SIZE_MAX, Metadata, metadata_of, pack, unpack
-from icefall.evm.enriching.outcomes import OUTCOMES, PUT_OFF, Outcome, Status, Unfit, next_try
+from icefall.evm.enriching.outcomes import OUTCOMES, PUT_OFF, IndexStatus, NftOutcome, UnusableNft, next_try
 
 
 def read(document: Any) -> Metadata:
     return metadata_of(json.dumps(document).encode())
 
 
-def refused(body: bytes) -> Outcome:
-    with pytest.raises(Unfit) as caught:
+def refused(body: bytes) -> NftOutcome:
+    with pytest.raises(UnusableNft) as caught:
         metadata_of(body)
     return caught.value.outcome
 
 
-def ended(body: bytes) -> Metadata | Outcome:
+def ended(body: bytes) -> Metadata | NftOutcome:
     try:
         return metadata_of(body)
-    except Unfit as unfit:
+    except UnusableNft as unfit:
         return unfit.outcome
 
 
@@ -77,7 +77,7 @@ def test_one_field(document: Any, field: str, value: Any) -> None:
     + [{"external_url": "data:text/html,x"}],
 )
 def test_what_is_no_metadata(document: Any) -> None:
-    assert refused(json.dumps(document).encode()) is Outcome.NOT_METADATA
+    assert refused(json.dumps(document).encode()) is NftOutcome.NOT_METADATA
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_what_is_no_metadata(document: Any) -> None:
     ],
 )
 def test_what_is_no_json(body: bytes) -> None:
-    assert refused(body) is Outcome.NOT_JSON
+    assert refused(body) is NftOutcome.NOT_JSON
 
 
 def test_more_than_is_kept() -> None:
-    assert refused(json.dumps({"image": "data:," + "x" * STORED_SIZE_MAX}).encode()) is Outcome.TOO_LARGE
+    assert refused(json.dumps({"image": "data:," + "x" * STORED_SIZE_MAX}).encode()) is NftOutcome.TOO_LARGE
 
 
 VALUES = st.recursive(
@@ -115,8 +115,8 @@ KEYS = st.sampled_from(["name", "image", "image_data", "attributes", "properties
 @given(st.dictionaries(KEYS, VALUES, max_size=6))
 def test_any_document(document: dict[str, Any]) -> None:
     metadata = ended(json.dumps(document).encode())
-    if isinstance(metadata, Outcome):
-        assert metadata is Outcome.NOT_METADATA
+    if isinstance(metadata, NftOutcome):
+        assert metadata is NftOutcome.NOT_METADATA
         return
     assert unpack(pack(metadata)) == metadata
     if metadata.attributes is not None:
@@ -125,12 +125,12 @@ def test_any_document(document: dict[str, Any]) -> None:
 
 @given(st.binary(max_size=100))
 def test_any_bytes(body: bytes) -> None:
-    assert ended(body) in (Outcome.NOT_JSON, Outcome.NOT_METADATA) or isinstance(ended(body), Metadata)
+    assert ended(body) in (NftOutcome.NOT_JSON, NftOutcome.NOT_METADATA) or isinstance(ended(body), Metadata)
 
 
 def test_every_outcome_has_a_status_and_every_status_an_outcome() -> None:
-    assert set(OUTCOMES) == set(Outcome)
-    assert {row.status for row in OUTCOMES.values()} == set(Status)
+    assert set(OUTCOMES) == set(NftOutcome)
+    assert {row.status for row in OUTCOMES.values()} == set(IndexStatus)
 
 
 def test_retries_are_bounded_and_ever_slower() -> None:
@@ -143,4 +143,4 @@ def test_retries_are_bounded_and_ever_slower() -> None:
         assert len(tried) == row.retries
         assert tried == sorted(tried)
         assert all(60 <= at <= 86_400 for at in tried)
-    assert next_try(Outcome.THROTTLED, 0, 100, after_s=600) == 700
+    assert next_try(NftOutcome.THROTTLED, 0, 100, after_s=600) == 700

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from icefall.evm.enriching.outcomes import Outcome, Unfit
+from icefall.evm.enriching.outcomes import NftOutcome, UnusableNft
 from icefall.evm.enriching.uris import (
     ADDRESS_SIZE_MAX,
     URI_SIZE_MAX,
@@ -22,41 +22,41 @@ GATEWAY = "http://127.0.0.1:8080/ipfs/"
 CID = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"
 
 
-def outcome_of(uri: str | None, gateway: str = GATEWAY) -> Outcome | str | bytes:
+def outcome_of(uri: str | None, gateway: str = GATEWAY) -> NftOutcome | str | bytes:
     try:
         sound = checked(uri)
         content = content_of(sound)
         return address_of(sound, gateway) if content is None else content
-    except Unfit as unfit:
+    except UnusableNft as unfit:
         return unfit.outcome
 
 
 B64 = base64.b64encode(b'{"name":"\xc3\xa9"}').decode()
-CASES: list[tuple[str | None, Outcome | str | bytes]] = [
+CASES: list[tuple[str | None, NftOutcome | str | bytes]] = [
     ("https://a.example/1?x=y", "https://a.example/1?x=y"),
     ("HTTP://a.example/1", "HTTP://a.example/1"),
     (f"ipfs://{CID}/10", f"{GATEWAY}{CID}/10"),
     (f"ipfs://ipfs/{CID}/10", f"{GATEWAY}{CID}/10"),
     (f"ipfs:/{CID}", f"{GATEWAY}{CID}"),
     (f"ipfs://{CID}/a b?c=d#e", f"{GATEWAY}{CID}/a b?c=d"),
-    ("ipfs://../../admin", Outcome.NO_URI),
-    (f"ipfs://{CID}/../../admin", Outcome.NO_URI),
-    (f"ipfs://{CID}/%2e%2e/%2E./admin", Outcome.NO_URI),
-    (f"ipfs://{CID}/%252e%252e/admin", Outcome.NO_URI),
-    (f"ipfs://{CID}/..%2f..%2fadmin", Outcome.NO_URI),
-    (f"ipfs://{CID}/..\\..\\admin", Outcome.NO_URI),
-    ("ipfs://", Outcome.NO_URI),
-    ("ipfs://a@b/", Outcome.NO_URI),
+    ("ipfs://../../admin", NftOutcome.NO_URI),
+    (f"ipfs://{CID}/../../admin", NftOutcome.NO_URI),
+    (f"ipfs://{CID}/%2e%2e/%2E./admin", NftOutcome.NO_URI),
+    (f"ipfs://{CID}/%252e%252e/admin", NftOutcome.NO_URI),
+    (f"ipfs://{CID}/..%2f..%2fadmin", NftOutcome.NO_URI),
+    (f"ipfs://{CID}/..\\..\\admin", NftOutcome.NO_URI),
+    ("ipfs://", NftOutcome.NO_URI),
+    ("ipfs://a@b/", NftOutcome.NO_URI),
     ("ipfs://bafybase/1", f"{GATEWAY}bafybase/1"),
-    ("", Outcome.NO_URI),
-    (None, Outcome.NO_URI),
-    (CID, Outcome.NO_URI),
-    ("www.example.com/1", Outcome.NO_URI),
-    ("https://a/\x01", Outcome.NO_URI),
-    ("https://a/" + "x" * ADDRESS_SIZE_MAX, Outcome.NO_URI),
-    ("ftp://odd.example/1", Outcome.OTHER_SCHEME),
-    ("ar://abc", Outcome.OTHER_SCHEME),
-    ("file:///etc/passwd", Outcome.OTHER_SCHEME),
+    ("", NftOutcome.NO_URI),
+    (None, NftOutcome.NO_URI),
+    (CID, NftOutcome.NO_URI),
+    ("www.example.com/1", NftOutcome.NO_URI),
+    ("https://a/\x01", NftOutcome.NO_URI),
+    ("https://a/" + "x" * ADDRESS_SIZE_MAX, NftOutcome.NO_URI),
+    ("ftp://odd.example/1", NftOutcome.OTHER_SCHEME),
+    ("ar://abc", NftOutcome.OTHER_SCHEME),
+    ("file:///etc/passwd", NftOutcome.OTHER_SCHEME),
     (f"data:application/json;base64,{B64}", b'{"name":"\xc3\xa9"}'),
     (f"DATA:application/json;charset=utf-8;BASE64,{B64.rstrip('=')}", b'{"name":"\xc3\xa9"}'),
     (f"data:;base64,{B64[:5]}%0A {B64[5:]}", b'{"name":"\xc3\xa9"}'),
@@ -65,21 +65,21 @@ CASES: list[tuple[str | None, Outcome | str | bytes]] = [
     ("data:application/json,%7B%22name%22%3A%22%C3%A9%22%7D", b'{"name":"\xc3\xa9"}'),
     ('data:application/json,{\n"a":"b,c"}', b'{\n"a":"b,c"}'),
     ("data:,", b""),
-    ("data:application/json", Outcome.NO_URI),
-    ("data:;base64,!!!!", Outcome.NO_URI),
-    ("data:;base64,A", Outcome.NO_URI),
-    ("data:,\0", Outcome.NO_URI),
-    ("data:," + "x" * URI_SIZE_MAX, Outcome.URI_TOO_LONG),
+    ("data:application/json", NftOutcome.NO_URI),
+    ("data:;base64,!!!!", NftOutcome.NO_URI),
+    ("data:;base64,A", NftOutcome.NO_URI),
+    ("data:,\0", NftOutcome.NO_URI),
+    ("data:," + "x" * URI_SIZE_MAX, NftOutcome.URI_TOO_LONG),
 ]
 
 
 @pytest.mark.parametrize(("uri", "leads_to"), CASES)
-def test_where_it_leads(uri: str | None, leads_to: Outcome | str | bytes) -> None:
+def test_where_it_leads(uri: str | None, leads_to: NftOutcome | str | bytes) -> None:
     assert outcome_of(uri) == leads_to
 
 
 def test_without_a_gateway_ipfs_waits() -> None:
-    assert outcome_of(f"ipfs://{CID}/1", "") is Outcome.SWITCHED_OFF
+    assert outcome_of(f"ipfs://{CID}/1", "") is NftOutcome.SWITCHED_OFF
     assert outcome_of("https://a/1", "") == "https://a/1"
 
 

@@ -12,27 +12,27 @@ from icefall.node.chains import Chains
 from icefall.observe.log import LevelPage
 
 
-async def alias(ask: schema.AliasAsk, engine: EngineLink) -> Empty:
+async def alias(ask: schema.AliasEndpointParams, engine: EngineLink) -> Empty:
     await engine.call("alias", endpoint=ask.endpoint, alias=ask.alias)
     return Empty()
 
 
-async def alias_chain(ask: schema.AliasChainAsk, engine: EngineLink) -> Empty:
+async def alias_chain(ask: schema.AliasChainParams, engine: EngineLink) -> Empty:
     await engine.call("alias_chain", chain=ask.chain, alias=ask.alias)
     return Empty()
 
 
-async def get_chain_aliases(ask: schema.ChainAsk, chains: Chains, dialect: Dialect) -> schema.ChainAliases:
+async def get_chain_aliases(ask: schema.ChainAliasesParams, chains: Chains, dialect: Dialect) -> schema.ChainAliases:
     names = await chains.aliases(ask.chain)
     return schema.ChainAliases(dialect.no_aliases if names is None else names)
 
 
-async def get_logger_level(ask: schema.LoggerAsk, page: LevelPage) -> schema.LoggerLevels:
+async def get_logger_level(ask: schema.LoggerParams, page: LevelPage) -> schema.LoggerLevels:
     return _levels(page, loggers_named(page, ask.logger_name))
 
 
 async def set_logger_level(
-    ask: schema.SetLevelAsk, engine: EngineLink, page: LevelPage, dialect: Dialect
+    ask: schema.SetLevelParams, engine: EngineLink, page: LevelPage, dialect: Dialect
 ) -> Empty | schema.LoggerLevels:
     touched = await engine.call(
         "set_logger_level", logger=ask.logger_name, log_level=ask.log_level, display_level=ask.display_level

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import msgspec
 
-from icefall.api.addresses import Addresses
+from icefall.api.addresses import AddressParser
 from icefall.api.bind import NoParams
 from icefall.api.dialect import Dialect
 from icefall.api.schema import avm as schema
@@ -21,7 +21,7 @@ from icefall.wire.ids import EMPTY_ID, id_from_text, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.text import checkhex
 from icefall.xchain.balance import UINT64_MAX, spendable
-from icefall.xchain.paging import Cursor, ExportedUtxos, Lists, OwnUtxos, page_of
+from icefall.xchain.paging import ExportedUtxos, OwnUtxos, UtxoCursor, UtxoLists, page_of
 from icefall.xchain.store import NEWEST, AssetChainReader
 from icefall.xchain.view import ChainView
 
@@ -39,8 +39,8 @@ async def get_tx_fee(_: NoParams, view: ChainView) -> schema.TxFees:
 
 
 async def get_block(
-    ask: schema.BlockAsk, chain: AssetChainReader, view: ChainView, dialect: Dialect
-) -> schema.BlockTold:
+    ask: schema.GetBlockParams, chain: AssetChainReader, view: ChainView, dialect: Dialect
+) -> schema.GetBlockResult:
     raw = await chain.block(ask.block_id)
     if raw is None and dialect.block_by_container_id:
         raw = await chain.block_in_container(ask.block_id)
@@ -49,32 +49,34 @@ async def get_block(
     return _block(raw, ask.encoding, view)
 
 
-async def get_block_by_height(ask: schema.HeightAsk, chain: AssetChainReader, view: ChainView) -> schema.BlockTold:
+async def get_block_by_height(
+    ask: schema.BlockByHeightParams, chain: AssetChainReader, view: ChainView
+) -> schema.GetBlockResult:
     raw = await chain.block_at(ask.height)
     if raw is None:
         raise CallFailed(f"couldn't get block at height {ask.height}: not found")
     return _block(raw, ask.encoding, view)
 
 
-def _block(raw: bytes, encoding: str, view: ChainView) -> schema.BlockTold:
+def _block(raw: bytes, encoding: str, view: ChainView) -> schema.GetBlockResult:
     if encoding == "json":
-        return schema.BlockTold(msgspec.Raw(block_json(unpack_block(raw, GENESIS_SIZE_MAX), view.place)), encoding)
-    return schema.BlockTold(checkhex.encode(raw, encoding), encoding)
+        return schema.GetBlockResult(msgspec.Raw(block_json(unpack_block(raw, GENESIS_SIZE_MAX), view.place)), encoding)
+    return schema.GetBlockResult(checkhex.encode(raw, encoding), encoding)
 
 
-async def get_tx(ask: schema.TxAsk, chain: AssetChainReader, view: ChainView) -> schema.TxTold:
+async def get_tx(ask: schema.GetTxParams, chain: AssetChainReader, view: ChainView) -> schema.GetTxResult:
     if ask.tx_id == EMPTY_ID:
         raise CallFailed("nil transaction ID")
     raw = await chain.tx(ask.tx_id)
     if raw is None:
         raise CallFailed("not found")
     if ask.encoding == "json":
-        return schema.TxTold(msgspec.Raw(tx_json(unpack_tx(raw, GENESIS_SIZE_MAX), view.place)), ask.encoding)
-    return schema.TxTold(checkhex.encode(raw, ask.encoding), ask.encoding)
+        return schema.GetTxResult(msgspec.Raw(tx_json(unpack_tx(raw, GENESIS_SIZE_MAX), view.place)), ask.encoding)
+    return schema.GetTxResult(checkhex.encode(raw, ask.encoding), ask.encoding)
 
 
 async def get_tx_status(
-    ask: schema.TxStatusAsk, chain: AssetChainReader, view: ChainView, engine: EngineLink, dialect: Dialect
+    ask: schema.TxStatusParams, chain: AssetChainReader, view: ChainView, engine: EngineLink, dialect: Dialect
 ) -> schema.TxStatus:
     if ask.tx_id == EMPTY_ID:
         raise CallFailed("nil transaction ID")
@@ -91,7 +93,7 @@ async def get_tx_status(
 
 
 async def get_asset_description(
-    ask: schema.AssetAsk, chain: AssetChainReader, view: ChainView
+    ask: schema.AssetParams, chain: AssetChainReader, view: ChainView
 ) -> schema.AssetDescription:
     asset_id = _asset_id(ask.asset_id, view)
     raw = await chain.tx(asset_id)
@@ -115,7 +117,7 @@ def _asset_id(text: str, view: ChainView) -> bytes:
 
 
 async def get_balance(
-    ask: schema.BalanceAsk, chain: AssetChainReader, view: ChainView, addresses: Addresses
+    ask: schema.BalanceParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
 ) -> schema.Balance:
     address = await _owner(ask.address, addresses)
     wanted = _asset_id(ask.asset_id, view)
@@ -130,7 +132,7 @@ async def get_balance(
 
 
 async def get_all_balances(
-    ask: schema.AddressAsk, chain: AssetChainReader, view: ChainView, addresses: Addresses
+    ask: schema.AddressParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
 ) -> schema.AllBalances:
     address = await _owner(ask.address, addresses)
     totals: dict[bytes, int] = {}
@@ -160,7 +162,7 @@ async def _spendable(chain: AssetChainReader, address: bytes, *, partial: bool) 
     raise AssertionError("the last try always returns")
 
 
-async def _owner(text: str, addresses: Addresses) -> bytes:
+async def _owner(text: str, addresses: AddressParser) -> bytes:
     try:
         return await addresses.parse(text)
     except CallFailed as error:
@@ -168,10 +170,10 @@ async def _owner(text: str, addresses: Addresses) -> bytes:
 
 
 async def get_utxos(
-    ask: schema.UtxosAsk,
+    ask: schema.UtxosParams,
     chain: AssetChainReader,
     view: ChainView,
-    addresses: Addresses,
+    addresses: AddressParser,
     chains: Chains,
     dialect: Dialect,
 ) -> schema.Utxos:
@@ -199,7 +201,7 @@ def _cannot_encode(utxo_id: bytes) -> NoReturn:
     raise CallFailed(f"couldn't encode UTXO {id_text(utxo_id)} as string: unsupported encoding in method")
 
 
-async def _lists(source: str, chain: AssetChainReader, view: ChainView, chains: Chains) -> Lists:
+async def _lists(source: str, chain: AssetChainReader, view: ChainView, chains: Chains) -> UtxoLists:
     if not source:
         return OwnUtxos(chain)
     try:
@@ -209,27 +211,27 @@ async def _lists(source: str, chain: AssetChainReader, view: ChainView, chains: 
     return OwnUtxos(chain) if source_id == view.chain_id else ExportedUtxos(chain, source_id)
 
 
-async def _start(start: tuple[str, str], addresses: Addresses) -> Cursor:
+async def _start(start: tuple[str, str], addresses: AddressParser) -> UtxoCursor:
     address_text, utxo_text = start
     if not address_text and not utxo_text:
-        return Cursor()
+        return UtxoCursor()
     try:
         address = await addresses.parse(address_text)
     except CallFailed as error:
         raise CallFailed(f'couldn\'t parse start index address "{address_text}": {error}') from error
     try:
-        return Cursor(address, id_from_text(utxo_text))
+        return UtxoCursor(address, id_from_text(utxo_text))
     except WireError as error:
         raise CallFailed(f"couldn't parse start index utxo: {error}") from error
 
 
-async def issue_tx(ask: schema.IssueAsk, view: ChainView, engine: EngineLink) -> schema.Issued:
+async def issue_tx(ask: schema.IssueTxParams, view: ChainView, engine: EngineLink) -> schema.Issued:
     txid = await engine.call("issue_tx", chain=view.chain_id, tx=ask.tx, encoding=ask.encoding)
     return schema.Issued(id_text(txid))
 
 
 async def get_address_txs(
-    ask: schema.AddressTxsAsk, chain: AssetChainReader, view: ChainView, addresses: Addresses
+    ask: schema.AddressTxsParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
 ) -> schema.AddressTxs:
     address = await _owner(ask.address, addresses)
     asset_id = _asset_id(ask.asset_id, view) if ask.asset_id else b""

@@ -19,21 +19,21 @@ from icefall.api.presenting.holdings import (
     native_balance,
     unpack_cursor,
 )
-from icefall.api.presenting.knowledge import Knowledge
+from icefall.api.presenting.knowledge import AnswerContext
 from icefall.api.presenting.money import Money
 from icefall.api.schema.balances import (
     CollectibleBalances,
     Erc20Balances,
-    Erc20BalancesAsk,
+    Erc20BalancesParams,
     Erc721Balances,
     Erc721TokenBalance,
     Erc1155Balances,
-    Erc1155BalancesAsk,
+    Erc1155BalancesParams,
     Erc1155TokenBalance,
-    NativeBalanceAsk,
-    NativeBalanceTold,
+    NativeBalanceParams,
+    NativeBalanceResult,
     NativeTokenBalance,
-    NftBalancesAsk,
+    NftBalancesParams,
 )
 from icefall.errors import BadRequest, Unavailable
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
@@ -43,18 +43,20 @@ _ROUNDS_MAX = 5  # of reading on, where a page is full of tokens that are filter
 MALICIOUS = "Malicious"
 
 
-async def get_native(ask: NativeBalanceAsk, chains: ChainDirectory, dialect: Dialect) -> NativeBalanceTold:
+async def get_native(ask: NativeBalanceParams, chains: ChainDirectory, dialect: Dialect) -> NativeBalanceResult:
     chain = await chains.find(ask.chain_id)
     block = await _block_at(chain, ask.block_number)
-    return NativeBalanceTold(await _native(chain, dialect, ask.address, block, ask.currency))
+    return NativeBalanceResult(await _native(chain, dialect, ask.address, block, ask.currency))
 
 
-async def list_erc20(ask: Erc20BalancesAsk, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> Erc20Balances:
+async def list_erc20(
+    ask: Erc20BalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> Erc20Balances:
     chain = await chains.find(ask.chain_id)
     start = await _start("erc20Balances", ask, paging, chain, ask.block_number)
     native = await _native(chain, dialect, ask.address, start.block, ask.currency)
     held, words, after = await _erc20_page(ask, chain, start)
-    known = Knowledge(
+    known = AnswerContext(
         chain.info.id,
         dialect,
         _money(dialect, ask.currency),
@@ -70,7 +72,7 @@ async def list_erc20(ask: Erc20BalancesAsk, chains: ChainDirectory, paging: Pagi
 
 
 async def _erc20_page(
-    ask: Erc20BalancesAsk, chain: EvmChain, start: HeldCursor
+    ask: Erc20BalancesParams, chain: EvmChain, start: HeldCursor
 ) -> tuple[list[Erc20Held], dict[bytes, str], bytes | None]:
     """A page without spam where that is asked for, their reputations, and where the next begins."""
     held: list[Erc20Held] = []
@@ -86,7 +88,9 @@ async def _erc20_page(
     return held, words, after
 
 
-async def list_erc721(ask: NftBalancesAsk, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> Erc721Balances:
+async def list_erc721(
+    ask: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> Erc721Balances:
     chain = await chains.find(ask.chain_id)
     start = await _start("erc721Balances", ask, paging, chain, None)
     native = await _native(chain, dialect, ask.address, start.block, "usd")
@@ -100,7 +104,7 @@ async def list_erc721(ask: NftBalancesAsk, chains: ChainDirectory, paging: Pagin
 
 
 async def list_erc1155(
-    ask: Erc1155BalancesAsk, chains: ChainDirectory, paging: Paging, dialect: Dialect
+    ask: Erc1155BalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> Erc1155Balances:
     chain = await chains.find(ask.chain_id)
     start = await _start("erc1155Balances", ask, paging, chain, ask.block_number)
@@ -116,7 +120,7 @@ async def list_erc1155(
 
 
 async def list_collectibles(
-    ask: NftBalancesAsk, chains: ChainDirectory, paging: Paging, dialect: Dialect
+    ask: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> CollectibleBalances:
     """ERC-721 tokens first, then ERC-1155 tokens."""
     chain = await chains.find(ask.chain_id)
@@ -150,8 +154,8 @@ async def _erc1155(chain: EvmChain, dialect: Dialect, held: Sequence[Erc1155Held
     return [erc1155_balance(known, one) for one in held]
 
 
-async def _known_nfts(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld | Erc1155Held]) -> Knowledge:
-    return Knowledge(
+async def _known_nfts(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld | Erc1155Held]) -> AnswerContext:
+    return AnswerContext(
         chain.info.id,
         dialect,
         _money(dialect, "usd"),

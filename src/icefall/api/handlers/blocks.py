@@ -9,7 +9,7 @@ from icefall.api.paging import Paging
 from icefall.api.presenting.knowledge import knowledge_for
 from icefall.api.presenting.pages import pack_places, places_after
 from icefall.api.presenting.rows import block, native
-from icefall.api.schema.blocks import BlockAsk, BlocksAsk, BlockTxsAsk, EvmBlock, EvmBlockPage
+from icefall.api.schema.blocks import BlockParams, BlocksParams, BlockTxsParams, EvmBlock, EvmBlockPage
 from icefall.api.schema.transactions import NativeTransaction, NativeTransactionPage
 from icefall.errors import NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
@@ -18,7 +18,7 @@ from icefall.evm.reading.model import BlockRead
 PIECE = 200  # transactions of a whole block read at a time: other requests get their turn in between
 
 
-async def latest_blocks(ask: BlocksAsk, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
+async def latest_blocks(ask: BlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
     chain = await chains.find(ask.chain_id)
     (before,) = places_after("blocks", ask, paging) or (None,)
     rows = await chain.chain.blocks(before, ask.page_size + 1)
@@ -29,13 +29,13 @@ async def latest_blocks(ask: BlocksAsk, chains: ChainDirectory, paging: Paging) 
     return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
 
 
-async def get_block(ask: BlockAsk, chains: ChainDirectory) -> EvmBlock:
+async def get_block(ask: BlockParams, chains: ChainDirectory) -> EvmBlock:
     chain = await chains.find(ask.chain_id)
     return block(chain.info.id, await _block(chain, ask.block_id))
 
 
 async def block_transactions(
-    ask: BlockTxsAsk, chains: ChainDirectory, paging: Paging, dialect: Dialect
+    ask: BlockTxsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> NativeTransactionPage:
     chain = await chains.find(ask.chain_id)
     number = (await _block(chain, ask.block_id)).number

@@ -1,26 +1,33 @@
 """Which chains there are, and which of them know an address."""
 
 from icefall.api.presenting.chains import chain_told
-from icefall.api.schema.chains import AddressChains, AddressChainsAsk, ChainAsk, ChainsAsk, EvmChains, EvmChainTold
+from icefall.api.schema.chains import (
+    AddressChains,
+    AddressChainsParams,
+    ChainParams,
+    ChainsParams,
+    EvmChainResult,
+    EvmChains,
+)
 from icefall.errors import Unavailable
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain
 
 
-async def supported_chains(ask: ChainsAsk, chains: ChainDirectory) -> EvmChains:
+async def supported_chains(ask: ChainsParams, chains: ChainDirectory) -> EvmChains:
     return EvmChains([await _told(chain) for chain in chains.all() if _fits(chain.info, ask)])
 
 
-def _fits(info: ChainInfo, ask: ChainsAsk) -> bool:
+def _fits(info: ChainInfo, ask: ChainsParams) -> bool:
     """`fuji` and `testnet` mean the same: any test network."""
     wants_test = ask.network != "mainnet"
     return (ask.network is None or info.testnet == wants_test) and (ask.feature is None or ask.feature in info.features)
 
 
-async def get_chain(ask: ChainAsk, chains: ChainDirectory) -> EvmChainTold:
+async def get_chain(ask: ChainParams, chains: ChainDirectory) -> EvmChainResult:
     return await _told(await chains.find(ask.chain_id))
 
 
-async def _told(chain: EvmChain) -> EvmChainTold:
+async def _told(chain: EvmChain) -> EvmChainResult:
     return chain_told(chain.info, await chain.blockchain_id(), is_served=await _is_served(chain))
 
 
@@ -32,7 +39,7 @@ async def _is_served(chain: EvmChain) -> bool:
         return False
 
 
-async def address_chains(ask: AddressChainsAsk, chains: ChainDirectory) -> AddressChains:
+async def address_chains(ask: AddressChainsParams, chains: ChainDirectory) -> AddressChains:
     """A chain of which nothing is indexed yet knows nobody."""
     served = [chain for chain in chains.all() if await _is_served(chain)]
     knowing = [chain for chain in served if await chain.chain.is_known(ask.address)]

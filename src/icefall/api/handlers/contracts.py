@@ -7,10 +7,10 @@ from icefall.api.presenting.pages import cut, places_after
 from icefall.api.presenting.texts import address_text, hash_text
 from icefall.api.schema.contracts import (
     Contract,
-    ContractAsk,
     ContractPage,
+    ContractParams,
     DeploymentDetails,
-    DeploymentsAsk,
+    DeploymentsParams,
     Erc20Contract,
     Erc721Contract,
     Erc1155Contract,
@@ -22,7 +22,7 @@ from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.reading.model import DeploymentRead, Span
 
 
-async def contract_metadata(ask: ContractAsk, chains: ChainDirectory) -> Contract:
+async def contract_metadata(ask: ContractParams, chains: ChainDirectory) -> Contract:
     """An address without code, deployment and transfers of its own is no contract."""
     chain = await chains.find(ask.chain_id)
     known = await chain.contracts.contract(ask.address)
@@ -32,7 +32,7 @@ async def contract_metadata(ask: ContractAsk, chains: ChainDirectory) -> Contrac
     return _told(ask.address, known, made)
 
 
-async def contract_deployments(ask: DeploymentsAsk, chains: ChainDirectory, paging: Paging) -> ContractPage:
+async def contract_deployments(ask: DeploymentsParams, chains: ChainDirectory, paging: Paging) -> ContractPage:
     chain = await chains.find(ask.chain_id)
     span = Span(before=places_after("deployments", ask, paging))
     found = await chain.transfers.deployed_by(ask.address, span, ask.page_size + 1)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from icefall.api.bind import NoParams
-from icefall.api.schema.health import HealthReport, TagQuery, TagsAsk
+from icefall.api.schema.health import HealthReport, TagQuery, TagsParams
 from icefall.node.health.runner import HEALTH, READINESS, Freshness
 from icefall.node.store import NodeReader
 
@@ -25,15 +25,15 @@ async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[
     return HealthReport(checks, all(result.passed for result in results))
 
 
-async def health(ask: TagsAsk, node: NodeReader, fresh: Freshness) -> HealthReport:
+async def health(ask: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
     return await _report(node, fresh, HEALTH, ask.tags)
 
 
-async def readiness(ask: TagsAsk, node: NodeReader, fresh: Freshness) -> HealthReport:
+async def readiness(ask: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
     return await _report(node, fresh, READINESS, ask.tags)
 
 
-async def liveness(_: TagsAsk) -> HealthReport:
+async def liveness(_: TagsParams) -> HealthReport:
     return _ALIVE
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from icefall.api.dialect import Dialect
 from icefall.api.schema import index as schema
 from icefall.errors import CallFailed
-from icefall.node.index import Container, IndexReader
+from icefall.node.index import IndexedContainer, IndexReader
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_text
 from icefall.wire.text import checkhex
@@ -16,14 +16,14 @@ _NUMBER_MAX = (1 << 63) - 1
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 
 
-async def get_container_by_id(ask: schema.ByIdAsk, index: IndexReader) -> schema.IndexContainer:
+async def get_container_by_id(ask: schema.ContainerByIdParams, index: IndexReader) -> schema.IndexContainer:
     number = await index.number_of(ask.id)
     if number is None:
         raise CallFailed("not found")
     return _told((await index.run(number, 1))[0], ask.encoding)
 
 
-async def get_container_by_index(ask: schema.ByIndexAsk, index: IndexReader) -> schema.IndexContainer:
+async def get_container_by_index(ask: schema.ContainerByIndexParams, index: IndexReader) -> schema.IndexContainer:
     found = await index.run(ask.index, 1) if ask.index <= _NUMBER_MAX else []
     if not found or found[0].number != ask.index:
         raise CallFailed(f"no container at index {ask.index}")
@@ -31,7 +31,7 @@ async def get_container_by_index(ask: schema.ByIndexAsk, index: IndexReader) -> 
 
 
 async def get_container_range(
-    ask: schema.RangeAsk, index: IndexReader, dialect: Dialect
+    ask: schema.ContainerRangeParams, index: IndexReader, dialect: Dialect
 ) -> list[schema.IndexContainer] | schema.Containers | None:
     if ask.num_to_fetch > FETCH_MAX or (ask.num_to_fetch == 0 and not dialect.empty_range):
         raise CallFailed(
@@ -48,25 +48,25 @@ async def get_container_range(
     return told if dialect.range_is_array else schema.Containers(told)
 
 
-async def get_index(ask: schema.IdAsk, index: IndexReader) -> schema.IndexNumber:
+async def get_index(ask: schema.ContainerIdParams, index: IndexReader) -> schema.IndexNumber:
     number = await index.number_of(ask.id)
     if number is None:
         raise CallFailed("not found")
     return schema.IndexNumber(str(number))
 
 
-async def get_last_accepted(ask: schema.EncodingAsk, index: IndexReader) -> schema.IndexContainer:
+async def get_last_accepted(ask: schema.EncodingParams, index: IndexReader) -> schema.IndexContainer:
     last = await index.last_number()
     if last is None:
         raise CallFailed("no containers have been accepted")
     return _told((await index.run(last, 1))[0], ask.encoding)
 
 
-async def is_accepted(ask: schema.IdAsk, index: IndexReader) -> schema.IsAccepted:
+async def is_accepted(ask: schema.ContainerIdParams, index: IndexReader) -> schema.IsAccepted:
     return schema.IsAccepted(await index.number_of(ask.id) is not None)
 
 
-def _told(container: Container, encoding: str) -> schema.IndexContainer:
+def _told(container: IndexedContainer, encoding: str) -> schema.IndexContainer:
     try:
         text = checkhex.encode(container.raw, encoding)
     except WireError as error:

@@ -25,7 +25,7 @@ async def get_network_name(_: NoParams, facts: NodeFacts) -> schema.NetworkName:
     return schema.NetworkName(facts.network_name)
 
 
-async def get_blockchain_id(ask: schema.AliasAsk, chains: Chains) -> schema.BlockchainId:
+async def get_blockchain_id(ask: schema.BlockchainAliasParams, chains: Chains) -> schema.BlockchainId:
     return schema.BlockchainId(id_text(await chains.lookup(ask.alias)))
 
 
@@ -42,7 +42,7 @@ async def get_node_ip(_: NoParams, facts: NodeFacts) -> schema.NodeIp:
     return schema.NodeIp(facts.address)
 
 
-async def is_bootstrapped(ask: schema.ChainAsk, chains: Chains, node: NodeReader) -> schema.Bootstrapped:
+async def is_bootstrapped(ask: schema.BootstrappedParams, chains: Chains, node: NodeReader) -> schema.Bootstrapped:
     if not ask.chain:
         raise CallFailed("argument 'chain' not given")
     try:
@@ -53,7 +53,7 @@ async def is_bootstrapped(ask: schema.ChainAsk, chains: Chains, node: NodeReader
     return schema.Bootstrapped(chain is not None and chain.name not in await node.bootstrapping())
 
 
-async def peers(_: schema.PeersAsk) -> schema.Peers:
+async def peers(_: schema.PeersParams) -> schema.Peers:
     """There is no peer network here. Upstreams that are followed are no peers: health counts them."""
     return schema.Peers("0", [])
 

@@ -11,33 +11,33 @@ from icefall.api.bind import NoParams
 from icefall.api.endpoint import Handler
 from icefall.api.paging import NumberPaging
 from icefall.api.schema.metrics import (
-    ChainAsk,
-    ChainsAsk,
-    DaysAsk,
-    DaysTold,
+    DaysParams,
+    DaysResult,
     MeasuredChain,
+    MeasuredChainParams,
     MeasuredChains,
-    MetricsTold,
-    MetricTold,
-    PointTold,
-    RollingAsk,
-    RollingTold,
-    SeriesAsk,
-    SeriesTold,
-    WindowsTold,
+    MeasuredChainsParams,
+    MetricResult,
+    MetricsResult,
+    PointResult,
+    RollingParams,
+    RollingResult,
+    SeriesParams,
+    SeriesResult,
+    WindowsResult,
 )
 from icefall.errors import BadRequest
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.metrics.catalogue import BY_CAMEL_NAME, METRICS, Metric
 from icefall.metrics.periods import DAY, SPAN_NAMES
-from icefall.metrics.reader import MetricsReader, Page
+from icefall.metrics.reader import MetricsReader, SeriesPage
 
 DAYS_A_PAGE = 100
 CHAINS_A_PAGE = 100
 _SERIES, _CHAINS = "chainMetrics", "metricsChains"
 
 
-class Clock(msgspec.Struct, frozen=True):
+class MetricsClock(msgspec.Struct, frozen=True):
     """Unix time, for windows that end now."""
 
     now: Callable[[], float] = time.time
@@ -46,20 +46,20 @@ class Clock(msgspec.Struct, frozen=True):
 def days_of(metric: Metric) -> Handler:
     """The handler of one series of version 1."""
 
-    async def days(ask: DaysAsk, chains: ChainDirectory, paging: NumberPaging) -> DaysTold:
+    async def days(ask: DaysParams, chains: ChainDirectory, paging: NumberPaging) -> DaysResult:
         reader = MetricsReader((await chains.find(ask.chain_id)).reader)
         before = paging.after(metric.name, ask)
         page = await reader.series(metric, DAY, None, None, before, DAYS_A_PAGE)
         more = UNSET if page.next_before is None else paging.token(metric.name, ask, page.next_before)
-        return DaysTold(results=_points(page), status=200, last_run=await reader.last_run(), next_page_token=more)
+        return DaysResult(results=_points(page), status=200, last_run=await reader.last_run(), next_page_token=more)
 
     return days
 
 
-async def list_metrics(_: NoParams) -> MetricsTold:
-    return MetricsTold(
+async def list_metrics(_: NoParams) -> MetricsResult:
+    return MetricsResult(
         metrics=[
-            MetricTold(
+            MetricResult(
                 name=metric.name,
                 chain_metric=metric.camel_name,
                 unit=metric.unit,
@@ -72,7 +72,7 @@ async def list_metrics(_: NoParams) -> MetricsTold:
     )
 
 
-async def series(ask: SeriesAsk, chains: ChainDirectory, paging: NumberPaging) -> SeriesTold:
+async def series(ask: SeriesParams, chains: ChainDirectory, paging: NumberPaging) -> SeriesResult:
     metric, span = BY_CAMEL_NAME[ask.metric], SPAN_NAMES.index(ask.time_interval)
     if span not in metric.spans:
         allowed = ", ".join(SPAN_NAMES[one] for one in metric.spans)
@@ -85,15 +85,15 @@ async def series(ask: SeriesAsk, chains: ChainDirectory, paging: NumberPaging) -
     before = paging.after(_SERIES, ask)
     page = await reader.series(metric, span, ask.start_timestamp, ask.end_timestamp, before, ask.page_size)
     more = UNSET if page.next_before is None else paging.token(_SERIES, ask, page.next_before)
-    return SeriesTold(results=_points(page), next_page_token=more)
+    return SeriesResult(results=_points(page), next_page_token=more)
 
 
-async def rolling(ask: RollingAsk, chains: ChainDirectory, clock: Clock) -> RollingTold:
+async def rolling(ask: RollingParams, chains: ChainDirectory, clock: MetricsClock) -> RollingResult:
     reader = MetricsReader((await chains.find(ask.chain_id)).reader)
-    return RollingTold(result=WindowsTold(**await reader.rolling(BY_CAMEL_NAME[ask.metric], int(clock.now()))))
+    return RollingResult(result=WindowsResult(**await reader.rolling(BY_CAMEL_NAME[ask.metric], int(clock.now()))))
 
 
-async def list_chains(ask: ChainsAsk, chains: ChainDirectory, paging: NumberPaging) -> MeasuredChains:
+async def list_chains(ask: MeasuredChainsParams, chains: ChainDirectory, paging: NumberPaging) -> MeasuredChains:
     network = "testnet" if ask.network == "fuji" else ask.network
     wanted = [one for one in chains.all() if not one.info.private and network in (None, _network(one))]
     begin = paging.after(_CHAINS, ask) or 0
@@ -104,7 +104,7 @@ async def list_chains(ask: ChainsAsk, chains: ChainDirectory, paging: NumberPagi
     return MeasuredChains(chains=told, next_page_token=paging.token(_CHAINS, ask, end))
 
 
-async def get_chain(ask: ChainAsk, chains: ChainDirectory) -> MeasuredChain:
+async def get_chain(ask: MeasuredChainParams, chains: ChainDirectory) -> MeasuredChain:
     return await _chain(await chains.find(ask.chain_id))
 
 
@@ -122,5 +122,5 @@ async def _chain(chain: EvmChain) -> MeasuredChain:
     )
 
 
-def _points(page: Page) -> list[PointTold]:
-    return [PointTold(timestamp=point.timestamp, value=point.value) for point in page.points]
+def _points(page: SeriesPage) -> list[PointResult]:
+    return [PointResult(timestamp=point.timestamp, value=point.value) for point in page.points]

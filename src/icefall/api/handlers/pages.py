@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from icefall.api.bind import NoParams
-from icefall.evm.following.health import Wellbeing, wellbeing
+from icefall.evm.following.health import ChainHealth, wellbeing
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.node.health.runner import HEALTH
 from icefall.node.store import NodeReader
@@ -20,7 +20,7 @@ class Pages(msgspec.Struct, frozen=True):
     html: str
 
 
-class MeterSource(msgspec.Struct, frozen=True):
+class CounterSource(msgspec.Struct, frozen=True):
     directory: Path
     labels: list[str]
     version: str
@@ -78,12 +78,12 @@ async def _chain_figures(chains: ChainDirectory) -> list[str]:
     return lines
 
 
-def _told(one: Wellbeing, what: str) -> int:
+def _told(one: ChainHealth, what: str) -> int:
     known = one.told.get(what)
     return -1 if known is None else int(known)
 
 
-async def prometheus(_: NoParams, source: MeterSource, chains: ChainDirectory) -> str:
+async def prometheus(_: NoParams, source: CounterSource, chains: ChainDirectory) -> str:
     lines: list[str] = []
     figures = totals(source.directory, len(source.labels))
     for place, field in enumerate(FIELDS):

@@ -8,20 +8,20 @@ from msgspec import UNSET
 from icefall.api.dialect import Dialect
 from icefall.api.paging import Paging
 from icefall.api.presenting.chains import network_token
-from icefall.api.presenting.knowledge import Knowledge, knowledge_for
+from icefall.api.presenting.knowledge import AnswerContext, knowledge_for
 from icefall.api.presenting.pages import cut, pack_places, places_after, span_of
 from icefall.api.presenting.rows import details, full_native, native
 from icefall.api.presenting.texts import address_text, hash_text
 from icefall.api.presenting.transfers import nested_erc20, nested_erc721, nested_erc1155, nested_internal
 from icefall.api.schema.transactions import (
-    DeploymentAsk,
-    LatestTxsAsk,
+    DeploymentParams,
+    LatestTxsParams,
     NativeTransactionPage,
     NetworkTokenDetails,
     SortedAddressPage,
     TeleporterMessageInfo,
     TransactionDetailsPage,
-    TxAsk,
+    TransactionParams,
     WholeTransaction,
 )
 from icefall.api.schema.transfers import AddressPage
@@ -36,7 +36,7 @@ _STATUSES = {None: None, "failed": 0, "success": 1}
 
 
 async def latest_transactions(
-    ask: LatestTxsAsk, chains: ChainDirectory, paging: Paging, dialect: Dialect
+    ask: LatestTxsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> NativeTransactionPage:
     """With a status that hardly occurs a page may be short and yet not be the last."""
     chain = await chains.find(ask.chain_id)
@@ -71,7 +71,7 @@ async def list_transactions(
     )
 
 
-async def get_transaction(ask: TxAsk, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
+async def get_transaction(ask: TransactionParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
     chain = await chains.find(ask.chain_id)
     full = await chain.chain.tx(ask.tx_hash)
     if full is None:
@@ -79,7 +79,7 @@ async def get_transaction(ask: TxAsk, chains: ChainDirectory, dialect: Dialect) 
     return await _whole(chain, chains, dialect, full, "usd")
 
 
-async def get_deployment(ask: DeploymentAsk, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
+async def get_deployment(ask: DeploymentParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
     chain = await chains.find(ask.chain_id)
     made = await chain.transfers.deployment(ask.address)
     full = await chain.chain.full_tx_at(made.tx_at) if made else None
@@ -105,7 +105,7 @@ async def _whole(
     )
 
 
-async def _network_token(chain: EvmChain, known: Knowledge, tx_time: int, currency: str) -> NetworkTokenDetails:
+async def _network_token(chain: EvmChain, known: AnswerContext, tx_time: int, currency: str) -> NetworkTokenDetails:
     historic = None
     if time.time() - tx_time > HISTORIC_AFTER_S:
         historic = await chain.facts.historic_price(NATIVE_ADDRESS, currency, tx_time)

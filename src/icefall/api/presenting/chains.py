@@ -5,15 +5,15 @@ from typing import Literal, cast
 from msgspec import UNSET
 
 from icefall.api.presenting.texts import address_text
-from icefall.api.schema.chains import EvmChainTold, UtilityAddresses
+from icefall.api.schema.chains import EvmChainResult, UtilityAddresses
 from icefall.api.schema.parties import NetworkToken
 from icefall.evm.reading.directory import ChainInfo, TokenInfo
 
 Features = list[Literal["nftIndexing", "webhooks", "teleporter"]]
 
 
-def chain_told(info: ChainInfo, blockchain_id: str, *, is_served: bool) -> EvmChainTold:
-    return EvmChainTold(
+def chain_told(info: ChainInfo, blockchain_id: str, *, is_served: bool) -> EvmChainResult:
+    return EvmChainResult(
         chain_id=info.id,
         status="OK" if is_served else "UNAVAILABLE",
         chain_name=info.shown_name,

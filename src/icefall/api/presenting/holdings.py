@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 from msgspec import UNSET
 
-from icefall.api.presenting.knowledge import Knowledge
+from icefall.api.presenting.knowledge import AnswerContext
 from icefall.api.presenting.money import Money
 from icefall.api.presenting.texts import address_text
 from icefall.api.presenting.tokens import erc721_metadata, erc1155_metadata
@@ -56,7 +56,7 @@ def native_balance(money: Money, info: ChainInfo, balance: int, price: str | Non
     )
 
 
-def erc20_balance(known: Knowledge, held: Erc20Held, reputation: str | None) -> Erc20TokenBalance:
+def erc20_balance(known: AnswerContext, held: Erc20Held, reputation: str | None) -> Erc20TokenBalance:
     """Of a token whose decimals nobody knows, nobody knows the worth either."""
     facts = known.tokens.get(held.token_ref, _NO_TOKEN)
     worth = UNSET if facts.decimals is None else known.money.worth(held.balance, facts.decimals, facts.price)
@@ -73,7 +73,7 @@ def erc20_balance(known: Knowledge, held: Erc20Held, reputation: str | None) -> 
     )
 
 
-def erc721_balance(known: Knowledge, held: NftHeld) -> Erc721TokenBalance:
+def erc721_balance(known: AnswerContext, held: NftHeld) -> Erc721TokenBalance:
     facts = known.tokens.get(held.token_ref, _NO_TOKEN)
     nft = known.nfts.get((held.token_ref, held.token_id), _NO_NFT)
     return Erc721TokenBalance(
@@ -88,7 +88,7 @@ def erc721_balance(known: Knowledge, held: NftHeld) -> Erc721TokenBalance:
     )
 
 
-def erc1155_balance(known: Knowledge, held: Erc1155Held) -> Erc1155TokenBalance:
+def erc1155_balance(known: AnswerContext, held: Erc1155Held) -> Erc1155TokenBalance:
     nft = known.nfts.get((held.token_ref, held.token_id), _NO_NFT)
     return Erc1155TokenBalance(
         address=address_text(held.token),

@@ -16,7 +16,7 @@ from icefall.evm.reading.model import Erc20Read, Erc721Read, Erc1155Read, Intern
 Nft = tuple[int, int]  # the store's number of its contract, and its ID
 
 
-class Knowledge(msgspec.Struct, frozen=True):
+class AnswerContext(msgspec.Struct, frozen=True):
     """`tokens` by the store's number of their address; who is not in it is no token."""
 
     chain_id: str
@@ -37,7 +37,7 @@ async def knowledge_for(
     txs: Iterable[TxRead] = (),
     parts: Sequence[Parts] = (),
     currency: str = "usd",
-) -> Knowledge:
+) -> AnswerContext:
     refs: set[int] = set()
     nfts: set[Nft] = set()
     owned: set[tuple[bytes, int]] = set()
@@ -55,7 +55,7 @@ async def knowledge_for(
             nfts.add((lot.token_ref, lot.token_id))
         for call in part.internals:
             refs.update((call.sender_ref, call.to_ref))
-    return Knowledge(
+    return AnswerContext(
         chain.info.id,
         dialect,
         Money(currency, as_numbers=dialect.prices_are_numbers),

@@ -13,14 +13,14 @@ from icefall.evm.reading.model import Span
 PLACE_SIZE = 8
 
 
-class Placed(Protocol):
+class ListRow(Protocol):
     """A row of a list."""
 
     @property
     def cursor(self) -> tuple[int, ...]: ...
 
 
-T = TypeVar("T", bound=Placed)
+T = TypeVar("T", bound=ListRow)
 
 
 def pack_places(*places: int) -> bytes:

@@ -3,7 +3,7 @@
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from icefall.api.presenting.knowledge import Knowledge
+from icefall.api.presenting.knowledge import AnswerContext
 from icefall.api.presenting.texts import hash_text
 from icefall.api.presenting.tokens import party
 from icefall.api.presenting.transfers import nested_erc20, nested_erc721, nested_erc1155, nested_internal
@@ -29,7 +29,7 @@ def block(chain_id: str, row: BlockRead) -> EvmBlock:
     )
 
 
-def native(known: Knowledge, tx: TxRead) -> NativeTransaction:
+def native(known: AnswerContext, tx: TxRead) -> NativeTransaction:
     return NativeTransaction(
         block_number=str(tx.place.block_number),
         block_timestamp=tx.place.time,
@@ -50,12 +50,12 @@ def native(known: Knowledge, tx: TxRead) -> NativeTransaction:
     )
 
 
-def _method(known: Knowledge, tx: TxRead) -> Method:
+def _method(known: AnswerContext, tx: TxRead) -> Method:
     name = known.method_names.get(tx.selector) if tx.selector else None
     return Method(tx.call_type.value, hash_text(tx.selector), UNSET if name is None else name)
 
 
-def full_native(known: Knowledge, full: FullTxRead) -> FullNativeTransaction:
+def full_native(known: AnswerContext, full: FullTxRead) -> FullNativeTransaction:
     listed = native(known, full.tx)
     max_fee, max_priority_fee = full.tx.max_fee, full.tx.max_priority_fee
     return FullNativeTransaction(
@@ -67,7 +67,7 @@ def full_native(known: Knowledge, full: FullTxRead) -> FullNativeTransaction:
     )
 
 
-def details(known: Knowledge, tx: TxRead, parts: Parts) -> TransactionDetails:
+def details(known: AnswerContext, tx: TxRead, parts: Parts) -> TransactionDetails:
     return TransactionDetails(
         native(known, tx),
         [nested_erc20(known, row) for row in parts.erc20],

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.presenting.knowledge import Knowledge
+from icefall.api.presenting.knowledge import AnswerContext
 from icefall.api.presenting.texts import address_text
 from icefall.api.schema.parties import Party
 from icefall.api.schema.tokens import (
@@ -21,7 +21,7 @@ from icefall.evm.model import ZERO_ADDRESS
 _NO_TOKEN, _NO_NFT = TokenFacts(), NftFacts()
 
 
-def party(known: Knowledge, address: bytes, ref: int) -> Party:
+def party(known: AnswerContext, address: bytes, ref: int) -> Party:
     """`address` is empty for a creation that failed: nobody."""
     shown = known.parties.get(address)
     if shown is None:
@@ -36,7 +36,7 @@ def _party(facts: TokenFacts | None, text: str) -> Party:
     return Party(name=facts.name or UNSET, symbol=facts.symbol or UNSET, decimals=decimals, address=text)
 
 
-def erc20_token(known: Knowledge, address: bytes, ref: int) -> Erc20Token:
+def erc20_token(known: AnswerContext, address: bytes, ref: int) -> Erc20Token:
     shown = known.erc20_tokens.get(address)
     if shown is None:
         facts = known.tokens.get(ref, _NO_TOKEN)
@@ -50,7 +50,7 @@ def erc20_token(known: Knowledge, address: bytes, ref: int) -> Erc20Token:
     return shown
 
 
-def erc721_token(known: Knowledge, address: bytes, ref: int, token_id: int) -> Erc721Token:
+def erc721_token(known: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc721Token:
     facts = known.tokens.get(ref, _NO_TOKEN)
     nft = known.nfts.get((ref, token_id), _NO_NFT)
     return Erc721Token(
@@ -68,7 +68,7 @@ def owner_text(owner: bytes | None) -> str | UnsetType:
     return UNSET if owner is None or owner == ZERO_ADDRESS else address_text(owner)
 
 
-def erc1155_token(known: Knowledge, address: bytes, ref: int, token_id: int) -> Erc1155Token:
+def erc1155_token(known: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc1155Token:
     nft = known.nfts.get((ref, token_id), _NO_NFT)
     return Erc1155Token(
         address=address_text(address),
@@ -78,7 +78,7 @@ def erc1155_token(known: Knowledge, address: bytes, ref: int, token_id: int) -> 
     )
 
 
-def erc721_metadata(known: Knowledge, nft: NftFacts) -> Erc721Metadata:
+def erc721_metadata(known: AnswerContext, nft: NftFacts) -> Erc721Metadata:
     told = nft.metadata
     return Erc721Metadata(
         index_status=_status(known, nft),
@@ -94,7 +94,7 @@ def erc721_metadata(known: Knowledge, nft: NftFacts) -> Erc721Metadata:
     )
 
 
-def erc1155_metadata(known: Knowledge, nft: NftFacts) -> Erc1155Metadata:
+def erc1155_metadata(known: AnswerContext, nft: NftFacts) -> Erc1155Metadata:
     told = nft.metadata
     return Erc1155Metadata(
         index_status=_status(known, nft),
@@ -111,7 +111,7 @@ def erc1155_metadata(known: Knowledge, nft: NftFacts) -> Erc1155Metadata:
     )
 
 
-def _status(known: Knowledge, nft: NftFacts) -> IndexStatus:
+def _status(known: AnswerContext, nft: NftFacts) -> IndexStatus:
     return nft.status if known.dialect.index_status_is_upper else nft.status.lower()  # type: ignore[return-value]
 
 

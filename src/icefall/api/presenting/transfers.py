@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from icefall.api.presenting.knowledge import Knowledge
+from icefall.api.presenting.knowledge import AnswerContext
 from icefall.api.presenting.texts import hash_text
 from icefall.api.presenting.tokens import erc20_token, erc721_token, erc1155_token, party
 from icefall.api.schema.transfers import (
@@ -22,7 +22,7 @@ from icefall.evm.reading.model import Erc20Read, Erc721Read, Erc1155Read, Intern
 # -- standing alone ----------------------------------------------------------------------------------------------------
 
 
-def erc20(known: Knowledge, row: Erc20Read) -> Erc20Transfer:
+def erc20(known: AnswerContext, row: Erc20Read) -> Erc20Transfer:
     place = row.place
     return Erc20Transfer(  # in the order of its fields: this is the busiest list
         str(place.block_number),
@@ -37,7 +37,7 @@ def erc20(known: Knowledge, row: Erc20Read) -> Erc20Transfer:
     )
 
 
-def erc721(known: Knowledge, row: Erc721Read) -> Erc721Transfer:
+def erc721(known: AnswerContext, row: Erc721Read) -> Erc721Transfer:
     return Erc721Transfer(
         block_number=str(row.place.block_number),
         block_timestamp=row.place.time,
@@ -50,7 +50,7 @@ def erc721(known: Knowledge, row: Erc721Read) -> Erc721Transfer:
     )
 
 
-def erc1155(known: Knowledge, row: Erc1155Read) -> Erc1155Transfer:
+def erc1155(known: AnswerContext, row: Erc1155Read) -> Erc1155Transfer:
     return Erc1155Transfer(
         block_number=str(row.place.block_number),
         block_timestamp=row.place.time,
@@ -64,7 +64,7 @@ def erc1155(known: Knowledge, row: Erc1155Read) -> Erc1155Transfer:
     )
 
 
-def internal(known: Knowledge, row: InternalRead) -> InternalTransaction:
+def internal(known: AnswerContext, row: InternalRead) -> InternalTransaction:
     return InternalTransaction(
         block_number=str(row.place.block_number),
         block_timestamp=row.place.time,
@@ -80,7 +80,7 @@ def internal(known: Knowledge, row: InternalRead) -> InternalTransaction:
     )
 
 
-def token_transfer(known: Knowledge, row: Erc20Read | Erc721Read | Erc1155Read) -> TokenTransfer:
+def token_transfer(known: AnswerContext, row: Erc20Read | Erc721Read | Erc1155Read) -> TokenTransfer:
     match row:
         case Erc20Read():
             return erc20(known, row)
@@ -93,7 +93,7 @@ def token_transfer(known: Knowledge, row: Erc20Read | Erc721Read | Erc1155Read) 
 # -- nested ------------------------------------------------------------------------------------------------------------
 
 
-def nested_erc20(known: Knowledge, row: Erc20Read) -> Erc20TransferDetails:
+def nested_erc20(known: AnswerContext, row: Erc20Read) -> Erc20TransferDetails:
     return Erc20TransferDetails(
         from_=party(known, row.sender, row.sender_ref),
         to=party(known, row.to, row.to_ref),
@@ -103,7 +103,7 @@ def nested_erc20(known: Knowledge, row: Erc20Read) -> Erc20TransferDetails:
     )
 
 
-def nested_erc721(known: Knowledge, row: Erc721Read) -> Erc721TransferDetails:
+def nested_erc721(known: AnswerContext, row: Erc721Read) -> Erc721TransferDetails:
     return Erc721TransferDetails(
         from_=party(known, row.sender, row.sender_ref),
         to=party(known, row.to, row.to_ref),
@@ -112,7 +112,7 @@ def nested_erc721(known: Knowledge, row: Erc721Read) -> Erc721TransferDetails:
     )
 
 
-def nested_erc1155(known: Knowledge, row: Erc1155Read) -> Erc1155TransferDetails:
+def nested_erc1155(known: AnswerContext, row: Erc1155Read) -> Erc1155TransferDetails:
     return Erc1155TransferDetails(
         from_=party(known, row.sender, row.sender_ref),
         to=party(known, row.to, row.to_ref),
@@ -122,7 +122,7 @@ def nested_erc1155(known: Knowledge, row: Erc1155Read) -> Erc1155TransferDetails
     )
 
 
-def nested_internal(known: Knowledge, row: InternalRead) -> InternalTransactionDetails:
+def nested_internal(known: AnswerContext, row: InternalRead) -> InternalTransactionDetails:
     return InternalTransactionDetails(
         from_=party(known, row.sender, row.sender_ref),
         to=party(known, row.to, row.to_ref),

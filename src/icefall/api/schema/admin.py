@@ -3,46 +3,46 @@
 import msgspec
 
 from icefall.api.kinds import Level, Text
-from icefall.api.schema.names import Ask, Told
+from icefall.api.schema.names import Params, Result
 
 
-class AliasAsk(Ask, frozen=True):
+class AliasEndpointParams(Params, frozen=True):
     endpoint: Text = ""
     alias: Text = ""
 
 
-class AliasChainAsk(Ask, frozen=True):
+class AliasChainParams(Params, frozen=True):
     chain: Text = ""
     alias: Text = ""
 
 
-class ChainAsk(Ask, frozen=True):
+class ChainAliasesParams(Params, frozen=True):
     chain: Text = ""
 
 
-class LoggerAsk(Ask, frozen=True):
+class LoggerParams(Params, frozen=True):
     logger_name: Text = ""
 
 
-class SetLevelAsk(Ask, frozen=True):
+class SetLevelParams(Params, frozen=True):
     logger_name: Text = ""
     log_level: Level = ""
     display_level: Level = ""
 
 
-class ChainAliases(Told, frozen=True):
+class ChainAliases(Result, frozen=True):
     aliases: list[str] | None
 
 
-class LoggerLevel(Told, frozen=True):
+class LoggerLevel(Result, frozen=True):
     log_level: str
     display_level: str
 
 
-class LoggerLevels(Told, frozen=True):
+class LoggerLevels(Result, frozen=True):
     logger_levels: dict[str, LoggerLevel]
 
 
-class LoadedVms(Told, frozen=True):
+class LoadedVms(Result, frozen=True):
     new_vms: dict[str, list[str]]
     failed_vms: dict[str, str] | msgspec.UnsetType = msgspec.UNSET

@@ -5,44 +5,44 @@ from typing import Annotated, Any
 import msgspec
 
 from icefall.api.kinds import NO_ID, Boolean, Encoding, Id, StartIndex, Text, Texts, Uint32, Uint64
-from icefall.api.schema.names import Ask, Told
+from icefall.api.schema.names import Params, Result
 
 
-class AddressAsk(Ask, frozen=True):
+class AddressParams(Params, frozen=True):
     address: Text = ""
     include_partial: Boolean = False
 
 
-class AssetAsk(Ask, frozen=True):
+class AssetParams(Params, frozen=True):
     asset_id: Text = ""
 
 
-class BalanceAsk(Ask, frozen=True):
+class BalanceParams(Params, frozen=True):
     address: Text = ""
     asset_id: Text = ""
     include_partial: Boolean = False
 
 
-class BlockAsk(Ask, frozen=True):
+class GetBlockParams(Params, frozen=True):
     block_id: Id = NO_ID
     encoding: Encoding = "hex"
 
 
-class HeightAsk(Ask, frozen=True):
+class BlockByHeightParams(Params, frozen=True):
     height: Uint64 = 0
     encoding: Encoding = "hex"
 
 
-class TxAsk(Ask, frozen=True):
+class GetTxParams(Params, frozen=True):
     tx_id: Id = NO_ID
     encoding: Encoding = "hex"
 
 
-class TxStatusAsk(Ask, frozen=True):
+class TxStatusParams(Params, frozen=True):
     tx_id: Id = NO_ID
 
 
-class UtxosAsk(Ask, frozen=True):
+class UtxosParams(Params, frozen=True):
     addresses: Texts = []
     limit: Uint32 = 0
     start_index: StartIndex = ("", "")
@@ -50,12 +50,12 @@ class UtxosAsk(Ask, frozen=True):
     encoding: Encoding = "hex"
 
 
-class IssueAsk(Ask, frozen=True):
+class IssueTxParams(Params, frozen=True):
     tx: Text = ""
     encoding: Encoding = "hex"
 
 
-class AddressTxsAsk(Ask, frozen=True):
+class AddressTxsParams(Params, frozen=True):
     address: Text = ""
     asset_id: Text = ""
     cursor: Uint64 = 0
@@ -66,61 +66,61 @@ class AddressTxsAsk(Ask, frozen=True):
 Rendered = Annotated[Any, msgspec.Meta(extra_json_schema={"oneOf": [{"type": "string"}, {"type": "object"}]})]
 
 
-class AssetBalance(Told, frozen=True):
+class AssetBalance(Result, frozen=True):
     asset: str
     balance: str
 
 
-class AllBalances(Told, frozen=True):
+class AllBalances(Result, frozen=True):
     balances: list[AssetBalance]
 
 
-class AssetDescription(Told, frozen=True):
+class AssetDescription(Result, frozen=True):
     asset_id: str
     name: str
     symbol: str
     denomination: str
 
 
-class UtxoReference(Told, frozen=True):
+class UtxoReference(Result, frozen=True):
     tx_id: str
     output_index: int
 
 
-class Balance(Told, frozen=True):
+class Balance(Result, frozen=True):
     balance: str
     utxo_ids: list[UtxoReference]
 
 
-class BlockTold(Told, frozen=True):
+class GetBlockResult(Result, frozen=True):
     block: Rendered
     encoding: str
 
 
-class Height(Told, frozen=True):
+class Height(Result, frozen=True):
     height: str
 
 
-class TxTold(Told, frozen=True):
+class GetTxResult(Result, frozen=True):
     tx: Rendered
     encoding: str
 
 
-class TxFees(Told, frozen=True):
+class TxFees(Result, frozen=True):
     tx_fee: str
     create_asset_tx_fee: str
 
 
-class TxStatus(Told, frozen=True):
+class TxStatus(Result, frozen=True):
     status: str
 
 
-class Index(Told, frozen=True):
+class Index(Result, frozen=True):
     address: str
     utxo: str
 
 
-class Utxos(Told, frozen=True):
+class Utxos(Result, frozen=True):
     num_fetched: str
     utxos: list[str]
     end_index: Index
@@ -128,11 +128,11 @@ class Utxos(Told, frozen=True):
     source_chain: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Issued(Told, frozen=True):
+class Issued(Result, frozen=True):
     tx_id: str
 
 
-class AddressTxs(Told, frozen=True):
+class AddressTxs(Result, frozen=True):
     """`cursor` is there while more follow."""
 
     tx_ids: list[str]

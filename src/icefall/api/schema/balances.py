@@ -16,19 +16,19 @@ from icefall.api.rest_kinds import (
     PageToken,
     Switch,
 )
-from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.names import RestParams, RestResult
 from icefall.api.schema.parties import Price
 from icefall.api.schema.tokens import Erc721Metadata, Erc1155Metadata
 
 
-class NativeBalanceAsk(RestAsk, frozen=True):
+class NativeBalanceParams(RestParams, frozen=True):
     chain_id: ChainName
     address: EvmAddress
     block_number: BlockNumber = None
     currency: Currency = "usd"
 
 
-class Erc20BalancesAsk(RestAsk, frozen=True):
+class Erc20BalancesParams(RestParams, frozen=True):
     chain_id: ChainName
     address: EvmAddress
     block_number: BlockNumber = None
@@ -39,7 +39,7 @@ class Erc20BalancesAsk(RestAsk, frozen=True):
     currency: Currency = "usd"
 
 
-class NftBalancesAsk(RestAsk, frozen=True):
+class NftBalancesParams(RestParams, frozen=True):
     """Who owned an ERC-721 token at an older block is not told."""
 
     chain_id: ChainName
@@ -50,7 +50,7 @@ class NftBalancesAsk(RestAsk, frozen=True):
     block_number: NotOffered = None
 
 
-class Erc1155BalancesAsk(RestAsk, frozen=True):
+class Erc1155BalancesParams(RestParams, frozen=True):
     chain_id: ChainName
     address: EvmAddress
     block_number: BlockNumber = None
@@ -59,7 +59,7 @@ class Erc1155BalancesAsk(RestAsk, frozen=True):
     contract_address: MaybeAddress = None
 
 
-class NativeTokenBalance(RestTold, frozen=True, kw_only=True):
+class NativeTokenBalance(RestResult, frozen=True, kw_only=True):
     name: str
     symbol: str
     decimals: int
@@ -70,7 +70,7 @@ class NativeTokenBalance(RestTold, frozen=True, kw_only=True):
     balance_value: Price | UnsetType = UNSET
 
 
-class Erc20TokenBalance(RestTold, frozen=True, gc=False, kw_only=True):
+class Erc20TokenBalance(RestResult, frozen=True, gc=False, kw_only=True):
     """`tokenReputation` is null where nobody judged the token: the one field of this interface that may be null."""
 
     address: str
@@ -86,7 +86,7 @@ class Erc20TokenBalance(RestTold, frozen=True, gc=False, kw_only=True):
     token_reputation: Literal["Malicious", "Benign"] | None
 
 
-class Erc721TokenBalance(RestTold, frozen=True, gc=False, kw_only=True, tag_field="ercType", tag="ERC-721"):
+class Erc721TokenBalance(RestResult, frozen=True, gc=False, kw_only=True, tag_field="ercType", tag="ERC-721"):
     address: str
     name: str
     symbol: str
@@ -97,7 +97,7 @@ class Erc721TokenBalance(RestTold, frozen=True, gc=False, kw_only=True, tag_fiel
     chain_id: str
 
 
-class Erc1155TokenBalance(RestTold, frozen=True, gc=False, kw_only=True, tag_field="ercType", tag="ERC-1155"):
+class Erc1155TokenBalance(RestResult, frozen=True, gc=False, kw_only=True, tag_field="ercType", tag="ERC-1155"):
     address: str
     token_id: str
     token_uri: str
@@ -106,28 +106,28 @@ class Erc1155TokenBalance(RestTold, frozen=True, gc=False, kw_only=True, tag_fie
     balance: str
 
 
-class NativeBalanceTold(RestTold, frozen=True):
+class NativeBalanceResult(RestResult, frozen=True):
     native_token_balance: NativeTokenBalance
 
 
-class Erc20Balances(RestTold, frozen=True, kw_only=True):
+class Erc20Balances(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     native_token_balance: NativeTokenBalance
     erc20_token_balances: list[Erc20TokenBalance]
 
 
-class Erc721Balances(RestTold, frozen=True, kw_only=True):
+class Erc721Balances(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     native_token_balance: NativeTokenBalance
     erc721_token_balances: list[Erc721TokenBalance]
 
 
-class Erc1155Balances(RestTold, frozen=True, kw_only=True):
+class Erc1155Balances(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     native_token_balance: NativeTokenBalance
     erc1155_token_balances: list[Erc1155TokenBalance]
 
 
-class CollectibleBalances(RestTold, frozen=True, kw_only=True):
+class CollectibleBalances(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     collectible_balances: list[Erc721TokenBalance | Erc1155TokenBalance]

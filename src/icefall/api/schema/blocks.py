@@ -3,21 +3,21 @@
 from msgspec import UNSET, UnsetType
 
 from icefall.api.rest_kinds import BlockId, BlockPageSize, ChainName, PageSize, PageToken
-from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.names import RestParams, RestResult
 
 
-class BlocksAsk(RestAsk, frozen=True):
+class BlocksParams(RestParams, frozen=True):
     chain_id: ChainName
     page_token: PageToken = ""
     page_size: PageSize = 10
 
 
-class BlockAsk(RestAsk, frozen=True):
+class BlockParams(RestParams, frozen=True):
     chain_id: ChainName
     block_id: BlockId
 
 
-class BlockTxsAsk(RestAsk, frozen=True):
+class BlockTxsParams(RestParams, frozen=True):
     """A page size of 0 is the whole block."""
 
     chain_id: ChainName
@@ -26,7 +26,7 @@ class BlockTxsAsk(RestAsk, frozen=True):
     page_size: BlockPageSize = 0
 
 
-class EvmBlock(RestTold, frozen=True, gc=False):
+class EvmBlock(RestResult, frozen=True, gc=False):
     chain_id: str
     block_number: str
     block_timestamp: int
@@ -41,6 +41,6 @@ class EvmBlock(RestTold, frozen=True, gc=False):
     cumulative_transactions: str
 
 
-class EvmBlockPage(RestTold, frozen=True, kw_only=True):
+class EvmBlockPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     blocks: list[EvmBlock]

@@ -5,28 +5,28 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from icefall.api.rest_kinds import ChainName, EvmAddress, Feature, Network
-from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.names import RestParams, RestResult
 from icefall.api.schema.parties import NetworkToken
 
 
-class ChainsAsk(RestAsk, frozen=True):
+class ChainsParams(RestParams, frozen=True):
     network: Network = None
     feature: Feature = None
 
 
-class ChainAsk(RestAsk, frozen=True):
+class ChainParams(RestParams, frozen=True):
     chain_id: ChainName
 
 
-class AddressChainsAsk(RestAsk, frozen=True):
+class AddressChainsParams(RestParams, frozen=True):
     address: EvmAddress
 
 
-class UtilityAddresses(RestTold, frozen=True):
+class UtilityAddresses(RestResult, frozen=True):
     multicall: str
 
 
-class EvmChainTold(RestTold, frozen=True, kw_only=True):
+class EvmChainResult(RestResult, frozen=True, kw_only=True):
     chain_id: str
     status: Literal["OK", "UNAVAILABLE"]
     chain_name: str
@@ -46,12 +46,12 @@ class EvmChainTold(RestTold, frozen=True, kw_only=True):
     enabled_features: list[Literal["nftIndexing", "webhooks", "teleporter"]]
 
 
-class EvmChains(RestTold, frozen=True):
-    chains: list[EvmChainTold]
+class EvmChains(RestResult, frozen=True):
+    chains: list[EvmChainResult]
 
 
-class AddressChains(RestTold, frozen=True):
+class AddressChains(RestResult, frozen=True):
     """`unindexedChains` would be chains that saw the address without being indexed here: we know of none."""
 
-    indexed_chains: list[EvmChainTold]
+    indexed_chains: list[EvmChainResult]
     unindexed_chains: list[str]

@@ -3,22 +3,22 @@
 from msgspec import UNSET, UnsetType
 
 from icefall.api.rest_kinds import ChainName, EvmAddress, PageSize, PageToken
-from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.names import RestParams, RestResult
 
 
-class ContractAsk(RestAsk, frozen=True):
+class ContractParams(RestParams, frozen=True):
     chain_id: ChainName
     address: EvmAddress
 
 
-class DeploymentsAsk(RestAsk, frozen=True):
+class DeploymentsParams(RestParams, frozen=True):
     chain_id: ChainName
     address: EvmAddress
     page_token: PageToken = ""
     page_size: PageSize = 10
 
 
-class DeploymentDetails(RestTold, frozen=True):
+class DeploymentDetails(RestResult, frozen=True):
     """`deployerAddress` sent the transaction; `deployerContractAddress` is the contract that ran the creation."""
 
     tx_hash: str
@@ -26,7 +26,7 @@ class DeploymentDetails(RestTold, frozen=True):
     deployer_contract_address: str | UnsetType = UNSET
 
 
-class Erc20Contract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-20"):
+class Erc20Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-20"):
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
     decimals: int
@@ -34,21 +34,21 @@ class Erc20Contract(RestTold, frozen=True, kw_only=True, tag_field="ercType", ta
     deployment_details: DeploymentDetails | UnsetType = UNSET
 
 
-class Erc721Contract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-721"):
+class Erc721Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-721"):
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
     address: str
     deployment_details: DeploymentDetails | UnsetType = UNSET
 
 
-class Erc1155Contract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-1155"):
+class Erc1155Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-1155"):
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
     address: str
     deployment_details: DeploymentDetails | UnsetType = UNSET
 
 
-class UnknownContract(RestTold, frozen=True, kw_only=True, tag_field="ercType", tag="UNKNOWN"):
+class UnknownContract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="UNKNOWN"):
     """No token that moved yet."""
 
     address: str
@@ -58,6 +58,6 @@ class UnknownContract(RestTold, frozen=True, kw_only=True, tag_field="ercType", 
 Contract = Erc20Contract | Erc721Contract | Erc1155Contract | UnknownContract
 
 
-class ContractPage(RestTold, frozen=True, kw_only=True):
+class ContractPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     contracts: list[Contract]

@@ -5,10 +5,10 @@ from typing import Annotated
 import msgspec
 
 from icefall.api.kinds import Texts
-from icefall.api.schema.names import Ask, Told
+from icefall.api.schema.names import Params, Result
 
 
-class TagsAsk(Ask, frozen=True):
+class TagsParams(Params, frozen=True):
     tags: Texts = []
 
 
@@ -32,6 +32,6 @@ _CHECK = {
 }
 
 
-class HealthReport(Told, frozen=True):
+class HealthReport(Result, frozen=True):
     checks: dict[str, Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=_CHECK)]]
     healthy: bool

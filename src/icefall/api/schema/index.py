@@ -1,36 +1,36 @@
 """The index of accepted containers: parameters and results."""
 
 from icefall.api.kinds import NO_ID, Encoding, Id, Uint64
-from icefall.api.schema.names import Ask, Told
+from icefall.api.schema.names import Params, Result
 
 
-class ByIdAsk(Ask, frozen=True):
+class ContainerByIdParams(Params, frozen=True):
     id: Id = NO_ID
     encoding: Encoding = "hex"
 
 
-class ByIndexAsk(Ask, frozen=True):
+class ContainerByIndexParams(Params, frozen=True):
     index: Uint64 = 0
     encoding: Encoding = "hex"
 
 
-class RangeAsk(Ask, frozen=True):
+class ContainerRangeParams(Params, frozen=True):
     start_index: Uint64 = 0
     num_to_fetch: Uint64 = 0
     encoding: Encoding = "hex"
 
 
-class IdAsk(Ask, frozen=True):
+class ContainerIdParams(Params, frozen=True):
     """`encoding` may be sent and says nothing here."""
 
     id: Id = NO_ID
 
 
-class EncodingAsk(Ask, frozen=True):
+class EncodingParams(Params, frozen=True):
     encoding: Encoding = "hex"
 
 
-class IndexContainer(Told, frozen=True):
+class IndexContainer(Result, frozen=True):
     id: str
     bytes: str
     timestamp: str
@@ -38,13 +38,13 @@ class IndexContainer(Told, frozen=True):
     index: str
 
 
-class Containers(Told, frozen=True):
+class Containers(Result, frozen=True):
     containers: list[IndexContainer]
 
 
-class IndexNumber(Told, frozen=True):
+class IndexNumber(Result, frozen=True):
     index: str
 
 
-class IsAccepted(Told, frozen=True):
+class IsAccepted(Result, frozen=True):
     is_accepted: bool

@@ -3,42 +3,42 @@
 from typing import Any
 
 from icefall.api.kinds import NodeIds, Text
-from icefall.api.schema.names import Ask, Told
+from icefall.api.schema.names import Params, Result
 
 
-class AliasAsk(Ask, frozen=True):
+class BlockchainAliasParams(Params, frozen=True):
     alias: Text = ""
 
 
-class ChainAsk(Ask, frozen=True):
+class BootstrappedParams(Params, frozen=True):
     chain: Text = ""
 
 
-class PeersAsk(Ask, frozen=True):
+class PeersParams(Params, frozen=True):
     node_ids: NodeIds = []
 
 
-class NetworkId(Told, frozen=True):
+class NetworkId(Result, frozen=True):
     network_id: str
 
 
-class NetworkName(Told, frozen=True):
+class NetworkName(Result, frozen=True):
     network_name: str
 
 
-class BlockchainId(Told, frozen=True):
+class BlockchainId(Result, frozen=True):
     blockchain_id: str
 
 
-class NodeId(Told, frozen=True):
+class NodeId(Result, frozen=True):
     node_id: str
 
 
-class NodeIp(Told, frozen=True):
+class NodeIp(Result, frozen=True):
     ip: str
 
 
-class NodeVersion(Told, frozen=True):
+class NodeVersion(Result, frozen=True):
     version: str
     database_version: str
     rpc_protocol_version: str
@@ -46,11 +46,11 @@ class NodeVersion(Told, frozen=True):
     vm_versions: dict[str, str]
 
 
-class Bootstrapped(Told, frozen=True):
+class Bootstrapped(Result, frozen=True):
     is_bootstrapped: bool
 
 
-class Peer(Told, frozen=True):
+class Peer(Result, frozen=True):
     """An upstream being followed stands where a node would list a peer."""
 
     ip: str
@@ -67,17 +67,17 @@ class Peer(Told, frozen=True):
     benched: list[str]
 
 
-class Peers(Told, frozen=True):
+class Peers(Result, frozen=True):
     num_peers: str
     peers: list[Peer]
 
 
-class Vms(Told, frozen=True):
+class Vms(Result, frozen=True):
     vms: dict[str, list[str]]
     fxs: dict[str, str]
 
 
-class Fees(Told, frozen=True):
+class Fees(Result, frozen=True):
     tx_fee: str
     create_asset_tx_fee: str
     create_subnet_tx_fee: str
@@ -89,16 +89,16 @@ class Fees(Told, frozen=True):
     add_subnet_delegator_fee: str
 
 
-class Uptime(Told, frozen=True):
+class Uptime(Result, frozen=True):
     rewarding_stake_percentage: str
     weighted_average_percentage: str
 
 
-class Acps(Told, frozen=True):
+class Acps(Result, frozen=True):
     acps: dict[str, Any]
 
 
-class Upgrades(Told, frozen=True):
+class Upgrades(Result, frozen=True):
     """When each network upgrade takes effect; the order is the node's."""
 
     apricot_phase1_time: str

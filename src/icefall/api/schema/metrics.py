@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, UnsetType
 
 from icefall.api.rest_kinds import ChainName, MetricsPageSize, Network, PageToken, TimeInterval, Timestamp, one_of
-from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.names import RestParams, RestResult
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SpanName
 
@@ -13,12 +13,12 @@ ChainMetric = Annotated[str, one_of(*(metric.camel_name for metric in METRICS))]
 RollingMetric = Annotated[str, one_of(*(metric.camel_name for metric in METRICS if metric.rolls))]
 
 
-class DaysAsk(RestAsk, frozen=True):
+class DaysParams(RestParams, frozen=True):
     chain_id: ChainName
     page_token: PageToken = ""
 
 
-class SeriesAsk(RestAsk, frozen=True):
+class SeriesParams(RestParams, frozen=True):
     chain_id: ChainName
     metric: ChainMetric
     start_timestamp: Timestamp = None
@@ -28,38 +28,38 @@ class SeriesAsk(RestAsk, frozen=True):
     page_size: MetricsPageSize = 100
 
 
-class RollingAsk(RestAsk, frozen=True):
+class RollingParams(RestParams, frozen=True):
     chain_id: ChainName
     metric: RollingMetric
 
 
-class ChainsAsk(RestAsk, frozen=True):
+class MeasuredChainsParams(RestParams, frozen=True):
     network: Network = None
     page_token: PageToken = ""
 
 
-class ChainAsk(RestAsk, frozen=True):
+class MeasuredChainParams(RestParams, frozen=True):
     chain_id: ChainName
 
 
-class PointTold(RestTold, frozen=True):
+class PointResult(RestResult, frozen=True):
     timestamp: int
     value: int | float
 
 
-class DaysTold(RestTold, frozen=True):
-    results: list[PointTold]
+class DaysResult(RestResult, frozen=True):
+    results: list[PointResult]
     status: int
     last_run: int
     next_page_token: str | UnsetType = UNSET
 
 
-class SeriesTold(RestTold, frozen=True):
-    results: list[PointTold]
+class SeriesResult(RestResult, frozen=True):
+    results: list[PointResult]
     next_page_token: str | UnsetType = UNSET
 
 
-class WindowsTold(RestTold, frozen=True):
+class WindowsResult(RestResult, frozen=True):
     last_hour: int | float
     last_day: int | float
     last_month: int | float
@@ -67,11 +67,11 @@ class WindowsTold(RestTold, frozen=True):
     all_time: int | float
 
 
-class RollingTold(RestTold, frozen=True):
-    result: WindowsTold
+class RollingResult(RestResult, frozen=True):
+    result: WindowsResult
 
 
-class MetricTold(RestTold, frozen=True):
+class MetricResult(RestResult, frozen=True):
     name: str
     chain_metric: str
     unit: str
@@ -80,11 +80,11 @@ class MetricTold(RestTold, frozen=True):
     rolling_windows: bool
 
 
-class MetricsTold(RestTold, frozen=True):
-    metrics: list[MetricTold]
+class MetricsResult(RestResult, frozen=True):
+    metrics: list[MetricResult]
 
 
-class MeasuredChain(RestTold, frozen=True):
+class MeasuredChain(RestResult, frozen=True):
     evm_chain_id: int
     chain_name: str
     blockchain_id: str
@@ -92,6 +92,6 @@ class MeasuredChain(RestTold, frozen=True):
     network: Literal["mainnet", "testnet"]
 
 
-class MeasuredChains(RestTold, frozen=True):
+class MeasuredChains(RestResult, frozen=True):
     chains: list[MeasuredChain]
     next_page_token: str | UnsetType = UNSET

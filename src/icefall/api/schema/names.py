@@ -10,21 +10,21 @@ def wire_name(field: str) -> str:
     return first + "".join(_WORDS.get(word, word.capitalize()) for word in rest)
 
 
-class Ask(msgspec.Struct, frozen=True, rename=wire_name):
+class Params(msgspec.Struct, frozen=True, rename=wire_name):
     """Base of parameter structs."""
 
 
-class Told(msgspec.Struct, frozen=True, rename=wire_name):
+class Result(msgspec.Struct, frozen=True, rename=wire_name):
     """Base of result structs."""
 
 
-class RestAsk(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RestParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of parameter structs of the chain data and metrics interfaces, which write `chainId`."""
 
 
-class RestTold(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RestResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of their result structs. A field that may be absent is `str | msgspec.UnsetType = msgspec.UNSET`."""
 
 
-class Empty(Told, frozen=True):
+class Empty(Result, frozen=True):
     """`{}`"""

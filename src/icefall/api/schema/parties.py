@@ -4,14 +4,14 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.schema.names import RestTold
+from icefall.api.schema.names import RestResult
 
 CurrencyCode = Literal[
     "usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd"
 ]  # fmt: skip
 
 
-class Party(RestTold, frozen=True, gc=False, kw_only=True):
+class Party(RestResult, frozen=True, gc=False, kw_only=True):
     """An address. The other fields are there where it is a token whose contract told them."""
 
     name: str | UnsetType = UNSET
@@ -21,12 +21,12 @@ class Party(RestTold, frozen=True, gc=False, kw_only=True):
     address: str
 
 
-class Price(RestTold, frozen=True, gc=False):
+class Price(RestResult, frozen=True, gc=False):
     currency_code: CurrencyCode
     value: str | float  # by dialect
 
 
-class NetworkToken(RestTold, frozen=True):
+class NetworkToken(RestResult, frozen=True):
     name: str
     symbol: str
     decimals: int

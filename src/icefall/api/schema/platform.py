@@ -1,9 +1,9 @@
 """The platform chain: what clients of the asset chain ask of it."""
 
-from icefall.api.schema.names import Told
+from icefall.api.schema.names import Result
 
 
-class FeeConfig(Told, frozen=True):
+class FeeConfig(Result, frozen=True):
     weights: list[int]
     max_capacity: int
     max_per_second: int

@@ -4,15 +4,15 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.schema.names import RestTold
+from icefall.api.schema.names import RestResult
 
 
-class Indicator(RestTold, frozen=True):
+class Indicator(RestResult, frozen=True):
     status: Literal["up", "down"]
     message: str | UnsetType = UNSET  # why it is down
 
 
-class ServiceHealth(RestTold, frozen=True):
+class ServiceHealth(RestResult, frozen=True):
     status: Literal["ok", "error", "shutting_down"]
     info: dict[str, Indicator]
     error: dict[str, Indicator]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.schema.names import RestTold
+from icefall.api.schema.names import RestResult
 from icefall.api.schema.parties import Price
 
 IndexStatus = Literal[
@@ -17,7 +17,7 @@ IndexStatus = Literal[
 ]  # fmt: skip  # by dialect
 
 
-class Erc20Token(RestTold, frozen=True, gc=False, kw_only=True):
+class Erc20Token(RestResult, frozen=True, gc=False, kw_only=True):
     address: str
     name: str
     symbol: str
@@ -27,7 +27,7 @@ class Erc20Token(RestTold, frozen=True, gc=False, kw_only=True):
     price: Price | UnsetType = UNSET
 
 
-class Erc721Metadata(RestTold, frozen=True, gc=False):
+class Erc721Metadata(RestResult, frozen=True, gc=False):
     """`attributes` is JSON as text."""
 
     index_status: IndexStatus
@@ -42,7 +42,7 @@ class Erc721Metadata(RestTold, frozen=True, gc=False):
     attributes: str | UnsetType = UNSET
 
 
-class Erc1155Metadata(RestTold, frozen=True, gc=False):
+class Erc1155Metadata(RestResult, frozen=True, gc=False):
     """`properties` is JSON as text."""
 
     index_status: IndexStatus
@@ -58,7 +58,7 @@ class Erc1155Metadata(RestTold, frozen=True, gc=False):
     properties: str | UnsetType = UNSET
 
 
-class Erc721Token(RestTold, frozen=True, gc=False, kw_only=True):
+class Erc721Token(RestResult, frozen=True, gc=False, kw_only=True):
     """`ownerAddress` is the owner now; absent once the token is burned."""
 
     address: str
@@ -71,7 +71,7 @@ class Erc721Token(RestTold, frozen=True, gc=False, kw_only=True):
     owner_address: str | UnsetType = UNSET
 
 
-class Erc1155Token(RestTold, frozen=True, gc=False, kw_only=True):
+class Erc1155Token(RestResult, frozen=True, gc=False, kw_only=True):
     address: str
     erc_type: Literal["ERC-1155"] = "ERC-1155"
     token_id: str

@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from icefall.api.rest_kinds import ChainName, Currency, EvmAddress, PageSize, PageToken, SortOrder, StatusFilter, TxHash
-from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.names import RestParams, RestResult
 from icefall.api.schema.parties import NetworkToken, Party, Price
 from icefall.api.schema.transfers import (
     AddressPage,
@@ -16,14 +16,14 @@ from icefall.api.schema.transfers import (
 )
 
 
-class LatestTxsAsk(RestAsk, frozen=True):
+class LatestTxsParams(RestParams, frozen=True):
     chain_id: ChainName
     page_token: PageToken = ""
     page_size: PageSize = 10
     status: StatusFilter = None
 
 
-class TxAsk(RestAsk, frozen=True):
+class TransactionParams(RestParams, frozen=True):
     chain_id: ChainName
     tx_hash: TxHash
 
@@ -32,13 +32,13 @@ class SortedAddressPage(AddressPage, frozen=True):
     sort_order: SortOrder = "desc"
 
 
-class DeploymentAsk(RestAsk, frozen=True):
+class DeploymentParams(RestParams, frozen=True):
     chain_id: ChainName
     address: EvmAddress
     currency: Currency = "usd"
 
 
-class Method(RestTold, frozen=True, gc=False):
+class Method(RestResult, frozen=True, gc=False):
     """`methodHash` is the first four bytes of a contract call's input, `0x` where there are none."""
 
     call_type: Literal["NATIVE_TRANSFER", "CONTRACT_CALL", "CONTRACT_CREATION"]
@@ -46,7 +46,7 @@ class Method(RestTold, frozen=True, gc=False):
     method_name: str | UnsetType = UNSET
 
 
-class NativeTransaction(RestTold, frozen=True, gc=False):
+class NativeTransaction(RestResult, frozen=True, gc=False):
     block_number: str
     block_timestamp: int
     block_hash: str
@@ -72,12 +72,12 @@ class FullNativeTransaction(NativeTransaction, frozen=True, gc=False):
     max_priority_fee_per_gas: str | UnsetType = UNSET
 
 
-class NativeTransactionPage(RestTold, frozen=True, kw_only=True):
+class NativeTransactionPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     transactions: list[NativeTransaction]
 
 
-class TransactionDetails(RestTold, frozen=True):
+class TransactionDetails(RestResult, frozen=True):
     """The nested lists hold what has the asked address as sender or receiver."""
 
     native_transaction: NativeTransaction
@@ -87,12 +87,12 @@ class TransactionDetails(RestTold, frozen=True):
     internal_transactions: list[InternalTransactionDetails]
 
 
-class TransactionDetailsPage(RestTold, frozen=True, kw_only=True):
+class TransactionDetailsPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     transactions: list[TransactionDetails]
 
 
-class NetworkTokenDetails(RestTold, frozen=True):
+class NetworkTokenDetails(RestResult, frozen=True):
     """`historicalPrice` is that of the transaction's day (UTC), for transactions older than 24 hours."""
 
     network_token: NetworkToken
@@ -100,14 +100,14 @@ class NetworkTokenDetails(RestTold, frozen=True):
     historical_price: Price | UnsetType = UNSET
 
 
-class TeleporterMessageInfo(RestTold, frozen=True):
+class TeleporterMessageInfo(RestResult, frozen=True):
     teleporter_message_id: str
     direction: Literal["SOURCE_TRANSACTION", "DESTINATION_TRANSACTION"]
     source_chain_id: str | UnsetType = UNSET
     destination_chain_id: str | UnsetType = UNSET
 
 
-class WholeTransaction(RestTold, frozen=True):
+class WholeTransaction(RestResult, frozen=True):
     """A transaction and everything in it."""
 
     erc20_transfers: list[Erc20TransferDetails]

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from icefall.api.rest_kinds import BlockNumber, ChainName, EvmAddress, PageSize, PageToken
-from icefall.api.schema.names import RestAsk, RestTold
+from icefall.api.schema.names import RestParams, RestResult
 from icefall.api.schema.parties import Party
 from icefall.api.schema.tokens import Erc20Token, Erc721Token, Erc1155Token
 
 InternalTxType = Literal["UNKNOWN", "CALL", "CREATE", "CREATE2", "CREATE3", "CALLCODE", "DELEGATECALL", "STATICCALL"]
 
 
-class AddressPage(RestAsk, frozen=True):
+class AddressPage(RestParams, frozen=True):
     """Blocks from `startBlock` up to, but not including, `endBlock`."""
 
     chain_id: ChainName
@@ -24,7 +24,7 @@ class AddressPage(RestAsk, frozen=True):
     end_block: BlockNumber = None
 
 
-class Erc20TransferDetails(RestTold, frozen=True, gc=False):
+class Erc20TransferDetails(RestResult, frozen=True, gc=False):
     from_: Party
     to: Party
     log_index: int
@@ -32,14 +32,14 @@ class Erc20TransferDetails(RestTold, frozen=True, gc=False):
     erc20_token: Erc20Token
 
 
-class Erc721TransferDetails(RestTold, frozen=True, gc=False):
+class Erc721TransferDetails(RestResult, frozen=True, gc=False):
     from_: Party
     to: Party
     log_index: int
     erc721_token: Erc721Token
 
 
-class Erc1155TransferDetails(RestTold, frozen=True, gc=False):
+class Erc1155TransferDetails(RestResult, frozen=True, gc=False):
     from_: Party
     to: Party
     log_index: int
@@ -47,7 +47,7 @@ class Erc1155TransferDetails(RestTold, frozen=True, gc=False):
     erc1155_token: Erc1155Token
 
 
-class InternalTransactionDetails(RestTold, frozen=True, gc=False):
+class InternalTransactionDetails(RestResult, frozen=True, gc=False):
     from_: Party
     to: Party
     internal_tx_type: InternalTxType
@@ -57,7 +57,7 @@ class InternalTransactionDetails(RestTold, frozen=True, gc=False):
     gas_limit: str
 
 
-class Erc20Transfer(RestTold, frozen=True, gc=False):
+class Erc20Transfer(RestResult, frozen=True, gc=False):
     block_number: str
     block_timestamp: int
     block_hash: str
@@ -69,7 +69,7 @@ class Erc20Transfer(RestTold, frozen=True, gc=False):
     erc20_token: Erc20Token
 
 
-class Erc721Transfer(RestTold, frozen=True, gc=False):
+class Erc721Transfer(RestResult, frozen=True, gc=False):
     block_number: str
     block_timestamp: int
     block_hash: str
@@ -80,7 +80,7 @@ class Erc721Transfer(RestTold, frozen=True, gc=False):
     erc721_token: Erc721Token
 
 
-class Erc1155Transfer(RestTold, frozen=True, gc=False):
+class Erc1155Transfer(RestResult, frozen=True, gc=False):
     block_number: str
     block_timestamp: int
     block_hash: str
@@ -92,7 +92,7 @@ class Erc1155Transfer(RestTold, frozen=True, gc=False):
     erc1155_token: Erc1155Token
 
 
-class InternalTransaction(RestTold, frozen=True, gc=False):
+class InternalTransaction(RestResult, frozen=True, gc=False):
     block_number: str
     block_timestamp: int
     block_hash: str
@@ -106,22 +106,22 @@ class InternalTransaction(RestTold, frozen=True, gc=False):
     gas_limit: str
 
 
-class Erc20TransferPage(RestTold, frozen=True, kw_only=True):
+class Erc20TransferPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     transactions: list[Erc20Transfer]
 
 
-class Erc721TransferPage(RestTold, frozen=True, kw_only=True):
+class Erc721TransferPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     transactions: list[Erc721Transfer]
 
 
-class Erc1155TransferPage(RestTold, frozen=True, kw_only=True):
+class Erc1155TransferPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     transactions: list[Erc1155Transfer]
 
 
-class InternalTransactionPage(RestTold, frozen=True, kw_only=True):
+class InternalTransactionPage(RestResult, frozen=True, kw_only=True):
     next_page_token: str | UnsetType = UNSET
     transactions: list[InternalTransaction]
 
@@ -132,7 +132,7 @@ _ONE_OF_THREE = {
 }
 
 
-class TokenTransferPage(RestTold, frozen=True, kw_only=True):
+class TokenTransferPage(RestResult, frozen=True, kw_only=True):
     """Items of all three kinds, told apart by the name of their token field."""
 
     next_page_token: str | UnsetType = UNSET

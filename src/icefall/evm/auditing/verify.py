@@ -12,7 +12,7 @@ from icefall.evm.model import BlockRows, ContractFacts, TokenKind
 from icefall.evm.positions import above, place
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import SQL as WRITES
-from icefall.evm.storing.writing import RunRows
+from icefall.evm.storing.writing import BatchRows
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
@@ -32,7 +32,7 @@ _TABLES = {
 }
 
 
-class Difference(msgspec.Struct, frozen=True):
+class StoreDifference(msgspec.Struct, frozen=True):
     block: int
     what: str
 
@@ -46,7 +46,7 @@ class Verification:
         self._messenger = messenger
         self._native_asset_id = native_asset_id
 
-    async def run(self, first: int | None, last: int | None, looked: Callable[[int], None]) -> list[Difference]:
+    async def run(self, first: int | None, last: int | None, looked: Callable[[int], None]) -> list[StoreDifference]:
         (lowest, highest), found = self._store.read(SQL.bounds)[0], []
         if lowest is None:
             return []
@@ -59,9 +59,9 @@ class Verification:
                     )
                     verify_full(full, None, roots=True)
                 except WireError as error:
-                    found.append(Difference(block.number, f"the upstream's block is not sound: {error}"))
+                    found.append(StoreDifference(block.number, f"the upstream's block is not sound: {error}"))
                     continue
-                found += [Difference(block.number, what) for what in self._compared(full)]
+                found += [StoreDifference(block.number, what) for what in self._compared(full)]
                 looked(block.number)
         return found
 
@@ -76,7 +76,7 @@ class Verification:
             yield "a contract is called that the store knows nothing of"
             return
         ids = _Ids(self._store)
-        gathered = RunRows(ids)
+        gathered = BatchRows(ids)
         gathered.add(rows)
         span = {"from_at": place(number, 0), "to_at": above(number) - 1}
         for name, (select, insert) in _TABLES.items():
@@ -120,7 +120,7 @@ def _plain(value: object) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
-def summary(name: str, blocks: int, found: Sequence[Difference]) -> str:
+def summary(name: str, blocks: int, found: Sequence[StoreDifference]) -> str:
     lines = [f"{name}: block {one.block}: {one.what}" for one in found]
     verdict = "all as stored" if not found else f"{len({one.block for one in found})} blocks differ"
     return "\n".join([*lines, f"{name}: {blocks} blocks compared, {verdict}"])

@@ -7,7 +7,7 @@ import msgspec
 from icefall.evm.deriving.untold import destroyed_untold
 from icefall.evm.model import NativeBalance, NativeDelta, NativeTx
 from icefall.wire.container.coreth import unpack_atomic_moves
-from icefall.wire.evm.types import EvmBlock, FullBlock
+from icefall.wire.evm.types import DecodedBlock, FullBlock
 
 _WEI_PER_GWEI = 10**9  # withdrawals and the other Avalanche chains count in billionths
 
@@ -60,7 +60,7 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
     )
 
 
-def _unseen(block: EvmBlock, native_asset_id: bytes) -> list[tuple[bytes, int | None]]:
+def _unseen(block: DecodedBlock, native_asset_id: bytes) -> list[tuple[bytes, int | None]]:
     """Changes that are in no transaction; None where only state can tell the amount."""
     found: list[tuple[bytes, int | None]] = [
         (one.address, one.amount_gwei * _WEI_PER_GWEI) for one in block.withdrawals or ()

@@ -17,13 +17,13 @@ from icefall.evm.deriving.transfers import (
     silent_contracts,
     transfers,
 )
-from icefall.evm.model import BlockRows, ContractFacts, Questions
+from icefall.evm.model import BlockRows, ContractFacts, ContractQuestions
 from icefall.wire.evm.types import FullBlock
 
 
-def questions(full: FullBlock) -> Questions:
+def questions(full: FullBlock) -> ContractQuestions:
     """What `derive` will want to know of contracts. Ask only what the store does not know yet."""
-    return Questions(code=undecided(full), kinds=unsure(full.receipts))
+    return ContractQuestions(code=undecided(full), kinds=unsure(full.receipts))
 
 
 def derive(full: FullBlock, facts: ContractFacts) -> BlockRows:

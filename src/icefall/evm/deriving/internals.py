@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from icefall.evm.model import InternalTx, NativeTx
-from icefall.wire.evm.types import Frame, Trace
+from icefall.wire.evm.types import CallFrame, Trace
 
 _LISTED_WITH_VALUE = ("CALL", "CALLCODE")
 _LISTED_ALWAYS = ("CREATE", "CREATE2")
@@ -30,6 +30,6 @@ def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterat
                 )
 
 
-def _kind(frame: Frame, proxies: set[bytes]) -> str:
+def _kind(frame: CallFrame, proxies: set[bytes]) -> str:
     """CREATE3 is no instruction: it is a CREATE by a proxy that the same transaction made with CREATE2."""
     return "CREATE3" if frame.kind == "CREATE" and frame.sender in proxies else frame.kind

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from icefall.evm.model import TokenKind
-from icefall.wire.evm.events import Event, Malformed, Moved20, Moved721, MovedUnsure, decode_log
+from icefall.wire.evm.events import AmbiguousTransfer, Erc20Moved, Erc721Moved, Event, MalformedEvent, decode_log
 from icefall.wire.evm.types import Receipt
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
+class ParsedLog(msgspec.Struct, frozen=True, gc=False):
     """What one log says."""
 
     tx_index: int
@@ -19,19 +19,19 @@ class Told(msgspec.Struct, frozen=True, gc=False):
     event: Event
 
 
-def told(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[Told], dict[str, int]]:
+def told(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[ParsedLog], dict[str, int]]:
     """Events in log order, and how many token events were skipped, by name."""
     events = []
     skipped: Counter[str] = Counter()
     for tx_index, receipt in enumerate(receipts):
         for log in receipt.logs:
             event = decode_log(log)
-            if isinstance(event, MovedUnsure):
+            if isinstance(event, AmbiguousTransfer):
                 event = _settled(event, kinds[log.address])
-            if isinstance(event, Malformed):
+            if isinstance(event, MalformedEvent):
                 skipped[event.event] += 1
             elif event is not None:
-                events.append(Told(tx_index, log.index, log.address, event))
+                events.append(ParsedLog(tx_index, log.index, log.address, event))
     return events, dict(skipped)
 
 
@@ -41,14 +41,14 @@ def unsure(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
     for receipt in receipts:
         for log in receipt.logs:
             event = decode_log(log)
-            if isinstance(event, MovedUnsure) and found.get(log.address) is None:
+            if isinstance(event, AmbiguousTransfer) and found.get(log.address) is None:
                 found[log.address] = event.number if event.can_be_nft else None
     return found
 
 
-def _settled(event: MovedUnsure, kind: TokenKind) -> Event:
+def _settled(event: AmbiguousTransfer, kind: TokenKind) -> Event:
     if kind is TokenKind.ERC20:
-        return Moved20(event.sender, event.to, event.number)
+        return Erc20Moved(event.sender, event.to, event.number)
     if kind is TokenKind.ERC721 and event.can_be_nft:
-        return Moved721(event.sender, event.to, event.number)
-    return Malformed("Transfer")
+        return Erc721Moved(event.sender, event.to, event.number)
+    return MalformedEvent("Transfer")

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from icefall.evm.model import BlockRow, NativeTx
-from icefall.wire.evm.types import EvmBlock
+from icefall.wire.evm.types import DecodedBlock
 
 
-def totals(block: EvmBlock, txs: Sequence[NativeTx]) -> BlockRow:
+def totals(block: DecodedBlock, txs: Sequence[NativeTx]) -> BlockRow:
     return BlockRow(
         number=block.number,
         block_hash=block.block_hash,

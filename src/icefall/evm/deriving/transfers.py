@@ -4,48 +4,48 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from icefall.evm.deriving.logs import Told
+from icefall.evm.deriving.logs import ParsedLog
 from icefall.evm.model import (
     ZERO_ADDRESS,
     CodeChange,
     Erc20Delta,
-    Erc20Transfer,
-    Erc721Transfer,
+    Erc20TransferRow,
+    Erc721TransferRow,
     Erc1155Delta,
-    Erc1155Transfer,
+    Erc1155TransferRow,
     MetadataChange,
     NftOwner,
 )
-from icefall.wire.evm.events import Approved, MetadataChanged, Moved20, Moved721, Moved1155, Wrapped
+from icefall.wire.evm.events import Approved, Erc20Moved, Erc721Moved, Erc1155Moved, MetadataChanged, NativeWrapped
 from icefall.wire.evm.types import TxDiff
 
-_EXPLAINS_STORAGE = (Moved20, Moved721, Moved1155, Wrapped, Approved)
+_EXPLAINS_STORAGE = (Erc20Moved, Erc721Moved, Erc1155Moved, NativeWrapped, Approved)
 
 
 class Transfers(msgspec.Struct, frozen=True, gc=False):
-    erc20: tuple[Erc20Transfer, ...]
-    erc721: tuple[Erc721Transfer, ...]
-    erc1155: tuple[Erc1155Transfer, ...]
+    erc20: tuple[Erc20TransferRow, ...]
+    erc721: tuple[Erc721TransferRow, ...]
+    erc1155: tuple[Erc1155TransferRow, ...]
 
 
-def transfers(told: Iterable[Told]) -> Transfers:
+def transfers(told: Iterable[ParsedLog]) -> Transfers:
     """Rows in log order, those of a batch in its order. Equal IDs and zero values are kept."""
     erc20, erc721, erc1155 = [], [], []
     for one in told:
         event = one.event
         place = one.tx_index, one.log_index
-        if isinstance(event, Moved20):
-            erc20.append(Erc20Transfer(*place, one.address, event.sender, event.to, event.value))
-        elif isinstance(event, Moved721):
-            erc721.append(Erc721Transfer(*place, one.address, event.sender, event.to, event.token_id))
-        elif isinstance(event, Moved1155):
+        if isinstance(event, Erc20Moved):
+            erc20.append(Erc20TransferRow(*place, one.address, event.sender, event.to, event.value))
+        elif isinstance(event, Erc721Moved):
+            erc721.append(Erc721TransferRow(*place, one.address, event.sender, event.to, event.token_id))
+        elif isinstance(event, Erc1155Moved):
             for position, (token_id, value) in enumerate(event.items):
                 parties = one.address, event.sender, event.to
-                erc1155.append(Erc1155Transfer(*place, position, *parties, token_id, value))
+                erc1155.append(Erc1155TransferRow(*place, position, *parties, token_id, value))
     return Transfers(tuple(erc20), tuple(erc721), tuple(erc1155))
 
 
-def erc20_deltas(moves: Iterable[Erc20Transfer], told: Iterable[Told]) -> Iterator[Erc20Delta]:
+def erc20_deltas(moves: Iterable[Erc20TransferRow], told: Iterable[ParsedLog]) -> Iterator[Erc20Delta]:
     """Net change by token and holder. Deposit and Withdrawal only name holders: what they mean differs by contract."""
     net: dict[tuple[bytes, bytes], int] = {}
     for move in moves:
@@ -56,13 +56,13 @@ def erc20_deltas(moves: Iterable[Erc20Transfer], told: Iterable[Told]) -> Iterat
             pair = move.token, move.to
             net[pair] = net.get(pair, 0) + move.value
     for one in told:
-        if isinstance(one.event, Wrapped) and one.event.holder != ZERO_ADDRESS:
+        if isinstance(one.event, NativeWrapped) and one.event.holder != ZERO_ADDRESS:
             net.setdefault((one.address, one.event.holder), 0)
     for (token, holder), delta in net.items():
         yield Erc20Delta(token, holder, delta)
 
 
-def erc1155_deltas(moves: Iterable[Erc1155Transfer]) -> Iterator[Erc1155Delta]:
+def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta]:
     """Net change by token, holder and ID."""
     net: dict[tuple[bytes, bytes, int], int] = {}
     for move in moves:
@@ -76,7 +76,7 @@ def erc1155_deltas(moves: Iterable[Erc1155Transfer]) -> Iterator[Erc1155Delta]:
         yield Erc1155Delta(token, holder, token_id, delta)
 
 
-def nft_owners(moves: Iterable[Erc721Transfer]) -> Iterator[NftOwner]:
+def nft_owners(moves: Iterable[Erc721TransferRow]) -> Iterator[NftOwner]:
     """Who owns each moved token after the block, and who did before."""
     before: dict[tuple[bytes, int], bytes] = {}
     after: dict[tuple[bytes, int], bytes] = {}
@@ -88,14 +88,14 @@ def nft_owners(moves: Iterable[Erc721Transfer]) -> Iterator[NftOwner]:
         yield NftOwner(token, token_id, owner, before[token, token_id])
 
 
-def metadata_changes(told: Iterable[Told]) -> Iterator[MetadataChange]:
+def metadata_changes(told: Iterable[ParsedLog]) -> Iterator[MetadataChange]:
     for one in told:
         if isinstance(one.event, MetadataChanged):
             yield MetadataChange(one.address, one.event.first, one.event.last)
 
 
 def silent_contracts(
-    diffs: Sequence[TxDiff] | None, told: Iterable[Told], recoded: Iterable[CodeChange]
+    diffs: Sequence[TxDiff] | None, told: Iterable[ParsedLog], recoded: Iterable[CodeChange]
 ) -> Iterator[bytes]:
     """Contracts that changed storage in a transaction without a log that says why: tokens among them may rebase.
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 
-class Counts:
+class EnrichCounts:
     def __init__(self) -> None:
         self.tokens_read = 0
         self.nfts_read: Counter[str] = Counter()  # by status

@@ -9,17 +9,17 @@ from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from icefall.db.engine import Store, Transaction
-from icefall.evm.enriching.counts import Counts
-from icefall.evm.enriching.guard import Guard, TooLarge, Unreachable
+from icefall.evm.enriching.counts import EnrichCounts
+from icefall.evm.enriching.guard import GuardedFetcher, TooLarge, Unreachable
 from icefall.upstream.meter import Clock
-from icefall.upstream.pool import Teller
+from icefall.upstream.pool import PoolLog
 
 SIZE_MAX = 64 << 20
 _RETRY_S = 60.0
 T = TypeVar("T")
 
 
-class FeedTrouble(Exception):
+class FeedError(Exception):
     """There is nothing to be had, or nothing that makes sense. What was had before stays."""
 
 
@@ -40,11 +40,11 @@ class FileFeed:
             if self._taking == self._seen:
                 return None
             if stat.st_size > SIZE_MAX:
-                raise FeedTrouble(f"{self.name} has more than {SIZE_MAX} bytes")
+                raise FeedError(f"{self.name} has more than {SIZE_MAX} bytes")
             return await asyncio.to_thread(self._path.read_bytes)
         except OSError as error:
             self._taking = None  # what is mended may look the same
-            raise FeedTrouble(f"{self.name} cannot be read: {error.strerror}") from error
+            raise FeedError(f"{self.name} cannot be read: {error.strerror}") from error
 
     def taken(self) -> None:
         self._seen = self._taking
@@ -53,7 +53,7 @@ class FileFeed:
 class HttpFeed:
     """An address, asked every so often; sooner if it failed."""
 
-    def __init__(self, url: str, guard: Guard, every_s: float, clock: Clock) -> None:
+    def __init__(self, url: str, guard: GuardedFetcher, every_s: float, clock: Clock) -> None:
         parts = urlsplit(url)
         self.name = f"{parts.scheme}://{parts.hostname}"  # the rest may be secret
         self._url = url
@@ -70,7 +70,7 @@ class HttpFeed:
         try:
             body = await self._guard.get(self._url, trusted=True)
         except (Unreachable, TooLarge) as error:
-            raise FeedTrouble(f"{self.name} gives nothing: {error}") from error
+            raise FeedError(f"{self.name} gives nothing: {error}") from error
         self._next_s = self._clock.now() + self._every_s
         self._taking = hashlib.sha256(body).digest()
         return None if self._taking == self._last else body
@@ -79,7 +79,7 @@ class HttpFeed:
         self._last = self._taking
 
 
-class Listed(Generic[T]):
+class FeedImport(Generic[T]):
     """One list, from its feed into its table: all of it in one transaction, or what was there before stays.
 
     Without a feed the table is emptied once.
@@ -94,8 +94,8 @@ class Listed(Generic[T]):
         empty: T,
         *,
         store: Store,
-        counts: Counts,
-        log: Teller,
+        counts: EnrichCounts,
+        log: PoolLog,
     ) -> None:
         self._what = what
         self._feed = feed
@@ -119,7 +119,7 @@ class Listed(Generic[T]):
             if raw is None:
                 return False
             rows = await asyncio.to_thread(self._parse, raw)
-        except FeedTrouble as trouble:
+        except FeedError as trouble:
             self._feed.taken()  # nonsense is not read twice
             self._complain(str(trouble))
             return False

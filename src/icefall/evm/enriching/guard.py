@@ -44,7 +44,7 @@ class Unreachable(Exception):
         self.host_down = host_down
 
 
-class Refused(Unreachable):
+class AddressForbidden(Unreachable):
     """We do not go there."""
 
 
@@ -67,7 +67,7 @@ class FetchLimits(msgspec.Struct, frozen=True):
     at_once: int = 8
 
 
-class Guard:
+class GuardedFetcher:
     """`allow`: networks that may be reached though they are not public. `trusted`: folders from the configuration."""
 
     def __init__(
@@ -127,16 +127,16 @@ class Guard:
         """The addresses behind a URL, each of which may be reached."""
         host, port = url.raw_host or "", url.port
         if url.scheme not in ("http", "https") or not host or port is None:
-            raise Refused(f"{url.scheme or 'no'} scheme: only http and https are fetched")
+            raise AddressForbidden(f"{url.scheme or 'no'} scheme: only http and https are fetched")
         if url.user is not None or url.password is not None:
-            raise Refused("a URL with credentials is not fetched")
+            raise AddressForbidden("a URL with credentials is not fetched")
         addresses = await self._addresses(host)
         wrong = [one for one in addresses if not trusted and not may_reach(one, self._allow)]
         if wrong:
-            raise Refused(f"{host} is at {wrong[0]}, which is not public")
+            raise AddressForbidden(f"{host} is at {wrong[0]}, which is not public")
         free = trusted or all(is_allowed(one, self._allow) for one in addresses)
         if not free and not url.is_default_port():
-            raise Refused(f"port {port} is not fetched from")
+            raise AddressForbidden(f"port {port} is not fetched from")
         return addresses
 
     async def _addresses(self, host: str) -> list[str]:
@@ -144,7 +144,7 @@ class Guard:
             return [str(ip_address(host))]
         except ValueError:
             if host.replace(".", "").isdigit() or "%" in host or ":" in host:
-                raise Refused(f"{host} is an odd way to write an address") from None
+                raise AddressForbidden(f"{host} is an odd way to write an address") from None
         try:
             addresses = await self._lookup(host)
         except OSError as error:

@@ -11,16 +11,16 @@ import msgspec
 from yarl import URL
 
 from icefall.db.engine import Store
-from icefall.evm.enriching.counts import Counts
-from icefall.evm.enriching.feeds import SIZE_MAX, FileFeed, HttpFeed, Listed
-from icefall.evm.enriching.guard import FetchLimits, Guard
-from icefall.evm.enriching.nfts import Nfts, NftSettings
+from icefall.evm.enriching.counts import EnrichCounts
+from icefall.evm.enriching.feeds import SIZE_MAX, FeedImport, FileFeed, HttpFeed
+from icefall.evm.enriching.guard import FetchLimits, GuardedFetcher
+from icefall.evm.enriching.nfts import NftMetadataLoop, NftSettings
 from icefall.evm.enriching.prices import Prices, prices_of, put_prices
 from icefall.evm.enriching.reputation import Reputations, put_reputations, reputations_of
-from icefall.evm.enriching.tokens import Tokens
+from icefall.evm.enriching.tokens import TokenMetadataLoop
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.meter import Clock
-from icefall.upstream.pool import Teller
+from icefall.upstream.pool import PoolLog
 
 IDLE_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
@@ -39,15 +39,15 @@ async def enrich_forever(
     store: Store,
     upstream: EvmUpstream,
     settings: EnrichSettings,
-    log: Teller,
+    log: PoolLog,
     *,
-    counts: Counts | None = None,
+    counts: EnrichCounts | None = None,
     clock: Clock | None = None,
     wall: Callable[[], float] = time.time,
-    guard: Guard | None = None,
+    guard: GuardedFetcher | None = None,
 ) -> None:
     """Until cancelled. `upstream` should not be the one that blocks are fetched by: what is slow here is let rest."""
-    counts, clock = counts or Counts(), clock or Clock()
+    counts, clock = counts or EnrichCounts(), clock or Clock()
     rounds = rounds_of(store, upstream, settings, log, counts=counts, clock=clock, wall=wall, guard=guard)
     async with asyncio.TaskGroup() as group:
         for name, one in rounds.items():
@@ -58,25 +58,25 @@ def rounds_of(
     store: Store,
     upstream: EvmUpstream,
     settings: EnrichSettings,
-    log: Teller,
+    log: PoolLog,
     *,
-    counts: Counts,
+    counts: EnrichCounts,
     clock: Clock,
     wall: Callable[[], float] = time.time,
-    guard: Guard | None = None,
+    guard: GuardedFetcher | None = None,
 ) -> dict[str, Callable[[], Awaitable[bool]]]:
     """One round of each loop, by name: whether it found something to do."""
     nfts = settings.nfts
-    guard = guard or Guard(allow=nfts.allow, trusted=[nfts.gateway])
+    guard = guard or GuardedFetcher(allow=nfts.allow, trusted=[nfts.gateway])
     feed = _feed(settings.prices, settings.prices_every_s, clock)
     rated = FileFeed(settings.reputation) if settings.reputation else None
-    prices = Listed[Prices]("prices", feed, prices_of, put_prices, {}, store=store, counts=counts, log=log)
-    words = Listed[Reputations](
+    prices = FeedImport[Prices]("prices", feed, prices_of, put_prices, {}, store=store, counts=counts, log=log)
+    words = FeedImport[Reputations](
         "reputation", rated, reputations_of, put_reputations, {}, store=store, counts=counts, log=log
     )
     return {
-        "tokens": Tokens(store, upstream, counts, wall).round,
-        "nfts": Nfts(store, upstream, guard, nfts, counts, wall, log).round,
+        "tokens": TokenMetadataLoop(store, upstream, counts, wall).round,
+        "nfts": NftMetadataLoop(store, upstream, guard, nfts, counts, wall, log).round,
         "prices": prices.round,
         "reputation": words.round,
     }
@@ -86,10 +86,12 @@ def _feed(source: str, every_s: float, clock: Clock) -> FileFeed | HttpFeed | No
     if "://" not in source:
         return FileFeed(source) if source else None
     limits = FetchLimits(total_s=60.0, size_max=SIZE_MAX, at_once=1)
-    return HttpFeed(source, Guard(trusted=[str(URL(source).origin())], limits=limits), every_s, clock)
+    return HttpFeed(source, GuardedFetcher(trusted=[str(URL(source).origin())], limits=limits), every_s, clock)
 
 
-async def _forever(name: str, one: Callable[[], Awaitable[bool]], log: Teller, counts: Counts, clock: Clock) -> None:
+async def _forever(
+    name: str, one: Callable[[], Awaitable[bool]], log: PoolLog, counts: EnrichCounts, clock: Clock
+) -> None:
     failures, said = 0, ""
     while True:
         try:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from icefall.evm.enriching.answers import DECIMALS_MAX, TEXT_SIZE_MAX, shown
-from icefall.evm.enriching.outcomes import Outcome, Unfit
+from icefall.evm.enriching.outcomes import NftOutcome, UnusableNft
 from icefall.evm.enriching.uris import scheme_of
 
 DESCRIPTION_SIZE_MAX = 8 << 10
@@ -44,14 +44,14 @@ def metadata_of(body: bytes) -> Metadata:
         whole = msgspec.json.decode(body.removeprefix(_BOM))
         document = msgspec.json.decode(body.removeprefix(_BOM), type=_Document) if isinstance(whole, dict) else {}
     except msgspec.ValidationError:  # a number beyond all bounds
-        raise Unfit(Outcome.NOT_METADATA) from None
+        raise UnusableNft(NftOutcome.NOT_METADATA) from None
     except _MALFORMED:
-        raise Unfit(Outcome.NOT_JSON) from None
+        raise UnusableNft(NftOutcome.NOT_JSON) from None
     metadata = Metadata(**{name: read(document, keys) for name, (read, keys) in _FIELDS.items()})
     if metadata == Metadata():
-        raise Unfit(Outcome.NOT_METADATA)
+        raise UnusableNft(NftOutcome.NOT_METADATA)
     if len(pack(metadata)) > STORED_SIZE_MAX:
-        raise Unfit(Outcome.TOO_LARGE)
+        raise UnusableNft(NftOutcome.TOO_LARGE)
     return metadata
 
 

@@ -17,15 +17,15 @@ from icefall.db.statements import load
 from icefall.evm.amounts import unpack_uint
 from icefall.evm.enriching.answers import token_uri_call, uri_call, uri_of, with_id
 from icefall.evm.enriching.asking import Answers, ask_each
-from icefall.evm.enriching.counts import Counts
-from icefall.evm.enriching.guard import Guard, Refused, Throttled, TooLarge, Unreachable
+from icefall.evm.enriching.counts import EnrichCounts
+from icefall.evm.enriching.guard import AddressForbidden, GuardedFetcher, Throttled, TooLarge, Unreachable
 from icefall.evm.enriching.metadata import Metadata, metadata_of, pack
-from icefall.evm.enriching.outcomes import OUTCOMES, PUT_OFF, Outcome, Status, Unfit, next_try, pause_s
+from icefall.evm.enriching.outcomes import OUTCOMES, PUT_OFF, IndexStatus, NftOutcome, UnusableNft, next_try, pause_s
 from icefall.evm.enriching.uris import address_of, checked, content_of, scheme_of, storable
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
-from icefall.upstream.pool import Teller
+from icefall.upstream.pool import PoolLog
 
 BATCH, CONTRACTS, WALK, RELEASED_AT_ONCE = 32, 8, 64, 500
 ERC721, ERC1155 = 2, 4  # bits of token.standards
@@ -43,7 +43,7 @@ class NftSettings(msgspec.Struct, frozen=True):
     allow: tuple[str, ...] = ()
 
 
-class Due(NamedTuple):
+class DueNft(NamedTuple):
     token: int
     address: bytes
     packed_id: bytes
@@ -58,25 +58,25 @@ class Due(NamedTuple):
         return {"token": self.token, "token_id": self.packed_id, "address": self.address}
 
 
-class Ended(NamedTuple):
+class NftResult(NamedTuple):
     """How reading one NFT ended."""
 
-    outcome: Outcome
+    outcome: NftOutcome
     uri: str = ""
     metadata: Metadata = Metadata()
     after_s: float = 0.0
 
 
-class Nfts:
+class NftMetadataLoop:
     def __init__(
         self,
         store: Store,
         upstream: EvmUpstream,
-        guard: Guard,
+        guard: GuardedFetcher,
         settings: NftSettings,
-        counts: Counts,
+        counts: EnrichCounts,
         wall: Callable[[], float],
-        log: Teller,
+        log: PoolLog,
     ) -> None:
         self._store = store
         self._upstream = upstream
@@ -87,7 +87,7 @@ class Nfts:
         self._log = log
         self._after = -1  # the contract read last
         self._released = False
-        self._rests: dict[str, tuple[float, Outcome]] = {}  # hosts not asked again until then, and how they failed
+        self._rests: dict[str, tuple[float, NftOutcome]] = {}  # hosts not asked again until then, and how they failed
 
     async def round(self) -> bool:
         """Read some that are due. Whether there were any."""
@@ -101,7 +101,7 @@ class Nfts:
         now = int(self._wall())
         await self._store.write(partial(_put, list(zip(due, ended, strict=True)), now))
         for one in ended:
-            if isinstance(one, Ended):
+            if isinstance(one, NftResult):
                 self._counts.nfts_read[OUTCOMES[one.outcome].status.name] += 1
             else:
                 self._counts.failures["nfts"] += 1
@@ -120,16 +120,16 @@ class Nfts:
             await self._store.write(lambda tx: tx.run(SQL.put_fact, fact))
         self._released = True
 
-    async def _take(self) -> list[Due]:
+    async def _take(self) -> list[DueNft]:
         """Some rows that are due, in hand: of each contract alike, contract by contract."""
         now = int(self._wall())
         if not self._store.read(SQL.nft_due, {"now": now})[0][0]:
             return []
-        due: list[Due] = []
+        due: list[DueNft] = []
         contracts = await self._contracts(now)
         for token in contracts:
             rows = self._store.read(SQL.due_nfts, {"token": token, "now": now, "count": BATCH // len(contracts)})
-            due += (Due(*row) for row in rows)
+            due += (DueNft(*row) for row in rows)
         taken = [one.key | {"retry_at": one.retry_at} for one in due]
         await self._store.write(lambda tx: tx.run_many(SQL.take_nft, taken))
         return due
@@ -154,7 +154,7 @@ class Nfts:
 
     # -- reading one -------------------------------------------------------------------------------------------
 
-    async def _read(self, one: Due, answers: Answers | UpstreamFailure) -> Ended | UpstreamFailure:
+    async def _read(self, one: DueNft, answers: Answers | UpstreamFailure) -> NftResult | UpstreamFailure:
         if isinstance(answers, UpstreamFailure):
             return answers
         uri = ""
@@ -166,42 +166,42 @@ class Nfts:
             if body is None:
                 address = address_of(uri, self._settings.gateway)
                 if not self._settings.web:
-                    raise Unfit(Outcome.SWITCHED_OFF)
+                    raise UnusableNft(NftOutcome.SWITCHED_OFF)
                 body = await self._fetch(address, trusted=scheme_of(uri) == "ipfs")
-            return Ended(Outcome.READ, uri, metadata_of(body))
-        except Unfit as unfit:
-            return Ended(unfit.outcome, uri)
+            return NftResult(NftOutcome.READ, uri, metadata_of(body))
+        except UnusableNft as unfit:
+            return NftResult(unfit.outcome, uri)
         except Throttled as throttled:
-            return Ended(Outcome.THROTTLED, uri, after_s=throttled.after_s)
-        except Refused:
-            return Ended(Outcome.NOT_ALLOWED, uri)
+            return NftResult(NftOutcome.THROTTLED, uri, after_s=throttled.after_s)
+        except AddressForbidden:
+            return NftResult(NftOutcome.NOT_ALLOWED, uri)
         except Unreachable:
-            return Ended(Outcome.NOT_REACHED, uri)
+            return NftResult(NftOutcome.NOT_REACHED, uri)
         except TooLarge:
-            return Ended(Outcome.TOO_LARGE, uri)
+            return NftResult(NftOutcome.TOO_LARGE, uri)
         except Exception as error:
             self._log.error("an NFT could not be read", contract=one.address.hex(), error=repr(error))
-            return Ended(Outcome.OUR_FAULT, uri)
+            return NftResult(NftOutcome.OUR_FAULT, uri)
 
     async def _fetch(self, address: str, *, trusted: bool) -> bytes:
         """From a host that has just failed, nothing: whoever wants something from it meanwhile fares alike."""
         host, now = _host(address), self._wall()
-        until, outcome = self._rests.get(host, (0.0, Outcome.NOT_REACHED))
+        until, outcome = self._rests.get(host, (0.0, NftOutcome.NOT_REACHED))
         if until > now:
-            raise Throttled(host, until - now) if outcome is Outcome.THROTTLED else Unreachable(host)
+            raise Throttled(host, until - now) if outcome is NftOutcome.THROTTLED else Unreachable(host)
         try:
             return await self._guard.get(address, trusted=trusted)
         except Unreachable as failure:
             rest_s = failure.after_s if isinstance(failure, Throttled) else HOST_REST_S * failure.host_down
             if rest_s > 0:
-                kind = Outcome.THROTTLED if isinstance(failure, Throttled) else Outcome.NOT_REACHED
+                kind = NftOutcome.THROTTLED if isinstance(failure, Throttled) else NftOutcome.NOT_REACHED
                 if len(self._rests) >= _RESTS_MAX:
                     self._rests.clear()
                 self._rests[host] = self._wall() + rest_s, kind
             raise
 
 
-def _calls(one: Due) -> Sequence[ContractCall]:
+def _calls(one: DueNft) -> Sequence[ContractCall]:
     """tokenURI, uri, or both where the logs leave it open; in that order."""
     token_id, standards = unpack_uint(one.packed_id), (one.standards or 0) & (ERC721 | ERC1155)
     asked = []
@@ -212,10 +212,10 @@ def _calls(one: Due) -> Sequence[ContractCall]:
     return asked
 
 
-def _uri(one: Due, answers: Answers) -> str | None:
+def _uri(one: DueNft, answers: Answers) -> str | None:
     """What the contract says; Unfit where it says nothing at all."""
     if not any(answers):
-        raise Unfit(Outcome.NO_SUCH_TOKEN)
+        raise UnusableNft(NftOutcome.NO_SUCH_TOKEN)
     standards = (one.standards or 0) & (ERC721 | ERC1155)
     said = [uri_of(answer) for answer in answers]
     if standards != ERC721 and said[-1] and (standards == ERC1155 or not said[0]):
@@ -237,7 +237,7 @@ def _released(tx: Transaction) -> bool:
     return bool(rows)
 
 
-def _put(read: list[tuple[Due, Ended | UpstreamFailure]], now: int, tx: Transaction) -> None:
+def _put(read: list[tuple[DueNft, NftResult | UpstreamFailure]], now: int, tx: Transaction) -> None:
     for one, ended in read:
         failures = 0 if one.retry_at == 0 else one.failures
         if isinstance(ended, UpstreamFailure):
@@ -248,8 +248,8 @@ def _put(read: list[tuple[Due, Ended | UpstreamFailure]], now: int, tx: Transact
         retry_at = next_try(ended.outcome, failures, now, ended.after_s)
         if scheme_of(ended.uri) == "data" and not row.passing:
             retry_at = None  # it would say the same
-        later = one.key | {"retry_at": retry_at, "failures": failures + (ended.outcome is not Outcome.READ)}
-        if row.passing and one.status == Status.INDEXED.name and one.token_uri == ended.uri:
+        later = one.key | {"retry_at": retry_at, "failures": failures + (ended.outcome is not NftOutcome.READ)}
+        if row.passing and one.status == IndexStatus.INDEXED.name and one.token_uri == ended.uri:
             tx.run(SQL.put_off_nft, later)
             continue
         told = {"token_uri": ended.uri, "status": row.status.name, "read_at": now, "metadata": pack(ended.metadata)}

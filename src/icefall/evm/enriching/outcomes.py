@@ -13,7 +13,7 @@ PUT_OFF = 1 << 62  # retry_at of what waits for other settings
 IN_HAND = -1  # retry_at of what is being read; due at once after a crash
 
 
-class Status(enum.Enum):
+class IndexStatus(enum.Enum):
     """indexStatus: the names are the interface's words."""
 
     UNKNOWN = enum.auto()
@@ -29,14 +29,14 @@ class Status(enum.Enum):
     UNINDEXED = enum.auto()
 
 
-class Row(NamedTuple):
-    status: Status
+class OutcomeRule(NamedTuple):
+    status: IndexStatus
     retries: int  # 0: settled at once
     until_settings_change: bool = False
     passing: bool = False  # says nothing about the token: metadata read before from the same URI is kept
 
 
-class Outcome(enum.Enum):
+class NftOutcome(enum.Enum):
     """Each way reading an NFT may end."""
 
     READ = enum.auto()  # metadata understood
@@ -54,27 +54,27 @@ class Outcome(enum.Enum):
     OUR_FAULT = enum.auto()  # an exception nobody thought of
 
 
-OUTCOMES: dict[Outcome, Row] = {
-    Outcome.READ: Row(Status.INDEXED, 0),
-    Outcome.NO_SUCH_TOKEN: Row(Status.MISSING_TOKEN, 0),
-    Outcome.NO_URI: Row(Status.INVALID_TOKEN_URI, 0),
-    Outcome.OTHER_SCHEME: Row(Status.INVALID_TOKEN_URI_SCHEME, 0),
-    Outcome.URI_TOO_LONG: Row(Status.METADATA_CONTENT_TOO_LARGE, 0),
-    Outcome.SWITCHED_OFF: Row(Status.UNINDEXED, 0, until_settings_change=True, passing=True),
-    Outcome.NOT_ALLOWED: Row(Status.UNREACHABLE_TOKEN_URI, 0, until_settings_change=True),
-    Outcome.NOT_REACHED: Row(Status.UNREACHABLE_TOKEN_URI, 8, passing=True),
-    Outcome.THROTTLED: Row(Status.THROTTLED_TOKEN_URI, 12, passing=True),
-    Outcome.TOO_LARGE: Row(Status.METADATA_CONTENT_TOO_LARGE, 0),
-    Outcome.NOT_JSON: Row(Status.INVALID_METADATA_JSON, 2),  # an error page may come with status 200
-    Outcome.NOT_METADATA: Row(Status.INVALID_METADATA, 2),
-    Outcome.OUR_FAULT: Row(Status.UNKNOWN, 4, passing=True),
+OUTCOMES: dict[NftOutcome, OutcomeRule] = {
+    NftOutcome.READ: OutcomeRule(IndexStatus.INDEXED, 0),
+    NftOutcome.NO_SUCH_TOKEN: OutcomeRule(IndexStatus.MISSING_TOKEN, 0),
+    NftOutcome.NO_URI: OutcomeRule(IndexStatus.INVALID_TOKEN_URI, 0),
+    NftOutcome.OTHER_SCHEME: OutcomeRule(IndexStatus.INVALID_TOKEN_URI_SCHEME, 0),
+    NftOutcome.URI_TOO_LONG: OutcomeRule(IndexStatus.METADATA_CONTENT_TOO_LARGE, 0),
+    NftOutcome.SWITCHED_OFF: OutcomeRule(IndexStatus.UNINDEXED, 0, until_settings_change=True, passing=True),
+    NftOutcome.NOT_ALLOWED: OutcomeRule(IndexStatus.UNREACHABLE_TOKEN_URI, 0, until_settings_change=True),
+    NftOutcome.NOT_REACHED: OutcomeRule(IndexStatus.UNREACHABLE_TOKEN_URI, 8, passing=True),
+    NftOutcome.THROTTLED: OutcomeRule(IndexStatus.THROTTLED_TOKEN_URI, 12, passing=True),
+    NftOutcome.TOO_LARGE: OutcomeRule(IndexStatus.METADATA_CONTENT_TOO_LARGE, 0),
+    NftOutcome.NOT_JSON: OutcomeRule(IndexStatus.INVALID_METADATA_JSON, 2),  # an error page may come with status 200
+    NftOutcome.NOT_METADATA: OutcomeRule(IndexStatus.INVALID_METADATA, 2),
+    NftOutcome.OUR_FAULT: OutcomeRule(IndexStatus.UNKNOWN, 4, passing=True),
 }
 
 
-class Unfit(Exception):
+class UnusableNft(Exception):
     """A token that cannot be read, and how that counts."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: NftOutcome) -> None:
         super().__init__(outcome.name)
         self.outcome = outcome
 
@@ -84,7 +84,7 @@ def pause_s(failures: int) -> int:
     return int(min(DAY_S, FIRST_PAUSE_S * 4 ** min(failures, 10)))
 
 
-def next_try(outcome: Outcome, failures: int, now: int, after_s: float = 0.0) -> int | None:
+def next_try(outcome: NftOutcome, failures: int, now: int, after_s: float = 0.0) -> int | None:
     """When to read again, after `failures` failures before this; None: never."""
     row = OUTCOMES[outcome]
     if row.until_settings_change:

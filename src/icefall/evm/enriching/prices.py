@@ -8,7 +8,7 @@ import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.enriching.feeds import FeedTrouble
+from icefall.evm.enriching.feeds import FeedError
 
 CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
 NATIVE = "native"
@@ -32,13 +32,13 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     currencies: dict[str, dict[str, _Series]]
 
 
-class Point(NamedTuple):
+class PricePoint(NamedTuple):
     token_address: bytes
     currency: str
     day: int
 
 
-Prices = dict[Point, str]
+Prices = dict[PricePoint, str]
 _DECODER = msgspec.json.Decoder(_Document)
 
 
@@ -47,35 +47,35 @@ def prices_of(raw: bytes) -> Prices:
     try:
         document = _DECODER.decode(raw)
     except _MALFORMED as error:
-        raise FeedTrouble(f"not a list of prices: {error}") from None
+        raise FeedError(f"not a list of prices: {error}") from None
     prices: Prices = {}
     for currency, tokens in document.currencies.items():
         if currency not in CURRENCIES:
-            raise FeedTrouble(f"currencies: {currency[:20]!r} is not one of {', '.join(CURRENCIES)}")
+            raise FeedError(f"currencies: {currency[:20]!r} is not one of {', '.join(CURRENCIES)}")
         for token, series in tokens.items():
             where = f"currencies.{currency}.{token[:50]}"
             address = _address(token, where)
             if series.current is not None:
-                _add(prices, Point(address, currency, NOW), series.current, where)
+                _add(prices, PricePoint(address, currency, NOW), series.current, where)
             for day, value in series.daily.items():
-                _add(prices, Point(address, currency, _day(day, where)), value, where)
+                _add(prices, PricePoint(address, currency, _day(day, where)), value, where)
     return prices
 
 
 def put_prices(prices: Prices, tx: Transaction) -> None:
     """The table becomes the list; only what differs is written."""
-    stored = {Point(address, currency, day): value for address, currency, day, value in tx.rows(SQL.prices)}
+    stored = {PricePoint(address, currency, day): value for address, currency, day, value in tx.rows(SQL.prices)}
     tx.run_many(SQL.drop_price, [tuple(point) for point in stored if point not in prices])
     tx.run_many(SQL.put_price, [(*point, value) for point, value in prices.items() if stored.get(point) != value])
 
 
-def _add(prices: Prices, point: Point, value: str, where: str) -> None:
+def _add(prices: Prices, point: PricePoint, value: str, where: str) -> None:
     if not _VALUE.fullmatch(value):
-        raise FeedTrouble(f"{where}: {value[:50]!r} is not a price such as 12.5")
+        raise FeedError(f"{where}: {value[:50]!r} is not a price such as 12.5")
     if point in prices:
-        raise FeedTrouble(f"{where}: the same token is listed twice")
+        raise FeedError(f"{where}: the same token is listed twice")
     if len(prices) >= POINTS_MAX:
-        raise FeedTrouble(f"{where}: more than {POINTS_MAX} prices")
+        raise FeedError(f"{where}: more than {POINTS_MAX} prices")
     prices[point] = value
 
 
@@ -83,7 +83,7 @@ def _address(text: str, where: str) -> bytes:
     if text == NATIVE:
         return NATIVE_ADDRESS
     if not _ADDRESS.fullmatch(text):
-        raise FeedTrouble(f"{where}: expected {NATIVE} or an address of 0x and 40 hex digits")
+        raise FeedError(f"{where}: expected {NATIVE} or an address of 0x and 40 hex digits")
     return bytes.fromhex(text[2:])
 
 
@@ -93,5 +93,5 @@ def _day(text: str, where: str) -> int:
     except ValueError:
         number = -1
     if number < 0 or not _DAY.fullmatch(text):
-        raise FeedTrouble(f"{where}: {text[:20]!r} is not a day such as 2026-01-31")
+        raise FeedError(f"{where}: {text[:20]!r} is not a day such as 2026-01-31")
     return number

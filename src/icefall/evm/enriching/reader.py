@@ -8,7 +8,7 @@ from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint
 from icefall.evm.enriching.metadata import Metadata, unpack
-from icefall.evm.enriching.outcomes import Status
+from icefall.evm.enriching.outcomes import IndexStatus
 from icefall.evm.enriching.prices import NATIVE_ADDRESS, NOW
 
 SQL = load("icefall.evm.enriching", "queries.sql")
@@ -29,7 +29,7 @@ class NftFacts(msgspec.Struct, frozen=True):
     """`read_at`: Unix seconds of what is told here; None: not read yet."""
 
     token_uri: str = ""
-    status: str = Status.UNINDEXED.name
+    status: str = IndexStatus.UNINDEXED.name
     read_at: int | None = None
     metadata: Metadata = Metadata()
 

@@ -7,7 +7,7 @@ import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.enriching.feeds import FeedTrouble
+from icefall.evm.enriching.feeds import FeedError
 
 Word = Literal["Malicious", "Benign"]
 Reputations = dict[bytes, Word]
@@ -22,14 +22,14 @@ def reputations_of(raw: bytes) -> Reputations:
     try:
         document = _DECODER.decode(raw)
     except _MALFORMED as error:
-        raise FeedTrouble(f"not a list of reputations: {error}") from None
+        raise FeedError(f"not a list of reputations: {error}") from None
     words: Reputations = {}
     for word, addresses in document.items():
         for text in addresses:
             if not _ADDRESS.fullmatch(text):
-                raise FeedTrouble(f"{word}: {text[:50]!r} is not an address of 0x and 40 hex digits")
+                raise FeedError(f"{word}: {text[:50]!r} is not an address of 0x and 40 hex digits")
             if words.setdefault(bytes.fromhex(text[2:]), word) != word:
-                raise FeedTrouble(f"{text} is listed as both Malicious and Benign")
+                raise FeedError(f"{text} is listed as both Malicious and Benign")
     return words
 
 

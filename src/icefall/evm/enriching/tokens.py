@@ -12,7 +12,7 @@ from icefall.db.engine import Store, Transaction
 from icefall.db.statements import load
 from icefall.evm.enriching.answers import DECIMALS, NAME, SYMBOL, decimals_of, text_of
 from icefall.evm.enriching.asking import Answers, ask_each
-from icefall.evm.enriching.counts import Counts
+from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.outcomes import pause_s
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.state import ContractCall
@@ -22,14 +22,14 @@ BATCH = 50
 SQL = load("icefall.evm.enriching", "queries.sql")
 
 
-class Due(NamedTuple):
+class DueToken(NamedTuple):
     token: int
     address: bytes
     failures: int
 
 
-class Tokens:
-    def __init__(self, store: Store, upstream: EvmUpstream, counts: Counts, wall: Callable[[], float]) -> None:
+class TokenMetadataLoop:
+    def __init__(self, store: Store, upstream: EvmUpstream, counts: EnrichCounts, wall: Callable[[], float]) -> None:
         self._store = store
         self._upstream = upstream
         self._counts = counts
@@ -38,7 +38,7 @@ class Tokens:
     async def round(self) -> bool:
         """Read some that are due. Whether there were any."""
         now = int(self._wall())
-        due = [Due(*row) for row in self._store.read(SQL.due_tokens, {"now": now, "count": BATCH})]
+        due = [DueToken(*row) for row in self._store.read(SQL.due_tokens, {"now": now, "count": BATCH})]
         if not due:
             return False
         calls = [[ContractCall(one.address, ask) for ask in (NAME, SYMBOL, DECIMALS)] for one in due]
@@ -50,7 +50,7 @@ class Tokens:
         return True
 
 
-def _put(read: list[tuple[Due, Answers | UpstreamFailure]], now: int, tx: Transaction) -> None:
+def _put(read: list[tuple[DueToken, Answers | UpstreamFailure]], now: int, tx: Transaction) -> None:
     for one, answers in read:
         row = {"token": one.token, "address": one.address}
         if isinstance(answers, UpstreamFailure):

@@ -5,7 +5,7 @@ import binascii
 import re
 from urllib.parse import unquote, unquote_to_bytes
 
-from icefall.evm.enriching.outcomes import Outcome, Unfit
+from icefall.evm.enriching.outcomes import NftOutcome, UnusableNft
 
 URI_SIZE_MAX = 64 << 10  # of data: URIs, in bytes
 ADDRESS_SIZE_MAX = 8 << 10  # of all others
@@ -30,14 +30,14 @@ def storable(uri: str | None) -> str:
 def checked(uri: str | None) -> str:
     """Unfit unless it is a URI of some scheme, and not too long."""
     if not uri or not scheme_of(uri):
-        raise Unfit(Outcome.NO_URI)
+        raise UnusableNft(NftOutcome.NO_URI)
     if scheme_of(uri) == "data":
         if len(uri.encode()) > URI_SIZE_MAX:
-            raise Unfit(Outcome.URI_TOO_LONG)
+            raise UnusableNft(NftOutcome.URI_TOO_LONG)
         if "\0" in uri:
-            raise Unfit(Outcome.NO_URI)
+            raise UnusableNft(NftOutcome.NO_URI)
     elif len(uri.encode()) > ADDRESS_SIZE_MAX or _CONTROL.search(uri):
-        raise Unfit(Outcome.NO_URI)
+        raise UnusableNft(NftOutcome.NO_URI)
     return uri
 
 
@@ -47,7 +47,7 @@ def content_of(uri: str) -> bytes | None:
         return None
     head, comma, body = uri.partition(",")
     if not comma:
-        raise Unfit(Outcome.NO_URI)
+        raise UnusableNft(NftOutcome.NO_URI)
     if not head.lower().rstrip().endswith(";base64"):
         # "utf8" content is often written as it is: a per cent sign that begins no escape stands for itself
         return unquote_to_bytes(body)
@@ -55,7 +55,7 @@ def content_of(uri: str) -> bytes | None:
     try:
         return base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise Unfit(Outcome.NO_URI) from None
+        raise UnusableNft(NftOutcome.NO_URI) from None
 
 
 def address_of(uri: str, gateway: str) -> str:
@@ -64,10 +64,10 @@ def address_of(uri: str, gateway: str) -> str:
     if scheme in _WEB:
         return uri
     if scheme != "ipfs":
-        raise Unfit(Outcome.OTHER_SCHEME)
+        raise UnusableNft(NftOutcome.OTHER_SCHEME)
     path = _ipfs_path(uri)
     if not gateway:
-        raise Unfit(Outcome.SWITCHED_OFF)
+        raise UnusableNft(NftOutcome.SWITCHED_OFF)
     return gateway.rstrip("/") + "/" + path
 
 
@@ -78,5 +78,5 @@ def _ipfs_path(uri: str) -> str:
     first, *rest = path.split("/")
     climbs = any(unquote(unquote(part)) in (".", "..") for part in rest)
     if not _CONTENT_ID.fullmatch(first) or climbs or "\\" in unquote(path) or "/../" in f"/{unquote(unquote(path))}/":
-        raise Unfit(Outcome.NO_URI)
+        raise UnusableNft(NftOutcome.NO_URI)
     return path + mark + query

@@ -7,7 +7,7 @@ is, as of the block that first showed it.
 from collections.abc import Sequence
 
 from icefall.evm.auditing.token_calls import address_of, decimals, owner_of, uint_of
-from icefall.evm.following.decoder import Sketch
+from icefall.evm.following.decoder import BlockOutline
 from icefall.evm.following.settling import StateSource
 from icefall.evm.model import ContractFacts, TokenKind
 from icefall.evm.storing.store import ChainStore
@@ -16,7 +16,7 @@ _DECIMALS_MAX = 255
 _KEPT = 100_000
 
 
-class FactBook:
+class ContractCache:
     """Of one chain. `forget` whenever blocks that were shown to it are not stored after all."""
 
     def __init__(self, store: ChainStore, state: StateSource, messenger: bytes, native_asset_id: bytes = b"") -> None:
@@ -36,7 +36,7 @@ class FactBook:
         if len(self._code) > _KEPT:
             self._code.clear()
 
-    async def ask_code(self, blocks: Sequence[Sketch]) -> dict[bytes, bool]:
+    async def ask_code(self, blocks: Sequence[BlockOutline]) -> dict[bytes, bool]:
         """Answers not known before, as of the block before these; each is stored with the block that needs it."""
         open_ones = []
         followed = all(one.has_diffs for one in blocks)  # without diffs a delegation is not seen: it is asked each time
@@ -56,7 +56,7 @@ class FactBook:
         self._code.update(asked)
         return asked
 
-    async def ask_kinds(self, block: Sketch) -> list[tuple[bytes, int, str]]:
+    async def ask_kinds(self, block: BlockOutline) -> list[tuple[bytes, int, str]]:
         """Answers not known before, with the block they are of."""
         asked = []
         for address, token_id in block.questions.kinds.items():
@@ -69,7 +69,7 @@ class FactBook:
             self._kinds[address] = TokenKind(stored)
         return asked
 
-    def of(self, blocks: Sequence[Sketch]) -> ContractFacts:
+    def of(self, blocks: Sequence[BlockOutline]) -> ContractFacts:
         """What `derive` needs for the blocks; everything must have been asked."""
         code = {address: self._code[address] for one in blocks for address in one.questions.code}
         kinds = {address: self._kinds[address] for one in blocks for address in one.questions.kinds}

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from icefall.evm.deriving.derive import derive, questions
-from icefall.evm.model import BlockRows, ContractFacts, Questions
+from icefall.evm.model import BlockRows, ContractFacts, ContractQuestions
 from icefall.upstream.evm.parts import FetchedBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
@@ -30,37 +30,37 @@ Ticket = tuple[int, int]  # of a chain, and its own number
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
 
 
-class Sketch(msgspec.Struct, frozen=True):
+class BlockOutline(msgspec.Struct, frozen=True):
     """What must be known of a proven block before it can be derived."""
 
     number: int
     block_hash: bytes
     parent_hash: bytes
-    questions: Questions
+    questions: ContractQuestions
     has_diffs: bool
 
 
-class Proven(msgspec.Struct, frozen=True):
+class VerifiedBatch(msgspec.Struct, frozen=True):
     """A batch after its first step. `lie`: the place of the first block that is not what it claims, and why."""
 
     ticket: Ticket
-    sketches: list[Sketch]
+    sketches: list[BlockOutline]
     unproven: list[str]  # what could not be told, in words
     lie: tuple[int, str] | None = None
 
 
-class Interrupted(Exception):
+class DecoderDied(Exception):
     """The process that did the work has died: nothing is lost, the work must be done again."""
 
 
-class Bench:
+class DecoderState:
     """Where the work is done, here or in another process."""
 
     def __init__(self) -> None:
         self._held: dict[int, OrderedDict[int, list[FullBlock]]] = {}
 
-    def prove(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> Proven:
-        sketches: list[Sketch] = []
+    def prove(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedBatch:
+        sketches: list[BlockOutline] = []
         unproven: dict[str, None] = {}
         held: list[FullBlock] = []
         for place, part in enumerate(parts):
@@ -68,24 +68,26 @@ class Bench:
                 full = decode_full(*part)
                 unproven.update(dict.fromkeys(verify_full(full, None, roots=roots)))
             except WireError as error:
-                return Proven(ticket, sketches, list(unproven), (place, str(error)))
+                return VerifiedBatch(ticket, sketches, list(unproven), (place, str(error)))
             block = full.block
             asked = questions(full)
-            sketches.append(Sketch(block.number, block.block_hash, block.parent_hash, asked, full.diffs is not None))
+            sketches.append(
+                BlockOutline(block.number, block.block_hash, block.parent_hash, asked, full.diffs is not None)
+            )
             held.append(full)
         chain, number = ticket
         of_chain = self._held.setdefault(chain, OrderedDict())
         of_chain[number] = held
         while len(of_chain) > _HELD_MAX:
             of_chain.popitem(last=False)
-        return Proven(ticket, sketches, list(unproven))
+        return VerifiedBatch(ticket, sketches, list(unproven))
 
     def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
         """Those of the batch, or as many of them as come before somebody's code is anybody's guess."""
         chain, number = ticket
         held = self._held.setdefault(chain, OrderedDict()).get(number)
         if held is None:
-            raise Interrupted("a batch was proven by a process that has died since")
+            raise DecoderDied("a batch was proven by a process that has died since")
         has_code, found = dict(facts.has_code), []
         facts = msgspec.structs.replace(facts, has_code=has_code)
         for full in held[places.start : places.stop]:
@@ -99,8 +101,8 @@ class Bench:
         return found
 
 
-class Workshop(Protocol):
-    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> Proven: ...
+class BlockDecoder(Protocol):
+    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedBatch: ...
 
     async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]: ...
 
@@ -111,15 +113,15 @@ def _parts(blocks: Sequence[FetchedBlock]) -> list[_Parts]:
     return [(one.block, one.receipts, one.calls, one.diffs, one.calls_by, one.diffs_by) for one in blocks]
 
 
-class InlineWorkshop:
+class InlineBlockDecoder:
     """On this core."""
 
     def __init__(self, *, roots: bool) -> None:
         self._roots = roots
-        self._bench = Bench()
+        self._bench = DecoderState()
         self._tickets = itertools.count()
 
-    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> Proven:
+    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedBatch:
         return self._bench.prove((chain, next(self._tickets)), _parts(blocks), self._roots)
 
     async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
@@ -129,7 +131,7 @@ class InlineWorkshop:
         pass
 
 
-_bench = Bench()  # of the other process
+_bench = DecoderState()  # of the other process
 
 
 def _die_with_parent() -> None:
@@ -144,7 +146,7 @@ def _die_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _prove(ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> Proven:
+def _prove(ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedBatch:
     return _bench.prove(ticket, parts, roots)
 
 
@@ -152,7 +154,7 @@ def _derive(ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRo
     return _bench.derive(ticket, places, facts)
 
 
-class BesideWorkshop:
+class ProcessBlockDecoder:
     """On another core. A process that dies is replaced at the next question."""
 
     def __init__(self, *, roots: bool) -> None:
@@ -160,7 +162,7 @@ class BesideWorkshop:
         self._pool: Executor | None = None
         self._tickets = itertools.count()
 
-    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> Proven:
+    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedBatch:
         return await self._run(_prove, (chain, next(self._tickets)), _parts(blocks), self._roots)
 
     async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
@@ -175,7 +177,7 @@ class BesideWorkshop:
         except BrokenProcessPool as died:
             if pool is self._pool:  # it may have been replaced since
                 self.close()
-            raise Interrupted("the process that proves and derives blocks has died") from died
+            raise DecoderDied("the process that proves and derives blocks has died") from died
 
     def close(self) -> None:
         if self._pool is not None:

@@ -13,14 +13,14 @@ import msgspec
 from icefall.db.engine import StoreError
 from icefall.errors import IcefallError
 from icefall.evm.auditing.audit import Audit
-from icefall.evm.following.decoder import Interrupted
-from icefall.evm.following.runs import Lie, Run, RunMaker
+from icefall.evm.following.decoder import DecoderDied
+from icefall.evm.following.runs import BatchMaker, BlockBatch, InvalidBlock
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.errors import NoState, NotThere
 from icefall.upstream.evm.parts import FetchedBlock
 from icefall.upstream.evm.upstream import EvmUpstream
-from icefall.wire.evm.types import Detached
+from icefall.wire.evm.types import ParentMismatch
 
 POLL_S = 1.0
 PAUSE_S = (1.0, 30.0)  # after a round that failed: first, and at most
@@ -29,17 +29,17 @@ AUDIT_EVERY = 2_000  # blocks, while far behind the head
 _NEAR = 64  # blocks behind the head: from here on every run is audited
 
 
-class Teller(Protocol):
+class FollowerLog(Protocol):
     def info(self, message: str, **fields: Any) -> None: ...
 
     def warn(self, message: str, **fields: Any) -> None: ...
 
 
-class Stranger(IcefallError):
+class NoCommonBlock(IcefallError):
     """The upstream's chain and the stored one have nothing in common."""
 
 
-class Range(msgspec.Struct, frozen=True):
+class BlockRange(msgspec.Struct, frozen=True):
     """Which blocks to index. `last` None: up to the head, for ever."""
 
     first: int = 0
@@ -47,7 +47,7 @@ class Range(msgspec.Struct, frozen=True):
     confirmations: int = 0
 
 
-class Standing(msgspec.Struct):
+class FollowerStatus(msgspec.Struct):
     """How far the follower is, for health, meters and the progress bar."""
 
     head: int | None = None  # newest block of the upstream; None: not known yet
@@ -75,21 +75,21 @@ class Standing(msgspec.Struct):
         return self.tip >= self.target and self.audited_to >= self.tip
 
 
-class Follower:
+class EvmFollower:
     def __init__(
         self,
-        blocks: Range,
+        blocks: BlockRange,
         store: ChainStore,
         upstream: EvmUpstream,
-        maker: RunMaker,
+        maker: BatchMaker,
         audit: Audit,
-        log: Teller,
+        log: FollowerLog,
         *,
         final: Callable[[], bool] = lambda: False,
         remember: Callable[[], Mapping[str, str]] = dict,
         on_step: Callable[[], None] = lambda: None,
     ) -> None:
-        self.standing = Standing()
+        self.standing = FollowerStatus()
         self._blocks = blocks
         self._store = store
         self._upstream = upstream
@@ -122,12 +122,12 @@ class Follower:
                     self._on_step()
                     return
                 wait = 0.0 if moved else POLL_S
-            except (Lie, Detached):
+            except (InvalidBlock, ParentMismatch):
                 wait = 0.0  # acted upon; what is there now is seen in the next round
-            except (UpstreamFailure, StoreError, Interrupted) as error:  # a full disk too may have room again
+            except (UpstreamFailure, StoreError, DecoderDied) as error:  # a full disk too may have room again
                 wait, pause = pause, min(pause * 2, PAUSE_S[1])
                 self._tell(str(error) or type(error).__name__)
-            except Stranger as error:
+            except NoCommonBlock as error:
                 self.standing.problem, self.standing.stopped = str(error), True
                 self._on_step()
                 raise
@@ -176,13 +176,13 @@ class Follower:
             ):
                 async for run in runs:
                     await self._put(run)
-        except Detached:
+        except ParentMismatch:
             self._maker.forget()
             tip = self._store.tip()
             if tip is not None:
                 await self._go_back(tip.number)
             raise
-        except Lie as lie:
+        except InvalidBlock as lie:
             self._maker.forget()
             self._upstream.distrust(lie.block, str(lie))
             self._log.warn("an upstream lied", upstream=lie.block.source, block=lie.block.number, why=str(lie))
@@ -209,7 +209,7 @@ class Follower:
         self.standing.fetched_bytes += block.size
         self.standing.heard_at = self._upstream.clock.now()
 
-    async def _put(self, run: Run) -> None:
+    async def _put(self, run: BlockBatch) -> None:
         await self._store.commit(run.blocks, run.kinds, run.baselines, self._remember())
         standing = self.standing
         for one in run.blocks:
@@ -276,7 +276,7 @@ class Follower:
                 await self._drop_above(lowest - 1)
                 return
             if good <= lowest:
-                raise Stranger(
+                raise NoCommonBlock(
                     f"the upstream's block {good} is not the stored one, and no earlier block is stored: this is "
                     "another chain. Check its address, or index into another --data-dir"
                 )

@@ -11,7 +11,7 @@ from icefall.evm.reading.chain import ChainReader
 SILENT_S = 30.0  # an indexer says something every two seconds
 
 
-class Wellbeing(msgspec.Struct, frozen=True):
+class ChainHealth(msgspec.Struct, frozen=True):
     """`complaint` empty: it is followed. To be far behind the head is no complaint; `synced` tells it."""
 
     synced: bool
@@ -20,13 +20,13 @@ class Wellbeing(msgspec.Struct, frozen=True):
     counts: dict[str, int]
 
 
-async def wellbeing(chain: ChainReader, now: float) -> Wellbeing:
+async def wellbeing(chain: ChainReader, now: float) -> ChainHealth:
     try:
         text, tip, first = await chain.fact("status"), await chain.tip(), await chain.lowest()
     except StoreError as error:
-        return Wellbeing(False, str(error), {}, {})
+        return ChainHealth(False, str(error), {}, {})
     if text is None:
-        return Wellbeing(False, "its indexer has not said anything yet", {}, {})
+        return ChainHealth(False, "its indexer has not said anything yet", {}, {})
     status = decode_status(text)
     told: dict[str, Any] = {
         "firstIndexedBlock": first,
@@ -38,7 +38,7 @@ async def wellbeing(chain: ChainReader, now: float) -> Wellbeing:
     if status.degraded:
         told["degraded"] = list(status.degraded)
     counts = {name: status.counts.get(name, 0) for name in COUNTED}
-    return Wellbeing(bool(told["synced"]), _complaint(status, now), told, counts)
+    return ChainHealth(bool(told["synced"]), _complaint(status, now), told, counts)
 
 
 def _is_fresh(status: ChainStatus, now: float) -> bool:

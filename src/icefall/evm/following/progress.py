@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TextIO
 
-from icefall.evm.following.follower import Standing
+from icefall.evm.following.follower import FollowerStatus
 
 _WINDOW_S = 30.0
 _LINE_EVERY_S = 10.0
@@ -27,7 +27,7 @@ class Rate:
         return (count - before) / (now - since) if now > since else 0.0
 
 
-def describe(name: str, standing: Standing, per_second: float) -> str:
+def describe(name: str, standing: FollowerStatus, per_second: float) -> str:
     """One chain in one line."""
     if standing.target is None:
         return f"{name}: {standing.problem or 'waiting for the upstream'}"
@@ -48,7 +48,7 @@ def _spelt(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def bar(standing: Standing) -> str:
+def bar(standing: FollowerStatus) -> str:
     whole = (standing.target or 0) + 1
     filled = min(_BAR, _BAR * ((standing.tip if standing.tip is not None else -1) + 1) // max(1, whole))
     return "[" + "#" * filled + "." * (_BAR - filled) + "]"
@@ -64,7 +64,7 @@ class Display:
         self._drawn = 0
         self._last: dict[str, tuple[float, str]] = {}
 
-    def show(self, now: float, standings: Mapping[str, Standing]) -> None:
+    def show(self, now: float, standings: Mapping[str, FollowerStatus]) -> None:
         lines = []
         for name, standing in standings.items():
             rate = self._rates.setdefault(name, Rate()).note(now, standing.blocks)
@@ -78,7 +78,7 @@ class Display:
                 self._last[name] = now, text
                 self._write(text + "\n")
 
-    def finish(self, now: float, standings: Mapping[str, Standing]) -> None:
+    def finish(self, now: float, standings: Mapping[str, FollowerStatus]) -> None:
         self._last.clear()
         self.show(now, standings)
 

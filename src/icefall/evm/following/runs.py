@@ -9,14 +9,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 import msgspec
 
 from icefall.evm.auditing.token_calls import balance_of, balance_of_id, uint_of
-from icefall.evm.following.contracts import FactBook
-from icefall.evm.following.decoder import Proven, Sketch, Workshop
-from icefall.evm.following.settling import NativeSettling, SettledBlock, StateSource, settled_code
+from icefall.evm.following.contracts import ContractCache
+from icefall.evm.following.decoder import BlockDecoder, BlockOutline, VerifiedBatch
+from icefall.evm.following.settling import NativeBalances, SettledBlock, StateSource, settled_code
 from icefall.evm.model import BlockRows
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.parts import FetchedBlock
-from icefall.wire.evm.types import Detached
+from icefall.wire.evm.types import ParentMismatch
 
 RUN_BLOCKS = 512
 RUN_BYTES = 16 << 20  # as fetched; rows that share pages are written once, so more at once costs less
@@ -24,7 +24,7 @@ BATCH_BYTES = 512 << 10
 BATCHES_AHEAD = 8
 
 
-class Lie(Exception):
+class InvalidBlock(Exception):
     """A fetched block is not what it claims to be."""
 
     def __init__(self, block: FetchedBlock, why: str) -> None:
@@ -32,7 +32,7 @@ class Lie(Exception):
         self.block = block
 
 
-class Run(msgspec.Struct, frozen=True):
+class BlockBatch(msgspec.Struct, frozen=True):
     """Ready to be stored."""
 
     blocks: list[SettledBlock]
@@ -41,11 +41,11 @@ class Run(msgspec.Struct, frozen=True):
     unproven: list[str]
 
 
-class RunMaker:
+class BatchMaker:
     """Of one chain. After anything but a stored run, begin again with `forget`."""
 
     def __init__(
-        self, store: ChainStore, state: StateSource, facts: FactBook, workshop: Workshop, start_block: int
+        self, store: ChainStore, state: StateSource, facts: ContractCache, workshop: BlockDecoder, start_block: int
     ) -> None:
         self._store = store
         self._state = state
@@ -58,32 +58,32 @@ class RunMaker:
 
     async def runs(
         self, blocks: AsyncIterator[FetchedBlock], parent: bytes | None, arrived: Callable[[FetchedBlock], None]
-    ) -> AsyncGenerator[Run, None]:
+    ) -> AsyncGenerator[BlockBatch, None]:
         """Detached where the chain turned out to be another one than the stored; Lie where a block is none."""
-        run = _Making(self._store, self._state)
-        ahead = _Ahead(id(self), blocks, self._workshop, arrived)
+        run = _OpenBatch(self._store, self._state)
+        ahead = _DecodeAhead(id(self), blocks, self._workshop, arrived)
         try:
             async for batch, proven in ahead.batches():
                 if proven.lie is not None:
-                    raise Lie(batch[proven.lie[0]], proven.lie[1])
+                    raise InvalidBlock(batch[proven.lie[0]], proven.lie[1])
                 linked = _linked(proven.sketches, parent)
                 await self._add(run, proven, linked)
                 run.size += sum(block.size for block in batch)
                 if len(linked) < len(proven.sketches):
                     if run.blocks:
                         yield await self._finished(run)
-                    raise Detached(f"block {proven.sketches[len(linked)].number} does not follow the one before")
+                    raise ParentMismatch(f"block {proven.sketches[len(linked)].number} does not follow the one before")
                 parent = linked[-1].block_hash
                 if run.is_full:
                     yield await self._finished(run)
-                    run = _Making(self._store, self._state)
+                    run = _OpenBatch(self._store, self._state)
                     self._facts.trim()
             if run.blocks:
                 yield await self._finished(run)
         finally:
             await ahead.close()
 
-    async def _add(self, run: "_Making", proven: Proven, sketches: list[Sketch]) -> None:
+    async def _add(self, run: "_OpenBatch", proven: VerifiedBatch, sketches: list[BlockOutline]) -> None:
         """A proven batch, derived and settled block by block."""
         run.unproven.update(dict.fromkeys(proven.unproven))
         if not sketches:
@@ -107,9 +107,9 @@ class RunMaker:
             done += len(derived)
             await asyncio.sleep(0)  # fetching goes on
 
-    async def _finished(self, run: "_Making") -> Run:
+    async def _finished(self, run: "_OpenBatch") -> BlockBatch:
         baselines = await self._baselines([one.rows for one in run.blocks])
-        return Run(run.blocks, run.kinds, baselines, list(run.unproven))
+        return BlockBatch(run.blocks, run.kinds, baselines, list(run.unproven))
 
     async def _baselines(self, rows: list[BlockRows]) -> Baselines:
         """What holders had before an index that begins inside the chain."""
@@ -124,7 +124,7 @@ class RunMaker:
         return {key: uint_of(answer) or 0 for key, answer in zip(held, answers, strict=True)}
 
 
-def _linked(sketches: list[Sketch], parent: bytes | None) -> list[Sketch]:
+def _linked(sketches: list[BlockOutline], parent: bytes | None) -> list[BlockOutline]:
     """As many as follow one another, from `parent` on."""
     for place, sketch in enumerate(sketches):
         if parent is not None and sketch.parent_hash != parent:
@@ -133,14 +133,14 @@ def _linked(sketches: list[Sketch], parent: bytes | None) -> list[Sketch]:
     return sketches
 
 
-class _Making:
+class _OpenBatch:
     """A run in the making."""
 
     def __init__(self, store: ChainStore, state: StateSource) -> None:
         self.blocks: list[SettledBlock] = []
         self.kinds: list[tuple[bytes, int, str]] = []
         self.unproven: dict[str, None] = {}
-        self.native = NativeSettling(store.newest_native, state)
+        self.native = NativeBalances(store.newest_native, state)
         self.size = 0
 
     @property
@@ -148,26 +148,26 @@ class _Making:
         return len(self.blocks) >= RUN_BLOCKS or self.size >= RUN_BYTES
 
 
-class _Ahead:
+class _DecodeAhead:
     """Fetched blocks in batches, given to the workshop some batches ahead of whoever takes them."""
 
     def __init__(
         self,
         chain: int,
         blocks: AsyncIterator[FetchedBlock],
-        workshop: Workshop,
+        workshop: BlockDecoder,
         arrived: Callable[[FetchedBlock], None],
     ) -> None:
         self._chain = chain
         self._blocks = blocks
         self._workshop = workshop
         self._arrived = arrived
-        self._queue: asyncio.Queue[tuple[list[FetchedBlock], asyncio.Future[Proven]] | None] = asyncio.Queue(
+        self._queue: asyncio.Queue[tuple[list[FetchedBlock], asyncio.Future[VerifiedBatch]] | None] = asyncio.Queue(
             BATCHES_AHEAD
         )
         self._reading = asyncio.create_task(self._read())
 
-    async def batches(self) -> AsyncIterator[tuple[list[FetchedBlock], Proven]]:
+    async def batches(self) -> AsyncIterator[tuple[list[FetchedBlock], VerifiedBatch]]:
         while (taken := await self._queue.get()) is not None:
             batch, proof = taken
             yield batch, await proof

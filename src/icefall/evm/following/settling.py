@@ -45,7 +45,7 @@ class SettledBlock(msgspec.Struct, frozen=True, gc=False):
 Known = tuple[int, int]  # balance, and the block it is of
 
 
-class NativeSettling:
+class NativeBalances:
     """Follows native balances through blocks that are not stored yet, on top of the newest stored ones."""
 
     def __init__(self, newest: Callable[[bytes], Known | None], state: StateSource) -> None:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from icefall.evm.following.follower import Standing
+from icefall.evm.following.follower import FollowerStatus
 
 
 class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -23,7 +23,7 @@ COUNTED = ("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_bloc
 
 
 def status_of(
-    standing: Standing, before: dict[str, int], degraded: list[str], now: float, clock_now: float
+    standing: FollowerStatus, before: dict[str, int], degraded: list[str], now: float, clock_now: float
 ) -> ChainStatus:
     """`before`: the counts of earlier runs. `clock_now`: `now` on the follower's own clock."""
     counts = {name: before.get(name, 0) + getattr(standing, name) for name in COUNTED}

@@ -26,7 +26,7 @@ Held = TypeVar("Held", Erc20Held, Erc1155Held, NftHeld)
 NftKey = tuple[bytes, int]
 
 
-class State(Protocol):
+class StateReader(Protocol):
     async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]: ...
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]: ...
@@ -35,7 +35,7 @@ class State(Protocol):
 class BalanceReader:
     """`state` None: there is nobody to ask."""
 
-    def __init__(self, reader: Reader, state: State | None) -> None:
+    def __init__(self, reader: Reader, state: StateReader | None) -> None:
         self._reader = reader
         self._state = state
 

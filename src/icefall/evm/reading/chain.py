@@ -6,7 +6,7 @@ from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_data, unpack_uint
 from icefall.evm.positions import BITS, above, place
-from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, Place, Span, TxRead
+from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, Span, TxPlace, TxRead
 from icefall.evm.storing.writing import CALL_TYPES
 
 SQL = load("icefall.evm.reading", "chain.sql")
@@ -136,7 +136,7 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
         to_ref,
     ) = row
     return TxRead(
-        Place(tx_at >> BITS, block_hash, time, txid),
+        TxPlace(tx_at >> BITS, block_hash, time, txid),
         tx_at,
         kind >> 2 & 1,
         kind >> 3,

@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from icefall.db.engine import Params, Reader, Row, StoreError
+from icefall.db.engine import Reader, Row, StatementParams, StoreError
 from icefall.db.sqlite import SqliteReader
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader
-from icefall.evm.reading.balances import BalanceReader, State
+from icefall.evm.reading.balances import BalanceReader, StateReader
 from icefall.evm.reading.chain import SQL as CHAIN_SQL
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
@@ -75,7 +75,7 @@ class ChainFile:
         self._name = name
         self._open: SqliteReader | None = None
 
-    async def rows(self, statement: str, params: Params = ()) -> list[Row]:
+    async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         reader = self._open
         if reader is None:
             reader = self._open = self._opened()
@@ -106,7 +106,7 @@ class EvmChain:
         self,
         info: ChainInfo,
         reader: Reader,
-        state: State | None = None,
+        state: StateReader | None = None,
         method_names: Mapping[bytes, str] | None = None,
     ) -> None:
         self.info = info
@@ -129,7 +129,7 @@ class EvmChain:
 
 
 def open_chain(
-    info: ChainInfo, data_dir: Path, state: State | None = None, method_names: Mapping[bytes, str] | None = None
+    info: ChainInfo, data_dir: Path, state: StateReader | None = None, method_names: Mapping[bytes, str] | None = None
 ) -> EvmChain:
     """Nothing is opened before the first question."""
     return EvmChain(info, ChainFile(store_path(data_dir, info.id), f"chain {info.id}"), state, method_names)

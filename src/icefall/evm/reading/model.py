@@ -57,7 +57,7 @@ class BlockRead(msgspec.Struct, frozen=True, gc=False):
     cumulative_txs: int
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class TxPlace(msgspec.Struct, frozen=True, gc=False):
     """Where and when something happened."""
 
     block_number: int
@@ -67,7 +67,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 class TxRead(msgspec.Struct, frozen=True, gc=False):
-    place: Place
+    place: TxPlace
     tx_at: int
     status: int
     type_id: int
@@ -103,7 +103,7 @@ class FullTxRead(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc20Read(msgspec.Struct, frozen=True, gc=False):
-    place: Place
+    place: TxPlace
     log_at: int
     tx_at: int
     token: bytes
@@ -124,7 +124,7 @@ class Erc20Read(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc721Read(msgspec.Struct, frozen=True, gc=False):
-    place: Place
+    place: TxPlace
     log_at: int
     tx_at: int
     token: bytes
@@ -145,7 +145,7 @@ class Erc721Read(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc1155Read(msgspec.Struct, frozen=True, gc=False):
-    place: Place
+    place: TxPlace
     log_at: int
     position: int  # in its batch
     tx_at: int
@@ -168,7 +168,7 @@ class Erc1155Read(msgspec.Struct, frozen=True, gc=False):
 
 
 class InternalRead(msgspec.Struct, frozen=True, gc=False):
-    place: Place
+    place: TxPlace
     tx_at: int
     frame: int
     kind: str

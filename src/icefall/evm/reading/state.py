@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from icefall.errors import BadGateway, Unavailable
-from icefall.upstream.client import Limits, Retry, UpstreamDown, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.client import InvalidAnswer, Limits, Retry, UpstreamDown, UpstreamFailure
 from icefall.upstream.evm import state as evm_state
 from icefall.upstream.evm.client import EvmClient
 from icefall.upstream.evm.errors import NoState, NotThere, Reverted, WrongChain
@@ -110,7 +110,7 @@ class RequestState:
 def _told(failure: UpstreamFailure, at: At) -> BadGateway | Unavailable:
     """For people, without a word of the upstream's own: those may hold its address, and that a key."""
     where = f"block {at}" if isinstance(at, int) else f"block 0x{at.hex()}"
-    if isinstance(failure, UpstreamGarbage):
+    if isinstance(failure, InvalidAnswer):
         return BadGateway(f"the upstream's answer about the state at {where} makes no sense")
     if isinstance(failure, NoState):
         return Unavailable(f"the upstream no longer keeps the state at {where}: an archive node is needed")

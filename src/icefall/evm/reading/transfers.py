@@ -15,8 +15,8 @@ from icefall.evm.reading.model import (
     InternalRead,
     MessageRead,
     Parts,
-    Place,
     Span,
+    TxPlace,
     TxRead,
 )
 from icefall.evm.storing.writing import ERC20, ERC721
@@ -146,7 +146,7 @@ class TransferReader:
 def _erc20(rows: Iterable[Row]) -> list[Erc20Read]:
     return [
         Erc20Read(
-            Place(at >> BITS, block_hash, time, txid), at, at & _BLOCK_BITS | index, token, sender, to,
+            TxPlace(at >> BITS, block_hash, time, txid), at, at & _BLOCK_BITS | index, token, sender, to,
             unpack_uint(value), token_ref, sender_ref, to_ref,
         )
         for at, index, block_hash, time, txid, token, sender, to, value, token_ref, sender_ref, to_ref in rows
@@ -156,7 +156,7 @@ def _erc20(rows: Iterable[Row]) -> list[Erc20Read]:
 def _erc721(rows: Iterable[Row]) -> list[Erc721Read]:
     return [
         Erc721Read(
-            Place(at >> BITS, block_hash, time, txid), at, at & _BLOCK_BITS | index, token, sender, to,
+            TxPlace(at >> BITS, block_hash, time, txid), at, at & _BLOCK_BITS | index, token, sender, to,
             unpack_uint(token_id), token_ref, sender_ref, to_ref,
         )
         for at, index, block_hash, time, txid, token, sender, to, token_id, token_ref, sender_ref, to_ref in rows
@@ -166,7 +166,7 @@ def _erc721(rows: Iterable[Row]) -> list[Erc721Read]:
 def _erc1155(rows: Iterable[Row]) -> list[Erc1155Read]:
     return [
         Erc1155Read(
-            Place(at >> BITS, block_hash, time, txid), at, position, at & _BLOCK_BITS | index, token, sender, to,
+            TxPlace(at >> BITS, block_hash, time, txid), at, position, at & _BLOCK_BITS | index, token, sender, to,
             unpack_uint(token_id), unpack_uint(value), token_ref, sender_ref, to_ref,
         )
         for at, position, index, block_hash, time, txid, token, sender, to, token_id, value, token_ref, sender_ref,
@@ -177,7 +177,7 @@ def _erc1155(rows: Iterable[Row]) -> list[Erc1155Read]:
 def _internals(rows: Iterable[Row]) -> list[InternalRead]:
     return [
         InternalRead(
-            Place(at >> BITS, block_hash, time, txid), at, frame, kind, sender, to or b"", unpack_uint(value),
+            TxPlace(at >> BITS, block_hash, time, txid), at, frame, kind, sender, to or b"", unpack_uint(value),
             unpack_uint(gas_limit), unpack_uint(gas_used), bool(is_reverted), sender_ref, to_ref or 0,
         )
         for at, frame, block_hash, time, txid, kind, sender, to, value, gas_limit, gas_used, is_reverted, sender_ref,

@@ -20,7 +20,7 @@ Baselines = Mapping[
 NO_ID = -1
 
 
-class Folding:
+class BalanceFolding:
     """Over one run of blocks. `baselines` is for indexes that begin inside a chain."""
 
     def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines) -> None:

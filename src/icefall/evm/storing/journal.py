@@ -5,7 +5,7 @@ import struct
 import msgspec
 
 
-class Touched(msgspec.Struct, frozen=True, gc=False):
+class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
     """Interned addresses, each list for its own reason."""
 
     native: tuple[int, ...] = ()  # got a native balance
@@ -20,13 +20,13 @@ class Touched(msgspec.Struct, frozen=True, gc=False):
         return struct.pack(f"<{len(numbers)}I", *numbers) if any(lists) else b""
 
 
-def unpack_touched(raw: bytes) -> Touched:
+def unpack_touched(raw: bytes) -> TouchedAddresses:
     if not raw:
-        return Touched()
+        return TouchedAddresses()
     numbers = struct.unpack(f"<{len(raw) // 4}I", raw)
     lists, start = [], 4
     for size in numbers[:4]:
         lists.append(numbers[start : start + size])
         start += size
     native, code, silent, flat = lists
-    return Touched(native, code, silent, tuple(zip(flat[::2], flat[1::2], strict=True)))
+    return TouchedAddresses(native, code, silent, tuple(zip(flat[::2], flat[1::2], strict=True)))

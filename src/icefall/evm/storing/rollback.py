@@ -4,7 +4,7 @@ did, however long the chain is."""
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.positions import above
-from icefall.evm.storing.journal import Touched, unpack_touched
+from icefall.evm.storing.journal import TouchedAddresses, unpack_touched
 
 SQL = load("icefall.evm.storing", "rollback.sql")
 
@@ -60,7 +60,7 @@ def undo_above(tx: Transaction, ancestor: int) -> None:
         tx.run(statement, dropped)
 
 
-def _undo_touched(tx: Transaction, touched: Touched, ancestor: int) -> None:
+def _undo_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int) -> None:
     tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
     for holder, token in touched.named:

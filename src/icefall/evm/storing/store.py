@@ -12,10 +12,10 @@ from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.following.settling import SettledBlock
 from icefall.evm.model import BlockRow, BlockRows
 from icefall.evm.storing.addresses import AddressBook
-from icefall.evm.storing.folding import Baselines, Folding
-from icefall.evm.storing.journal import Touched
+from icefall.evm.storing.folding import BalanceFolding, Baselines
+from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.rollback import undo_above
-from icefall.evm.storing.writing import Ids, RunRows, addresses_in
+from icefall.evm.storing.writing import BatchRows, Ids, addresses_in
 
 SQL = load("icefall.evm.storing", "writes.sql")
 PACKAGE = "icefall.evm"
@@ -152,7 +152,7 @@ class ChainStore:
         found = tx.rows(SQL.tip)
         parent, total = (found[0][1], found[0][3]) if found else (None, self._offset)
         ids = self._book.of
-        gathered, folding = RunRows(ids), Folding(tx, ids, baselines)
+        gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines)
         blocks, balances, codes = [], [], []
         for settled in run:
             rows = settled.rows
@@ -184,7 +184,7 @@ class ChainStore:
         for rollup in self._rollups:
             rollup.put_run(tx, [settled.rows for settled in run], ids)
 
-    def _touched(self, tx: Transaction, settled: SettledBlock, gathered: RunRows) -> Touched:
+    def _touched(self, tx: Transaction, settled: SettledBlock, gathered: BatchRows) -> TouchedAddresses:
         ids, rows = self._book.of, settled.rows
         moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
         named = [one for one in rows.erc20_deltas if (one.token, one.holder) not in moved]
@@ -192,7 +192,7 @@ class ChainStore:
         for contract in rows.silent_contracts:
             known = tx.rows(SQL.address_id, (contract,))
             silent += [row[0] for row in known if gathered.saw(row[0]) or tx.rows(SQL.standards, row)]
-        return Touched(
+        return TouchedAddresses(
             native=tuple(dict.fromkeys(ids(row.address) for row in settled.native)),
             code=tuple(dict.fromkeys(ids(address) for address, _ in (*settled.asked_code, *settled.code))),
             silent=tuple(silent),

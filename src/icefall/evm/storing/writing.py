@@ -9,10 +9,10 @@ from icefall.evm.model import (
     BlockRows,
     CallType,
     Erc20Delta,
-    Erc20Transfer,
-    Erc721Transfer,
+    Erc20TransferRow,
+    Erc721TransferRow,
     Erc1155Delta,
-    Erc1155Transfer,
+    Erc1155TransferRow,
     NativeTx,
 )
 from icefall.evm.positions import BITS
@@ -37,7 +37,7 @@ def addresses_in(rows: BlockRows) -> Iterable[bytes]:
     seen: dict[bytes, None] = {}
     for tx in rows.txs:
         seen[tx.sender] = seen[tx.to] = None
-    moves: tuple[Erc20Transfer | Erc721Transfer | Erc1155Transfer, ...] = (
+    moves: tuple[Erc20TransferRow | Erc721TransferRow | Erc1155TransferRow, ...] = (
         *rows.erc20_transfers,
         *rows.erc721_transfers,
         *rows.erc1155_transfers,
@@ -59,7 +59,7 @@ def addresses_in(rows: BlockRows) -> Iterable[bytes]:
     return seen
 
 
-class RunRows:
+class BatchRows:
     """Gathered over a run, then written table by table, each in the order of its key: neighbours share pages."""
 
     def __init__(self, ids: Ids) -> None:

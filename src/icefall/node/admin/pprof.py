@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Frame(NamedTuple):
+class StackFrame(NamedTuple):
     """One line of a stack; `first_line` is where the function starts."""
 
     function: str
@@ -27,7 +27,7 @@ class Measure(NamedTuple):
 class Sample(NamedTuple):
     """A stack, innermost frame first, and one value per measure of its profile."""
 
-    stack: tuple[Frame, ...]
+    stack: tuple[StackFrame, ...]
     values: tuple[int, ...]
 
 
@@ -47,7 +47,7 @@ def encode(profile: Profile) -> bytes:
     """The profile as a file's bytes; equal profiles give equal bytes."""
     strings: dict[str, int] = {"": 0}
     functions: dict[tuple[str, str, int], int] = {}
-    locations: dict[Frame, int] = {}
+    locations: dict[StackFrame, int] = {}
 
     def string(text: str) -> int:
         return strings.setdefault(text, len(strings))
@@ -55,7 +55,7 @@ def encode(profile: Profile) -> bytes:
     def measure(measured: Measure) -> bytes:
         return _number(1, string(measured.name)) + _number(2, string(measured.unit))
 
-    def location(frame: Frame) -> int:
+    def location(frame: StackFrame) -> int:
         functions.setdefault((frame.function, frame.file, frame.first_line), len(functions) + 1)
         return locations.setdefault(frame, len(locations) + 1)
 

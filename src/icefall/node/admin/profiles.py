@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, TypeVar
 
-from icefall.node.admin.pprof import Frame, Measure, Profile, Sample, encode
+from icefall.node.admin.pprof import Measure, Profile, Sample, StackFrame, encode
 
 CPU_PERIOD_S = 0.01
 STACKS_MAX = 20_000  # distinct stacks a profiler left running may keep
@@ -29,7 +29,7 @@ TRACES_MEMORY_MAX = 32 << 20  # of tracemalloc's own tables; a snapshot costs se
 CPU = Measure("cpu", "nanoseconds")
 SPACE = Measure("inuse_space", "bytes")
 CONTENTIONS = Measure("contentions", "count")
-OTHER_STACKS = (Frame(f"(stacks after the first {STACKS_MAX})"),)
+OTHER_STACKS = (StackFrame(f"(stacks after the first {STACKS_MAX})"),)
 
 Thing = TypeVar("Thing")
 
@@ -116,7 +116,7 @@ class _CpuSampler:
     """
 
     def __init__(self) -> None:
-        self._credited: dict[tuple[Frame, ...], list[int]] = {}
+        self._credited: dict[tuple[StackFrame, ...], list[int]] = {}
         self._started_ns = time.time_ns()
         self._began_ns = self._looked_ns = time.perf_counter_ns()
         self._cpu_ns = {tid: _cpu_ns(tid) for tid in _native_ids().values()}  # what each took before we began
@@ -156,7 +156,7 @@ class _CpuSampler:
                 self._credit(_stack(frame), spent_ns)
         self._cpu_ns = cpu_ns
 
-    def _credit(self, stack: tuple[Frame, ...], spent_ns: int) -> None:
+    def _credit(self, stack: tuple[StackFrame, ...], spent_ns: int) -> None:
         if stack not in self._credited and len(self._credited) >= STACKS_MAX:
             stack = OTHER_STACKS
         credit = self._credited.setdefault(stack, [0, 0])
@@ -182,18 +182,18 @@ def _cpu_ns(native_id: int) -> int | None:
         return None
 
 
-def _stack(frame: FrameType | None) -> tuple[Frame, ...]:
-    stack: list[Frame] = []
+def _stack(frame: FrameType | None) -> tuple[StackFrame, ...]:
+    stack: list[StackFrame] = []
     while frame is not None and len(stack) < STACK_DEPTH_MAX:
         stack.append(_frame(frame))
         frame = frame.f_back
     return tuple(stack)
 
 
-def _frame(frame: FrameType) -> Frame:
+def _frame(frame: FrameType) -> StackFrame:
     code = frame.f_code
     function = f"{frame.f_globals.get('__name__', '?')}.{code.co_qualname}"
-    return Frame(function, code.co_filename, frame.f_lineno or 0, code.co_firstlineno)
+    return StackFrame(function, code.co_filename, frame.f_lineno or 0, code.co_firstlineno)
 
 
 # Memory
@@ -238,7 +238,7 @@ def _by_type() -> tuple[list[Sample], str]:
     samples = []
     for kind, count, size in found.values():
         module = str(getattr(kind, "__module__", "?"))
-        stack = Frame(f"{module}.{kind.__qualname__}"), Frame(module)
+        stack = StackFrame(f"{module}.{kind.__qualname__}"), StackFrame(module)
         samples.append(Sample(stack, (count * stride, size * stride)))
     return samples, f"{len(objects)} objects tracked by the collector, 1 in {stride} looked at"
 
@@ -253,7 +253,9 @@ def _by_site() -> tuple[list[Sample], str]:
         tally[1] += trace.size
     samples = []
     for site, (count, size) in found.items():
-        lines = tuple(Frame(f"{line.filename}:{line.lineno}", line.filename, line.lineno) for line in reversed(site))
+        lines = tuple(
+            StackFrame(f"{line.filename}:{line.lineno}", line.filename, line.lineno) for line in reversed(site)
+        )
         samples.append(Sample(lines, (count * stride, size * stride)))
     return samples, f"{len(traces)} allocations traced, 1 in {stride} looked at"
 
@@ -273,12 +275,12 @@ class LockStats:
     """How often, and how long, each call site waited for each lock. One object serves all locks of a process."""
 
     def __init__(self) -> None:
-        self._waits: dict[tuple[str, Frame], list[int]] = {}
+        self._waits: dict[tuple[str, StackFrame], list[int]] = {}
         self._guard = threading.Lock()
         self._started_ns = time.time_ns()
         self._began_ns = time.perf_counter_ns()
 
-    def record(self, lock_name: str, site: Frame, delay_ns: int) -> None:
+    def record(self, lock_name: str, site: StackFrame, delay_ns: int) -> None:
         """Count one wait that has ended."""
         with self._guard:
             waits = self._waits.setdefault((lock_name, site), [0, 0])
@@ -289,7 +291,7 @@ class LockStats:
         """All waits since the start, the lock as the innermost frame."""
         with self._guard:
             samples = [
-                Sample((Frame(f"lock {name}"), site), (count, delay_ns))
+                Sample((StackFrame(f"lock {name}"), site), (count, delay_ns))
                 for (name, site), (count, delay_ns) in self._waits.items()
             ]
         return Profile(
@@ -324,7 +326,7 @@ class MeteredLock(asyncio.Lock):
             self._stats.record(self._name, site, time.perf_counter_ns() - began_ns)
 
 
-def _call_site() -> Frame:
+def _call_site() -> StackFrame:
     """The line outside this file and asyncio's own that asked for the lock."""
     frame = sys._getframe()
     while frame.f_code.co_filename in _LOCK_FILES and frame.f_back is not None:

@@ -10,14 +10,24 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from icefall.db.engine import StoreError
-from icefall.node.following.follower import POLL_S, STORE_RETRY_S, TROUBLED, Runs
-from icefall.node.following.imports import Imports, has_bootstrapped
+from icefall.node.following.follower import POLL_S, STORE_RETRY_S, TROUBLED, RangeFetcher
+from icefall.node.following.imports import ImportWaiter, has_bootstrapped
 from icefall.node.following.progress import Pace, Progress
-from icefall.node.following.upstreams import Upstreams
-from icefall.node.following.verify import Incomplete, Lie, Links, NotYet, Position, Refused, Stopped, Unreadable, verify
+from icefall.node.following.upstreams import NodeUpstreams
+from icefall.node.following.verify import (
+    ChainLinks,
+    ChainPosition,
+    ChainStopped,
+    ContainerRejected,
+    ImportPending,
+    InvalidContainer,
+    MissingTransaction,
+    UnknownContainer,
+    verify,
+)
 from icefall.observe.log import Log
 from icefall.upstream.client import UpstreamError, UpstreamFailure
-from icefall.upstream.node import RANGE_MAX, Fetched, IndexOff, UpstreamNode
+from icefall.upstream.node import RANGE_MAX, FetchedContainer, IndexOff, UpstreamNode
 from icefall.wire.avm.codec import unpack_block, unpack_tx
 from icefall.wire.avm.types import Tx
 from icefall.wire.errors import WireError
@@ -31,7 +41,7 @@ ADVICE = (
 )
 
 
-class Unfit(Exception):
+class IncompleteTxIndex(Exception):
     """An upstream that cannot tell of all that came before the blocks. It may be honest, and good for P and C."""
 
 
@@ -69,22 +79,24 @@ class DagChain(Protocol):
         ...
 
 
-def verify_txs(start: int, batch: Sequence[Fetched], first_in_block: bytes | None) -> list[Tx]:
+def verify_txs(start: int, batch: Sequence[FetchedContainer], first_in_block: bytes | None) -> list[Tx]:
     """Transactions of X/tx from `start` on, each under its number and its ID, none of them from a block."""
     found = []
     for number, fetched in enumerate(batch, start):
         what = f"X/tx container {number}"
         if fetched.number != number:
-            raise Lie(f"{what}: {fetched.number} was sent in its place: the index has a hole")
+            raise InvalidContainer(f"{what}: {fetched.number} was sent in its place: the index has a hole")
         txid = hash256(fetched.raw)
         if cb58.encode(txid) != fetched.id_text:
-            raise Lie(f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(txid)}")
+            raise InvalidContainer(
+                f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(txid)}"
+            )
         if txid == first_in_block:
-            raise Lie(f"{what} is of block 1, whose first transaction was said to stand elsewhere")
+            raise InvalidContainer(f"{what} is of block 1, whose first transaction was said to stand elsewhere")
         try:
             found.append(unpack_tx(fetched.raw))
         except WireError as error:
-            raise Lie(f"{what} holds no transaction: {error}") from error
+            raise InvalidContainer(f"{what} holds no transaction: {error}") from error
     return found
 
 
@@ -94,9 +106,9 @@ class DagEra:
     def __init__(
         self,
         chain: DagChain,
-        links: Links,
-        upstreams: Upstreams,
-        imports: Imports,
+        links: ChainLinks,
+        upstreams: NodeUpstreams,
+        imports: ImportWaiter,
         log: Log,
         *,
         poll_s: float = POLL_S,
@@ -111,7 +123,7 @@ class DagEra:
         self._log = log
         self._clock = upstreams.clock
         self._poll_s = poll_s
-        self._runs = Runs(chain.name, run_max, "tx")
+        self._runs = RangeFetcher(chain.name, run_max, "tx")
         self._failures = 0  # in a row, on whatever upstream
         self._length: int | None = None
         self._pace = Pace(self._clock.now(), chain.tx_count)
@@ -132,7 +144,7 @@ class DagEra:
             node = await self._upstreams.pick(node, move_on=move_on)
             move_on = await self._turn(node)
             if self.unfit and not any(self._may_help(other) for other in self._upstreams.nodes):
-                raise Stopped("; ".join([*self.unfit.values(), *self._upstreams.lies().values(), ADVICE]))
+                raise ChainStopped("; ".join([*self.unfit.values(), *self._upstreams.lies().values(), ADVICE]))
 
     def _may_help(self, node: UpstreamNode) -> bool:
         return self.over or not (node in self.unfit or self._upstreams.dropped(node))
@@ -144,11 +156,11 @@ class DagEra:
                 self.over = await self._advance(node)
                 self._upstreams.praise(node)
                 self._failures = 0
-        except Unfit as unfit:
+        except IncompleteTxIndex as unfit:
             self.unfit[node] = f"{node.name}: {unfit}"
             self._log.warn("an upstream cannot tell of the DAG", upstream=node.name, reason=str(unfit))
             return True
-        except Lie as lie:
+        except InvalidContainer as lie:
             self._upstreams.drop(node, str(lie))
             return True
         except UpstreamFailure as failure:
@@ -179,9 +191,11 @@ class DagEra:
         self._length = max(length, self._length or 0)
         await self._take(node, await self._start(node, length), length, first_in_block)
         if self._chain.tx_count < length:
-            raise Lie(f"its X/tx index of {length} transactions before block 1 names some of them twice")
+            raise InvalidContainer(f"its X/tx index of {length} transactions before block 1 names some of them twice")
         if self._chain.tx_count > length:
-            raise Unfit(f"its X/tx index holds {length} of at least {self._chain.tx_count} transactions before block 1")
+            raise IncompleteTxIndex(
+                f"its X/tx index holds {length} of at least {self._chain.tx_count} transactions before block 1"
+            )
         return not await self._is_longer_elsewhere(node)
 
     async def _first_in_block(self, node: UpstreamNode) -> bytes | None:
@@ -191,12 +205,12 @@ class DagEra:
         block_0_id = self._chain.last_block_id
         fetched = await node.container(self._chain.name, 0)
         try:
-            run, _ = verify(self._links, Position(0, block_0_id, block_0_id), [fetched])
+            run, _ = verify(self._links, ChainPosition(0, block_0_id, block_0_id), [fetched])
             txs = unpack_block(run[0].inner).txs
-        except (Unreadable, WireError) as error:
-            raise Lie(f"X container 0 holds no block: {error}") from error
+        except (UnknownContainer, WireError) as error:
+            raise InvalidContainer(f"X container 0 holds no block: {error}") from error
         if not txs:
-            raise Lie("X container 0 holds a block without transactions")
+            raise InvalidContainer("X container 0 holds a block without transactions")
         return txs[0].txid
 
     async def _length_of(self, node: UpstreamNode, first_in_block: bytes | None) -> int | None:
@@ -206,15 +220,15 @@ class DagEra:
         try:
             tip = await node.last_accepted(self._chain.name, "tx")
         except IndexOff as off:
-            raise Unfit(str(off)) from off
+            raise IncompleteTxIndex(str(off)) from off
         if tip is None:
-            raise Unfit("its X/tx index is empty")
+            raise IncompleteTxIndex("its X/tx index is empty")
         if first_in_block is None:
             began = await node.last_accepted(self._chain.name) is not None  # then the tip may be of a block
             return None if began else tip.number + 1
         number = await node.number_of(self._chain.name, first_in_block, "tx")
         if number == 0:
-            raise Unfit("its X/tx index begins with block 1")
+            raise IncompleteTxIndex("its X/tx index begins with block 1")
         return tip.number + 1 if number is None else number
 
     async def _start(self, node: UpstreamNode, length: int) -> int:
@@ -251,14 +265,16 @@ class DagEra:
             rest = txs[len(txs) - (end - self._chain.tx_count) :]
             try:
                 await self._chain.accept_txs(rest)
-            except Incomplete as incomplete:
-                raise Unfit(f"its X/tx index is not complete: {incomplete}") from incomplete
-            except Refused as refused:
+            except MissingTransaction as incomplete:
+                raise IncompleteTxIndex(f"its X/tx index is not complete: {incomplete}") from incomplete
+            except ContainerRejected as refused:
                 failed = txs[len(txs) - (end - self._chain.tx_count)]
-                raise Lie(f"X transaction {id_text(failed.txid)} breaks the chain's rules: {refused}") from refused
-            except NotYet as not_yet:
+                raise InvalidContainer(
+                    f"X transaction {id_text(failed.txid)} breaks the chain's rules: {refused}"
+                ) from refused
+            except ImportPending as not_yet:
                 if waited:
-                    raise Lie(str(not_yet)) from not_yet
+                    raise InvalidContainer(str(not_yet)) from not_yet
                 await self._imports.wait(node, str(not_yet))
                 waited = True
             finally:
@@ -273,9 +289,9 @@ class DagEra:
                 continue
             try:
                 length = await self._length_of(other, await self._first_in_block(other))
-            except (Unfit, UpstreamError):
+            except (IncompleteTxIndex, UpstreamError):
                 continue
-            except Lie as lie:
+            except InvalidContainer as lie:
                 self._upstreams.drop(other, str(lie))
                 continue
             except UpstreamFailure as failure:

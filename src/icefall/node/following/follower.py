@@ -9,28 +9,28 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from icefall.db.engine import StoreError
-from icefall.node.following.imports import Imports
+from icefall.node.following.imports import ImportWaiter
 from icefall.node.following.progress import Pace, Progress
-from icefall.node.following.upstreams import NoneLeft, Upstreams
+from icefall.node.following.upstreams import NodeUpstreams, NoUsableUpstream
 from icefall.node.following.verify import (
-    Conflict,
+    ChainLinks,
+    ChainPosition,
+    ChainStopped,
+    ConflictingHistory,
+    ContainerRejected,
     FollowedChain,
-    Incomplete,
-    Lie,
-    Links,
-    NotYet,
-    Offered,
-    Position,
-    Refused,
-    Stopped,
-    Unlinked,
-    Unreadable,
+    ImportPending,
+    InvalidContainer,
+    MissingTransaction,
+    UnknownContainer,
+    UnlinkedContainer,
+    VerifiedContainer,
     identify,
     verify,
 )
 from icefall.observe.log import Log
-from icefall.upstream.client import Retry, UpstreamError, UpstreamFailure, UpstreamGarbage
-from icefall.upstream.node import RANGE_MAX, Fetched, UpstreamNode
+from icefall.upstream.client import InvalidAnswer, Retry, UpstreamError, UpstreamFailure
+from icefall.upstream.node import RANGE_MAX, FetchedContainer, UpstreamNode
 from icefall.wire.ids import id_text
 
 POLL_S = 0.5
@@ -42,7 +42,7 @@ _GOOD_RUNS = 16  # in a row, before longer ones are tried again
 State = Literal["bootstrapping", "following", "stopped"]
 
 
-class Before(Protocol):
+class DagStage(Protocol):
     """What must be followed to its end before the first container: X's DAG, where there was one."""
 
     @property
@@ -56,7 +56,7 @@ class Before(Protocol):
         ...
 
 
-class Runs:
+class RangeFetcher:
     """How much of an index is fetched at once: as much as it bears, in number and in bytes."""
 
     def __init__(self, name: str, run_max: int, kind: str = "block") -> None:
@@ -69,14 +69,14 @@ class Runs:
     def shorten(self) -> None:
         self._good_runs, self.size = 0, max(1, self.size // 2)
 
-    def begin(self, node: UpstreamNode, start: int, last: int) -> asyncio.Task[list[Fetched]]:
+    def begin(self, node: UpstreamNode, start: int, last: int) -> asyncio.Task[list[FetchedContainer]]:
         return asyncio.create_task(self.fetch(node, start, last + 1 - start))
 
-    async def fetch(self, node: UpstreamNode, start: int, count: int) -> list[Fetched]:
+    async def fetch(self, node: UpstreamNode, start: int, count: int) -> list[FetchedContainer]:
         """At least one of the next `count`."""
         fetched = await node.containers(self._name, start, min(self.size, count), self._kind)
         if not fetched:
-            raise UpstreamGarbage(f"{node.name} sent no {self._name} containers from {start}, which it said it has")
+            raise InvalidAnswer(f"{node.name} sent no {self._name} containers from {start}, which it said it has")
         size = sum(len(row.raw) for row in fetched)
         self._good_runs += 1
         if size > _RUN_BYTES_MAX:
@@ -86,20 +86,20 @@ class Runs:
         return fetched
 
 
-class Follower:
+class ContainerFollower:
     """`run` ends only when the chain cannot go on; `why` then says the reason. It may be cancelled at any time."""
 
     def __init__(
         self,
         chain: FollowedChain,
-        links: Links,
-        upstreams: Upstreams,
+        links: ChainLinks,
+        upstreams: NodeUpstreams,
         log: Log,
         *,
         poll_s: float = POLL_S,
         run_max: int = RANGE_MAX,
-        imports_from: "Sequence[Follower]" = (),
-        before: Before | None = None,
+        imports_from: "Sequence[ContainerFollower]" = (),
+        before: DagStage | None = None,
     ) -> None:
         self.chain = chain
         self.why: str | None = None  # it stopped
@@ -110,12 +110,12 @@ class Follower:
         self._log = log
         self._clock = upstreams.clock
         self._poll_s = poll_s
-        self._runs = Runs(chain.name, run_max)
+        self._runs = RangeFetcher(chain.name, run_max)
         self._failures = 0  # in a row, on whatever upstream
-        self._imports = Imports(imports_from, upstreams, poll_s)
+        self._imports = ImportWaiter(imports_from, upstreams, poll_s)
         self._target: int | None = None  # how many the upstream had when we began
         self._source: UpstreamNode | None = None  # who gave us our last container
-        self._position: Position | None = None
+        self._position: ChainPosition | None = None
         self._arrived = False
         self._pace = Pace(self._clock.now(), chain.count)
 
@@ -152,9 +152,9 @@ class Follower:
             while True:
                 node = await self._upstreams.pick(node, move_on=move_on)
                 move_on = await self._turn(node)
-        except (NoneLeft, Stopped) as reason:
+        except (NoUsableUpstream, ChainStopped) as reason:
             self.why = str(reason)
-            if isinstance(reason, Conflict):
+            if isinstance(reason, ConflictingHistory):
                 self.conflict = str(reason)
             self._log.error("this chain is not followed any further", reason=self.why)
 
@@ -162,7 +162,7 @@ class Follower:
         """Take what `node` has for us. True when the next turn is another's."""
         try:
             moved = await self._advance(node)
-        except Lie as lie:
+        except InvalidContainer as lie:
             self._upstreams.drop(node, str(lie))
         except UpstreamFailure as failure:
             self._upstreams.rest(node, failure)
@@ -220,19 +220,19 @@ class Follower:
             await asyncio.gather(fetch, return_exceptions=True)
 
     async def _verified(
-        self, node: UpstreamNode, position: Position, fetched: list[Fetched]
-    ) -> tuple[list[Offered], Position]:
+        self, node: UpstreamNode, position: ChainPosition, fetched: list[FetchedContainer]
+    ) -> tuple[list[VerifiedContainer], ChainPosition]:
         try:
             return verify(self._links, position, fetched)
-        except Unlinked as unlinked:
+        except UnlinkedContainer as unlinked:
             raise await self._other_history(node, unlinked) from unlinked
-        except Unreadable as unreadable:
+        except UnknownContainer as unreadable:
             if unreadable.readable:
                 await self._compare(node, unreadable.readable)
                 await self._commit(node, unreadable.readable, None)
-            raise Stopped(f"{node.name}: {unreadable}") from unreadable
+            raise ChainStopped(f"{node.name}: {unreadable}") from unreadable
 
-    async def _commit(self, node: UpstreamNode, run: Sequence[Offered], after: Position | None) -> None:
+    async def _commit(self, node: UpstreamNode, run: Sequence[VerifiedContainer], after: ChainPosition | None) -> None:
         """Store a run. An import may wait once for the other chains; if its export is not there then, there is none."""
         begin, end = run[0].number, run[-1].number + 1
         waited = False
@@ -242,13 +242,15 @@ class Follower:
             self._position, before = None, self.chain.count
             try:
                 await self.chain.accept(rest)
-            except Refused as refused:
-                raise Lie(f"{self.name} container {self.chain.count} breaks the chain's rules: {refused}") from refused
-            except Incomplete as incomplete:
-                raise Stopped(f"{self.name} container {self.chain.count}: {incomplete}") from incomplete
-            except NotYet as not_yet:
+            except ContainerRejected as refused:
+                raise InvalidContainer(
+                    f"{self.name} container {self.chain.count} breaks the chain's rules: {refused}"
+                ) from refused
+            except MissingTransaction as incomplete:
+                raise ChainStopped(f"{self.name} container {self.chain.count}: {incomplete}") from incomplete
+            except ImportPending as not_yet:
                 if waited:
-                    raise Lie(f"{self.name} container {self.chain.count}: {not_yet}") from not_yet
+                    raise InvalidContainer(f"{self.name} container {self.chain.count}: {not_yet}") from not_yet
                 await self._imports.wait(node, str(not_yet))
                 waited = True
             else:
@@ -262,16 +264,16 @@ class Follower:
                     self._pace.note(self._clock.now(), self.chain.count)
         self._position = after
 
-    def _next_position(self) -> Position:
+    def _next_position(self) -> ChainPosition:
         known = self._position
         chain = self.chain
         if known is not None and (known.number, known.container_id) == (chain.count, chain.last_container_id):
             return known
-        return Position(chain.count, chain.last_container_id, chain.last_block_id)
+        return ChainPosition(chain.count, chain.last_container_id, chain.last_block_id)
 
     # -- other upstreams -----------------------------------------------------------------------------------------
 
-    async def _compare(self, node: UpstreamNode, run: Sequence[Offered]) -> None:
+    async def _compare(self, node: UpstreamNode, run: Sequence[VerifiedContainer]) -> None:
         """Another upstream must know the end of a run as the same container. One that lags or is down has no vote."""
         for other in self._upstreams.others(node):
             try:
@@ -285,11 +287,11 @@ class Follower:
                 return
             await self._contradiction(node, other, run)
 
-    async def _contradiction(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[Offered]) -> None:
+    async def _contradiction(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[VerifiedContainer]) -> None:
         """`other` has another container there. If its run is a lie we are rid of it; else there are two histories."""
         try:
             rivals = await self._ids_of(other, len(run))
-        except Lie as lie:
+        except InvalidContainer as lie:
             self._upstreams.drop(other, str(lie))
             return
         except UpstreamFailure as failure:
@@ -308,20 +310,22 @@ class Follower:
             fetched = await self._runs.fetch(other, position.number, count - len(ids))
             try:
                 part, position = verify(self._links, position, fetched)
-            except Unlinked as unlinked:
+            except UnlinkedContainer as unlinked:
                 raise (await self._other_history(other, unlinked) if position is start else unlinked) from unlinked
-            except Unreadable as unreadable:
+            except UnknownContainer as unreadable:
                 readable = [id_text(offered.container_id) for offered in unreadable.readable]
                 return [*ids, *readable, unreadable.container_id_text]
             ids += [id_text(offered.container_id) for offered in part]
         return ids
 
-    async def _compare_tip(self, node: UpstreamNode, tip: Fetched) -> None:
+    async def _compare_tip(self, node: UpstreamNode, tip: FetchedContainer) -> None:
         """Our last container is its last one too."""
         if tip.id_text != id_text(self.chain.last_container_id):
-            raise await self._other_history(node, Lie(f"its last {self.name} container is {tip.id_text[:80]}"))
+            raise await self._other_history(
+                node, InvalidContainer(f"its last {self.name} container is {tip.id_text[:80]}")
+            )
 
-    async def _other_history(self, node: UpstreamNode, suspicion: Lie) -> Exception:
+    async def _other_history(self, node: UpstreamNode, suspicion: InvalidContainer) -> Exception:
         """What does not follow ours: a lie, unless the upstream knows our last container as another one."""
         number, ours = self.chain.count - 1, self.chain.last_container_id
         if self._source is node:
@@ -332,13 +336,13 @@ class Follower:
         said_by = "us" if self._source is None else self._source.name
         try:
             identify(self._links, theirs)
-        except Lie as lie:
+        except InvalidContainer as lie:
             return lie
         return _conflict(self.name, number, said_by, id_text(ours), node.name, theirs.id_text)
 
 
-def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> Conflict:
-    return Conflict(
+def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> ConflictingHistory:
+    return ConflictingHistory(
         f"two histories: {name} container {number} is {one_id_text} according to {one}, "
         f"and {other_id_text} according to {other}"
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from icefall.db.engine import Store, Transaction
-from icefall.node.index import SQL, Series, append
+from icefall.node.index import SQL, IndexSeries, append
 
 
 class ForeignContainer(NamedTuple):
@@ -20,7 +20,7 @@ class ForeignContainer(NamedTuple):
     height: int
 
 
-class Position(msgspec.Struct, frozen=True):
+class StoredPosition(msgspec.Struct, frozen=True):
     """After `count` containers, the last of which was this one."""
 
     count: int
@@ -32,13 +32,13 @@ class Position(msgspec.Struct, frozen=True):
 class ForeignChain:
     """`series` is None when the index is off: the chain is followed all the same, its bytes are not kept."""
 
-    def __init__(self, store: Store, name: str, chain_id: bytes, genesis_id: bytes, series: Series | None) -> None:
+    def __init__(self, store: Store, name: str, chain_id: bytes, genesis_id: bytes, series: IndexSeries | None) -> None:
         self.name = name
         self.chain_id = chain_id
         self._store = store
         self._series = series
         rows = store.read(SQL.followed, {"chain_id": chain_id})
-        self.position = Position(*rows[0]) if rows else Position(0, genesis_id, genesis_id, 0)
+        self.position = StoredPosition(*rows[0]) if rows else StoredPosition(0, genesis_id, genesis_id, 0)
 
     @property
     def height(self) -> int:
@@ -51,7 +51,7 @@ class ForeignChain:
     async def accept(self, containers: Sequence[ForeignContainer], also: Callable[[Transaction], None]) -> None:
         """A run, what `also` writes for it, and the new position: one transaction."""
         last = containers[-1]
-        after = Position(self.position.count + len(containers), last.container_id, last.block_id, last.height)
+        after = StoredPosition(self.position.count + len(containers), last.container_id, last.block_id, last.height)
         now_ns = time.time_ns()
 
         def change(tx: Transaction) -> None:

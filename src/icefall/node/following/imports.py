@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from icefall.node.following.upstreams import Upstreams
-from icefall.node.following.verify import FollowedChain, Stopped
+from icefall.node.following.upstreams import NodeUpstreams
+from icefall.node.following.verify import ChainStopped, FollowedChain
 from icefall.upstream.client import UpstreamError
 from icefall.upstream.node import UpstreamNode
 
@@ -21,10 +21,10 @@ class Exporter(Protocol):
     def chain(self) -> FollowedChain: ...
 
 
-class Imports:
+class ImportWaiter:
     """`waiting` says for what, while it does."""
 
-    def __init__(self, exporters: Sequence[Exporter], upstreams: Upstreams, poll_s: float) -> None:
+    def __init__(self, exporters: Sequence[Exporter], upstreams: NodeUpstreams, poll_s: float) -> None:
         self.waiting: str | None = None
         self._exporters = tuple(exporters)
         self._upstreams = upstreams
@@ -43,7 +43,7 @@ class Imports:
                 while other.chain.count < count:
                     self._upstreams.require(node)
                     if other.why is not None:
-                        raise Stopped(f"{self.waiting}, which has stopped: {other.why}")
+                        raise ChainStopped(f"{self.waiting}, which has stopped: {other.why}")
                     await self._pause(node)
         finally:
             self.waiting = None

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from icefall.observe.log import Log
-from icefall.upstream.client import Retry, UpstreamDown, UpstreamError, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.client import InvalidAnswer, Retry, UpstreamDown, UpstreamError, UpstreamFailure
 from icefall.upstream.meter import Clock
 from icefall.upstream.node import UpstreamNode
 from icefall.wire.ids import id_text
@@ -18,18 +18,18 @@ _T = TypeVar("_T")
 _REST = Retry(first_s=0.5, longest_s=60.0, asked_for_max_s=60.0)
 
 
-class NoneLeft(Exception):
+class NoUsableUpstream(Exception):
     """Every upstream has been dropped."""
 
 
-class Identity(msgspec.Struct, frozen=True):
+class NetworkIdentity(msgspec.Struct, frozen=True):
     """Which network an upstream must be of: its number, and the IDs behind some aliases (X, C)."""
 
     network_id: int
     chain_ids: Mapping[str, bytes]
 
 
-class Traffic(msgspec.Struct, frozen=True):
+class UpstreamTraffic(msgspec.Struct, frozen=True):
     """All upstreams together, for health: over the last minute, and right now."""
 
     reachable: int
@@ -40,7 +40,7 @@ class Traffic(msgspec.Struct, frozen=True):
     since_received_s: float | None
 
 
-class Standing(msgspec.Struct):
+class NodeUpstreamState(msgspec.Struct):
     """What we think of one upstream."""
 
     admitted: bool = False  # it is of our network
@@ -51,7 +51,7 @@ class Standing(msgspec.Struct):
     trouble: str | None = None  # the latest failure, until something comes out right
 
 
-class Upstreams:
+class NodeUpstreams:
     """Shared by the followers of all chains: who lies about one chain is believed about none.
 
     Only upstreams that are sound are handed out. The others are probed in the background when they have rested, so that
@@ -61,7 +61,7 @@ class Upstreams:
     def __init__(
         self,
         nodes: Sequence[UpstreamNode],
-        identity: Identity,
+        identity: NetworkIdentity,
         log: Log,
         *,
         clock: Clock | None = None,
@@ -75,7 +75,7 @@ class Upstreams:
         self._identity = identity
         self._log = log
         self._chance = chance
-        self._standings = {node: Standing() for node in self.nodes}
+        self._standings = {node: NodeUpstreamState() for node in self.nodes}
         self._probes: dict[UpstreamNode, asyncio.Task[None]] = {}
 
     # -- choosing ----------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class Upstreams:
             if sound:
                 return self._choose(sound, last, move_on=move_on)
             if len(self.lies()) == len(self.nodes):
-                raise NoneLeft("no upstream is left: " + "; ".join(self.lies().values()))
+                raise NoUsableUpstream("no upstream is left: " + "; ".join(self.lies().values()))
             await self._change()
 
     def others(self, node: UpstreamNode) -> list[UpstreamNode]:
@@ -230,21 +230,21 @@ class Upstreams:
         for node in self._sound():
             try:
                 return await node.issue_tx(text, encoding, path=path)
-            except (UpstreamDown, UpstreamGarbage) as failure:
+            except (UpstreamDown, InvalidAnswer) as failure:
                 self.rest(node, failure)
                 if failure.sent:
                     raise
         reasons = [*self.lies().values(), *self.troubles().values()]
         raise UpstreamDown("no upstream takes transactions now: " + "; ".join(reasons), sent=False)
 
-    def traffic(self) -> Traffic:
+    def traffic(self) -> UpstreamTraffic:
         meters = [node.client.meter for node in self.nodes]
         now = self.clock.now()
         recent = [meter.recent() for meter in meters]
         calls, failures = sum(row[0] for row in recent), sum(row[1] for row in recent)
         sent = [meter.last_sent_s for meter in meters if meter.last_sent_s is not None]
         received = [meter.last_received_s for meter in meters if meter.last_received_s is not None]
-        return Traffic(
+        return UpstreamTraffic(
             reachable=sum(node.client.meter.reachable and not self.dropped(node) for node in self.nodes),
             failed_share=failures / calls if calls else 0.0,
             in_flight=sum(meter.in_flight for meter in meters),

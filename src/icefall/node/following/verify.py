@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from icefall.upstream.node import Fetched
+from icefall.upstream.node import FetchedContainer
 from icefall.wire.container.coreth import unpack_coreth_block
 from icefall.wire.container.foreign import Export
 from icefall.wire.container.platform import unpack_platform_block
@@ -22,44 +22,44 @@ _X_BLOCK = 20
 _X_HEAD = Layout(32, "uint64", "uint64")
 
 
-class Lie(Exception):
+class InvalidContainer(Exception):
     """An upstream's word against arithmetic: it is not asked again."""
 
 
-class Unlinked(Lie):
+class UnlinkedContainer(InvalidContainer):
     """The first container of a run does not follow ours: either it lies, or one of us has another history."""
 
 
-class Unreadable(Exception):
+class UnknownContainer(Exception):
     """A container that is what it says it is, but of a kind we do not know. `readable` is the run before it."""
 
-    def __init__(self, text: str, container_id_text: str, readable: "list[Offered]") -> None:
+    def __init__(self, text: str, container_id_text: str, readable: "list[VerifiedContainer]") -> None:
         super().__init__(text)
         self.container_id_text = container_id_text
         self.readable = readable
 
 
-class Refused(Exception):
+class ContainerRejected(Exception):
     """The chain's own rules do not allow a container."""
 
 
-class NotYet(Exception):
+class ImportPending(Exception):
     """An import of something that its source chain has not exported yet, as far as we have followed it."""
 
 
-class Incomplete(Exception):
+class MissingTransaction(Exception):
     """It spends what a transaction made that we were never given: the index we read does not hold all of them."""
 
 
-class Stopped(Exception):
+class ChainStopped(Exception):
     """This chain cannot go on; what has been accepted is still served."""
 
 
-class Conflict(Stopped):
+class ConflictingHistory(ChainStopped):
     """Two histories, each of them consistent."""
 
 
-class Offered(msgspec.Struct, frozen=True):
+class VerifiedContainer(msgspec.Struct, frozen=True):
     """A container that has passed every check that needs no state."""
 
     number: int  # in the upstream's index: how many this chain accepted before it
@@ -91,7 +91,7 @@ class FollowedChain(Protocol):
     @property
     def last_block_id(self) -> bytes: ...
 
-    async def accept(self, batch: Sequence[Offered]) -> None:
+    async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
         """Commit a run in one transaction.
 
         Refused: a container is a lie. NotYet: an import waits for an export. Incomplete: what came before the blocks
@@ -100,7 +100,7 @@ class FollowedChain(Protocol):
         ...
 
 
-class Position(NamedTuple):
+class ChainPosition(NamedTuple):
     """Where the next container belongs. `timestamp` and `p_chain_height` are the last wrapping's, if known."""
 
     number: int
@@ -110,7 +110,7 @@ class Position(NamedTuple):
     p_chain_height: int = 0
 
 
-class Links(NamedTuple):
+class ChainLinks(NamedTuple):
     """What a chain's containers must hang on. `is_genesis` decides where block 0 depends on when the network began."""
 
     name: str
@@ -151,15 +151,17 @@ def _coreth_block(inner: bytes, x_chain_id: bytes) -> _Block:
 _READ: dict[str, Callable[[bytes, bytes], _Block]] = {"X": _asset_block, "P": _platform_block, "C": _coreth_block}
 
 
-def verify(links: Links, position: Position, batch: Sequence[Fetched]) -> tuple[list[Offered], Position]:
+def verify(
+    links: ChainLinks, position: ChainPosition, batch: Sequence[FetchedContainer]
+) -> tuple[list[VerifiedContainer], ChainPosition]:
     """A run that continues at `position`, and the position behind it. Lie or Unreadable where one does not."""
-    run: list[Offered] = []
+    run: list[VerifiedContainer] = []
     for fetched in batch:
         try:
             offered, position = _next(links, position, fetched, first=not run)
         except WireError as error:
             what = f"{links.name} container {fetched.number} ({fetched.id_text}) cannot be read: {error}"
-            raise Unreadable(what, fetched.id_text, run) from error
+            raise UnknownContainer(what, fetched.id_text, run) from error
         run.append(offered)
     return run, position
 
@@ -174,12 +176,12 @@ class _Parts(NamedTuple):
     block: _Block | WireError
 
 
-def identify(links: Links, fetched: Fetched) -> bytes:
+def identify(links: ChainLinks, fetched: FetchedContainer) -> bytes:
     """The ID of a container whose parent we do not have: only what it says of itself can be checked."""
     return _take_apart(links, fetched).container_id
 
 
-def _take_apart(links: Links, fetched: Fetched) -> _Parts:
+def _take_apart(links: ChainLinks, fetched: FetchedContainer) -> _Parts:
     """The container behind an ID and a number, if the bytes agree with both."""
     what = _name(links, fetched)
     wrapping = _wrapping(fetched.raw)
@@ -194,31 +196,35 @@ def _take_apart(links: Links, fetched: Fetched) -> _Parts:
     elif isinstance(block, _Block):
         container_id, parent_id = block.block_id, block.parent_id
     else:
-        raise Lie(f"{what} is neither a container nor a block: {block}")
+        raise InvalidContainer(f"{what} is neither a container nor a block: {block}")
     if cb58.encode(container_id) != fetched.id_text:
-        raise Lie(f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(container_id)}")
+        raise InvalidContainer(
+            f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(container_id)}"
+        )
     if isinstance(block, _Block) and block.height != fetched.number + 1:
-        raise Lie(
+        raise InvalidContainer(
             f"{what} has height {block.height}, where {fetched.number + 1} belongs: the index is not complete "
             "(was that node run with --index-allow-incomplete?)"
         )
     return _Parts(container_id, parent_id, wrapping, inner, block)
 
 
-def _next(links: Links, position: Position, fetched: Fetched, *, first: bool) -> tuple[Offered, Position]:
+def _next(
+    links: ChainLinks, position: ChainPosition, fetched: FetchedContainer, *, first: bool
+) -> tuple[VerifiedContainer, ChainPosition]:
     what = _name(links, fetched)
     if fetched.number != position.number:
-        raise Lie(f"{what} was sent where {position.number} belongs: the index has a hole")
+        raise InvalidContainer(f"{what} was sent where {position.number} belongs: the index has a hole")
     container_id, parent_id, wrapping, inner, block = _take_apart(links, fetched)
     parent_block_id = _check_parent(links, position, what, parent_id, first=first)
     after = _times(position, what, wrapping)
     if isinstance(block, WireError):
-        raise Lie(f"{what} holds no block: {block}") if links.name == "X" else block
+        raise InvalidContainer(f"{what} holds no block: {block}") if links.name == "X" else block
     if block.parent_id != parent_block_id:
-        raise Lie(
+        raise InvalidContainer(
             f"{what} holds a block upon {id_text(block.parent_id)}, but the one before it is {id_text(parent_block_id)}"
         )
-    offered = Offered(
+    offered = VerifiedContainer(
         number=fetched.number,
         container_id=container_id,
         raw=fetched.raw,
@@ -232,7 +238,7 @@ def _next(links: Links, position: Position, fetched: Fetched, *, first: bool) ->
     return offered, after._replace(number=position.number + 1, container_id=container_id, block_id=block.block_id)
 
 
-def _name(links: Links, fetched: Fetched) -> str:
+def _name(links: ChainLinks, fetched: FetchedContainer) -> str:
     return f"{links.name} container {fetched.number}"
 
 
@@ -243,15 +249,15 @@ def _wrapping(raw: bytes) -> Container | None:
         return None
 
 
-def _check_parent(links: Links, position: Position, what: str, parent_id: bytes, *, first: bool) -> bytes:
+def _check_parent(links: ChainLinks, position: ChainPosition, what: str, parent_id: bytes, *, first: bool) -> bytes:
     """The ID that the block inside must name as its parent."""
     if position.number == 0:
         is_genesis = links.is_genesis or position.block_id.__eq__
         if not is_genesis(parent_id):
-            raise Lie(f"{what} follows {id_text(parent_id)}, which is not this network's genesis")
+            raise InvalidContainer(f"{what} follows {id_text(parent_id)}, which is not this network's genesis")
         return parent_id
     if parent_id != position.container_id:
-        kind = Unlinked if first else Lie
+        kind = UnlinkedContainer if first else InvalidContainer
         raise kind(
             f"{what} follows {id_text(parent_id)}, but container {position.number - 1} is "
             f"{id_text(position.container_id)}"
@@ -259,7 +265,7 @@ def _check_parent(links: Links, position: Position, what: str, parent_id: bytes,
     return position.block_id
 
 
-def _times(position: Position, what: str, wrapping: Container | None) -> Position:
+def _times(position: ChainPosition, what: str, wrapping: Container | None) -> ChainPosition:
     """A wrapping is never older than its parent's, in seconds or in P-Chain height.
 
     Its time and that of the block inside are two readings of one clock, which no rule ties together: P falls behind
@@ -268,9 +274,9 @@ def _times(position: Position, what: str, wrapping: Container | None) -> Positio
     if wrapping is None or wrapping.kind == OPTION:
         return position
     if wrapping.timestamp < position.timestamp:
-        raise Lie(f"{what} is from {wrapping.timestamp}, before the {position.timestamp} of its parent")
+        raise InvalidContainer(f"{what} is from {wrapping.timestamp}, before the {position.timestamp} of its parent")
     if wrapping.p_chain_height < position.p_chain_height:
-        raise Lie(
+        raise InvalidContainer(
             f"{what} names P-Chain height {wrapping.p_chain_height}, below the {position.p_chain_height} of its parent"
         )
     return position._replace(timestamp=wrapping.timestamp, p_chain_height=wrapping.p_chain_height)

@@ -16,7 +16,7 @@ from icefall.wire.ids import id_text
 from icefall.wire.text.duration import format_duration
 
 
-class Progress(Protocol):
+class MovingChain(Protocol):
     """A chain that moves."""
 
     @property
@@ -26,7 +26,7 @@ class Progress(Protocol):
     def last_container_id(self) -> bytes: ...
 
 
-class FollowFigures(NamedTuple):
+class FollowStats(NamedTuple):
     """How following a chain goes: `trouble` is why it does not go on, `told` what there is to say."""
 
     bootstrapped: bool
@@ -35,7 +35,7 @@ class FollowFigures(NamedTuple):
     connected: bool
 
 
-class PeerFigures(NamedTuple):
+class PeerStats(NamedTuple):
     """Upstreams stand where a node has peers."""
 
     connected: int = 0
@@ -46,14 +46,14 @@ class PeerFigures(NamedTuple):
     longest_ns: int = 0
 
 
-class ChainStatus:
+class ChainCheck:
     """What the engine knows of a chain's progress; one that nobody advances stays at its genesis."""
 
     def __init__(
         self,
         chain: Chain,
-        progress: Progress | None = None,
-        following: Callable[[], FollowFigures] | None = None,
+        progress: MovingChain | None = None,
+        following: Callable[[], FollowStats] | None = None,
     ) -> None:
         self.chain = chain
         self._progress = progress
@@ -87,7 +87,7 @@ class ChainStatus:
         return message
 
 
-async def bootstrapped(chains: list[ChainStatus]) -> Any:
+async def bootstrapped(chains: list[ChainCheck]) -> Any:
     waiting = sorted({id_text(status.chain.subnet_id) for status in chains if not status.bootstrapped})
     if waiting:
         raise Unhealthy("subnets not bootstrapped", waiting)
@@ -116,7 +116,7 @@ async def diskspace(directory: Path, warn_percent: int, required_percent: int, s
     return message
 
 
-class Traffic:
+class EngineTraffic:
     """Calls under way to the engine and to upstreams: what stands for a router's outstanding requests."""
 
     def __init__(self, clock_ns: Callable[[], int]) -> None:
@@ -144,9 +144,9 @@ class Traffic:
         return len(self._began), self._clock_ns() - min(self._began.values())
 
 
-async def network(peers: Callable[[], PeerFigures] | None, peers_min: int) -> Any:
+async def network(peers: Callable[[], PeerStats] | None, peers_min: int) -> Any:
     """Upstreams stand for peers. Standalone there are none, so nothing to lose."""
-    figures = peers() if peers else PeerFigures()
+    figures = peers() if peers else PeerStats()
     message: dict[str, Any] = {"connectedPeers": figures.connected, "sendFailRate": figures.fail_rate}
     if figures.since_received_ns is not None:
         message["timeSinceLastMsgReceived"] = format_duration(figures.since_received_ns)
@@ -158,7 +158,7 @@ async def network(peers: Callable[[], PeerFigures] | None, peers_min: int) -> An
     return message
 
 
-async def router(traffic: Traffic, peers: Callable[[], PeerFigures] | None, outstanding_max: int) -> Any:
+async def router(traffic: EngineTraffic, peers: Callable[[], PeerStats] | None, outstanding_max: int) -> Any:
     count, longest_ns = traffic.outstanding()
     if peers:
         figures = peers()
@@ -194,13 +194,13 @@ class Thresholds:
 
 
 def node_checks(
-    chains: list[ChainStatus],
+    chains: list[ChainCheck],
     store: Store,
     data_dir: Path,
     limits: Thresholds,
-    traffic: Traffic,
+    traffic: EngineTraffic,
     stop: Callable[[str], None],
-    peers: Callable[[], PeerFigures] | None = None,
+    peers: Callable[[], PeerStats] | None = None,
 ) -> Iterator[Check]:
     """The table of checks, in the order they are registered."""
     yield Check("bootstrapped", lambda: bootstrapped(chains), kind=READINESS, latches=True)

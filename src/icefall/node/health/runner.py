@@ -40,7 +40,7 @@ class Freshness(msgspec.Struct, frozen=True):
         if age_ns <= self.limit_ns:
             return None
         text = f"no check has run for {format_duration(age_ns // 10**9 * 10**9)}: the engine or its disk hangs"
-        return msgspec.json.encode(Answer(None, text, rfc3339_nano(now_ns), 0))
+        return msgspec.json.encode(CheckResult(None, text, rfc3339_nano(now_ns), 0))
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Check(msgspec.Struct, frozen=True):
     latches: bool = False
 
 
-class Answer(msgspec.Struct, omit_defaults=True):
+class CheckResult(msgspec.Struct, omit_defaults=True):
     """A check response as it is sent; the order of the fields is the order of the keys."""
 
     message: Any = None
@@ -118,7 +118,7 @@ class Health:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             await self._keep([task.result() for task in done])
 
-    async def _keep(self, results: list[tuple[Check, bool, Answer]]) -> None:
+    async def _keep(self, results: list[tuple[Check, bool, CheckResult]]) -> None:
         def store(tx: Transaction) -> None:
             for check, passed, answer in results:
                 _put(tx, check, passed=passed, answer=msgspec.json.encode(answer))
@@ -128,7 +128,7 @@ class Health:
         except StoreError as error:  # a full disk: the old results stay, and the database check says why
             self._log.error("health results could not be stored", error=str(error))
 
-    async def _run(self, check: Check) -> tuple[Check, bool, Answer]:
+    async def _run(self, check: Check) -> tuple[Check, bool, CheckResult]:
         state = self._states[check.kind, check.name]
         began, timestamp = time.perf_counter_ns(), rfc3339_nano(time.time_ns())
         message, error = await self._attempt(check, state)
@@ -144,7 +144,7 @@ class Health:
             state.first_failure = state.first_failure or timestamp
             if state.failures == 1:
                 self._log.warn("a check fails", check=check.name, kind=check.kind, error=error)
-        answer = Answer(message, error, timestamp, duration, state.failures, state.first_failure)
+        answer = CheckResult(message, error, timestamp, duration, state.failures, state.first_failure)
         return check, error is None, answer
 
     async def _attempt(self, check: Check, state: _State) -> tuple[Any, str | None]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from icefall.upstream.client import RoomFull
+from icefall.upstream.client import ByteBudgetExceeded
 from icefall.upstream.evm.parts import FetchedBlock
 
 _RESERVE = 4  # times what a run is expected to come to
@@ -15,7 +15,7 @@ _RESERVE_LEAST = 256 << 10
 GUESS = 64 << 10  # bytes a block, before any was seen
 
 
-class Ahead(msgspec.Struct, frozen=True):
+class PrefetchLimits(msgspec.Struct, frozen=True):
     """How far ahead. `bytes_max` holds for everything that was fetched or is on its way.
 
     Only the one run that everybody waits for may take up to `alone_bytes_max` besides, if it turns out larger than what
@@ -29,7 +29,7 @@ class Ahead(msgspec.Struct, frozen=True):
     run_bytes: int = 1 << 20  # what a run should come to
 
 
-AHEAD = Ahead()
+AHEAD = PrefetchLimits()
 Fetch = Callable[[range, int], Awaitable[list[FetchedBlock]]]  # some numbers, within so many bytes
 
 
@@ -39,10 +39,10 @@ class _Run(NamedTuple):
     task: "asyncio.Task[list[FetchedBlock]]"
 
 
-class LookAhead:
+class Prefetcher:
     """`per_block` is how many bytes a block is expected to have: learnt on the way."""
 
-    def __init__(self, fetch: Fetch, limits: Ahead = AHEAD, per_block: float = GUESS) -> None:
+    def __init__(self, fetch: Fetch, limits: PrefetchLimits = AHEAD, per_block: float = GUESS) -> None:
         self.per_block = per_block
         self.held_blocks = 0
         self.held_bytes = 0
@@ -61,7 +61,7 @@ class LookAhead:
                 run = self._runs[0]
                 try:
                     blocks = await run.task
-                except RoomFull:
+                except ByteBudgetExceeded:
                     self._drop_first()
                     self.per_block *= 2 if run.size >= self._reserve(len(run.numbers)) else 1
                     half = run.numbers[: max(1, len(run.numbers) // 2)]
@@ -109,7 +109,7 @@ class LookAhead:
         while True:
             try:
                 blocks = await self._fetch(numbers, size)
-            except RoomFull:
+            except ByteBudgetExceeded:
                 if len(numbers) == 1:
                     raise
                 rest = numbers[len(numbers) // 2 :]

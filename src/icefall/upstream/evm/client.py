@@ -12,33 +12,41 @@ from yarl import URL
 from icefall.upstream.client import (
     MALFORMED,
     RETRY,
-    Answer,
     AnswerTooLong,
+    ByteBudget,
+    ByteBudgetExceeded,
     Client,
-    Complaint,
+    InvalidAnswer,
     Limits,
     Retry,
-    Room,
-    RoomFull,
+    RpcAnswer,
+    RpcErrorObject,
     UpstreamBusy,
     UpstreamDown,
     UpstreamError,
     UpstreamFailure,
-    UpstreamGarbage,
     excerpt,
 )
 from icefall.upstream.evm.deep import taken_apart_if_deep
-from icefall.upstream.evm.errors import NULL_IS_NOT_THERE, BatchRefused, Incomplete, NotThere, Refusal, TooHeavy, made
-from icefall.upstream.evm.pace import BatchSize, Gate
+from icefall.upstream.evm.errors import (
+    NULL_IS_NOT_THERE,
+    BatchRefused,
+    IncompleteAnswer,
+    NotThere,
+    RpcRefusal,
+    TooHeavy,
+    made,
+)
+from icefall.upstream.evm.pace import AdaptiveLimit, BatchSize
 from icefall.upstream.meter import Clock
 
 Lane = Literal["blocks", "traces", "state"]  # what weighs about the same shares the size of its batches
-Outcome = msgspec.Raw | Refusal
+Outcome = msgspec.Raw | RpcRefusal
 
 CALLS_PER_BATCH: dict[Lane, int] = {"blocks": 100, "traces": 32, "state": 100}
 EVM_LIMITS = Limits(total_s=60.0, answer_size_max=128 << 20)
 _BUSY_PATIENCE = 3  # times as many attempts when all it asks for is time
-_DECODER = msgspec.json.Decoder(list[Answer] | Answer)
+_DECODER = msgspec.json.Decoder(list[RpcAnswer] | RpcAnswer)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -53,7 +61,7 @@ class _Batch(NamedTuple):
     calls: Sequence[Call]
     outcomes: list[Outcome | None]
     sizes: BatchSize
-    room: Room | None
+    room: ByteBudget | None
 
 
 class EvmClient:
@@ -73,7 +81,7 @@ class EvmClient:
         packed = URL(url).host not in _LOOPBACK if compressed is None else compressed
         self.client = Client(url, clock=clock, chance=chance, limits=limits, retry=retry, compressed=packed)
         self.name = self.client.name
-        self.gate = Gate(self.client.clock, limits.calls_at_once)
+        self.gate = AdaptiveLimit(self.client.clock, limits.calls_at_once)
         self.batches = {lane: BatchSize(most) for lane, most in calls_per_batch.items()}
         self.takes_hashes = True  # in place of a block number, until it refuses one
         self._numbers = itertools.count(1)
@@ -84,11 +92,13 @@ class EvmClient:
     async def one(self, method: str, *params: Any) -> msgspec.Raw:
         """The result of a single call; its refusal is raised."""
         (outcome,) = await self.ask([Call(method, params)])
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, RpcRefusal):
             raise outcome
         return outcome
 
-    async def ask(self, calls: Sequence[Call], *, lane: Lane = "state", room: Room | None = None) -> list[Outcome]:
+    async def ask(
+        self, calls: Sequence[Call], *, lane: Lane = "state", room: ByteBudget | None = None
+    ) -> list[Outcome]:
         """Every call's result, or why there is none, in their order. All of them, or an UpstreamFailure."""
         outcomes: list[Outcome | None] = [None] * len(calls)
         batch = _Batch(calls, outcomes, self.batches[lane], room)
@@ -123,7 +133,7 @@ class EvmClient:
         """Ask for less, or less often, whichever the trouble is about; or raise it. How long to wait."""
         retry = self.client.retry
         many = count > 1
-        if isinstance(trouble, RoomFull):
+        if isinstance(trouble, ByteBudgetExceeded):
             raise trouble
         turned_away = isinstance(trouble, UpstreamError) and trouble.status != 200
         if turned_away or isinstance(trouble, BatchRefused | AnswerTooLong | TooHeavy):
@@ -139,7 +149,7 @@ class EvmClient:
             _BUSY_PATIENCE if busy else 1
         ):
             raise trouble
-        if many and (slow or isinstance(trouble, Incomplete) or (attempt > 1 and not busy)):
+        if many and (slow or isinstance(trouble, IncompleteAnswer) or (attempt > 1 and not busy)):
             sizes.halve(count)
         after_s = trouble.after_s if isinstance(trouble, UpstreamDown) else 0.0
         pause_s = retry.pause_s(attempt, after_s, self.client.chance())
@@ -166,12 +176,12 @@ class EvmClient:
         trouble: UpstreamFailure | None = None
         for number, answer in answers.items():
             outcome = self._outcome(batch.calls[numbers[number]].method, answer)
-            if isinstance(outcome, UpstreamFailure) and not isinstance(outcome, Refusal):
+            if isinstance(outcome, UpstreamFailure) and not isinstance(outcome, RpcRefusal):
                 trouble = outcome
             else:
                 batch.outcomes[numbers[number]] = outcome
         if trouble is None and len(answers) < len(numbers):
-            trouble = Incomplete(f"{self.name} left out {len(numbers) - len(answers)} of {len(numbers)} answers")
+            trouble = IncompleteAnswer(f"{self.name} left out {len(numbers) - len(answers)} of {len(numbers)} answers")
         return trouble
 
     def _reread(self, failure: UpstreamFailure, batch: _Batch, places: Sequence[int]) -> UpstreamFailure | None:
@@ -179,14 +189,16 @@ class EvmClient:
         if not isinstance(failure, UpstreamError) or failure.status == 200:
             return failure
         said = made(self.name, batch.calls[places[0]].method, failure.status, str(failure))
-        if not isinstance(said, Refusal):
+        if not isinstance(said, RpcRefusal):
             return said
-        if len(places) > 1 or type(said) is Refusal:
+        if len(places) > 1 or type(said) is RpcRefusal:
             return failure
         batch.outcomes[places[0]] = said
         return None
 
-    def _answers(self, raw: bytes, numbers: dict[int, int], method: str, room: Room | None) -> dict[int, Answer]:
+    def _answers(
+        self, raw: bytes, numbers: dict[int, int], method: str, room: ByteBudget | None
+    ) -> dict[int, RpcAnswer]:
         """By the number of their call. Some may be missing, none is there twice. What is of no use takes no room."""
         try:
             return self._matched(raw, numbers, method)
@@ -195,46 +207,46 @@ class EvmClient:
                 room.left += len(raw)
             raise
 
-    def _matched(self, raw: bytes, numbers: dict[int, int], method: str) -> dict[int, Answer]:
+    def _matched(self, raw: bytes, numbers: dict[int, int], method: str) -> dict[int, RpcAnswer]:
         try:
             decoded, flat = taken_apart_if_deep(raw, _DECODER.decode)
         except msgspec.ValidationError as error:
-            raise UpstreamGarbage(f"{self.name} answered {method} with something else: {error}", again=True) from error
+            raise InvalidAnswer(f"{self.name} answered {method} with something else: {error}", again=True) from error
         except MALFORMED as error:
             text = f"{self.name} answered {method} with something that is not JSON: {error}"
-            raise UpstreamGarbage(text, again=True) from error
+            raise InvalidAnswer(text, again=True) from error
         rows = decoded if isinstance(decoded, list) else [decoded]
         if len(rows) == 1 and len(numbers) > 1 and rows[0].error is not None:
             raise self._whole(rows[0].error, method)
-        answers: dict[int, Answer] = {}
+        answers: dict[int, RpcAnswer] = {}
         for row in rows:
             if not isinstance(row.id, int) or row.id not in numbers or row.id in answers:
                 if row.error is not None and row.id is None:
                     raise self._whole(row.error, method)
                 text = f"{self.name} answered {excerpt(row.id)}, which was not asked, or answered already"
-                raise UpstreamGarbage(text, again=True)
+                raise InvalidAnswer(text, again=True)
             if flat is not None:
                 row.result = msgspec.Raw(flat.restored(row.result))
             answers[row.id] = row
         return answers
 
-    def _whole(self, error: Complaint, method: str) -> UpstreamFailure:
+    def _whole(self, error: RpcErrorObject, method: str) -> UpstreamFailure:
         """A complaint in the place of all answers."""
         said = made(self.name, method, error.code, excerpt(error.message))
-        if isinstance(said, UpstreamFailure) and not isinstance(said, Refusal):
+        if isinstance(said, UpstreamFailure) and not isinstance(said, RpcRefusal):
             return said
         return BatchRefused(f"{self.name} refused a batch: {excerpt(error.message)} ({error.code})", counted=False)
 
-    def _outcome(self, method: str, answer: Answer) -> Outcome | UpstreamFailure:
+    def _outcome(self, method: str, answer: RpcAnswer) -> Outcome | UpstreamFailure:
         if answer.error is not None:
             return made(self.name, method, answer.error.code, excerpt(answer.error.message), answer.error.data)
         result = memoryview(answer.result)
         if not result.nbytes:
-            return UpstreamGarbage(f"{self.name} answered {method} with neither a result nor an error", again=True)
+            return InvalidAnswer(f"{self.name} answered {method} with neither a result nor an error", again=True)
         if bytes(result[:5]) == b"null":
             if method in NULL_IS_NOT_THERE:
                 return NotThere(f"{self.name} answered {method} with null")
-            return Incomplete(f"{self.name} answered {method} with null")
+            return IncompleteAnswer(f"{self.name} answered {method} with null")
         return answer.result
 
 

@@ -15,7 +15,7 @@ _DEPTH_KEPT = 100
 _PIECE = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 
-class Flat:
+class FlattenedJson:
     def __init__(self, raw: bytes) -> None:
         """RecursionError if the brackets do not match: then it is deep and broken."""
         self._key = secrets.token_hex(16).encode()  # what is cut out may hold anything, but not this
@@ -44,10 +44,12 @@ class Flat:
         return re.sub(rb'"%s-(\d+)"' % self._key, lambda match: self._cut[int(match[1])], bytes(text))
 
 
-def taken_apart_if_deep(raw: bytes | msgspec.Raw, take: Callable[[bytes | msgspec.Raw], _T]) -> tuple[_T, Flat | None]:
+def taken_apart_if_deep(
+    raw: bytes | msgspec.Raw, take: Callable[[bytes | msgspec.Raw], _T]
+) -> tuple[_T, FlattenedJson | None]:
     """`take` of it as it is, or of its flattened form where it is too deep."""
     try:
         return take(raw), None
     except RecursionError:
-        flat = Flat(bytes(raw))
+        flat = FlattenedJson(bytes(raw))
         return take(flat.text), flat

@@ -3,10 +3,10 @@
 import re
 from typing import Any, NamedTuple
 
-from icefall.upstream.client import UpstreamBusy, UpstreamDown, UpstreamError, UpstreamFailure, UpstreamGarbage
+from icefall.upstream.client import InvalidAnswer, UpstreamBusy, UpstreamDown, UpstreamError, UpstreamFailure
 
 
-class Refusal(UpstreamError):
+class RpcRefusal(UpstreamError):
     """A JSON-RPC error: it answered, and the answer is no."""
 
     def __init__(self, text: str, code: int = 0, data: Any = None) -> None:
@@ -15,23 +15,23 @@ class Refusal(UpstreamError):
         self.data = data
 
 
-class NotThere(Refusal):
+class NotThere(RpcRefusal):
     """No such block or transaction: beyond the head, or no longer part of the chain. Not a failure."""
 
 
-class Unsupported(Refusal):
+class Unsupported(RpcRefusal):
     """It does not offer this method, or not to us."""
 
 
-class NoState(Refusal):
+class NoState(RpcRefusal):
     """The state of that block has been thrown away: this is no archive."""
 
 
-class Untraceable(Refusal):
+class Untraceable(RpcRefusal):
     """Genesis: nothing was executed there."""
 
 
-class Reverted(Refusal):
+class Reverted(RpcRefusal):
     """An eth_call that ran and failed. `output` is what it returned."""
 
     @property
@@ -55,14 +55,14 @@ class TooHeavy(UpstreamError):
     """The answer is larger, or takes longer, than it allows: ask for less at once."""
 
 
-class Incomplete(UpstreamGarbage):
+class IncompleteAnswer(InvalidAnswer):
     """An empty or partial answer, or parts that do not belong together. Never taken for an empty block."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, again=True)
 
 
-class Reorganised(Incomplete):
+class ReorgDuringFetch(IncompleteAnswer):
     """The chain changed between the requests for one block."""
 
 
@@ -70,7 +70,7 @@ class WrongChain(UpstreamError):
     """It serves another chain than the one we were told of."""
 
 
-Meaning = type[Refusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]
+Meaning = type[RpcRefusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]
 
 
 class _Row(NamedTuple):
@@ -160,7 +160,7 @@ def meaning(method: str, code: int, text: str) -> Meaning:
     for row in _BY_TEXT:
         if _fits(row, text):
             return row.meaning
-    return next((row.meaning for row in _BY_CODE if code in row.codes), Refusal)
+    return next((row.meaning for row in _BY_CODE if code in row.codes), RpcRefusal)
 
 
 def _fits(row: _Row, text: str) -> bool:
@@ -170,6 +170,6 @@ def _fits(row: _Row, text: str) -> bool:
 def made(name: str, method: str, code: int, text: str, data: Any = None) -> UpstreamFailure:
     """The complaint as an exception to raise, or, if a Refusal, to hand back."""
     kind = meaning(method, code, text)
-    if issubclass(kind, Refusal):
+    if issubclass(kind, RpcRefusal):
         return kind(text, code, data)
     return kind(f"{name} answered {method}: {text} ({code})")

@@ -6,9 +6,9 @@ from typing import NoReturn
 
 import msgspec
 
-from icefall.upstream.client import Room
+from icefall.upstream.client import ByteBudget
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
-from icefall.upstream.evm.errors import Incomplete, NotThere, Refusal, Reorganised
+from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, ReorgDuringFetch, RpcRefusal
 from icefall.upstream.evm.parts import (
     FetchedBlock,
     Header,
@@ -27,7 +27,7 @@ from icefall.upstream.evm.probe import Capabilities, both_call, calls_call, diff
 _NOTHING = b"[]"
 
 
-class Untried(Exception):
+class TracerUntested(Exception):
     """A block with transactions, at an upstream whose tracers were never seen at work: try them on this one."""
 
     def __init__(self, number: int) -> None:
@@ -46,7 +46,7 @@ class _Whole(msgspec.Struct):
 
 
 async def fetch_run(
-    client: EvmClient, can: Capabilities, numbers: range, room: Room, *, name: str = ""
+    client: EvmClient, can: Capabilities, numbers: range, room: ByteBudget, *, name: str = ""
 ) -> list[FetchedBlock]:
     """Consecutive blocks; fewer than asked for where the chain ends, NotThere if it ends before the first.
 
@@ -57,7 +57,7 @@ async def fetch_run(
     traced = [whole for whole in wholes if whole.of.txids]
     if traced and (can.calls_by or can.diffs_by):
         if can.sample is None:
-            raise Untried(traced[0].of.number)
+            raise TracerUntested(traced[0].of.number)
         await _traces(client, can, traced, room)
         await _recheck(client, wholes[-1].of)
     return [
@@ -75,7 +75,7 @@ async def fetch_run(
     ]
 
 
-async def _blocks(client: EvmClient, can: Capabilities, numbers: range, room: Room) -> list[_Whole]:
+async def _blocks(client: EvmClient, can: Capabilities, numbers: range, room: ByteBudget) -> list[_Whole]:
     """Blocks with their transactions and receipts, checked against each other, each the child of the one before."""
     calls = [Call("eth_getBlockByNumber", (hex(number), True)) for number in numbers]
     if can.block_receipts:
@@ -88,7 +88,7 @@ async def _blocks(client: EvmClient, can: Capabilities, numbers: range, room: Ro
     headers = [header(_given(block), number) for block, number in zip(blocks[:ends], numbers[:ends], strict=True)]
     for before, after in pairwise(headers):
         if after.parent_hash != before.hash:
-            raise Reorganised(f"block {after.number} is not the child of block {before.number}: {before.hash}")
+            raise ReorgDuringFetch(f"block {after.number} is not the child of block {before.number}: {before.hash}")
     if can.block_receipts:
         receipts = [bytes(_part(raw, of)) for raw, of in zip(receipts_of[:ends], headers, strict=True)]
     else:
@@ -103,17 +103,17 @@ async def nothing_there(client: EvmClient, number: int) -> NoReturn:
     """A block that is missing where the chain has come further is no end of the chain."""
     head = quantity((await client.ask([Call("eth_blockNumber", ())]))[0], "eth_blockNumber")
     if head >= number:
-        raise Incomplete(f"{client.name} is at block {head} but has no block {number}")
+        raise IncompleteAnswer(f"{client.name} is at block {head} but has no block {number}")
     raise NotThere(f"{client.name} is at block {head}: there is no block {number} yet")
 
 
-async def _single_receipts(client: EvmClient, headers: Sequence[Header], room: Room) -> list[bytes]:
+async def _single_receipts(client: EvmClient, headers: Sequence[Header], room: ByteBudget) -> list[bytes]:
     calls = [Call("eth_getTransactionReceipt", (txid,)) for of in headers for txid in of.txids]
     outcomes = iter(await client.ask(calls, lane="blocks", room=room))
     return [joined([_part(next(outcomes), of) for _ in of.txids]) for of in headers]
 
 
-async def _traces(client: EvmClient, can: Capabilities, wholes: Sequence[_Whole], room: Room) -> None:
+async def _traces(client: EvmClient, can: Capabilities, wholes: Sequence[_Whole], room: ByteBudget) -> None:
     """Fills in calls and diffs: with one request a block where the upstream allows it."""
     lean = can.lean
     if can.mux_tracer:
@@ -146,11 +146,11 @@ async def _traces(client: EvmClient, can: Capabilities, wholes: Sequence[_Whole]
 async def _recheck(client: EvmClient, of: Header) -> None:
     (outcome,) = await client.ask([Call("eth_getBlockByNumber", (hex(of.number), False))], lane="blocks")
     if isinstance(outcome, NotThere) or sketch(_given(outcome)).hash != of.hash:
-        raise Reorganised(f"block {of.number} is no longer {of.hash}")
+        raise ReorgDuringFetch(f"block {of.number} is no longer {of.hash}")
 
 
 def _given(outcome: Outcome) -> msgspec.Raw:
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, RpcRefusal):
         raise outcome
     return outcome
 
@@ -158,5 +158,5 @@ def _given(outcome: Outcome) -> msgspec.Raw:
 def _part(outcome: Outcome, of: Header) -> msgspec.Raw:
     """A part of a block that was there a moment ago."""
     if isinstance(outcome, NotThere):
-        raise Incomplete(f"block {of.number} is there, but a part of it is not: {outcome}")
+        raise IncompleteAnswer(f"block {of.number} is there, but a part of it is not: {outcome}")
     return _given(outcome)

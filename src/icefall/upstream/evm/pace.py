@@ -11,7 +11,7 @@ _GROWTH_WAIT = 4  # full batches that must fare well before the next is larger; 
 _GROWTH_WAIT_MAX = 1024
 
 
-class Gate:
+class AdaptiveLimit:
     """Lets `limit` requests through at a time. Halved when the upstream struggles, grown by one a round when not."""
 
     def __init__(self, clock: Clock, most: int) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from icefall.upstream.evm.deep import taken_apart_if_deep
-from icefall.upstream.evm.errors import Incomplete, Reorganised
+from icefall.upstream.evm.errors import IncompleteAnswer, ReorgDuringFetch
 
 EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"  # of a trie without entries
 
@@ -58,7 +58,7 @@ class _Block(msgspec.Struct, rename="camel"):
     transactions: list[_Tx]
 
 
-class Sketch(msgspec.Struct, rename="camel"):
+class BlockSummary(msgspec.Struct, rename="camel"):
     """A block asked for without its transactions."""
 
     number: Hex
@@ -105,7 +105,7 @@ class _Replayed(msgspec.Struct, rename="camel"):
 
 
 _BLOCK = msgspec.json.Decoder(_Block)
-_SKETCH = msgspec.json.Decoder(Sketch)
+_SKETCH = msgspec.json.Decoder(BlockSummary)
 _RECEIPTS = msgspec.json.Decoder(list[_Receipt])
 _TRACED = msgspec.json.Decoder(list[_Traced])
 _FRAME = msgspec.json.Decoder(_Frame)
@@ -120,13 +120,13 @@ def header(raw: msgspec.Raw, number: int) -> Header:
     """A block asked for by number. One that shows no transactions must have a root that says so."""
     block = _decoded(_BLOCK, raw, f"block {number}")
     if int(block.number, 16) != number:
-        raise Incomplete(f"asked for block {number}, got block {int(block.number, 16)}")
+        raise IncompleteAnswer(f"asked for block {number}, got block {int(block.number, 16)}")
     if (not block.transactions) != (block.transactions_root == EMPTY_ROOT):
-        raise Incomplete(f"block {number} shows {len(block.transactions)} transactions, its root says otherwise")
+        raise IncompleteAnswer(f"block {number} shows {len(block.transactions)} transactions, its root says otherwise")
     return Header(number, block.hash, block.parent_hash, tuple(tx.hash for tx in block.transactions))
 
 
-def sketch(raw: msgspec.Raw) -> Sketch:
+def sketch(raw: msgspec.Raw) -> BlockSummary:
     return _decoded(_SKETCH, raw, "a block")
 
 
@@ -135,7 +135,7 @@ def check_receipts(raw: _Text, of: Header) -> None:
     receipts = _decoded(_RECEIPTS, raw, f"the receipts of block {of.number}")
     _same_txs(of, [receipt.transaction_hash for receipt in receipts], "receipts")
     if any(receipt.block_hash != of.hash for receipt in receipts):
-        raise Reorganised(f"the receipts of block {of.number} are of another block than {of.hash}")
+        raise ReorgDuringFetch(f"the receipts of block {of.number} are of another block than {of.hash}")
 
 
 def check_calls(raw: msgspec.Raw, of: Header) -> None:
@@ -163,7 +163,7 @@ def check_replay(raw: msgspec.Raw, of: Header) -> None:
     rows = _decoded(_REPLAYED, raw, f"the state diffs of block {of.number}")
     _same_txs(of, [row.transaction_hash for row in rows], "state diffs")
     if any(bytes(memoryview(row.state_diff)[:1]) != b"{" for row in rows):
-        raise Incomplete(f"a state diff of block {of.number} is missing")
+        raise IncompleteAnswer(f"a state diff of block {of.number} is missing")
 
 
 def places_of(raw: msgspec.Raw, field: str) -> set[tuple[int, str, str]]:
@@ -203,7 +203,7 @@ def _traced(raw: _Text, of: Header, what: str) -> list[_Traced]:
     rows = _decoded(_TRACED, raw, f"the {what} of block {of.number}", deep=True)
     for row in rows:
         if row.error is not None:
-            raise Incomplete(f"the {what} of block {of.number} lack one: {row.error[:200]}")
+            raise IncompleteAnswer(f"the {what} of block {of.number} lack one: {row.error[:200]}")
     told = [row.tx_hash for row in rows]
     _same_txs(of, list(of.txids[: len(rows)]) if set(told) == {None} else told, what)
     return rows
@@ -211,9 +211,9 @@ def _traced(raw: _Text, of: Header, what: str) -> list[_Traced]:
 
 def _same_txs(of: Header, txids: Sequence[str | None], what: str) -> None:
     if len(txids) != len(of.txids):
-        raise Incomplete(f"block {of.number} has {len(of.txids)} transactions, but {len(txids)} {what}")
+        raise IncompleteAnswer(f"block {of.number} has {len(of.txids)} transactions, but {len(txids)} {what}")
     if tuple(txids) != of.txids:
-        raise Reorganised(f"the {what} of block {of.number} are of other transactions than {of.hash} has")
+        raise ReorgDuringFetch(f"the {what} of block {of.number} are of other transactions than {of.hash} has")
 
 
 def _decoded(decoder: msgspec.json.Decoder[_T], raw: _Text, what: str, *, deep: bool = False) -> _T:
@@ -221,8 +221,8 @@ def _decoded(decoder: msgspec.json.Decoder[_T], raw: _Text, what: str, *, deep: 
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Incomplete(f"{what}: {error}") from error
+        raise IncompleteAnswer(f"{what}: {error}") from error
     except RecursionError as error:
         if deep:
             raise
-        raise Incomplete(f"{what}: {error}") from error
+        raise IncompleteAnswer(f"{what}: {error}") from error

@@ -7,7 +7,14 @@ import msgspec
 
 from icefall.upstream.client import MALFORMED
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
-from icefall.upstream.evm.errors import Incomplete, NotThere, Refusal, Reorganised, Untraceable, WrongChain
+from icefall.upstream.evm.errors import (
+    IncompleteAnswer,
+    NotThere,
+    ReorgDuringFetch,
+    RpcRefusal,
+    Untraceable,
+    WrongChain,
+)
 from icefall.upstream.evm.parts import (
     Header,
     Hex,
@@ -171,9 +178,9 @@ async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int |
     newest = await client.one("eth_getBlockByNumber", hex(head), False)
     return Capabilities(
         chain_id=its_chain,
-        client_version="" if isinstance(version, Refusal) else str(msgspec.json.decode(version)),
+        client_version="" if isinstance(version, RpcRefusal) else str(msgspec.json.decode(version)),
         head=head,
-        genesis_hash=None if isinstance(genesis, Refusal) else sketch(genesis).hash,
+        genesis_hash=None if isinstance(genesis, RpcRefusal) else sketch(genesis).hash,
         sample=found.number if found is not None else None,
         code_left_out=left_out,
         code_hashed=hashed,
@@ -213,11 +220,11 @@ async def _try_all(client: EvmClient, of: Header) -> _Tried:
     outcomes = await client.ask([feature.call(of.number) for feature in _FEATURES], lane="traces")
     for feature, outcome in zip(_FEATURES, outcomes, strict=True):
         said = _complaint(feature, outcome, of)
-        if isinstance(said, Incomplete):
+        if isinstance(said, IncompleteAnswer):
             (again,) = await client.ask([feature.call(of.number)], lane="traces")
             said = _complaint(feature, again, of)
-        if isinstance(said, Reorganised | NotThere):
-            raise Reorganised(f"{client.name} changed its chain while it was tried: {said}")
+        if isinstance(said, ReorgDuringFetch | NotThere):
+            raise ReorgDuringFetch(f"{client.name} changed its chain while it was tried: {said}")
         # Genesis is not traceable anywhere; whether later blocks are is shown by the first transaction.
         can[feature.field] = said is None or (isinstance(said, Untraceable) and feature.field != "genesis_traceable")
         if said is not None:
@@ -227,12 +234,12 @@ async def _try_all(client: EvmClient, of: Header) -> _Tried:
     return _Tried(can, words)
 
 
-def _complaint(feature: _Feature, outcome: Outcome, of: Header) -> Refusal | Incomplete | None:
-    if isinstance(outcome, Refusal):
+def _complaint(feature: _Feature, outcome: Outcome, of: Header) -> RpcRefusal | IncompleteAnswer | None:
+    if isinstance(outcome, RpcRefusal):
         return outcome
     try:
         feature.check(outcome, of)
-    except Incomplete as failure:
+    except IncompleteAnswer as failure:
         return failure
     return None
 
@@ -247,7 +254,7 @@ async def _sample(client: EvmClient, candidates: Iterator[list[int]]) -> Header 
     """A block with transactions, if there is one near: rather more than one, rather not hundreds."""
     for numbers in candidates:
         outcomes = await client.ask([Call("eth_getBlockByNumber", (hex(number), False)) for number in numbers])
-        blocks = [sketch(outcome) for outcome in outcomes if not isinstance(outcome, Refusal)]
+        blocks = [sketch(outcome) for outcome in outcomes if not isinstance(outcome, RpcRefusal)]
         busy = [block for block in blocks if block.transactions]
         if busy:
             best = max(busy, key=lambda block: (len(block.transactions) <= _PLENTY, len(block.transactions)))
@@ -261,7 +268,7 @@ async def _code_left_out(client: EvmClient, of: Header | None, tried: _Tried) ->
         return None, False
     calls = [diffs_call(of.number, leave_out_code=leave_out) for leave_out in (False, True)]
     whole, lean = await client.ask(calls, lane="traces")
-    if isinstance(lean, Refusal) or isinstance(whole, Refusal):
+    if isinstance(lean, RpcRefusal) or isinstance(whole, RpcRefusal):
         return False, False
     coded, bare, hashed = places_of(whole, "code"), places_of(lean, "code"), places_of(lean, "codeHash")
     return (not bare, coded <= hashed) if coded else (None, False)
@@ -269,9 +276,9 @@ async def _code_left_out(client: EvmClient, of: Header | None, tried: _Tried) ->
 
 async def _archive(client: EvmClient, head: int, tried: _Tried) -> bool:
     (outcome,) = await client.ask([Call("eth_getBalance", (NOBODY, hex(min(1, head))))])
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, RpcRefusal):
         tried.words["archive"] = str(outcome)
-    return not isinstance(outcome, Refusal)
+    return not isinstance(outcome, RpcRefusal)
 
 
 _QUANTITY = msgspec.json.Decoder(Hex)
@@ -279,12 +286,12 @@ _QUANTITY = msgspec.json.Decoder(Hex)
 
 def quantity(outcome: Outcome, what: str) -> int:
     """A number as JSON-RPC writes it; its refusal is raised."""
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, RpcRefusal):
         raise outcome
     try:
         return int(_QUANTITY.decode(outcome), 16)
     except MALFORMED as error:
-        raise Incomplete(f"{what}: {error}") from error
+        raise IncompleteAnswer(f"{what}: {error}") from error
 
 
 def lacks(them: Sequence[Capabilities]) -> list[str]:

@@ -7,7 +7,7 @@ import msgspec
 
 from icefall.upstream.client import MALFORMED
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
-from icefall.upstream.evm.errors import Incomplete, NotThere, Refusal, Reverted, Unsupported
+from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, Reverted, RpcRefusal, Unsupported
 from icefall.upstream.evm.parts import sketch
 from icefall.upstream.evm.probe import quantity
 
@@ -47,10 +47,10 @@ async def _ask(client: EvmClient, method: str, about: Sequence[Any], at: At) -> 
     """By the block's hash where the client takes one (EIP-1898); else by its number, if that is still this block."""
     if isinstance(at, bytes) and client.takes_hashes:
         outcomes = await client.ask([Call(method, (one, {"blockHash": _hex(at)})) for one in about])
-        if not any(type(outcome) is Refusal or isinstance(outcome, Unsupported) for outcome in outcomes):
+        if not any(type(outcome) is RpcRefusal or isinstance(outcome, Unsupported) for outcome in outcomes):
             return outcomes
         by_number = await _by_number(client, method, about, at)
-        client.takes_hashes = any(isinstance(outcome, Refusal) for outcome in by_number)  # it was something else
+        client.takes_hashes = any(isinstance(outcome, RpcRefusal) for outcome in by_number)  # it was something else
         return by_number
     return await _by_number(client, method, about, at)
 
@@ -70,9 +70,9 @@ def _hex(value: bytes) -> str:
 
 
 def _data(outcome: Outcome, what: str) -> bytes:
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, RpcRefusal):
         raise outcome
     try:
         return bytes.fromhex(_DATA.decode(outcome)[2:])
     except MALFORMED as error:
-        raise Incomplete(f"{what}: {error}") from error
+        raise IncompleteAnswer(f"{what}: {error}") from error

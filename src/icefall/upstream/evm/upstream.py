@@ -7,17 +7,17 @@ from typing import TypeVar
 
 import msgspec
 
-from icefall.upstream.client import RETRY, Limits, Retry, Room, RoomFull, UpstreamFailure
+from icefall.upstream.client import RETRY, ByteBudget, ByteBudgetExceeded, Limits, Retry, UpstreamFailure
 from icefall.upstream.evm import state as evm_state
-from icefall.upstream.evm.ahead import AHEAD, GUESS, Ahead, LookAhead
+from icefall.upstream.evm.ahead import AHEAD, GUESS, Prefetcher, PrefetchLimits
 from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, Call, EvmClient, Lane
-from icefall.upstream.evm.errors import Incomplete, NoState, NotThere, Reverted, WrongChain
-from icefall.upstream.evm.fetch import Untried, fetch_run, nothing_there
+from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, WrongChain
+from icefall.upstream.evm.fetch import TracerUntested, fetch_run, nothing_there
 from icefall.upstream.evm.parts import FetchedBlock, sketch
 from icefall.upstream.evm.probe import Capabilities, lacks, probe, quantity
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
-from icefall.upstream.pool import Pool, Teller
+from icefall.upstream.pool import Pool, PoolLog
 
 _T = TypeVar("_T")
 _PATIENCE_S = 60.0
@@ -52,7 +52,7 @@ class EvmUpstream:
         self,
         urls: Sequence[str],
         chain_id: int | None,
-        log: Teller,
+        log: PoolLog,
         *,
         needs: Needs | None = None,
         clock: Clock | None = None,
@@ -60,14 +60,14 @@ class EvmUpstream:
         limits: Limits = EVM_LIMITS,
         retry: Retry = RETRY,
         calls_per_batch: dict[Lane, int] = CALLS_PER_BATCH,
-        ahead: Ahead = AHEAD,
+        ahead: PrefetchLimits = AHEAD,
         patience_s: float = _PATIENCE_S,
     ) -> None:
         self.clock = clock or Clock()
         self.chain_id = chain_id
         self.genesis_hash: str | None = None
         self.needs = needs
-        self.last_look: LookAhead | None = None
+        self.last_look: Prefetcher | None = None
         self._retry = retry
         self._chance = chance
         self._ahead = ahead
@@ -153,7 +153,7 @@ class EvmUpstream:
             except NotThere:
                 await nothing_there(source.client, number)
             if int(found.number, 16) != number:
-                raise Incomplete(f"asked for block {number}, got block {int(found.number, 16)}")
+                raise IncompleteAnswer(f"asked for block {number}, got block {int(found.number, 16)}")
             return bytes.fromhex(found.hash[2:])
 
         try:
@@ -171,7 +171,7 @@ class EvmUpstream:
         if self.needs is None:
             await self.pool.greet_all()
             self._settle_needs()
-        look = self.last_look = LookAhead(self._run, self._ahead, self._per_block)
+        look = self.last_look = Prefetcher(self._run, self._ahead, self._per_block)
         async with aclosing(look.blocks(numbers)) as blocks:
             async for block in blocks:
                 self._per_block = look.per_block
@@ -182,10 +182,10 @@ class EvmUpstream:
             assert source.can is not None
             self._settle_needs()
             try:
-                return await fetch_run(source.client, source.can, numbers, Room(size), name=source.name)
-            except Untried as untried:
+                return await fetch_run(source.client, source.can, numbers, ByteBudget(size), name=source.name)
+            except TracerUntested as untried:
                 source.can = await probe(source.client, self.chain_id, sample=untried.number)
-                raise Incomplete(f"{source.name} has just shown what it can do") from untried
+                raise IncompleteAnswer(f"{source.name} has just shown what it can do") from untried
 
         return await self._ask(work, able=lambda source: source.meets(self.needs))
 
@@ -217,7 +217,7 @@ class EvmUpstream:
             )
             try:
                 done = await work(source)
-            except RoomFull:
+            except ByteBudgetExceeded:
                 raise
             except (NotThere, NoState) as refusal:
                 cannot.add(source)
@@ -236,7 +236,7 @@ class EvmUpstream:
 
     async def _after(self, source: Source, failure: UpstreamFailure, attempts: int) -> None:
         """What came in pieces may come whole in a moment; who has failed altogether is left alone."""
-        if isinstance(failure, Incomplete) and attempts % _ATTEMPTS:
+        if isinstance(failure, IncompleteAnswer) and attempts % _ATTEMPTS:
             await self.clock.sleep(self._retry.pause_s(attempts, 0.0, self._chance()))
         else:
             self.pool.rest(source, failure)

@@ -38,7 +38,7 @@ from icefall.wire.packer import (
     SIZE_MAX,
     VERSION_BYTES,
     Layout,
-    Reader,
+    Unpacker,
     checked_count,
     pack_arrays,
     pack_blob,
@@ -136,7 +136,7 @@ def genesis_from_asset_tx(raw: bytes, alias: str = "AVAX") -> bytes:
     return pack_genesis([GenesisAsset(alias, tx.unsigned)])
 
 
-def _unpack_tx_in_block(source: Reader) -> Tx:
+def _unpack_tx_in_block(source: Unpacker) -> Tx:
     """Inside a block a transaction has no version, yet its ID is that of the bytes with one."""
     start = source.offset
     unsigned = _unpack_unsigned(source)
@@ -146,7 +146,7 @@ def _unpack_tx_in_block(source: Reader) -> Tx:
     return Tx(unsigned, credentials, raw, unsigned_size, hash256(raw))
 
 
-def _unpack_unsigned(source: Reader) -> BaseTx:
+def _unpack_unsigned(source: Unpacker) -> BaseTx:
     type_id = source.type_id()
     unpack = _UNPACK.get(type_id)
     if unpack is None:
@@ -154,39 +154,39 @@ def _unpack_unsigned(source: Reader) -> BaseTx:
     return unpack(source)
 
 
-def _unpack_credential(source: Reader) -> Verifiable:
+def _unpack_credential(source: Unpacker) -> Verifiable:
     credential: Verifiable = unpack_in(CREDENTIAL, source)
     return credential
 
 
-def _list(source: Reader, unpack: Callable[[Reader], _T]) -> tuple[_T, ...]:
+def _list(source: Unpacker, unpack: Callable[[Unpacker], _T]) -> tuple[_T, ...]:
     return tuple([unpack(source) for _ in range(source.count())])
 
 
-def _base_fields(source: Reader) -> _BaseFields:
+def _base_fields(source: Unpacker) -> _BaseFields:
     network_id, blockchain_id, count = source.take(_BASE_HEAD)
     outputs = tuple([unpack_transferable_output(source) for _ in range(checked_count(count))])
     return network_id, blockchain_id, outputs, _list(source, unpack_transferable_input), source.blob()
 
 
-def _unpack_create_asset(source: Reader) -> CreateAssetTx:
+def _unpack_create_asset(source: Unpacker) -> CreateAssetTx:
     base = _base_fields(source)
     return CreateAssetTx(*base, source.string(), source.string(), source.u8(), _list(source, _unpack_state))
 
 
-def _unpack_state(source: Reader) -> InitialState:
+def _unpack_state(source: Unpacker) -> InitialState:
     return InitialState(source.u32(), _list(source, lambda at: unpack_in(STATE, at)))
 
 
-def _unpack_operation_tx(source: Reader) -> OperationTx:
+def _unpack_operation_tx(source: Unpacker) -> OperationTx:
     return OperationTx(*_base_fields(source), _list(source, unpack_operation))
 
 
-def _unpack_import(source: Reader) -> ImportTx:
+def _unpack_import(source: Unpacker) -> ImportTx:
     return ImportTx(*_base_fields(source), source.fixed(32), _list(source, unpack_transferable_input))
 
 
-def _unpack_export(source: Reader) -> ExportTx:
+def _unpack_export(source: Unpacker) -> ExportTx:
     return ExportTx(*_base_fields(source), source.fixed(32), _list(source, unpack_transferable_output))
 
 
@@ -225,7 +225,7 @@ def _pack_export(tx: ExportTx) -> bytes:
     )
 
 
-_UNPACK: dict[int, Callable[[Reader], BaseTx]] = {
+_UNPACK: dict[int, Callable[[Unpacker], BaseTx]] = {
     BaseTx.type_id: lambda source: BaseTx(*_base_fields(source)),
     CreateAssetTx.type_id: _unpack_create_asset,
     OperationTx.type_id: _unpack_operation_tx,

@@ -47,19 +47,19 @@ _EMPTY = cb58.encode(EMPTY_ID)
 _id = lru_cache(maxsize=4096)(cb58.encode)  # assets and chains recur within and between transactions
 
 
-class Place(NamedTuple):
+class ChainNaming(NamedTuple):
     """Whose addresses are shown: the answering chain's alias and its network's prefix."""
 
     chain: str
     hrp: str
 
 
-def tx_json(tx: Tx, place: Place) -> bytes:
+def tx_json(tx: Tx, place: ChainNaming) -> bytes:
     """What `avm.getTx` shows of a transaction."""
     return _tx(tx, place).encode()
 
 
-def block_json(block: Block, place: Place) -> bytes:
+def block_json(block: Block, place: ChainNaming) -> bytes:
     """What `avm.getBlock` shows of a block."""
     txs = ",".join([_tx(tx, place) for tx in block.txs])
     return (
@@ -68,7 +68,7 @@ def block_json(block: Block, place: Place) -> bytes:
     ).encode()
 
 
-def _tx(tx: Tx, place: Place) -> str:
+def _tx(tx: Tx, place: ChainNaming) -> str:
     credentials = ",".join([_credential(credential) for credential in tx.credentials])
     special = _SPECIAL[type(tx.unsigned)](tx.unsigned, place)
     return (
@@ -77,14 +77,14 @@ def _tx(tx: Tx, place: Place) -> str:
     )
 
 
-def _base(tx: BaseTx, place: Place) -> str:
+def _base(tx: BaseTx, place: ChainNaming) -> str:
     return (
         f'"networkID":{tx.network_id},"blockchainID":"{_id(tx.blockchain_id)}","outputs":{_outputs(tx.outputs, place)},'
         f'"inputs":{_inputs(tx.inputs)},"memo":"0x{tx.memo.hex()}"'
     )
 
 
-def _create_asset(tx: CreateAssetTx, place: Place) -> str:
+def _create_asset(tx: CreateAssetTx, place: ChainNaming) -> str:
     states = ",".join([_state(state, place) for state in tx.initial_states])
     return (
         f',"name":{json_string(tx.name)},"symbol":{json_string(tx.symbol)},"denomination":{tx.denomination},'
@@ -92,20 +92,20 @@ def _create_asset(tx: CreateAssetTx, place: Place) -> str:
     )
 
 
-def _operations(tx: OperationTx, place: Place) -> str:
+def _operations(tx: OperationTx, place: ChainNaming) -> str:
     operations = ",".join([_operation(operation, place) for operation in tx.operations])
     return f',"operations":[{operations}]'
 
 
-def _import(tx: ImportTx, _place: Place) -> str:
+def _import(tx: ImportTx, _place: ChainNaming) -> str:
     return f',"sourceChain":"{_id(tx.source_chain)}","importedInputs":{_inputs(tx.imported_inputs)}'
 
 
-def _export(tx: ExportTx, place: Place) -> str:
+def _export(tx: ExportTx, place: ChainNaming) -> str:
     return f',"destinationChain":"{_id(tx.destination_chain)}","exportedOutputs":{_outputs(tx.exported_outputs, place)}'
 
 
-def _outputs(outputs: tuple[TransferableOutput, ...], place: Place) -> str:
+def _outputs(outputs: tuple[TransferableOutput, ...], place: ChainNaming) -> str:
     rows = [
         f'{{"assetID":"{_id(out.asset_id)}","fxID":"{_SECP}","output":{_transfer_output(out.output, place)}}}'
         for out in outputs
@@ -122,13 +122,13 @@ def _inputs(inputs: tuple[TransferableInput, ...]) -> str:
     return f"[{','.join(rows)}]"
 
 
-def _state(state: InitialState, place: Place) -> str:
+def _state(state: InitialState, place: ChainNaming) -> str:
     fx_id = cb58.encode(AVM_FX_IDS[state.fx_index]) if state.fx_index < len(AVM_FX_IDS) else _EMPTY
     outputs = ",".join([_output(output, place) for output in state.outputs])
     return f'{{"fxIndex":{state.fx_index},"fxID":"{fx_id}","outputs":[{outputs}]}}'
 
 
-def _operation(operation: Operation, place: Place) -> str:
+def _operation(operation: Operation, place: ChainNaming) -> str:
     inputs = ",".join([f'{{"txID":"{_id(at.txid)}","outputIndex":{at.output_index}}}' for at in operation.utxo_ids])
     fx_id, render = _OPERATIONS[type(operation.operation)]
     body = render(operation.operation, place)
@@ -147,17 +147,17 @@ def _numbers(values: tuple[int, ...]) -> str:
     return f"[{','.join(map(str, values))}]"
 
 
-def _addresses(owners: Owners, place: Place) -> str:
+def _addresses(owners: Owners, place: ChainNaming) -> str:
     chain, hrp = place
     quoted = ",".join([json_string(address_text(chain, hrp, address)) for address in owners.addresses])
     return f'"addresses":[{quoted}]'
 
 
-def _owners(owners: Owners, place: Place) -> str:
+def _owners(owners: Owners, place: ChainNaming) -> str:
     return f'{{{_addresses(owners, place)},"locktime":{owners.locktime},"threshold":{owners.threshold}}}'
 
 
-def _transfer_output(output: TransferOutput, place: Place) -> str:
+def _transfer_output(output: TransferOutput, place: ChainNaming) -> str:
     owners = output.owners
     return (
         f'{{{_addresses(owners, place)},"amount":{output.amount},"locktime":{owners.locktime},'
@@ -165,7 +165,7 @@ def _transfer_output(output: TransferOutput, place: Place) -> str:
     )
 
 
-def _nft_mint_output(output: NftMintOutput, place: Place) -> str:
+def _nft_mint_output(output: NftMintOutput, place: ChainNaming) -> str:
     owners = output.owners
     return (
         f'{{{_addresses(owners, place)},"groupID":{output.group_id},"locktime":{owners.locktime},'
@@ -173,7 +173,7 @@ def _nft_mint_output(output: NftMintOutput, place: Place) -> str:
     )
 
 
-def _nft_transfer_output(output: NftTransferOutput, place: Place) -> str:
+def _nft_transfer_output(output: NftTransferOutput, place: ChainNaming) -> str:
     owners = output.owners
     return (
         f'{{{_addresses(owners, place)},"groupID":{output.group_id},"locktime":{owners.locktime},'
@@ -181,38 +181,38 @@ def _nft_transfer_output(output: NftTransferOutput, place: Place) -> str:
     )
 
 
-def _owned_output(output: MintOutput | PropertyMintOutput | PropertyOwnedOutput, place: Place) -> str:
+def _owned_output(output: MintOutput | PropertyMintOutput | PropertyOwnedOutput, place: ChainNaming) -> str:
     return _owners(output.owners, place)
 
 
-def _output(output: Any, place: Place) -> str:
+def _output(output: Any, place: ChainNaming) -> str:
     return _OUTPUTS[type(output)](output, place)
 
 
-def _mint_operation(op: MintOperation, place: Place) -> str:
+def _mint_operation(op: MintOperation, place: ChainNaming) -> str:
     return (
         f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, place)},'
         f'"transferOutput":{_transfer_output(op.transfer_output, place)}'
     )
 
 
-def _nft_mint_operation(op: NftMintOperation, place: Place) -> str:
+def _nft_mint_operation(op: NftMintOperation, place: ChainNaming) -> str:
     outputs = ",".join([_owners(owners, place) for owners in op.outputs])
     return f'"mintInput":{_signers(op)},"groupID":{op.group_id},"payload":"0x{op.payload.hex()}","outputs":[{outputs}]'
 
 
-def _nft_transfer_operation(op: NftTransferOperation, place: Place) -> str:
+def _nft_transfer_operation(op: NftTransferOperation, place: ChainNaming) -> str:
     return f'"input":{_signers(op)},"output":{_nft_transfer_output(op.output, place)}'
 
 
-def _property_mint_operation(op: PropertyMintOperation, place: Place) -> str:
+def _property_mint_operation(op: PropertyMintOperation, place: ChainNaming) -> str:
     return (
         f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, place)},'
         f'"ownedOutput":{_owned_output(op.owned_output, place)}'
     )
 
 
-def _property_burn_operation(op: PropertyBurnOperation, _place: Place) -> str:
+def _property_burn_operation(op: PropertyBurnOperation, _place: ChainNaming) -> str:
     return f'"signatureIndices":{_numbers(op.signature_indices)}'
 
 
@@ -220,7 +220,7 @@ def _signers(op: MintOperation | NftMintOperation | NftTransferOperation | Prope
     return f'{{"signatureIndices":{_numbers(op.signature_indices)}}}'
 
 
-_Render = Callable[[Any, Place], str]
+_Render = Callable[[Any, ChainNaming], str]
 
 _SPECIAL: dict[type, _Render] = {
     BaseTx: lambda _tx, _place: "",

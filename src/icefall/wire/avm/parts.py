@@ -31,7 +31,7 @@ from icefall.wire.avm.types import (
 )
 from icefall.wire.errors import WireError
 from icefall.wire.keys import SIGNATURE_SIZE
-from icefall.wire.packer import Layout, Reader, checked_count, pack_arrays, pack_blob, pack_u32s, u32
+from icefall.wire.packer import Layout, Unpacker, checked_count, pack_arrays, pack_blob, pack_u32s, u32
 
 _OWNERS = Layout("uint64", "uint32", "count")
 _AMOUNT_OWNERS = Layout("uint64", "uint64", "uint32", "count")
@@ -44,7 +44,7 @@ _UTXO_ID = Layout(32, "uint32")
 _ASSET_COUNT = Layout(32, "count")
 
 
-def unpack_owners(reader: Reader) -> Owners:
+def unpack_owners(reader: Unpacker) -> Owners:
     locktime, threshold, count = reader.take(_OWNERS)
     return Owners(locktime, threshold, reader.arrays(checked_count(count), 20))
 
@@ -54,7 +54,7 @@ def pack_owners(owners: Owners) -> bytes:
     return head + b"".join(owners.addresses)
 
 
-def _unpack_transfer_input(reader: Reader) -> TransferInput:
+def _unpack_transfer_input(reader: Unpacker) -> TransferInput:
     amount, count = reader.take(_AMOUNT_INDICES)
     return TransferInput(amount, reader.u32s(checked_count(count)))
 
@@ -64,7 +64,7 @@ def _pack_transfer_input(value: TransferInput) -> bytes:
     return head + b"".join(map(u32, value.signature_indices))
 
 
-def _unpack_transfer_output(reader: Reader) -> TransferOutput:
+def _unpack_transfer_output(reader: Unpacker) -> TransferOutput:
     amount, locktime, threshold, count = reader.take(_AMOUNT_OWNERS)
     return TransferOutput(amount, Owners(locktime, threshold, reader.arrays(checked_count(count), 20)))
 
@@ -75,12 +75,12 @@ def _pack_transfer_output(value: TransferOutput) -> bytes:
     return head + b"".join(owners.addresses)
 
 
-def _unpack_nft_mint_output(reader: Reader) -> NftMintOutput:
+def _unpack_nft_mint_output(reader: Unpacker) -> NftMintOutput:
     group_id, locktime, threshold, count = reader.take(_GROUP_OWNERS)
     return NftMintOutput(group_id, Owners(locktime, threshold, reader.arrays(checked_count(count), 20)))
 
 
-def _unpack_nft_transfer_output(reader: Reader) -> NftTransferOutput:
+def _unpack_nft_transfer_output(reader: Unpacker) -> NftTransferOutput:
     group_id, count = reader.take(_GROUP_PAYLOAD)
     payload = reader.fixed(checked_count(count))
     return NftTransferOutput(group_id, payload, unpack_owners(reader))
@@ -90,11 +90,11 @@ def _pack_nft_transfer_output(value: NftTransferOutput) -> bytes:
     return u32(value.group_id) + pack_blob(value.payload) + pack_owners(value.owners)
 
 
-def _indices(reader: Reader) -> tuple[int, ...]:
+def _indices(reader: Unpacker) -> tuple[int, ...]:
     return reader.u32s(reader.count())
 
 
-def _unpack_mint_operation(reader: Reader) -> MintOperation:
+def _unpack_mint_operation(reader: Unpacker) -> MintOperation:
     return MintOperation(_indices(reader), MintOutput(unpack_owners(reader)), _unpack_transfer_output(reader))
 
 
@@ -103,7 +103,7 @@ def _pack_mint_operation(value: MintOperation) -> bytes:
     return pack_u32s(value.signature_indices) + outputs
 
 
-def _unpack_nft_mint_operation(reader: Reader) -> NftMintOperation:
+def _unpack_nft_mint_operation(reader: Unpacker) -> NftMintOperation:
     indices = _indices(reader)
     group_id, count = reader.take(_GROUP_PAYLOAD)
     payload = reader.fixed(checked_count(count))
@@ -115,7 +115,7 @@ def _pack_nft_mint_operation(value: NftMintOperation) -> bytes:
     return pack_u32s(value.signature_indices) + u32(value.group_id) + pack_blob(value.payload) + owners
 
 
-def _unpack_property_mint_operation(reader: Reader) -> PropertyMintOperation:
+def _unpack_property_mint_operation(reader: Unpacker) -> PropertyMintOperation:
     return PropertyMintOperation(
         _indices(reader), PropertyMintOutput(unpack_owners(reader)), PropertyOwnedOutput(unpack_owners(reader))
     )
@@ -126,7 +126,7 @@ def _pack_property_mint_operation(value: PropertyMintOperation) -> bytes:
     return pack_u32s(value.signature_indices) + outputs
 
 
-def _signatures(reader: Reader) -> tuple[bytes, ...]:
+def _signatures(reader: Unpacker) -> tuple[bytes, ...]:
     return reader.arrays(reader.count(), SIGNATURE_SIZE)
 
 
@@ -142,7 +142,7 @@ class Part(NamedTuple):
     """A row of the type table."""
 
     go_name: str
-    unpack: Callable[[Reader], Any]
+    unpack: Callable[[Unpacker], Any]
     pack: Callable[[Any], bytes]
 
 
@@ -187,7 +187,7 @@ class Slot(NamedTuple):
     """A place for a value of one of several types: the node's name for it and the readers of what it admits."""
 
     interface: str
-    unpack: dict[int, Callable[[Reader], Any]]
+    unpack: dict[int, Callable[[Unpacker], Any]]
 
 
 def _slot(interface: str, type_ids: Sequence[int]) -> Slot:
@@ -201,12 +201,12 @@ STATE = _slot("verify.State", (6, 7, 10, 11, 15, 16))
 CREDENTIAL = _slot("verify.Verifiable", range(5, 20))
 
 
-def unpack_in(slot: Slot, reader: Reader) -> Any:
+def unpack_in(slot: Slot, reader: Unpacker) -> Any:
     """A value behind its type ID."""
     return admitted(slot, reader.type_id())(reader)
 
 
-def admitted(slot: Slot, type_id: int) -> Callable[[Reader], Any]:
+def admitted(slot: Slot, type_id: int) -> Callable[[Unpacker], Any]:
     """The reader for a type ID met in a slot."""
     unpack = slot.unpack.get(type_id)
     if unpack is None:
@@ -228,7 +228,7 @@ def pack_part(value: Any) -> bytes:
     return u32(value.type_id) + PARTS[value.type_id].pack(value)
 
 
-def unpack_transferable_output(reader: Reader) -> TransferableOutput:
+def unpack_transferable_output(reader: Unpacker) -> TransferableOutput:
     asset_id, type_id = reader.take(_ASSET_TYPE)
     return TransferableOutput(asset_id, admitted(OUTPUT, type_id)(reader))
 
@@ -237,7 +237,7 @@ def pack_transferable_output(value: TransferableOutput) -> bytes:
     return value.asset_id + pack_part(value.output)
 
 
-def unpack_transferable_input(reader: Reader) -> TransferableInput:
+def unpack_transferable_input(reader: Unpacker) -> TransferableInput:
     txid, output_index, asset_id, type_id = reader.take(_INPUT_TYPE)
     return TransferableInput(txid, output_index, asset_id, admitted(INPUT, type_id)(reader))
 
@@ -246,7 +246,7 @@ def pack_transferable_input(value: TransferableInput) -> bytes:
     return value.txid + u32(value.output_index) + value.asset_id + pack_part(value.input)
 
 
-def unpack_operation(reader: Reader) -> Operation:
+def unpack_operation(reader: Unpacker) -> Operation:
     asset_id, count = reader.take(_ASSET_COUNT)
     utxo_ids = tuple([UtxoId(*reader.take(_UTXO_ID)) for _ in range(checked_count(count))])
     return Operation(asset_id, utxo_ids, unpack_in(OPERATION, reader))

@@ -8,7 +8,7 @@ from icefall.wire.errors import WireError
 from icefall.wire.evm import rlp
 from icefall.wire.evm.keccak import keccak256
 from icefall.wire.ids import hash256
-from icefall.wire.packer import VERSION_BYTES, Layout, Reader, reader
+from icefall.wire.packer import VERSION_BYTES, Layout, Unpacker, reader
 
 _IMPORT, _EXPORT, _CREDENTIAL = 0, 1, 9
 _HEAD = Layout("uint32", 32, 32)
@@ -82,7 +82,7 @@ def _unpack(raw: bytes) -> _Atomic:
             raise error from None  # most likely a damaged list, so its complaint is the useful one
 
 
-def _unpack_list(source: Reader) -> _Atomic:
+def _unpack_list(source: Unpacker) -> _Atomic:
     found = _Atomic()
     for _ in range(source.count()):
         _tx(source, found)
@@ -90,14 +90,14 @@ def _unpack_list(source: Reader) -> _Atomic:
     return found
 
 
-def _unpack_one(source: Reader) -> _Atomic:
+def _unpack_one(source: Unpacker) -> _Atomic:
     found = _Atomic()
     _tx(source, found)
     source.finish()
     return found
 
 
-def _tx(source: Reader, found: _Atomic) -> None:
+def _tx(source: Unpacker, found: _Atomic) -> None:
     start = source.offset
     type_id = source.type_id()
     if type_id not in (_IMPORT, _EXPORT):
@@ -122,13 +122,13 @@ def _tx(source: Reader, found: _Atomic) -> None:
     found.exports.extend(Export(peer, txid, index, output) for index, output in enumerate(exported))
 
 
-def _output_slice(source: Reader) -> bytes:
+def _output_slice(source: Unpacker) -> bytes:
     start = source.offset
     unpack_transferable_output(source)
     return source.raw[start : source.offset]
 
 
-def _credentials(source: Reader) -> None:
+def _credentials(source: Unpacker) -> None:
     for _ in range(source.count()):
         type_id = source.type_id()
         if type_id != _CREDENTIAL:

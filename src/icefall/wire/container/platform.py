@@ -9,9 +9,9 @@ from collections.abc import Callable
 from icefall.wire.container.foreign import Export, ForeignBlock
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256
-from icefall.wire.packer import VERSION_BYTES, Layout, Reader, reader
+from icefall.wire.packer import VERSION_BYTES, Layout, Unpacker, reader
 
-_Walk = Callable[[Reader], object]
+_Walk = Callable[[Unpacker], object]
 
 _EXPORT = 18
 _SECP_INPUT, _SECP_OUTPUT, _CREDENTIAL, _INPUT, _OWNERS = 5, 7, 9, 10, 11
@@ -27,36 +27,36 @@ def _fields(*kinds: str | int) -> _Walk:
 
 
 def _many(walk: _Walk) -> _Walk:
-    def walk_all(source: Reader) -> None:
+    def walk_all(source: Unpacker) -> None:
         for _ in range(source.count()):
             walk(source)
 
     return walk_all
 
 
-def _type_in(source: Reader, *expected: int) -> int:
+def _type_in(source: Unpacker, *expected: int) -> int:
     type_id = source.type_id()
     if type_id not in expected:
         raise WireError(f"P-Chain: type {type_id} where {' or '.join(map(str, expected))} belongs")
     return type_id
 
 
-def _owners(source: Reader) -> None:
+def _owners(source: Unpacker) -> None:
     source.take(_OWNERS_HEAD)
     source.arrays(source.count(), 20)
 
 
-def _owner(source: Reader) -> None:
+def _owner(source: Unpacker) -> None:
     _type_in(source, _OWNERS)
     _owners(source)
 
 
-def _authority(source: Reader) -> None:
+def _authority(source: Unpacker) -> None:
     _type_in(source, _INPUT)
     source.u32s(source.count())
 
 
-def _output(source: Reader) -> None:
+def _output(source: Unpacker) -> None:
     source.fixed(32)
     if _type_in(source, _SECP_OUTPUT, _LOCKED_OUTPUT) == _LOCKED_OUTPUT:
         source.u64()
@@ -65,7 +65,7 @@ def _output(source: Reader) -> None:
     _owners(source)
 
 
-def _input(source: Reader) -> None:
+def _input(source: Unpacker) -> None:
     source.take(_INPUT_HEAD)
     if _type_in(source, _SECP_INPUT, _LOCKED_INPUT) == _LOCKED_INPUT:
         source.u64()
@@ -74,22 +74,22 @@ def _input(source: Reader) -> None:
     source.u32s(source.count())
 
 
-def _signer(source: Reader) -> None:
+def _signer(source: Unpacker) -> None:
     if _type_in(source, _NO_SIGNER, _PROOF_OF_POSSESSION) == _PROOF_OF_POSSESSION:
         source.fixed(48 + 96)
 
 
-def _credential(source: Reader) -> None:
+def _credential(source: Unpacker) -> None:
     _type_in(source, _CREDENTIAL)
     source.arrays(source.count(), 65)
 
 
-def _committee(source: Reader) -> None:
+def _committee(source: Unpacker) -> None:
     source.u32()
     source.arrays(source.count(), 20)
 
 
-def _first_l1_validator(source: Reader) -> None:
+def _first_l1_validator(source: Unpacker) -> None:
     source.blob()
     source.take(_L1_VALIDATOR)
     _committee(source)
@@ -104,8 +104,8 @@ _id = _fields(32)
 _u32 = _fields("uint32")
 _u64 = _fields("uint64")
 _validator = _fields(20, "uint64", "uint64", "uint64")
-_blob: _Walk = Reader.blob
-_string: _Walk = Reader.string
+_blob: _Walk = Unpacker.blob
+_string: _Walk = Unpacker.string
 _outputs = _many(_output)
 _inputs = _many(_input)
 
@@ -168,12 +168,12 @@ def unpack_platform_tx(raw: bytes) -> tuple[bytes, tuple[Export, ...]]:
     return found[0][0], tuple(found[1])
 
 
-def _txs(source: Reader, found: _Found) -> None:
+def _txs(source: Unpacker, found: _Found) -> None:
     for _ in range(source.count()):
         _tx(source, found)
 
 
-def _tx(source: Reader, found: _Found) -> None:
+def _tx(source: Unpacker, found: _Found) -> None:
     start = source.offset
     type_id = source.type_id()
     outputs_count = 0
@@ -197,7 +197,7 @@ def _tx(source: Reader, found: _Found) -> None:
     found[1].extend(Export(destination, txid, outputs_count + i, output) for i, output in enumerate(exported))
 
 
-def _base(source: Reader) -> int:
+def _base(source: Unpacker) -> int:
     """Walks the base fields; how many outputs they hold decides the numbers of the exported ones."""
     source.take(_BASE)
     count = source.count()
@@ -208,7 +208,7 @@ def _base(source: Reader) -> int:
     return count
 
 
-def _output_slices(source: Reader) -> list[bytes]:
+def _output_slices(source: Unpacker) -> list[bytes]:
     slices = []
     for _ in range(source.count()):
         start = source.offset

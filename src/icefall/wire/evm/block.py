@@ -6,8 +6,8 @@ from typing import TypeVar
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import Addresses, Amounts, Counts, Words, amount, data, fixed
-from icefall.wire.evm.types import Access, Authorization, EvmBlock, EvmTx, Log, Receipt, Withdrawal
+from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, amount, data, fixed
+from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ _any_block = msgspec.json.Decoder(_AnyBlockText | None)
 _receipts = msgspec.json.Decoder(list[_ReceiptText] | None)
 
 
-def decode_block(raw: bytes) -> EvmBlock | None:
+def decode_block(raw: bytes) -> DecodedBlock | None:
     """A full block; None where the node answered null: it has no such block (yet)."""
     try:
         try:
@@ -151,11 +151,11 @@ def decode_receipts(raw: bytes) -> tuple[Receipt, ...] | None:
         raise WireError(f"receipts: {error}") from error
 
 
-def _to_block(text: _BlockText, *, unknown_fields: bool) -> EvmBlock:
-    count, address, word = Counts(), Addresses(), Words()
+def _to_block(text: _BlockText, *, unknown_fields: bool) -> DecodedBlock:
+    count, address, word = HexNumbers(), HexAddresses(), HexWords()
     tx = _Txs(count, address, word)
     withdrawals = text.withdrawals
-    return EvmBlock(
+    return DecodedBlock(
         number=count[text.number],
         block_hash=word[text.hash],
         parent_hash=word[text.parent_hash],
@@ -197,11 +197,11 @@ def _maybe(read: Callable[[str], T], text: str | None) -> T | None:
 class _Txs:
     __slots__ = ("address", "amount", "count", "word")
 
-    def __init__(self, count: Counts, address: Addresses, word: Words) -> None:
+    def __init__(self, count: HexNumbers, address: HexAddresses, word: HexWords) -> None:
         self.count = count
         self.address = address
         self.word = word
-        self.amount = Amounts()
+        self.amount = HexAmounts()
 
     def read(self, text: _TxText) -> EvmTx:
         count, money = self.count, self.amount
@@ -246,7 +246,7 @@ def _authorization(text: _AuthorizationText) -> Authorization:
     )
 
 
-def _withdrawal(text: _WithdrawalText, count: Counts, address: Addresses) -> Withdrawal:
+def _withdrawal(text: _WithdrawalText, count: HexNumbers, address: HexAddresses) -> Withdrawal:
     return Withdrawal(count[text.index], count[text.validator_index], address[text.address], count[text.amount])
 
 
@@ -254,9 +254,9 @@ class _Receipts:
     __slots__ = ("address", "blooms", "count", "word")
 
     def __init__(self) -> None:
-        self.count = Counts()
-        self.address = Addresses()
-        self.word = Words()
+        self.count = HexNumbers()
+        self.address = HexAddresses()
+        self.word = HexWords()
         self.blooms: dict[str, bytes] = {}  # most are equal: those of receipts without logs
 
     def read(self, texts: list[_ReceiptText]) -> tuple[Receipt, ...]:
@@ -285,11 +285,11 @@ class _Receipts:
             logs=tuple([self._log(log) for log in text.logs]) if text.logs else (),
         )
 
-    def _log(self, text: _LogText) -> Log:
+    def _log(self, text: _LogText) -> EventLog:
         word = self.word
         if len(text.topics) > 4:
             raise WireError(f"a log has at most 4 topics, got {len(text.topics)}")
-        return Log(
+        return EventLog(
             self.address[text.address],
             tuple([word[topic] for topic in text.topics]),
             data(text.data),

@@ -4,7 +4,7 @@ from icefall.wire.errors import WireError
 from icefall.wire.evm.block import decode_block, decode_receipts
 from icefall.wire.evm.parity import decode_parity_diffs, decode_parity_traces
 from icefall.wire.evm.trace import decode_diffs, decode_traces
-from icefall.wire.evm.types import FullBlock, Incomplete
+from icefall.wire.evm.types import FullBlock, IncompleteBlock
 
 _CALLS_BY = {"callTracer": decode_traces, "trace_block": decode_parity_traces}
 _DIFFS_BY = {"prestateTracer": decode_diffs, "trace_replayBlockTransactions": decode_parity_diffs}
@@ -25,7 +25,7 @@ def decode_full(
     read_block = decode_block(block)
     read_receipts = decode_receipts(receipts)
     if read_block is None or read_receipts is None:
-        raise Incomplete("the block is not there" if read_block is None else "the block's receipts are not there")
+        raise IncompleteBlock("the block is not there" if read_block is None else "the block's receipts are not there")
     if (calls is not None and calls_by not in _CALLS_BY) or (diffs is not None and diffs_by not in _DIFFS_BY):
         raise WireError(f"calls by {calls_by!r} and diffs by {diffs_by!r} are of no known shape")
     return FullBlock(

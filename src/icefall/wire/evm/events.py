@@ -1,7 +1,7 @@
 """Contract events an indexer understands, by the hash of their signature.
 
 A log only claims. What it claims is decoded where its shape is exactly right; a token event of any other shape is told
-as `Malformed`, so that it can be counted, and everything else as None.
+as `MalformedEvent`, so that it can be counted, and everything else as None.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from icefall.wire.evm.types import Log
+from icefall.wire.evm.types import EventLog
 
 TRANSFER = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
 TRANSFER_SINGLE = bytes.fromhex("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62")
@@ -47,7 +47,7 @@ SIGNATURES = {
 }
 
 
-class Moved20(msgspec.Struct, frozen=True, gc=False):
+class Erc20Moved(msgspec.Struct, frozen=True, gc=False):
     """ERC-20: an amount moved."""
 
     sender: bytes
@@ -55,7 +55,7 @@ class Moved20(msgspec.Struct, frozen=True, gc=False):
     value: int
 
 
-class Moved721(msgspec.Struct, frozen=True, gc=False):
+class Erc721Moved(msgspec.Struct, frozen=True, gc=False):
     """ERC-721: one token moved."""
 
     sender: bytes
@@ -63,7 +63,7 @@ class Moved721(msgspec.Struct, frozen=True, gc=False):
     token_id: int
 
 
-class Moved1155(msgspec.Struct, frozen=True, gc=False):
+class Erc1155Moved(msgspec.Struct, frozen=True, gc=False):
     """ERC-1155: amounts of several tokens moved; pairs of token ID and amount, in order, repeats and zeros kept."""
 
     sender: bytes
@@ -71,7 +71,7 @@ class Moved1155(msgspec.Struct, frozen=True, gc=False):
     items: tuple[tuple[int, int], ...]
 
 
-class MovedUnsure(msgspec.Struct, frozen=True, gc=False):
+class AmbiguousTransfer(msgspec.Struct, frozen=True, gc=False):
     """A transfer with fewer indexed arguments than standards ask for: an amount or a token ID, as the contract is."""
 
     sender: bytes
@@ -80,7 +80,7 @@ class MovedUnsure(msgspec.Struct, frozen=True, gc=False):
     can_be_nft: bool
 
 
-class Wrapped(msgspec.Struct, frozen=True, gc=False):
+class NativeWrapped(msgspec.Struct, frozen=True, gc=False):
     """Deposit or Withdrawal of a wrapped native token: its balance changed without a transfer."""
 
     holder: bytes
@@ -97,7 +97,7 @@ class MetadataChanged(msgspec.Struct, frozen=True, gc=False):
     last: int
 
 
-class Message(msgspec.Struct, frozen=True, gc=False):
+class CrossChainMessage(msgspec.Struct, frozen=True, gc=False):
     """A cross-chain message sent or received, if the log comes from the messenger."""
 
     message_id: bytes
@@ -105,18 +105,26 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     is_sent: bool
 
 
-class Malformed(msgspec.Struct, frozen=True, gc=False):
+class MalformedEvent(msgspec.Struct, frozen=True, gc=False):
     """A token event whose shape is wrong."""
 
     event: str  # Transfer, TransferSingle, TransferBatch
 
 
 Event: TypeAlias = (
-    Moved20 | Moved721 | Moved1155 | MovedUnsure | Wrapped | Approved | MetadataChanged | Message | Malformed
+    Erc20Moved
+    | Erc721Moved
+    | Erc1155Moved
+    | AmbiguousTransfer
+    | NativeWrapped
+    | Approved
+    | MetadataChanged
+    | CrossChainMessage
+    | MalformedEvent
 )
 
 
-def decode_log(log: Log) -> Event | None:
+def decode_log(log: EventLog) -> Event | None:
     """What a log claims; None where it is not of our interest."""
     topics = log.topics
     decode = _DECODERS.get(topics[0]) if topics else None
@@ -126,20 +134,20 @@ def decode_log(log: Log) -> Event | None:
 def _transfer(topics: tuple[bytes, ...], data: bytes) -> Event:
     shape = len(topics), len(data)
     if shape == (3, 32):
-        return Moved20(topics[1][12:], topics[2][12:], _int(data))
+        return Erc20Moved(topics[1][12:], topics[2][12:], _int(data))
     if shape == (4, 0):
-        return Moved721(topics[1][12:], topics[2][12:], _int(topics[3]))
+        return Erc721Moved(topics[1][12:], topics[2][12:], _int(topics[3]))
     if shape == (1, 96):
-        return MovedUnsure(data[12:32], data[44:64], _int(data[64:]), True)
+        return AmbiguousTransfer(data[12:32], data[44:64], _int(data[64:]), True)
     if shape == (2, 64):
-        return MovedUnsure(topics[1][12:], data[12:32], _int(data[32:]), False)
-    return Malformed("Transfer")
+        return AmbiguousTransfer(topics[1][12:], data[12:32], _int(data[32:]), False)
+    return MalformedEvent("Transfer")
 
 
 def _transfer_single(topics: tuple[bytes, ...], data: bytes) -> Event:
     if len(topics) != 4 or len(data) != 64:
-        return Malformed("TransferSingle")
-    return Moved1155(topics[2][12:], topics[3][12:], ((_int(data[:32]), _int(data[32:])),))
+        return MalformedEvent("TransferSingle")
+    return Erc1155Moved(topics[2][12:], topics[3][12:], ((_int(data[:32]), _int(data[32:])),))
 
 
 def _transfer_batch(topics: tuple[bytes, ...], data: bytes) -> Event:
@@ -147,8 +155,8 @@ def _transfer_batch(topics: tuple[bytes, ...], data: bytes) -> Event:
         ids = _array(data, _int(data[:32]))
         values = _array(data, _int(data[32:64]))
         if ids is not None and values is not None and len(ids) == len(values):
-            return Moved1155(topics[2][12:], topics[3][12:], tuple(zip(ids, values, strict=True)))
-    return Malformed("TransferBatch")
+            return Erc1155Moved(topics[2][12:], topics[3][12:], tuple(zip(ids, values, strict=True)))
+    return MalformedEvent("TransferBatch")
 
 
 def _array(data: bytes, offset: int) -> list[int] | None:
@@ -163,7 +171,7 @@ def _array(data: bytes, offset: int) -> list[int] | None:
 
 
 def _wrapped(topics: tuple[bytes, ...], data: bytes) -> Event | None:
-    return Wrapped(topics[1][12:]) if len(topics) == 2 and len(data) == 32 else None
+    return NativeWrapped(topics[1][12:]) if len(topics) == 2 and len(data) == 32 else None
 
 
 def _approved(topics: tuple[bytes, ...], data: bytes) -> Event:
@@ -185,11 +193,11 @@ def _batch_metadata_update(topics: tuple[bytes, ...], data: bytes) -> Event | No
 
 
 def _sent(topics: tuple[bytes, ...], data: bytes) -> Event | None:
-    return Message(topics[1], topics[2], True) if len(topics) == 3 else None
+    return CrossChainMessage(topics[1], topics[2], True) if len(topics) == 3 else None
 
 
 def _received(topics: tuple[bytes, ...], data: bytes) -> Event | None:
-    return Message(topics[1], topics[2], False) if len(topics) == 4 else None
+    return CrossChainMessage(topics[1], topics[2], False) if len(topics) == 4 else None
 
 
 def _int(raw: bytes) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from icefall.wire.errors import WireError
 from icefall.wire.evm import rlp, trie
 from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.types import Access, Authorization, EvmBlock, EvmTx, Log, Receipt, Withdrawal
+from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
 
 _SMALL = tuple([rlp.encode(rlp.number(value)) for value in range(128)])
 _STRING = tuple([bytes([0x80 + size]) for size in range(56)])
@@ -17,19 +17,19 @@ _ADDRESS, _WORD, _BLOOM, _NONCE = b"\x94", b"\xa0", b"\xb9\x01\x00", b"\x88"
 _EMPTY_LIST = b"\xc0"
 
 
-def header_hash(block: EvmBlock) -> bytes:
+def header_hash(block: DecodedBlock) -> bytes:
     """The hash a header with these fields has, in the layout its fields tell."""
     return keccak256(rlp.encode_list([*_common_fields(block), *_later_fields(block)]))
 
 
-def is_known_layout(block: EvmBlock) -> bool:
+def is_known_layout(block: DecodedBlock) -> bool:
     """Whether we have seen a client's headers look like this. If so, a wrong hash is a lie, else our ignorance."""
     is_coreth = block.ext_data_hash is not None
     has_avalanche_fields = block.gas_cost is not None or block.time_ms is not None or block.min_delay_excess is not None
     return not block.unknown_fields and (is_coreth or not has_avalanche_fields)
 
 
-def _common_fields(block: EvmBlock) -> list[bytes]:
+def _common_fields(block: DecodedBlock) -> list[bytes]:
     return [
         _WORD + block.parent_hash,
         _WORD + block.uncles_hash,
@@ -49,7 +49,7 @@ def _common_fields(block: EvmBlock) -> list[bytes]:
     ]
 
 
-def _later_fields(block: EvmBlock) -> list[bytes]:
+def _later_fields(block: DecodedBlock) -> list[bytes]:
     """Fields that came with later rules. Ethereum, coreth and subnet-evm (never recorded) each have their order."""
     base_fee = _number_if(block.base_fee)
     blobs = [_number_if(block.blob_gas_used), _number_if(block.excess_blob_gas), _word_if(block.beacon_root)]
@@ -153,7 +153,7 @@ def _withdrawal(one: Withdrawal) -> bytes:
     return rlp.encode_list([*numbers, _ADDRESS + one.address, _number(one.amount_gwei)])
 
 
-def _log(log: Log) -> bytes:
+def _log(log: EventLog) -> bytes:
     topics = log.topics
     head = _ADDRESS + log.address + _TOPICS[len(topics)]
     return rlp.encode_list([head, *[_WORD + topic for topic in topics], rlp.encode(log.data)])

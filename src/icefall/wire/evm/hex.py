@@ -9,7 +9,7 @@ from icefall.wire.errors import WireError
 _SHOWN_MAX = 80
 
 
-class Counts(dict[str, int]):
+class HexNumbers(dict[str, int]):
     """Numbers that fit 64 bits: heights, gas, nonces, positions, times."""
 
     def __missing__(self, text: str) -> int:
@@ -19,7 +19,7 @@ class Counts(dict[str, int]):
         return value
 
 
-class Amounts(dict[str, int]):
+class HexAmounts(dict[str, int]):
     """Numbers of 256 bits."""
 
     def __missing__(self, text: str) -> int:
@@ -27,13 +27,13 @@ class Amounts(dict[str, int]):
         return value
 
 
-class Addresses(dict[str, bytes]):
+class HexAddresses(dict[str, bytes]):
     def __missing__(self, text: str) -> bytes:
         value = self[text] = fixed(text, 20)
         return value
 
 
-class Words(dict[str, bytes]):
+class HexWords(dict[str, bytes]):
     """Hashes, topics, roots."""
 
     def __missing__(self, text: str) -> bytes:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import Addresses, Amounts, Counts, Words, shown
+from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, shown
 from icefall.wire.evm.trace import CREATE3_PROXY_CODE
-from icefall.wire.evm.types import AccountDiff, Frame, Incomplete, Trace, TxDiff
+from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 
 _CALLS = {"call": "CALL", "callcode": "CALLCODE", "delegatecall": "DELEGATECALL", "staticcall": "STATICCALL"}
 _CREATIONS = {"create": "CREATE", "create2": "CREATE2"}
@@ -83,7 +83,7 @@ def decode_parity_traces(raw: bytes) -> tuple[Trace, ...]:
                 _put(row, of_tx)
         reader = _Frames()
         return tuple([reader.trace(tx_hash, rows) for tx_hash, rows in of_tx.items()])
-    except Incomplete:
+    except IncompleteBlock:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"traces: {error}") from error
@@ -94,7 +94,7 @@ def decode_parity_diffs(raw: bytes) -> tuple[TxDiff, ...]:
     try:
         reader = _Diffs()
         return tuple([reader.diff(text) for text in _replayed.decode(raw)])
-    except Incomplete:
+    except IncompleteBlock:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"diffs: {error}") from error
@@ -106,7 +106,7 @@ def _put(row: _Row, of_tx: dict[str, dict[tuple[int, ...], _Row]]) -> None:
     rows = of_tx.setdefault(row.transaction_hash, {})
     place = tuple(row.trace_address)
     if place in rows:
-        raise Incomplete(f"two traces at {place} of transaction {shown(row.transaction_hash)}")
+        raise IncompleteBlock(f"two traces at {place} of transaction {shown(row.transaction_hash)}")
     rows[place] = row
 
 
@@ -114,10 +114,10 @@ class _Frames:
     __slots__ = ("address", "amount", "count", "word")
 
     def __init__(self) -> None:
-        self.count = Counts()
-        self.amount = Amounts()
-        self.address = Addresses()
-        self.word = Words()
+        self.count = HexNumbers()
+        self.amount = HexAmounts()
+        self.address = HexAddresses()
+        self.word = HexWords()
 
     def trace(self, tx_hash: str, rows: Mapping[tuple[int, ...], _Row]) -> Trace:
         """Sorted by place is pre-order; some clients put a destruction before the calls that went ahead of it."""
@@ -126,14 +126,14 @@ class _Frames:
         for number, (place, row) in enumerate(sorted(rows.items())):
             before = (*place[:-1], place[-1] - 1) if place and place[-1] else place[:-1]
             if before not in rows or (place and min(place) < 0) or (not place) != (number == 0):
-                raise Incomplete(f"the trace before {place} of transaction {shown(tx_hash)} is missing")
+                raise IncompleteBlock(f"the trace before {place} of transaction {shown(tx_hash)} is missing")
             is_reverted = failed[place] = row.error is not None or (number > 0 and failed[place[:-1]])
             frame = self._frame(row, number, is_reverted=is_reverted)
             if number == 0 or frame.kind not in _CALLS.values() or (frame.value and _moves_value(frame)):
                 frames.append(frame)
         return Trace(self.word[tx_hash], tuple(frames), len(rows))
 
-    def _frame(self, row: _Row, number: int, *, is_reverted: bool) -> Frame:
+    def _frame(self, row: _Row, number: int, *, is_reverted: bool) -> CallFrame:
         if row.type in _DESTRUCTIONS:
             return self._destruction(row.action, number, is_reverted=is_reverted)
         kind = _kind(row)
@@ -143,7 +143,7 @@ class _Frames:
         if not to and row.error is None:
             raise WireError(f"a {kind} frame without an error has no recipient")
         gas = self.count[_needed(row.action.gas, "gas")]
-        return Frame(
+        return CallFrame(
             number=number,
             kind=kind,
             sender=self.address[_needed(row.action.from_, "from")],
@@ -155,8 +155,8 @@ class _Frames:
             is_create3_proxy=kind == "CREATE2" and row.action.init == CREATE3_PROXY_CODE,
         )
 
-    def _destruction(self, action: _Action, number: int, *, is_reverted: bool) -> Frame:
-        return Frame(
+    def _destruction(self, action: _Action, number: int, *, is_reverted: bool) -> CallFrame:
+        return CallFrame(
             number=number,
             kind="SELFDESTRUCT",
             sender=self.address[_needed(action.address, "address")],
@@ -189,7 +189,7 @@ def _never_ran(row: _Row) -> bool:
     return row.error is not None and any(word in row.error.lower() for word in _BEFORE_IT_RAN)
 
 
-def _moves_value(frame: Frame) -> bool:
+def _moves_value(frame: CallFrame) -> bool:
     return frame.kind in ("CALL", "CALLCODE")
 
 
@@ -203,13 +203,13 @@ class _Diffs:
     __slots__ = ("address", "amount", "word")
 
     def __init__(self) -> None:
-        self.amount = Amounts()
-        self.address = Addresses()
-        self.word = Words()
+        self.amount = HexAmounts()
+        self.address = HexAddresses()
+        self.word = HexWords()
 
     def diff(self, text: _Replayed) -> TxDiff:
         if text.state_diff is None:
-            raise Incomplete(f"no state diff of transaction {shown(text.transaction_hash or '')}")
+            raise IncompleteBlock(f"no state diff of transaction {shown(text.transaction_hash or '')}")
         tx_hash = b"" if text.transaction_hash is None else self.word[text.transaction_hash]
         return TxDiff(tx_hash, tuple(self._accounts(text.state_diff)))
 

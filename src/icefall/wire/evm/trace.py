@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import Addresses, Amounts, Counts, fixed, shown
-from icefall.wire.evm.types import AccountDiff, Frame, Incomplete, Trace, TxDiff
+from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, fixed, shown
+from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 from icefall.wire.text import jsondeep
 
 # The 16 bytes that CREATE3 libraries deploy with CREATE2: a proxy that runs CREATE on whatever it is called with.
@@ -70,7 +70,7 @@ def decode_traces(raw: bytes) -> tuple[Trace, ...]:
             texts = _deep(raw)
         reader = _Frames()
         return tuple([reader.trace(text) for text in texts])
-    except Incomplete:
+    except IncompleteBlock:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
         raise WireError(f"traces: {error}") from error
@@ -81,7 +81,7 @@ def decode_diffs(raw: bytes) -> tuple[TxDiff, ...]:
     try:
         reader = _Diffs()
         return tuple([reader.diff(text) for text in _diffs.decode(raw)])
-    except Incomplete:
+    except IncompleteBlock:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"diffs: {error}") from error
@@ -91,9 +91,9 @@ class _Frames:
     __slots__ = ("address", "amount", "count")
 
     def __init__(self) -> None:
-        self.count = Counts()
-        self.amount = Amounts()
-        self.address = Addresses()
+        self.count = HexNumbers()
+        self.amount = HexAmounts()
+        self.address = HexAddresses()
 
     def trace(self, text: _TraceText) -> Trace:
         if text.result is None:
@@ -113,11 +113,11 @@ class _Frames:
                 pending.extend([(child, is_reverted) for child in reversed(one.calls)])
         return Trace(b"" if text.tx_hash is None else fixed(text.tx_hash, 32), tuple(frames), number)
 
-    def _frame(self, text: _FrameText, number: int, *, is_reverted: bool) -> Frame:
+    def _frame(self, text: _FrameText, number: int, *, is_reverted: bool) -> CallFrame:
         # anvil leaves both out where a contract destroys itself in favour of itself and lives on: nothing moves.
         if not text.to and text.error is None and text.type != "SELFDESTRUCT":
             raise WireError(f"a {text.type} frame without an error has no recipient")
-        return Frame(
+        return CallFrame(
             number=number,
             kind=text.type,
             sender=self.address[text.from_],
@@ -135,8 +135,8 @@ class _Diffs:
     __slots__ = ("address", "amount")
 
     def __init__(self) -> None:
-        self.amount = Amounts()
-        self.address = Addresses()
+        self.amount = HexAmounts()
+        self.address = HexAddresses()
 
     def diff(self, text: _TxDiffText) -> TxDiff:
         if text.result is None:
@@ -182,9 +182,9 @@ def _size(raw: msgspec.Raw) -> int:
     return memoryview(raw).nbytes
 
 
-def _failed(tx_hash: str | None, error: msgspec.Raw) -> Incomplete:
+def _failed(tx_hash: str | None, error: msgspec.Raw) -> IncompleteBlock:
     reason = shown(bytes(error).decode(errors="replace"))
-    return Incomplete(f"no trace of transaction {shown(tx_hash or '')}: {reason}")
+    return IncompleteBlock(f"no trace of transaction {shown(tx_hash or '')}: {reason}")
 
 
 def _deep(raw: bytes) -> list[_TraceText]:

@@ -8,15 +8,15 @@ import msgspec
 from icefall.wire.errors import WireError
 
 
-class EvmLie(WireError):
+class InvalidData(WireError):
     """An answer that contradicts itself or what the chain proves."""
 
 
-class Incomplete(EvmLie):
+class IncompleteBlock(InvalidData):
     """Parts that are missing, or belong to different blocks: a lagging node or a reorganisation between two calls."""
 
 
-class Detached(EvmLie):
+class ParentMismatch(InvalidData):
     """A sound block that does not follow the one expected: where blocks are not final, a reorganisation."""
 
 
@@ -67,7 +67,7 @@ class Withdrawal(msgspec.Struct, frozen=True, gc=False):
     amount_gwei: int
 
 
-class EvmBlock(msgspec.Struct, frozen=True, gc=False):
+class DecodedBlock(msgspec.Struct, frozen=True, gc=False):
     """A block with its transactions and every header field its hash covers. None: the client does not send it."""
 
     number: int
@@ -103,7 +103,7 @@ class EvmBlock(msgspec.Struct, frozen=True, gc=False):
     unknown_fields: bool  # has fields we have never seen, which its hash may cover
 
 
-class Log(msgspec.Struct, frozen=True, gc=False):
+class EventLog(msgspec.Struct, frozen=True, gc=False):
     address: bytes
     topics: tuple[bytes, ...]
     data: bytes
@@ -123,10 +123,10 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     sender: bytes
     contract: bytes  # set for failed creations too; empty: none
     bloom: bytes
-    logs: tuple[Log, ...]
+    logs: tuple[EventLog, ...]
 
 
-class Frame(msgspec.Struct, frozen=True, gc=False):
+class CallFrame(msgspec.Struct, frozen=True, gc=False):
     """One call of a transaction's trace."""
 
     number: int  # pre-order, the transaction itself is 0
@@ -144,7 +144,7 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
     """The frames of a transaction that can matter: the root, and those that carry value, create or destroy."""
 
     tx_hash: bytes  # empty: an old client
-    frames: tuple[Frame, ...]
+    frames: tuple[CallFrame, ...]
     frame_count: int  # of all frames
 
 
@@ -168,7 +168,7 @@ class TxDiff(msgspec.Struct, frozen=True, gc=False):
 class FullBlock(msgspec.Struct, frozen=True, gc=False):
     """Everything asked about one block. `traces`, `diffs`: None without a tracer, and at genesis."""
 
-    block: EvmBlock
+    block: DecodedBlock
     receipts: tuple[Receipt, ...]
     traces: tuple[Trace, ...] | None
     diffs: tuple[TxDiff, ...] | None

@@ -18,7 +18,17 @@ from icefall.wire.evm.hashes import (
     withdrawals_root,
 )
 from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.types import Detached, EvmBlock, EvmLie, EvmTx, FullBlock, Incomplete, Receipt, Trace, TxDiff
+from icefall.wire.evm.types import (
+    DecodedBlock,
+    EvmTx,
+    FullBlock,
+    IncompleteBlock,
+    InvalidData,
+    ParentMismatch,
+    Receipt,
+    Trace,
+    TxDiff,
+)
 
 _ZERO = bytes(32)
 _LAST_TYPE = 4
@@ -31,7 +41,9 @@ def verify_full(full: FullBlock, parent_hash: bytes | None, *, roots: bool) -> l
     return problems
 
 
-def verify_block(block: EvmBlock, receipts: Sequence[Receipt], parent_hash: bytes | None, *, roots: bool) -> list[str]:
+def verify_block(
+    block: DecodedBlock, receipts: Sequence[Receipt], parent_hash: bytes | None, *, roots: bool
+) -> list[str]:
     """What could not be proven, in words. Raises EvmLie for what is wrong, Incomplete and Detached among them.
 
     `roots`: also every transaction's hash and the roots over transactions and receipts, which is most of the cost.
@@ -39,7 +51,7 @@ def verify_block(block: EvmBlock, receipts: Sequence[Receipt], parent_hash: byte
     """
     problems = _check_header(block)
     if parent_hash is not None and block.parent_hash != parent_hash:
-        raise Detached(f"{_name(block)}: its parent is {_hex(block.parent_hash)}, expected {_hex(parent_hash)}")
+        raise ParentMismatch(f"{_name(block)}: its parent is {_hex(block.parent_hash)}, expected {_hex(parent_hash)}")
     _check_lists(block)
     problems += _check_atomic(block)
     _check_receipts(block, receipts)
@@ -48,7 +60,7 @@ def verify_block(block: EvmBlock, receipts: Sequence[Receipt], parent_hash: byte
     return problems
 
 
-def verify_traces(block: EvmBlock, traces: Sequence[Trace] | None, diffs: Sequence[TxDiff] | None) -> None:
+def verify_traces(block: DecodedBlock, traces: Sequence[Trace] | None, diffs: Sequence[TxDiff] | None) -> None:
     """One trace and one diff for each transaction, of that transaction."""
     if traces is not None:
         _check_count(block, len(traces), "traces")
@@ -56,79 +68,81 @@ def verify_traces(block: EvmBlock, traces: Sequence[Trace] | None, diffs: Sequen
             root = trace.frames[0]
             _check_hash(block, tx.tx_hash, trace.tx_hash, "trace")
             if root.sender != tx.sender or (tx.to and root.to != tx.to) or root.value != tx.value:
-                raise Incomplete(f"{_name(block)}: the trace of {_hex(tx.tx_hash)} is of another transaction")
+                raise IncompleteBlock(f"{_name(block)}: the trace of {_hex(tx.tx_hash)} is of another transaction")
     if diffs is not None:
         _check_count(block, len(diffs), "diffs")
         for tx, diff in zip(block.txs, diffs, strict=True):
             _check_hash(block, tx.tx_hash, diff.tx_hash, "diff")
             if tx.type_id <= _LAST_TYPE and all(account.address != tx.sender for account in diff.accounts):
-                raise Incomplete(f"{_name(block)}: the diff of {_hex(tx.tx_hash)} leaves out its sender")
+                raise IncompleteBlock(f"{_name(block)}: the diff of {_hex(tx.tx_hash)} leaves out its sender")
 
 
-def _check_header(block: EvmBlock) -> list[str]:
+def _check_header(block: DecodedBlock) -> list[str]:
     computed = header_hash(block)
     if computed == block.block_hash:
         return []
     if is_known_layout(block):
-        raise EvmLie(f"{_name(block)}: its header hashes to {_hex(computed)}, not {_hex(block.block_hash)}")
+        raise InvalidData(f"{_name(block)}: its header hashes to {_hex(computed)}, not {_hex(block.block_hash)}")
     return ["headers of this chain have a layout we do not know: block hashes are not recomputed"]
 
 
-def _check_lists(block: EvmBlock) -> None:
+def _check_lists(block: DecodedBlock) -> None:
     """That empty lists are empty in the header too, which costs nothing to see."""
     if (not block.txs) != (block.transactions_root == trie.EMPTY_ROOT):
-        raise EvmLie(f"{_name(block)}: {len(block.txs)} transactions under root {_hex(block.transactions_root)}")
+        raise InvalidData(f"{_name(block)}: {len(block.txs)} transactions under root {_hex(block.transactions_root)}")
     if block.withdrawals_root is None:
         if block.withdrawals:
-            raise EvmLie(f"{_name(block)}: withdrawals that its header does not know")
+            raise InvalidData(f"{_name(block)}: withdrawals that its header does not know")
         return
     if block.withdrawals is None:
-        raise Incomplete(f"{_name(block)}: no withdrawals where its header has a root of them")
+        raise IncompleteBlock(f"{_name(block)}: no withdrawals where its header has a root of them")
     if withdrawals_root(block.withdrawals) != block.withdrawals_root:
-        raise EvmLie(f"{_name(block)}: its withdrawals do not give its withdrawalsRoot")
+        raise InvalidData(f"{_name(block)}: its withdrawals do not give its withdrawalsRoot")
 
 
-def _check_atomic(block: EvmBlock) -> list[str]:
+def _check_atomic(block: DecodedBlock) -> list[str]:
     if block.ext_data_hash is None:
         return []
     if block.ext_data is None:
-        raise Incomplete(f"{_name(block)}: extDataHash without blockExtraData")
+        raise IncompleteBlock(f"{_name(block)}: extDataHash without blockExtraData")
     if block.ext_data_hash == _ZERO:  # genesis, and the first months of the C-Chain
         return ["atomic transactions that its header does not cover"] if block.ext_data else []
     if ext_data_hash(block.ext_data) != block.ext_data_hash:
-        raise EvmLie(f"{_name(block)}: blockExtraData does not give extDataHash")
+        raise InvalidData(f"{_name(block)}: blockExtraData does not give extDataHash")
     return []
 
 
-def _check_receipts(block: EvmBlock, receipts: Sequence[Receipt]) -> None:
+def _check_receipts(block: DecodedBlock, receipts: Sequence[Receipt]) -> None:
     _check_count(block, len(receipts), "receipts")
     is_plain = is_known_layout(block)  # other chains may have other rules for prices
     gas = log_index = 0
     for index, (tx, receipt) in enumerate(zip(block.txs, receipts, strict=True)):
         if receipt.block_hash != block.block_hash:
-            raise Incomplete(f"{_name(block)}: a receipt of block {_hex(receipt.block_hash)}")
+            raise IncompleteBlock(f"{_name(block)}: a receipt of block {_hex(receipt.block_hash)}")
         if receipt.tx_hash != tx.tx_hash or receipt.index != index or receipt.sender != tx.sender:
-            raise Incomplete(f"{_name(block)}: receipt {index} is of {_hex(receipt.tx_hash)}, not {_hex(tx.tx_hash)}")
+            raise IncompleteBlock(
+                f"{_name(block)}: receipt {index} is of {_hex(receipt.tx_hash)}, not {_hex(tx.tx_hash)}"
+            )
         gas += receipt.gas_used
         if receipt.cumulative_gas != gas:
-            raise EvmLie(f"{_name(block)}: gas adds up to {gas} at receipt {index}, not {receipt.cumulative_gas}")
+            raise InvalidData(f"{_name(block)}: gas adds up to {gas} at receipt {index}, not {receipt.cumulative_gas}")
         if receipt.type_id != tx.type_id or (receipt.status is not None and receipt.status > 1):
-            raise EvmLie(f"{_name(block)}: receipt {index} has type {receipt.type_id} and status {receipt.status}")
+            raise InvalidData(f"{_name(block)}: receipt {index} has type {receipt.type_id} and status {receipt.status}")
         for log in receipt.logs:
             if log.index != log_index:
-                raise Incomplete(f"{_name(block)}: log {log.index} where {log_index} is next")
+                raise IncompleteBlock(f"{_name(block)}: log {log.index} where {log_index} is next")
             log_index += 1
         if is_plain and receipt.gas_price not in (None, _price(tx, block.base_fee or 0)):
-            raise EvmLie(f"{_name(block)}: receipt {index} has a gas price its transaction did not agree to")
+            raise InvalidData(f"{_name(block)}: receipt {index} has a gas price its transaction did not agree to")
         if receipt.contract and (tx.to or receipt.contract != created_address(tx.sender, tx.nonce)):
-            raise EvmLie(f"{_name(block)}: receipt {index} names a contract its transaction cannot have made")
+            raise InvalidData(f"{_name(block)}: receipt {index} names a contract its transaction cannot have made")
     if gas != block.gas_used:
-        raise Incomplete(f"{_name(block)}: its receipts used {gas} gas, its header says {block.gas_used}")
+        raise IncompleteBlock(f"{_name(block)}: its receipts used {gas} gas, its header says {block.gas_used}")
 
 
-def _check_roots(block: EvmBlock, receipts: Sequence[Receipt]) -> list[str]:
+def _check_roots(block: DecodedBlock, receipts: Sequence[Receipt]) -> list[str]:
     if trie.ordered_root([receipt_bytes(one) for one in receipts]) != block.receipts_root:
-        raise EvmLie(f"{_name(block)}: its receipts do not give its receiptsRoot")
+        raise InvalidData(f"{_name(block)}: its receipts do not give its receiptsRoot")
     encoded = []
     for tx in block.txs:
         try:
@@ -136,10 +150,10 @@ def _check_roots(block: EvmBlock, receipts: Sequence[Receipt]) -> list[str]:
         except WireError as error:
             return [str(error)]  # other chains add types; the header vouches for nothing else
         if keccak256(raw) != tx.tx_hash:
-            raise EvmLie(f"{_name(block)}: transaction {_hex(tx.tx_hash)} does not hash to that")
+            raise InvalidData(f"{_name(block)}: transaction {_hex(tx.tx_hash)} does not hash to that")
         encoded.append(raw)
     if trie.ordered_root(encoded) != block.transactions_root:
-        raise EvmLie(f"{_name(block)}: its transactions do not give its transactionsRoot")
+        raise InvalidData(f"{_name(block)}: its transactions do not give its transactionsRoot")
     return []
 
 
@@ -150,17 +164,17 @@ def _price(tx: EvmTx, base_fee: int) -> int:
     return min(tx.max_fee, base_fee + (tx.max_priority_fee or 0))
 
 
-def _check_count(block: EvmBlock, count: int, what: str) -> None:
+def _check_count(block: DecodedBlock, count: int, what: str) -> None:
     if count != len(block.txs):
-        raise Incomplete(f"{_name(block)}: {count} {what} of {len(block.txs)} transactions")
+        raise IncompleteBlock(f"{_name(block)}: {count} {what} of {len(block.txs)} transactions")
 
 
-def _check_hash(block: EvmBlock, expected: bytes, got: bytes, what: str) -> None:
+def _check_hash(block: DecodedBlock, expected: bytes, got: bytes, what: str) -> None:
     if got and got != expected:
-        raise Incomplete(f"{_name(block)}: a {what} of {_hex(got)} where {_hex(expected)} is next")
+        raise IncompleteBlock(f"{_name(block)}: a {what} of {_hex(got)} where {_hex(expected)} is next")
 
 
-def _name(block: EvmBlock) -> str:
+def _name(block: DecodedBlock) -> str:
     return f"block {block.number} ({_hex(block.block_hash)})"
 
 

@@ -12,7 +12,7 @@ SQL = re.compile(
     r"|(create|drop|alter)\s+(unique\s+)?(table|index|view|trigger))\b",
     re.IGNORECASE | re.DOTALL,
 )
-CONTROL = re.compile(r"^\s*(pragma\s+\w|begin\b|commit\b|rollback\b|savepoint\b|attach\s)", re.IGNORECASE)
+CONTROL = re.compile(r"^\s*(pragma\s+\w|begin\b|commit\b|rollback\b(?!\.sql)|savepoint\b|attach\s)", re.IGNORECASE)
 ENGINES = ("src/icefall/db/sqlite.py", "src/icefall/db/postgres.py")  # may control transactions, know no table
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE = re.compile(r"(?<![\w.$}/:-])/(root|home/\w+|Users/\w+|work/(main|shared))/")

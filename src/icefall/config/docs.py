@@ -12,7 +12,7 @@ INDENT = 28
 INTRODUCTION = """\
 # Settings
 
-Generated from `src/icefall/settings.py` by `make docs`. `icefall config` prints every value and where it came from.
+Generated from `src/icefall/config/settings.py` by `make docs`. `icefall config` prints every value and where it came from.
 
 A setting is taken from the first place that gives it:
 

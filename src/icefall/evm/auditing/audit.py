@@ -22,7 +22,7 @@ from icefall.evm.storing.writing import ERC20, ERC721, ERC1155
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import ContractCall
 
-SQL = load("icefall.evm.auditing.audit", "audit.sql")
+SQL = load("icefall.evm.auditing", "audit.sql")
 _SAMPLE = 32  # holders asked of a token that changed in silence
 _AT_ONCE = 500
 _BLOCKS_AT_ONCE = 256  # an audit may have waited for millions

@@ -19,7 +19,7 @@ from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.types import FullBlock
 from icefall.wire.evm.verify import verify_full
 
-SQL = load("icefall.evm.auditing.audit", "verify.sql")
+SQL = load("icefall.evm.auditing", "verify.sql")
 
 _TABLES = {
     "transactions": (SQL.tx, WRITES.put_tx),

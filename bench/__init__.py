@@ -1,0 +1,1 @@
+"""Benchmarks of the claims in docs/figures.md; `make bench` runs them."""

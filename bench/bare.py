@@ -1,4 +1,4 @@
-"""The baseline: a granian worker that answers the bytes it was given, and nothing else."""
+"""The baseline: a granian worker that answers every request with the same bytes."""
 
 import os
 import socket
@@ -26,15 +26,15 @@ async def app(_scope: Any, protocol: Any) -> None:
 
 @contextmanager
 def bare_server(answer: bytes) -> Iterator[tuple[str, int]]:
-    """Its address and process, with the same server settings as ours."""
+    """URL and process ID of a bare server with the same server settings as ours."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with NamedTemporaryFile() as sent:  # an answer may be longer than an environment holds
-        sent.write(answer)
-        sent.flush()
+    with NamedTemporaryFile() as file:  # an answer may be too long for an environment variable
+        file.write(answer)
+        file.flush()
         process = subprocess.Popen(
-            [sys.executable, "-m", "bench.bare", str(port)], env={**os.environ, "ICEFALL_BENCH_ANSWER": sent.name}
+            [sys.executable, "-m", "bench.bare", str(port)], env={**os.environ, "ICEFALL_BENCH_ANSWER": file.name}
         )
         try:
             for _ in range(500):

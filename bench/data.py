@@ -1,6 +1,6 @@
-"""Chain data over a million transfers: a busy address beside a quiet one, the last page beside the first.
+"""The chain data API on a million transfers: a busy and a quiet address, first and last pages.
 
-Each call beside a bare RSGI worker that sends the same bytes.
+Each call is compared with a bare RSGI worker that sends the same bytes.
 """
 
 import asyncio
@@ -11,17 +11,17 @@ from urllib.parse import quote
 from tests.server import Server, serving
 
 from bench.bare import bare_server
-from bench.evm_rows import BUSY, QUIET, Rows, call_audited, open_store, runs
-from bench.load import Figures, descendants, measure
+from bench.evm_rows import BUSY, QUIET, Rows, mark_audited, open_store, runs
+from bench.load import LoadStats, descendants, measure, worker_pids
 from icefall.evm.storing.store import store_path
 
-TRANSFERS, PER_BLOCK, PEOPLE = 1_000_000, 20, 10_000
+TRANSFERS, PER_BLOCK, ADDRESSES = 1_000_000, 20, 10_000
 CHAIN = "777"
 BUSY_EVERY = 5  # transfers of the busy address: 200,000
 
 
 def run() -> None:
-    print(f"data: {TRANSFERS} ERC-20 transfers, {PEOPLE} addresses, one with {TRANSFERS // BUSY_EVERY}; one worker")
+    print(f"data: {TRANSFERS} ERC-20 transfers, {ADDRESSES} addresses, one with {TRANSFERS // BUSY_EVERY}; one worker")
     with TemporaryDirectory() as folder:
         data_dir = Path(folder)
         store_path(data_dir / "data", CHAIN).parent.mkdir(parents=True)
@@ -34,15 +34,15 @@ def run() -> None:
 
 async def _fill(path: Path) -> None:
     store = open_store(path)
-    for run_of_blocks in runs(Rows(PEOPLE, PER_BLOCK, BUSY_EVERY), TRANSFERS // PER_BLOCK):
+    for run_of_blocks in runs(Rows(ADDRESSES, PER_BLOCK, BUSY_EVERY), TRANSFERS // PER_BLOCK):
         await store.commit(run_of_blocks)
-    await call_audited(store)
+    await mark_audited(store)
     store.close()
 
 
 def _suite(server: Server) -> None:
     base = f"/v1/chains/{CHAIN}"
-    busy, quiet = (f"{base}/addresses/0x{one.hex()}" for one in (BUSY, QUIET))
+    busy, quiet = (f"{base}/addresses/0x{address.hex()}" for address in (BUSY, QUIET))
     calls = [
         ("2 latest blocks", f"{base}/blocks"),
         ("4 transactions, quiet", f"{quiet}/transactions"),
@@ -59,12 +59,12 @@ def _suite(server: Server) -> None:
         answer = server.ask("GET", path, listener="data")
         assert answer.status == 200, answer.body[:300]
         rows = next(len(value) for value in answer.json().values() if isinstance(value, list))
-        ours = measure(server.url("data") + path, None, _workers(server))
+        ours = measure(server.url("data") + path, None, worker_pids(server))
         with bare_server(answer.body) as (url, pid):
             _line(label, rows, ours, measure(url, None, descendants(pid)))
 
 
-def _line(label: str, rows: int, ours: Figures, bare: Figures) -> None:
+def _line(label: str, rows: int, ours: LoadStats, bare: LoadStats) -> None:
     print(
         f"  {label:<34}{rows:>5}{ours.per_second:>9.0f}{ours.p99_ms:>9.2f}{ours.cpu_us:>9.1f}{bare.cpu_us:>9.1f}"
         f"{ours.cpu_us / bare.cpu_us:>8.2f}",
@@ -73,12 +73,12 @@ def _line(label: str, rows: int, ours: Figures, bare: Figures) -> None:
 
 
 def _workers(server: Server) -> list[int]:
-    return [pid for pid in descendants(server.told["pid"]) if pid != server.told["pid"]]
+    return [pid for pid in descendants(server.process_info["pid"]) if pid != server.process_info["pid"]]
 
 
 def _last_page(server: Server, path: str) -> str:
-    """The page of the oldest ten: reached by range, then by one page, so that a token is spent too."""
-    range_of = f"{path}?startBlock=0&endBlock=200"
-    first = server.ask("GET", f"{range_of}&pageSize=1", listener="data").json()
+    """The page of the oldest ten: by a block range and a page token."""
+    in_range = f"{path}?startBlock=0&endBlock=200"
+    first = server.ask("GET", f"{in_range}&pageSize=1", listener="data").json()
     assert "nextPageToken" in first, first
-    return f"{range_of}&pageSize=10&pageToken={quote(first['nextPageToken'])}"
+    return f"{in_range}&pageSize=10&pageToken={quote(first['nextPageToken'])}"

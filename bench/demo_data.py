@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
@@ -51,7 +51,7 @@ def _history() -> Iterator[dict[str, Any]]:
             "number": int(row["index"]),
             "id": row["id"],
             "accepted": row["timestamp"],
-            "raw": checkhex.decode(row["bytes"]).hex(),
+            "raw": checksum_hex.decode(row["bytes"]).hex(),
         }
 
 

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.following.settling import NativeRow, SettledBlock
 from icefall.evm.model import (
     BlockRow,
     BlockRows,
     CallType,
     Erc20Delta,
     Erc20TransferRow,
+    NativeRow,
     NativeTx,
     Participant,
+    ResolvedBlock,
 )
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
@@ -44,7 +45,7 @@ class Rows:
         self._nonces: dict[bytes, int] = {}
         self._native: dict[bytes, int] = {}
 
-    def blocks(self, count: int) -> Iterator[SettledBlock]:
+    def blocks(self, count: int) -> Iterator[ResolvedBlock]:
         parent = bytes(32)
         for number in range(count):
             own = keccak256(number.to_bytes(8, "big"))
@@ -61,7 +62,7 @@ class Rows:
             return (QUIET, to) if self._count % 2 else (sender, QUIET)
         return sender, to
 
-    def _block(self, number: int, own: bytes, parent: bytes) -> SettledBlock:
+    def _block(self, number: int, own: bytes, parent: bytes) -> ResolvedBlock:
         draw = self._draw
         txs, moves, parties, native = [], [], [], {}
         deltas: dict[tuple[bytes, bytes], int] = {}
@@ -89,13 +90,13 @@ class Rows:
         rows = BlockRows(
             block=block, txs=tuple(txs), erc20_transfers=tuple(moves), erc721_transfers=(), erc1155_transfers=(),
             internals=(), deployments=(), participants=tuple(parties), native_before=(), native_after=(),
-            native_deltas=(), ask_native=(),
+            native_deltas=(), unknown_native=(),
             # Balances only grow here: one below zero would make the token odd.
             erc20_deltas=tuple(Erc20Delta(token, who, abs(change)) for (token, who), change in deltas.items()),
             erc1155_deltas=(), nft_owners=(), silent_contracts=(), code_changes=(), metadata_changes=(), messages=(),
             skipped_logs={},
         )  # fmt: skip
-        return SettledBlock(rows, tuple(native.values()), ())
+        return ResolvedBlock(rows, tuple(native.values()), ())
 
 
 def open_store(path: Path) -> ChainStore:
@@ -104,11 +105,11 @@ def open_store(path: Path) -> ChainStore:
 
 async def call_audited(store: ChainStore) -> None:
     """There is no contract here that could be asked."""
-    await store.put_facts({"audited_to": str(1 << 40)})
+    await store.put_meta({"audited_to": str(1 << 40)})
 
 
-def runs(rows: Rows, blocks: int) -> Iterator[list[SettledBlock]]:
-    run: list[SettledBlock] = []
+def runs(rows: Rows, blocks: int) -> Iterator[list[ResolvedBlock]]:
+    run: list[ResolvedBlock] = []
     for block in rows.blocks(blocks):
         run.append(block)
         if len(run) == _RUN:

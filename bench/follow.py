@@ -96,7 +96,7 @@ async def _serve(rows: list[Row], orders: Connection) -> None:
 
 def _measure(server: Server, label: str, upstream_pid: int, one_us: float) -> None:
     """From the first commit that is seen to the last: waiting for the next look at the tip is no work."""
-    pids = server.told["enginePid"], upstream_pid
+    pids = server.process_info["enginePid"], upstream_pid
     first = _await_height(server, 1)
     before, began = [cpu_seconds([pid]) for pid in pids], time.monotonic()
     last = _await_height(server, CONTAINERS)
@@ -109,7 +109,7 @@ def _measure(server: Server, label: str, upstream_pid: int, one_us: float) -> No
 def _await_height(server: Server, height: int) -> int:
     deadline = time.monotonic() + _LIMIT_S
     while (reached := int(server.call("/ext/bc/X", "avm.getHeight")["result"]["height"])) < height:
-        assert time.monotonic() < deadline, f"no further than {reached}: {server.said()}"
+        assert time.monotonic() < deadline, f"no further than {reached}: {server.output()}"
         time.sleep(_LOOK_S)
     return reached
 

@@ -8,8 +8,8 @@ from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
 from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
-from icefall.primary.network import network_of
-from icefall.run.engine import index_x
+from icefall.primary.chains import index_x
+from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import genesis_txs, pack_block, pack_tx, pack_unsigned, unpack_block, unpack_genesis
 from icefall.wire.avm.parts import pack_transferable_output
 from icefall.wire.avm.types import (
@@ -97,7 +97,7 @@ def _signed(network: NetworkGenesis, utxo: Utxo, pays: list[tuple[int, bytes]]) 
 async def store(data_dir: Path, history: list[Container]) -> None:
     """An empty data directory becomes one whose X-Chain, with its index, has accepted all of it."""
     config = load("node", [f"--data-dir={data_dir}", "--index-enabled=true"], {}, data_dir).config
-    network = network_of(config, _START)
+    network = configured_network(config, _START)
     spec = network.asset_chains[0]
     database = SqliteStore(store_path(data_dir), PACKAGE)
     await database.write(lambda tx: admit(tx, StartRequest(config.network_id, False, True, False), _START))

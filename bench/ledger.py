@@ -28,7 +28,7 @@ from icefall.wire.avm.types import (
 from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import hash256, id_from_text, id_text
 from icefall.wire.keys import address_of, private_key_from_text, sign
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
 ADDRESS = address_of(SECRET)
@@ -51,7 +51,7 @@ def transfer(utxo: Utxo, outputs: int, to: bytes = ADDRESS) -> Tx:
 
 
 def issue(server: Server, tx: Tx) -> str:
-    answer = server.call("/ext/bc/X", "avm.issueTx", {"tx": checkhex.encode(tx.raw)})
+    answer = server.call("/ext/bc/X", "avm.issueTx", {"tx": checksum_hex.encode(tx.raw)})
     txid = str(answer["result"]["txID"])
     while server.call("/ext/bc/X", "avm.getTxStatus", {"txID": txid})["result"]["status"] != "Accepted":
         time.sleep(0.005)
@@ -60,7 +60,7 @@ def issue(server: Server, tx: Tx) -> str:
 
 def richest(server: Server) -> Utxo:
     told = server.call("/ext/bc/X", "avm.getUTXOs", {"addresses": [ADDRESS_TEXT]})["result"]["utxos"]
-    utxos = [unpack_utxo(checkhex.decode(text)) for text in told]
+    utxos = [unpack_utxo(checksum_hex.decode(text)) for text in told]
     return max(utxos, key=lambda utxo: utxo.output.amount if isinstance(utxo.output, TransferOutput) else 0)
 
 
@@ -97,8 +97,10 @@ def run() -> None:
         assert parts.port
         txs = [transfer(utxo, 2) for utxo in _spread(server, TXS)]
         requests = [_request(parts.netloc, tx) for tx in txs]
-        engine = server.told["enginePid"]
-        workers = [pid for pid in descendants(server.told["pid"]) if pid not in (server.told["pid"], engine)]
+        engine = server.process_info["enginePid"]
+        workers = [
+            pid for pid in descendants(server.process_info["pid"]) if pid not in (server.process_info["pid"], engine)
+        ]
         before = cpu_seconds([engine]), cpu_seconds(workers)
         refused: list[bytes] = []
         began = time.monotonic()
@@ -124,7 +126,7 @@ def run() -> None:
 
 
 def _request(host: str, tx: Tx) -> bytes:
-    params = {"tx": checkhex.encode(tx.raw)}
+    params = {"tx": checksum_hex.encode(tx.raw)}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "avm.issueTx", "params": params}).encode()
     head = (
         "POST /ext/bc/X HTTP/1.1",

@@ -1,4 +1,4 @@
-"""Load on a local server, and what it cost the server: wrk where it is installed, else a plain client of our own."""
+"""Puts load on a local server and measures its CPU: with wrk where it is installed, else with a simple client."""
 
 import os
 import re
@@ -12,12 +12,14 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from tests.server import Server
+
 CONNECTIONS = 16
 SECONDS = float(os.environ.get("ICEFALL_BENCH_SECONDS", "4"))
 
 
-class Figures(NamedTuple):
-    """`cpu_us` is server CPU per request: what other load on the machine disturbs least."""
+class LoadStats(NamedTuple):
+    """`cpu_us`: server CPU per request, which other load on the machine disturbs least."""
 
     per_second: float
     cpu_us: float
@@ -40,14 +42,20 @@ def cpu_seconds(pids: list[int]) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def measure(url: str, body: bytes | None, server_pids: list[int]) -> Figures:
-    """One warm-up, then a run; POST of a JSON body, or GET."""
-    run = _wrk if shutil.which("wrk") else _plain
+def worker_pids(server: Server) -> list[int]:
+    """The processes that serve HTTP."""
+    own = (server.process_info["pid"], server.process_info.get("enginePid"))
+    return [pid for pid in descendants(server.process_info["pid"]) if pid not in own]
+
+
+def measure(url: str, body: bytes | None, server_pids: list[int]) -> LoadStats:
+    """A warm-up, then a run: POST of a JSON body, or GET."""
+    run = _wrk if shutil.which("wrk") else _simple_client
     run(url, body, 0.5)
     before, began = cpu_seconds(server_pids), time.monotonic()
     count, p99_ms = run(url, body, SECONDS)
     elapsed = time.monotonic() - began
-    return Figures(count / elapsed, (cpu_seconds(server_pids) - before) / count * 1e6, p99_ms)
+    return LoadStats(count / elapsed, (cpu_seconds(server_pids) - before) / count * 1e6, p99_ms)
 
 
 def _wrk(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
@@ -68,7 +76,7 @@ def _wrk(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
     return int(count[1]), float(p99[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[p99[2]]
 
 
-def _plain(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
+def _simple_client(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
     parts = urlsplit(url)
     head = f"{'GET' if body is None else 'POST'} {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body or b'')}\r\n\r\n"
@@ -78,26 +86,26 @@ def _plain(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
         opened = socket.create_connection((parts.hostname, parts.port))
         pool.register(opened, selectors.EVENT_READ, [time.monotonic(), b""])
         opened.sendall(request)
-    waits: list[float] = []
+    latencies_s: list[float] = []
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for key, _ in pool.select(1.0):
             connection, state = key.fileobj, key.data
             assert isinstance(connection, socket.socket)
             state[1] += connection.recv(1 << 20)
-            if not _whole(state[1]):
+            if not _is_complete(state[1]):
                 continue
-            waits.append(time.monotonic() - state[0])
+            latencies_s.append(time.monotonic() - state[0])
             state[:] = [time.monotonic(), b""]
             connection.sendall(request)
     for key in list(pool.get_map().values()):
         assert isinstance(key.fileobj, socket.socket)
         key.fileobj.close()
-    waits.sort()
-    return len(waits), waits[int(len(waits) * 0.99)] * 1000
+    latencies_s.sort()
+    return len(latencies_s), latencies_s[int(len(latencies_s) * 0.99)] * 1000
 
 
-def _whole(answer: bytes) -> bool:
+def _is_complete(answer: bytes) -> bool:
     head, _, rest = answer.partition(b"\r\n\r\n")
     length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
     if not head.startswith(b"HTTP/1.1 200"):

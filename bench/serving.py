@@ -1,4 +1,4 @@
-"""Requests per second and server CPU per request: our calls, each beside a bare RSGI worker sending the same bytes."""
+"""Requests per second and server CPU per request: our calls, each compared with a bare RSGI worker that sends the same bytes."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from tests.server import Server, serving
 
 from bench.bare import bare_server
 from bench.ledger import fund
-from bench.load import Figures, descendants, measure
+from bench.load import LoadStats, descendants, measure, worker_pids
 
 EWOQ = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 
@@ -39,7 +39,7 @@ def run() -> None:
 
 
 def compare(server: Server, calls: Sequence[tuple[str, str, bytes]]) -> None:
-    """A line for each (label, path, body)."""
+    """Prints a line for each (label, path, body)."""
     print(f"  {'call':<32}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}{'bare us':>9}{'ratio':>8}")
     for label, path, body in calls:
         ours, bare = _both(server, path, body)
@@ -50,11 +50,8 @@ def compare(server: Server, calls: Sequence[tuple[str, str, bytes]]) -> None:
         )
 
 
-def _both(server: Server, path: str, body: bytes) -> tuple[Figures, Figures]:
+def _both(server: Server, path: str, body: bytes) -> tuple[LoadStats, LoadStats]:
     answer = server.ask("POST", path, body).body
-    workers = [
-        pid for pid in descendants(server.told["pid"]) if pid not in (server.told["pid"], server.told["enginePid"])
-    ]
-    ours = measure(server.url() + path, body, workers)
+    ours = measure(server.url() + path, body, worker_pids(server))
     with bare_server(answer) as (url, pid):
         return ours, measure(url, body, descendants(pid))

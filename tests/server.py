@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-START_LIMIT_S = 60.0
-STOP_LIMIT_S = 30.0
+from tests.waiting import LIMIT_S
+
 JSON_TYPE = "application/json"
 
 
@@ -38,9 +38,9 @@ class Reply(NamedTuple):
 
 
 class Wire:
-    """One connection, spoken to in bytes: what a client library would tidy up arrives as it was written."""
+    """One connection in raw bytes: a client library would normalise what is sent."""
 
-    def __init__(self, url: str, timeout_s: float = 20.0) -> None:
+    def __init__(self, url: str, timeout_s: float = LIMIT_S) -> None:
         parts = urlsplit(url)
         assert parts.hostname
         assert parts.port
@@ -109,12 +109,12 @@ class Server:
         self.data_dir = data_dir
         self.process = process
         self._errors = errors
-        self.told: dict[str, Any] = {}
+        self.process_info: dict[str, Any] = {}
 
     def url(self, listener: str = "node") -> str:
-        return str(self.told[f"{listener}Uri"])
+        return str(self.process_info[f"{listener}Uri"])
 
-    def wire(self, listener: str = "node", timeout_s: float = 20.0) -> Wire:
+    def wire(self, listener: str = "node", timeout_s: float = LIMIT_S) -> Wire:
         return Wire(self.url(listener), timeout_s)
 
     def ask(
@@ -138,44 +138,44 @@ class Server:
         body = {"jsonrpc": "2.0", "id": 1, "method": method} | ({} if params is None else {"params": params})
         return self.ask("POST", path, json.dumps(body).encode()).json()
 
-    def said(self) -> str:
+    def output(self) -> str:
         """What the program has written to the terminal."""
         return self._errors.read_text(errors="replace")
 
     def await_start(self) -> None:
         process_file = self.data_dir / ("process.json" if self.verb in ("up", "node") else f"process-{self.verb}.json")
-        deadline = time.monotonic() + START_LIMIT_S
+        deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise AssertionError(f"the program ended with {self.process.returncode}: {self.said()}")
+                raise AssertionError(f"the program ended with {self.process.returncode}: {self.output()}")
             if self._started(process_file):
                 return
             time.sleep(0.02)
-        raise AssertionError(f"the program did not start: {self.said()}")
+        raise AssertionError(f"the program did not start: {self.output()}")
 
     def _started(self, process_file: Path) -> bool:
         try:
-            self.told = json.loads(process_file.read_bytes())
+            self.process_info = json.loads(process_file.read_bytes())
         except (FileNotFoundError, json.JSONDecodeError):
             return False
-        return bool(self.told["pid"] == self.process.pid)  # one that was killed leaves its file behind
+        return bool(self.process_info["pid"] == self.process.pid)  # one that was killed leaves its file behind
 
     def await_ready(self) -> None:
-        """Until readiness says 200; each check has run then."""
-        deadline = time.monotonic() + START_LIMIT_S
+        """Until readiness answers 200; each check has run then."""
+        deadline = time.monotonic() + LIMIT_S
         while self.ask("GET", "/ext/health/readiness").status != 200:
-            assert time.monotonic() < deadline, self.said()
+            assert time.monotonic() < deadline, self.output()
             time.sleep(0.02)
 
     def stop(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(STOP_LIMIT_S)
+            return self.process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"the program did not stop: {self.said()}") from None
+            raise AssertionError(f"the program did not stop: {self.output()}") from None
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def serving(
 ) -> Iterator[Server]:
     """The program, until the block ends; then SIGTERM, and `code` is what it must end with.
 
-    Without the demo unless it is asked for: indexing it would take seconds from every test.
+    Without the demo unless `--demo` is given: indexing it would take seconds from every test.
     """
     directory.mkdir(parents=True, exist_ok=True)
     data_dir = directory / "data"
@@ -212,11 +212,11 @@ def serving(
     server = Server(verb, data_dir, process, errors)
     try:
         server.await_start()
-        if ready and "nodeUri" in server.told:
+        if ready and "nodeUri" in server.process_info:
             server.await_ready()
         yield server
     except BaseException:
         server.stop()
         raise
     ended = server.stop()
-    assert ended == code, f"ended with {ended}: {server.said()}"
+    assert ended == code, f"ended with {ended}: {server.output()}"

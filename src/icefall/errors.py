@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class IcefallError(Exception):
-    """An answer that is not a result. `str(error)` is the message the caller sees."""
+    """Answered instead of a result. `str(error)` is the message that the caller sees."""
 
     status: ClassVar[int] = 500
     reason: ClassVar[str] = "Internal Server Error"
@@ -63,7 +63,7 @@ class UnsupportedMediaType(IcefallError):
 
 
 class TooManyRequests(IcefallError):
-    """A budget is spent; `retry_after_s` until there is a new one."""
+    """A budget is used up; after `retry_after_s` there is a new one."""
 
     status, reason, retryable = 429, "Too Many Requests", True
 
@@ -73,7 +73,7 @@ class TooManyRequests(IcefallError):
 
 
 class CallFailed(IcefallError):
-    """A node method that ran and says no: an ordinary JSON-RPC error with the node's own text."""
+    """A node method that ran and failed: an ordinary JSON-RPC error with the node's own text."""
 
     status, reason, rpc_code = 400, "Bad Request", -32000
 
@@ -104,4 +104,4 @@ class Bootstrapping(Unavailable):
 
 
 class StartRefused(Exception):
-    """Said once on the terminal; the program ends with exit code 1 and has changed nothing."""
+    """Printed once on the terminal; the program ends with exit code 1 and has changed nothing."""

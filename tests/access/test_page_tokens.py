@@ -1,4 +1,4 @@
-"""Page tokens: what was issued is read again by the same query for a day, and nothing else is."""
+"""Page tokens are valid for their own query for a day; nothing else is valid."""
 
 import base64
 import uuid
@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.rest_scene import ADDRESS, LIST, AddressPage
 
-from icefall.access.paging import CURSOR_SIZE_MAX, LIFETIME_S, NUMBER_MAX, NumberTokens, PageTokens
-from icefall.api.bind_rest import RestBinder
+from icefall.access.page_tokens import CURSOR_SIZE_MAX, LIFETIME_S, NUMBER_MAX, NumberTokens, PageTokens
 from icefall.api.paging import NumberPaging, Paging
-from icefall.api.rest_kinds import PAGE_TOKEN, PAGE_TOKEN_SIZE_MAX
+from icefall.api.params.rest_binder import RestBinder
+from icefall.api.params.rest_kinds import PAGE_TOKEN, PAGE_TOKEN_SIZE_MAX
 from icefall.errors import BadRequest
 
 SECRET = bytes(range(32))
@@ -41,7 +41,7 @@ def number_refused(token: str, scope: bytes | str = SCOPE, now: int = NOW) -> st
 
 
 @given(scopes, cursors, times, st.integers(0, LIFETIME_S))
-def test_a_token_is_read_again(scope: bytes, cursor: bytes, now: int, later: int) -> None:
+def test_a_token_is_valid_for_its_query(scope: bytes, cursor: bytes, now: int, later: int) -> None:
     token = TOKENS.issue(scope, cursor, now)
     assert TOKENS.read(token, scope, now + later) == cursor
     assert PAGE_TOKEN.read(token) == token
@@ -57,7 +57,7 @@ def test_any_altered_byte_is_refused(cursor: bytes, data: st.DataObject) -> None
 
 @given(cursors, st.data())
 def test_any_other_text_is_refused(cursor: bytes, data: st.DataObject) -> None:
-    """Also the ones a lenient decoder reads as the same bytes: padding, spaces, unused bits, another alphabet."""
+    """Including those that a lenient decoder accepts: padding, spaces, unused bits, another alphabet."""
     token = TOKENS.issue(SCOPE, cursor, NOW)
     at = data.draw(st.integers(0, len(token) - 1))
     letter = data.draw(st.sampled_from("ABCDwxyz0189-_+/= \n\x00é"))
@@ -67,12 +67,12 @@ def test_any_other_text_is_refused(cursor: bytes, data: st.DataObject) -> None:
 
 
 @given(st.text(max_size=80))
-def test_no_invented_text_is_a_token(text: str) -> None:
+def test_arbitrary_text_is_not_a_token(text: str) -> None:
     assert "altered" in refused(text)
 
 
 @given(cursors, scopes)
-def test_a_token_of_another_query_is_told_apart(cursor: bytes, scope: bytes) -> None:
+def test_a_token_of_another_query_is_refused(cursor: bytes, scope: bytes) -> None:
     if scope != SCOPE:
         assert "belongs to another query" in refused(TOKENS.issue(scope, cursor, NOW))
 
@@ -84,7 +84,7 @@ def test_a_token_expires_after_a_day_of_our_clock() -> None:
     assert TOKENS.read(token, SCOPE, NOW - 3 * LIFETIME_S) == b"x"  # the clock was set back: nobody is hurt
 
 
-def test_another_secret_reads_nothing() -> None:
+def test_a_token_of_another_secret_is_refused() -> None:
     assert "altered" in refused(PageTokens(bytes(32)).issue(SCOPE, b"x", NOW))
 
 
@@ -92,7 +92,7 @@ def test_text_and_bytes_are_one_scope() -> None:
     assert TOKENS.read(TOKENS.issue("é", b"x", NOW), "é".encode(), NOW) == b"x"
 
 
-def test_a_cursor_has_a_size() -> None:
+def test_the_size_of_a_cursor_is_limited() -> None:
     with pytest.raises(ValueError, match="256"):
         TOKENS.issue(SCOPE, bytes(CURSOR_SIZE_MAX + 1), NOW)
 
@@ -101,7 +101,7 @@ def test_a_cursor_has_a_size() -> None:
 
 
 @given(scopes, numbers, times, st.integers(0, LIFETIME_S))
-def test_a_number_is_read_again_from_what_is_a_uuid(scope: bytes, cursor: int, now: int, later: int) -> None:
+def test_a_number_token_is_a_uuid_and_valid_for_its_query(scope: bytes, cursor: int, now: int, later: int) -> None:
     token = NUMBERS.issue(scope, cursor, now)
     assert (uuid.UUID(token).version, uuid.UUID(token).variant, len(token)) == (8, uuid.RFC_4122, 36)
     assert NUMBERS.read(token, scope, now + later) == cursor
@@ -120,7 +120,7 @@ def test_a_uuid_of_another_query_is_refused(cursor: int, scope: bytes) -> None:
         assert "for this query" in number_refused(NUMBERS.issue(scope, cursor, NOW))
 
 
-def test_a_uuid_has_one_spelling_and_a_day() -> None:
+def test_a_uuid_has_one_spelling_and_expires() -> None:
     token = NUMBERS.issue(SCOPE, 0xABCDEF, NOW)
     for other in (
         token.upper(),
@@ -137,7 +137,7 @@ def test_a_uuid_has_one_spelling_and_a_day() -> None:
         NUMBERS.issue(SCOPE, 2**32, NOW)
 
 
-def test_a_token_of_one_kind_is_none_of_the_other() -> None:
+def test_a_token_of_one_kind_is_invalid_as_the_other() -> None:
     assert "altered" in refused(NUMBERS.issue(SCOPE, 1, NOW))
     assert "not one" in number_refused(TOKENS.issue(SCOPE, b"1", NOW))
 
@@ -150,7 +150,7 @@ def ask(query: str = "", address: str = ADDRESS) -> AddressPage:
     return bound
 
 
-def test_a_query_is_the_same_however_it_is_written() -> None:
+def test_the_scope_does_not_depend_on_spelling() -> None:
     clock = [float(NOW)]
     for paging, cursor in ((Paging(TOKENS, lambda: clock[0]), b"\x01"), (NumberPaging(NUMBERS, lambda: clock[0]), 1)):
         assert paging.after("list", ask()) is None

@@ -24,15 +24,15 @@ from tests.upstream.evm_recording import recording
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
-from icefall.access.paging import PageTokens
-from icefall.access.store import AccessReader, ensure_store, open_reader, page_token_secret
+from icefall.access.page_tokens import PageTokens
+from icefall.access.store import AccessReader, page_token_secret
 from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
 from icefall.api.assemble import bases_of, meter_labels, routes_of
 from icefall.api.dialect import INTERFACE, Dialect
-from icefall.api.endpoint import DATA, Rest, Rpc
-from icefall.api.endpoints import rows_of
-from icefall.api.endpoints_data import CHAIN_DATA
+from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
+from icefall.api.endpoints.row import DATA, Rest, Rpc
+from icefall.api.endpoints.table import rows_of
 from icefall.api.guards import Hosts, Origins
 from icefall.api.handlers.pages import Pages
 from icefall.api.openapi import document
@@ -41,13 +41,14 @@ from icefall.api.routes import Routes
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
-from icefall.evm.enriching.nfts import NftSettings
+from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.selectors import method_names
-from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo, open_chain
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.state import RequestState
 from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
+from icefall.run.stores import access_writer, open_access_reader, open_chain_reader
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
@@ -197,13 +198,13 @@ class InProcess:
     A chain whose upstream is "" has one that knows of nothing but zeros."""
 
     def __init__(self, directory: Path, urls: Mapping[str, str], dialect: Dialect = INTERFACE) -> None:
-        ensure_store(directory / "data")
-        self._access = open_reader(directory / "data")
+        access_writer(directory / "data").ensure()
+        self._access = open_access_reader(directory / "data")
         self._states = {chain: RequestState([url], int(chain_id(chain))) for chain, url in urls.items() if url}
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
-        self._chains = [open_chain(infos[chain], folder, self._states.get(chain, Zeros()), names) for chain in urls]
-        rows: list[Rest | Rpc] = [*CHAIN_DATA, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]
+        self._chains = [EvmChain(infos[chain], open_chain_reader(folder, infos[chain].id), self._states.get(chain, Zeros()), names) for chain in urls]
+        rows: list[Rest | Rpc] = [*CHAIN_DATA_ENDPOINTS, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]
         self.document = document(DATA, rows, "0")
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),

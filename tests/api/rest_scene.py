@@ -11,10 +11,10 @@ from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
 from icefall.api.assemble import bases_of, meter_labels, routes_of
 from icefall.api.dialect import INTERFACE
-from icefall.api.endpoint import DATA, Rest, Rpc, Weight
+from icefall.api.endpoints.row import DATA, Rest, Rpc, Weight
 from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins
-from icefall.api.rest_kinds import (
+from icefall.api.params.rest_kinds import (
     BalancePageSize,
     BlockId,
     BlockNumber,
@@ -107,9 +107,9 @@ async def bug(_: Any) -> dict[str, Any]:
 
 
 def row(path: str, handler: Any = echo, weight: int = Weight.MEDIUM, **more: Any) -> Rest:
-    says = "What a test asks for."
+    summary = "For a test."
     return Rest(
-        verb="GET", path=path, handler=handler, says=says, result=dict, listeners=(DATA,), weight=weight, **more
+        verb="GET", path=path, handler=handler, summary=summary, result=dict, listeners=(DATA,), weight=weight, **more
     )
 
 

@@ -6,10 +6,10 @@ from urllib.parse import quote
 import pytest
 from tests.api.data_scene import InProcess, put_chains
 
-from icefall.api.bind_rest import RestBinder, RestParam
-from icefall.api.endpoint import Rest, example_path
-from icefall.api.endpoints_data import CHAIN_DATA
-from icefall.api.rest_kinds import ADDRESS, ADDRESSES, BLOCK_ID, BOOLEAN, CHAIN, HASH, NOT_OFFERED, PAGE_TOKEN
+from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
+from icefall.api.endpoints.row import Rest, example_path
+from icefall.api.params.rest_binder import RestBinder, RestParam
+from icefall.api.params.rest_kinds import ADDRESS, ADDRESSES, BLOCK_ID, BOOLEAN, CHAIN, HASH, NOT_OFFERED, PAGE_TOKEN
 
 NOWHERE = {"geth-1": "http://127.0.0.1:9"}
 NO_NUMBERS = [
@@ -71,7 +71,7 @@ def wrong_values(param: RestParam) -> list[str]:
     return NO_WORDS
 
 
-PARAMS = [(row, param) for row in CHAIN_DATA for param in params(row)]
+PARAMS = [(row, param) for row in CHAIN_DATA_ENDPOINTS for param in params(row)]
 
 
 @pytest.mark.parametrize(("row", "param"), PARAMS, ids=lambda one: getattr(one, "operation", getattr(one, "name", "")))
@@ -93,7 +93,7 @@ def test_wrong_values_are_refused_by_name(row: Rest, param: RestParam, app: InPr
         assert (told["statusCode"], told["error"]) == (400, "Bad Request")
 
 
-@pytest.mark.parametrize("row", CHAIN_DATA, ids=lambda row: row.operation)
+@pytest.mark.parametrize("row", CHAIN_DATA_ENDPOINTS, ids=lambda row: row.operation)
 def test_repeated_and_unreadable_parameters(row: Rest, app: InProcess) -> None:
     path = path_of(row)
     for param in params(row):
@@ -108,7 +108,7 @@ def test_repeated_and_unreadable_parameters(row: Rest, app: InProcess) -> None:
             assert reply.json()["message"].startswith(param.name)
 
 
-@pytest.mark.parametrize("row", CHAIN_DATA, ids=lambda row: row.operation)
+@pytest.mark.parametrize("row", CHAIN_DATA_ENDPOINTS, ids=lambda row: row.operation)
 def test_unknown_parameters_are_ignored(row: Rest, app: InProcess) -> None:
     path = path_of(row)
     plain = app.get(path)
@@ -118,7 +118,7 @@ def test_unknown_parameters_are_ignored(row: Rest, app: InProcess) -> None:
         assert (reply.status, reply.body) == (plain.status, plain.body)
 
 
-@pytest.mark.parametrize("row", [row for row in CHAIN_DATA if "{chainId}" in row.path], ids=lambda row: row.operation)
+@pytest.mark.parametrize("row", [row for row in CHAIN_DATA_ENDPOINTS if "{chainId}" in row.path], ids=lambda row: row.operation)
 def test_unknown_chains_are_not_found(row: Rest, app: InProcess) -> None:
     for name in ("1", "43114", "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5", "%F0%9F%98%80", "../1337", "é"):
         reply = app.get(path_of(row).replace("/1337", f"/{name}", 1))
@@ -127,7 +127,7 @@ def test_unknown_chains_are_not_found(row: Rest, app: InProcess) -> None:
 
 
 def test_a_range_that_ends_before_it_begins(app: InProcess) -> None:
-    ranged = [row for row in CHAIN_DATA if {"startBlock", "endBlock"} <= {param.name for param in params(row)}]
+    ranged = [row for row in CHAIN_DATA_ENDPOINTS if {"startBlock", "endBlock"} <= {param.name for param in params(row)}]
     assert len(ranged) == 7
     for row in ranged:
         reply = app.get(f"{path_of(row)}?startBlock=9&endBlock=8")

@@ -13,13 +13,14 @@ from tests.evm.indexed import indexing, open_store
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
-from icefall.access.paging import PageTokens
-from icefall.access.store import open_reader, page_token_secret
+from icefall.access.page_tokens import PageTokens
+from icefall.access.store import page_token_secret
 from icefall.api.handlers import blocks
 from icefall.api.paging import Paging
 from icefall.api.schema.transfers import AddressPage
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.storing.store import store_path
+from icefall.run.stores import open_access_reader
 
 CHAIN, ID = "geth-1", "1337"
 NOWHERE = {CHAIN: "http://127.0.0.1:9"}
@@ -181,7 +182,7 @@ def test_tokens_are_good_for_their_query_alone(target: str, app: InProcess, name
 
 
 def test_tokens_expire_after_a_day(app: InProcess, scene: tuple[Path, str], named: dict[str, str]) -> None:
-    reader = open_reader(scene[0] / "data")
+    reader = open_access_reader(scene[0] / "data")
     tokens = PageTokens(page_token_secret(reader))
     reader.close()
     ask = AddressPage(chain_id=ID, address=bytes.fromhex(named["holder"][2:]))

@@ -7,11 +7,11 @@ import pytest
 from msgspec import UNSET
 from tests.api.data_naive import address_text
 
-from icefall.api.endpoint import Weight
-from icefall.api.endpoints_data import CHAIN_DATA
-from icefall.api.presenting.holdings import HeldCursor, unpack_cursor
+from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
+from icefall.api.endpoints.row import Weight
+from icefall.api.presenting.balances import BalanceCursor, unpack_balance_cursor
 from icefall.api.presenting.money import Money
-from icefall.api.presenting.pages import pack_places, unpack_places
+from icefall.api.presenting.pages import pack_cursor, unpack_cursor
 from icefall.api.schema.parties import Price
 from icefall.evm.reading.directory import told_rpc_url
 from icefall.wire.evm.eip55 import checksummed
@@ -47,7 +47,7 @@ def test_addresses_are_checksummed() -> None:
     ],
 )
 def test_worth_is_exact_and_short(balance: int, decimals: int, price: str, worth: str | None) -> None:
-    told = Money("usd", as_numbers=False).worth(balance, decimals, price)
+    told = Money("usd", as_numbers=False).value(balance, decimals, price)
     assert isinstance(told, Price)
     assert isinstance(told.value, str)
     assert "E" not in told.value
@@ -57,7 +57,7 @@ def test_worth_is_exact_and_short(balance: int, decimals: int, price: str, worth
         assert told.value[:20] == f"{exact:f}"[:20]
     else:
         assert told.value == worth
-    live = Money("usd", as_numbers=True).worth(balance, decimals, price)
+    live = Money("usd", as_numbers=True).value(balance, decimals, price)
     assert isinstance(live, Price)
     assert live.value == float(told.value)
 
@@ -65,18 +65,18 @@ def test_worth_is_exact_and_short(balance: int, decimals: int, price: str, worth
 def test_no_price_is_no_worth() -> None:
     money = Money("eur", as_numbers=False)
     assert money.price(None) is UNSET
-    assert money.worth(5, 18, None) is UNSET
+    assert money.value(5, 18, None) is UNSET
 
 
 def test_cursors_come_back_as_they_were() -> None:
     for places in ((0,), (2**63 - 1,), (5, 0), (2**40, 2**24 - 1)):
-        assert unpack_places(pack_places(*places)) == places
+        assert unpack_cursor(pack_cursor(*places)) == places
     token = b"\x11" * 20
     for cursor in (
-        HeldCursor(0), HeldCursor(5, is_1155=True), HeldCursor(7, token), HeldCursor(7, token, 2**256 - 1),
-        HeldCursor(2**39 - 1, bytes(20), 256, is_1155=True),
+        BalanceCursor(0), BalanceCursor(5, is_1155=True), BalanceCursor(7, token), BalanceCursor(7, token, 2**256 - 1),
+        BalanceCursor(2**39 - 1, bytes(20), 256, is_1155=True),
     ):  # fmt: skip
-        assert unpack_cursor(cursor.pack()) == cursor
+        assert unpack_balance_cursor(cursor.pack()) == cursor
         assert len(cursor.pack()) <= 61
 
 
@@ -88,8 +88,8 @@ def test_weights_are_those_of_the_hosted_service() -> None:
         "getBlock": Weight.SMALL,
         "data-health-check": Weight.FREE,
     }
-    assert {row.operation: row.weight for row in CHAIN_DATA} == {
-        row.operation: others.get(row.operation, Weight.MEDIUM) for row in CHAIN_DATA
+    assert {row.operation: row.weight for row in CHAIN_DATA_ENDPOINTS} == {
+        row.operation: others.get(row.operation, Weight.MEDIUM) for row in CHAIN_DATA_ENDPOINTS
     }
 
 

@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.api.data_naive import address_text, naive
 from tests.api.data_scene import InProcess, put_chains
 
-from icefall.api.endpoints_data import CHAIN_DATA
+from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 
 CHAIN = "berlin-1"
 CASES = 200 if os.environ.get("CI") else 40  # of each operation, half of them fitting
@@ -37,8 +37,8 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-OPERATIONS = [row.operation for row in CHAIN_DATA]
-WITHOUT_PARAMETERS = {row.operation for row in CHAIN_DATA if not row.params.__struct_fields__}
+OPERATIONS = [row.operation for row in CHAIN_DATA_ENDPOINTS]
+WITHOUT_PARAMETERS = {row.operation for row in CHAIN_DATA_ENDPOINTS if not row.params.__struct_fields__}
 
 
 @pytest.fixture(scope="module")

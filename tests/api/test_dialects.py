@@ -11,9 +11,10 @@ import msgspec
 import pytest
 from tests.api.inputs import RICH, SCENARIO, TX
 from tests.server import Server, serving
+from tests.waiting import LIMIT_S
 
 from icefall.api.dialect import BATCH_MAX, DIALECTS, DIFFERENCES, Dialect
-from icefall.api.endpoint import NODE
+from icefall.api.endpoints.row import NODE
 from icefall.api.failure import failure_body
 from icefall.errors import Unavailable
 
@@ -105,7 +106,7 @@ def error_data(server: Server) -> list[Any]:
     return [error.get("data", "absent") for error in errors]
 
 
-def set_level_tells(server: Server) -> Any:
+def set_level_result(server: Server) -> Any:
     return server.call(ADMIN, "admin.setLoggerLevel", {"loggerName": "P", "logLevel": "WARN"})["result"]
 
 
@@ -133,14 +134,14 @@ def four_tx_states(server: Server) -> list[str]:
     return [server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] for txid in asked]
 
 
-def tells_source_chain(server: Server) -> list[Any]:
+def shows_source_chain(server: Server) -> list[Any]:
     asked: list[dict[str, Any]] = [{"addresses": [RICH], "sourceChain": "P"}, {"addresses": [RICH], "limit": 1}]
     return [server.call(X, "avm.getUTXOs", params)["result"].get("sourceChain", "absent") for params in asked]
 
 
 def range_is_array(server: Server) -> Any:
     server.call(X, "avm.issueTx", {"tx": TX["tx"]})
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LIMIT_S
     while server.call(INDEX, "index.getLastAccepted").get("result") is None:
         assert time.monotonic() < deadline
     told = server.call(INDEX, "index.getContainerRange", {"startIndex": 0, "numToFetch": 5})["result"]
@@ -205,12 +206,12 @@ CASES = (
         ],
     ),
     Case(error_data, ["absent"] * 3, [None, NOTHING_READ, {**NOTHING_READ, "id": 7}]),
-    Case(set_level_tells, {}, LEVELS),
+    Case(set_level_result, {}, LEVELS),
     Case(no_aliases, {"aliases": []}, {"aliases": None}),
     Case(alias_of_endpoint, [{}, 200], [{}, 404]),
     Case(head_everywhere, 200, 405),
     Case(four_tx_states, ["Rejected", "Accepted"], ["Unknown", "Accepted"]),
-    Case(tells_source_chain, ["P", "absent"], ["absent", "absent"]),
+    Case(shows_source_chain, ["P", "absent"], ["absent", "absent"]),
     Case(range_is_array, ["0"], ["containers"]),
     Case(empty_range, None, "numToFetch must be in [1,1024] but is 0"),
     Case(block_by_container_id, "the block", "not found"),
@@ -251,7 +252,7 @@ def test_unavailable_is_said_as_other_failures_are() -> None:
 
 def test_every_difference_has_a_case() -> None:
     fields = [field.name for field in msgspec.structs.fields(Dialect) if field.name != "name"]
-    assert [one.field for one in DIFFERENCES] == fields
+    assert list(DIFFERENCES) == fields
     assert {case.observe.__name__ for case in CASES} | OF_CHAIN_DATA == set(fields)
     for field in fields:
         assert len({repr(getattr(dialect, field)) for dialect in DIALECTS.values()}) == 2, f"{field} differs nowhere"

@@ -18,12 +18,12 @@ import pytest
 from tests.api.inputs import INPUTS, RICH, X_ID
 from tests.server import Reply, Server, serving
 
-from icefall.api.bind import Binder
-from icefall.api.bind_rest import RestBinder
 from icefall.api.dialect import DIALECTS, Dialect
-from icefall.api.endpoint import LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
-from icefall.api.endpoints import ENDPOINTS, rows_of
-from icefall.api.kinds import InvalidValue
+from icefall.api.endpoints.row import LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
+from icefall.api.endpoints.table import ENDPOINTS, rows_of
+from icefall.api.params.kinds import InvalidValue
+from icefall.api.params.node_binder import NodeBinder
+from icefall.api.params.rest_binder import RestBinder
 
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "10000"))
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "20261115"))
@@ -147,7 +147,7 @@ class Maker:
         params = dict(INPUTS.get(row.method) or {})
         if self.dice.random() < 0.1:
             return self.dice.choice(ODD_VALUES)
-        names = list(Binder(row.params).kinds) or ["x"]
+        names = list(NodeBinder(row.params).kinds) or ["x"]
         for _ in range(self.dice.choice([0, 1, 1, 2])):
             name = self.dice.choice(names)
             params[self.dice.choice([name, name, name.upper(), name + "x"])] = self.dice.choice(ODD_VALUES)
@@ -273,7 +273,7 @@ def assert_alive(program: Server) -> None:
     assert program.process.poll() is None
     assert program.ask("GET", "/ext/health/liveness").status == 200
     assert program.call("/ext/info", "info.getNetworkID")["result"] == {"networkID": "12345"}
-    said = program.said()
+    said = program.output()
     for trouble in ("Traceback", "a request failed", "a call failed", "starting it again"):
         assert trouble not in said, said[said.index(trouble) :][:2000]
 
@@ -303,8 +303,8 @@ def test_nothing_that_is_sent_can_hurt(name: str, tmp_path: Path) -> None:
 
 def test_odd_values_are_odd_for_every_kind() -> None:
     """The list of values keeps up with the kinds of parameter: each refuses some of them and takes others."""
-    rows = [row for row in ENDPOINTS if isinstance(binder_of(row), Binder)]  # the others take no JSON
-    kinds = {kind.name: kind for row in rows for kind in Binder(row.params).kinds.values()}
+    rows = [row for row in ENDPOINTS if isinstance(binder_of(row), NodeBinder)]  # the others take no JSON
+    kinds = {kind.name: kind for row in rows for kind in NodeBinder(row.params).kinds.values()}
     for name, kind in kinds.items():
         taken = 0
         for value in ODD_VALUES:
@@ -312,4 +312,4 @@ def test_odd_values_are_odd_for_every_kind() -> None:
                 kind.read(_dumped(value))
                 taken += 1
         assert 0 < taken < len(ODD_VALUES), name
-    assert all(isinstance(one, msgspec.Struct) for one in (Binder(row.params).params() for row in rows))
+    assert all(isinstance(one, msgspec.Struct) for one in (NodeBinder(row.params).params() for row in rows))

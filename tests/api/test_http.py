@@ -10,8 +10,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.server import JSON_TYPE, Reply, Server, serving
 
 from icefall.api.app import BODY_MAX
-from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
-from icefall.api.endpoints import rows_of
+from icefall.api.endpoints.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
+from icefall.api.endpoints.table import rows_of
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
 INFO = "/ext/info"
@@ -273,7 +273,7 @@ def test_openapi_is_valid_and_lists_every_row(listener: str, program: Server) ->
     for row in rows_of(listener):
         operations = document["paths"][row.path]
         if isinstance(row, Rest):
-            assert operations["get"]["summary"] == row.says
+            assert operations["get"]["summary"] == row.summary
             assert operations["get"]["responses"]["200"]["content"]
         else:
             calls = operations["post"]["requestBody"]["content"][JSON_TYPE]["schema"]["oneOf"]

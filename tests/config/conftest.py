@@ -34,7 +34,7 @@ def loaded(cwd: Path) -> Load:
 
 @pytest.fixture
 def refusal(loaded: Load) -> Refusal:
-    """What the loader says when it refuses."""
+    """The message of the ConfigError that the loader raises."""
 
     def call(*argv: str, **where: object) -> str:
         with pytest.raises(ConfigError) as caught:

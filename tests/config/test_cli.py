@@ -7,17 +7,17 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.waiting import LIMIT_S
 
 from icefall import __version__, cli
-from icefall.config.load import Config
-from icefall.config.settings import SETTINGS, VERBS
+from icefall.config.settings import SETTINGS, VERBS, Config
 from icefall.errors import StartRefused
 
 CHAIN = '[[chain]]\nid = 7\nrpc = "http://user:secret@a"\n'
 
 
 @pytest.fixture(autouse=True)
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in os.environ if name.startswith("ICEFALL_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -26,7 +26,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def runtime(monkeypatch: pytest.MonkeyPatch, answer: int | BaseException) -> list[tuple[str, Config]]:
-    """A runtime that notes its calls, and answers or raises."""
+    """A fake icefall.run.up that records its calls, and returns or raises `answer`."""
     calls: list[tuple[str, Config]] = []
 
     def run(verb: str, config: Config) -> int:
@@ -52,13 +52,15 @@ def test_serving_verbs_run(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(name, config.http_port) for name, config in calls] == [(verb, 1)]
 
 
-def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_prints_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     runtime(monkeypatch, KeyboardInterrupt())
     assert cli.main(["up"]) == 130
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_refused_start_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_start_is_one_line_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     runtime(monkeypatch, StartRefused("port 9650 is taken"))
     assert cli.main(["up"]) == 1
     assert capsys.readouterr() == ("", "icefall: port 9650 is taken\n")
@@ -68,7 +70,7 @@ def test_a_refused_start_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_help(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 0
     out = capsys.readouterr().out
-    assert all(f"\n  {verb.name} " in out and verb.says in out for verb in cli.VERBS)
+    assert all(f"\n  {verb.name} " in out and verb.summary in out for verb in cli.VERBS)
     assert "--index-enabled is the container index" in out
 
 
@@ -88,8 +90,8 @@ def test_version(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"icefall/{__version__}\n"
 
 
-def test_config_prints_every_value_and_its_origin(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (workplace / "icefall.toml").write_text(CHAIN + 'token = { symbol = "TOK" }\n')
+def test_config_prints_every_value_and_its_origin(work_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work_dir / "icefall.toml").write_text(CHAIN + 'token = { symbol = "TOK" }\n')
     assert cli.main(["config", "--http-port=1", "--upstream=http://u:secret@h"]) == 0
     out = capsys.readouterr().out
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
@@ -114,15 +116,15 @@ def test_config_prints_every_value_and_its_origin(workplace: Path, capsys: pytes
         (["up", "--htpp-port"], "unknown setting --htpp-port; did you mean --http-port?"),
         (["config", "junk"], 'unexpected argument "junk"'),
         (["index"], "no [[chain]] is configured in icefall.toml: nothing to index"),
-        (["keys"], "say icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"),
-        (["keys", "ad"], "unknown action ad; say icefall keys add"),
-        (["keys", "add"], "icefall keys add needs a name: say icefall keys add --name=N"),
+        (["keys"], "use icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"),
+        (["keys", "ad"], "unknown action ad; use icefall keys add"),
+        (["keys", "add"], "icefall keys add needs a name: use icefall keys add --name=N"),
         (["keys", "add", "--name"], "--name needs a value"),
         (["keys", "add", "--name=a b"], "--name must be 1 to 64 characters without spaces"),
         (["keys", "add", "--name=a", "--tier=metrics"], "--tier must be one of free, base, growth, pro"),
         (["keys", "list", "--name=a"], "unknown setting --name"),
         (["keys", "list", "junk"], 'unexpected argument "junk"'),
-        (["keys", "revoke"], "icefall keys revoke needs a name: say icefall keys add"),
+        (["keys", "revoke"], "icefall keys revoke needs a name: use icefall keys add"),
         (["keys", "revoke", "nobody"], "there is no key named nobody"),
         (["keys", "revoke", "--name=nobody", "--data-dir=x"], "there is no key named nobody"),
         (["keys", "add", "--http-port=x"], '--http-port must be 0..65535, got "x"'),
@@ -136,23 +138,23 @@ def test_refusals(argv: list[str], message: str, capsys: pytest.CaptureFixture[s
     assert err.count("\n") == 1
 
 
-def test_index_verifies_nothing_that_is_not_there(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (workplace / "icefall.toml").write_text(CHAIN)
-    assert cli.main(["index", "--verify", f"--data-dir={workplace / 'data'}"]) == 1
+def test_index_verify_needs_an_indexed_chain(work_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work_dir / "icefall.toml").write_text(CHAIN)
+    assert cli.main(["index", "--verify", f"--data-dir={work_dir / 'data'}"]) == 1
     assert "is not indexed in" in capsys.readouterr().err
 
 
-def test_a_working_directory_that_is_gone(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (workplace / "gone").mkdir()
-    os.chdir(workplace / "gone")
-    (workplace / "gone").rmdir()
+def test_a_working_directory_that_is_gone(work_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work_dir / "gone").mkdir()
+    os.chdir(work_dir / "gone")
+    (work_dir / "gone").rmdir()
     assert cli.main(["config"]) == 1
-    assert capsys.readouterr().err.startswith("icefall: cannot tell the working directory")
+    assert capsys.readouterr().err.startswith("icefall: cannot determine the working directory")
 
 
 def spawn(*argv: str | bytes, **environ: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "icefall.cli", *argv]
-    return subprocess.run(command, capture_output=True, env={**os.environ, **environ}, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, env={**os.environ, **environ}, timeout=LIMIT_S, check=False)
 
 
 def test_a_process_answers() -> None:
@@ -178,7 +180,7 @@ def test_a_process_prints_on_any_terminal() -> None:
     assert rb"1\xb5s" in done.stdout
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     command = f"{sys.executable} -m icefall.cli config | true"
-    done = subprocess.run(command, shell=True, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(command, shell=True, capture_output=True, timeout=LIMIT_S, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

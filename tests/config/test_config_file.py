@@ -1,11 +1,12 @@
-"""icefall.toml: where it is found, its tables, and what it is refused for."""
+"""icefall.toml: where it is found, its tables, and refusals."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from icefall.config.load import AssetChainConfig, ChainConfig, Loaded, TokenConfig
+from icefall.config.load import Loaded
+from icefall.config.settings import AssetChainConfig, ChainConfig, TokenConfig
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]
@@ -16,17 +17,17 @@ CHAIN = '[[chain]]\nid = "43112"\nrpc = "http://127.0.0.1:9650/ext/bc/C/rpc"\n'
 
 def test_no_file_at_all(loaded: Load) -> None:
     got = loaded()
-    assert (got.config.config_file, got.origins["config-file"]) == ("", "default")
+    assert (got.config.config_file, got.given["config-file"].origin) == ("", "default")
 
 
 def test_the_working_directory_comes_before_the_data_directory(loaded: Load, cwd: Path) -> None:
     (cwd / "d").mkdir()
     (cwd / "d" / "icefall.toml").write_text("http-port = 2")
     got = loaded("--data-dir=d")
-    assert (got.config.http_port, got.origins["http-port"]) == (2, f"{cwd}/d/icefall.toml")
-    assert (got.config.config_file, got.origins["config-file"]) == (f"{cwd}/d/icefall.toml", "data directory")
+    assert (got.config.http_port, got.given["http-port"].origin) == (2, f"{cwd}/d/icefall.toml")
+    assert (got.config.config_file, got.given["config-file"].origin) == (f"{cwd}/d/icefall.toml", "data directory")
     got = loaded("--data-dir=d", toml="http-port = 1")
-    assert (got.config.http_port, got.origins["config-file"]) == (1, "working directory")
+    assert (got.config.http_port, got.given["config-file"].origin) == (1, "working directory")
     (cwd / "icefall.toml").unlink()
     assert loaded(environ={"ICEFALL_DATA_DIR": f"{cwd}/d"}).config.http_port == 2
 
@@ -43,7 +44,7 @@ def test_a_named_file_is_the_only_one(loaded: Load, cwd: Path) -> None:
     (cwd / "deep" / "x.toml").write_text('data-port = 5\nlog-dir = "logs"\ndata-dir = "."')
     got = loaded("--config-file=deep/x.toml", toml="http-port = 1")
     assert (got.config.http_port, got.config.data_port) == (9650, 5)
-    assert got.origins["config-file"] == "--config-file"
+    assert got.given["config-file"].origin == "--config-file"
     assert (got.config.log_dir, got.config.data_dir) == (f"{cwd}/deep/logs", f"{cwd}/deep"), "relative to the file"
     assert loaded("--config-file=").config.http_port == 1, "an empty name is no name"
 
@@ -94,8 +95,8 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             reputation="",
         ),
     )
-    assert got.origins["chain[1].rpc"] == "icefall.toml"
-    assert got.origins["chain[1].token.name"] == "default"
+    assert got.given["chain[1].rpc"].origin == "icefall.toml"
+    assert got.given["chain[1].token.name"].origin == "default"
 
 
 def test_a_chain_in_full(loaded: Load, cwd: Path) -> None:
@@ -180,9 +181,9 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("toml", "message"), REFUSALS, ids=[message[:60] for _, message in REFUSALS])
 def test_refusals(refusal: Refusal, toml: str, message: str) -> None:
-    said = refusal(toml=toml)
-    assert message in said
-    assert len(said.splitlines()) == 1
+    refused = refusal(toml=toml)
+    assert message in refused
+    assert len(refused.splitlines()) == 1
 
 
 def test_bytes_that_are_not_text(refusal: Refusal, cwd: Path) -> None:
@@ -213,5 +214,5 @@ def test_tiers(loaded: Load) -> None:
         (TIER + "id = 1", "[[tier]] 1: unknown key id"),
     ],
 )
-def test_tiers_that_do_not_fit(toml: str, message: str, refusal: Refusal) -> None:
+def test_invalid_tiers(toml: str, message: str, refusal: Refusal) -> None:
     assert message in refusal(toml=toml)

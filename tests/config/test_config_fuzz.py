@@ -1,4 +1,4 @@
-"""Whatever is written, the loader answers with a Config or a ConfigError of one line."""
+"""Any input gives a Config or a ConfigError of one line."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from icefall.config.load import Config, load
-from icefall.config.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, VERBS, Setting
+from icefall.config.load import load
+from icefall.config.settings import SETTINGS, TABLES, VERBS, Config, Setting
 from icefall.config.values import ConfigError
 
 FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -26,7 +26,7 @@ TOML_VALUES = st.one_of(
     ),
 )
 KEYS = st.sampled_from(
-    [row.name for row in (*SETTINGS, *CHAIN_KEYS, *ASSET_CHAIN_KEYS)] + ["chain", "asset_chain", "x"]
+    [row.name for row in (*SETTINGS, *TABLES["chain"], *TABLES["asset_chain"])] + ["chain", "asset_chain", "x"]
 )
 LINES = st.builds("{} = {}".format, KEYS, TOML_VALUES) | st.sampled_from(
     ["[[chain]]", "[[asset_chain]]", "[chain]", "id = 7", "rpc = 'http://a'", "[chain.token]"]
@@ -37,12 +37,12 @@ def outcome(verb: str, argv: list[str], environ: dict[str, str], cwd: Path) -> N
     try:
         config = load(verb, argv, environ, cwd).config
     except ConfigError as error:
-        said = str(error)
+        refused = str(error)
     else:
         assert msgspec.json.decode(msgspec.json.encode(config), type=Config) == config
         return
-    assert said
-    assert "\n" not in said
+    assert refused
+    assert "\n" not in refused
 
 
 @FUZZ

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from icefall.config.load import Config, Loaded
-from icefall.config.settings import SETTINGS, VERBS
+from icefall.config.load import Loaded
+from icefall.config.settings import SETTINGS, VERBS, Config
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]
@@ -28,7 +28,7 @@ def test_precedence(loaded: Load, argv: bool, environ: bool, file: bool) -> None
         (True, 9650, "default"),
     ]
     expected = next((port, origin) for given, port, origin in layers if given)
-    assert (got.config.http_port, got.origins["http-port"]) == expected
+    assert (got.config.http_port, got.given["http-port"].origin) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_precedence(loaded: Load, argv: bool, environ: bool, file: bool) -> None
 )
 def test_booleans(loaded: Load, argv: list[str], value: bool, origin: str) -> None:
     got = loaded(*argv)
-    assert (got.config.api_admin_enabled, got.origins["api-admin-enabled"]) == (value, origin)
+    assert (got.config.api_admin_enabled, got.given["api-admin-enabled"].origin) == (value, origin)
 
 
 def test_values_may_follow_as_a_word_and_the_last_one_wins(loaded: Load) -> None:
@@ -79,15 +79,15 @@ def test_empty_settings_follow_others(loaded: Load, cwd: Path) -> None:
     [
         ("~", "{home}"),
         ("~/x", "{home}/x"),
-        ("$PLACE/x", "/mnt/x"),
-        ("${PLACE}x", "/mntx"),
+        ("$MOUNT/x", "/mnt/x"),
+        ("${MOUNT}x", "/mntx"),
         ("x", "{cwd}/x"),
         ("/x", "/x"),
         ("a$", "{cwd}/a$"),
     ],
 )
 def test_paths_expand(loaded: Load, cwd: Path, text: str, path: str) -> None:
-    config = loaded(f"--data-dir={text}", environ={"PLACE": "/mnt"}).config
+    config = loaded(f"--data-dir={text}", environ={"MOUNT": "/mnt"}).config
     assert config.data_dir == path.format(home=cwd.parent / "home", cwd=cwd)
 
 
@@ -133,10 +133,10 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("argv", "message"), REFUSALS)
 def test_refusals_on_the_command_line(refusal: Refusal, argv: list[str], message: str) -> None:
-    said = refusal(*argv, verb="up")
-    assert message in said
-    assert "\n" not in said
-    assert "pw" not in said
+    refused = refusal(*argv, verb="up")
+    assert message in refused
+    assert "\n" not in refused
+    assert "pw" not in refused
 
 
 @pytest.mark.parametrize(
@@ -153,35 +153,40 @@ def test_refusals_in_the_environment(refusal: Refusal, environ: dict[str, str], 
     assert refusal(environ=environ) == message
 
 
-def test_a_bad_value_is_refused_though_a_better_one_wins(refusal: Refusal) -> None:
+def test_an_invalid_value_is_refused_even_if_another_source_overrides_it(refusal: Refusal) -> None:
     assert "ICEFALL_HTTP_PORT" in refusal("--http-port=1", environ={"ICEFALL_HTTP_PORT": "x"})
 
 
-def test_variables_of_our_own_tools_are_left_alone(loaded: Load) -> None:
+def test_variables_of_our_own_tools_are_ignored(loaded: Load) -> None:
     environ = {"ICEFALL_TEST_X": "1", "ICEFALL_FUZZ_SEED": "2", "ICEFALL_BENCH_": "3", "OTHER": "4", "icefall_x": "5"}
-    assert set(loaded(environ=environ).origins.values()) == {"default"}
+    assert {one.origin for one in loaded(environ=environ).given.values()} == {"default"}
 
 
-def test_every_setting_can_be_given_in_all_three_places(loaded: Load, cwd: Path) -> None:
+def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path) -> None:
     (cwd / "given.toml").touch()
     for row in SETTINGS:
         text = "given.toml" if row.name == "config-file" else row.default_for("up") or "x"
         verb = "up" if "up" in row.verbs else row.verbs[0]
         special = {"upstream": "http://a", "log-display-level": "warn", "from": "5", "to": "5"}
         text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
-        assert loaded(f"{row.flag}={text}", verb=verb).origins[row.name] == row.flag
-        assert loaded(verb=verb, environ={row.variable: text}).origins[row.name] == row.variable
+        assert loaded(f"{row.flag}={text}", verb=verb).given[row.name].origin == row.flag
+        assert loaded(verb=verb, environ={row.variable: text}).given[row.name].origin == row.variable
         if row.name != "config-file":
             toml = f"{row.name} = '{text}'"
-            assert loaded(verb=verb, toml=toml).origins[row.name] == "icefall.toml"
+            assert loaded(verb=verb, toml=toml).given[row.name].origin == "icefall.toml"
             (cwd / "icefall.toml").unlink()
+
+
+def test_shutdown_wait_and_timeout_are_9s_together_at_most(loaded: Load, refusal: Refusal) -> None:
+    assert loaded("--http-shutdown-wait=4s", "--http-shutdown-timeout=5s").config.http_shutdown_wait == 4_000_000_000
+    assert "9s together" in refusal("--http-shutdown-wait=4000000001ns", "--http-shutdown-timeout=5s")
 
 
 def test_zero_ports_may_repeat(loaded: Load) -> None:
     assert loaded("--http-port=0", "--data-port=0", "--metrics-port=0", verb="up").config.data_port == 0
 
 
-def test_a_config_crosses_a_pipe(loaded: Load) -> None:
+def test_a_config_survives_json(loaded: Load) -> None:
     config = loaded(
         "--upstream=http://a,https://b",
         "--tx-fee=18446744073709551615",

@@ -87,11 +87,11 @@ def test_parsing_gives_an_int64_or_refuses(text: str) -> None:
     try:
         ns = parse_duration(text)
     except ValueError as error:
-        ns, said = 0, str(error)
+        ns, error_text = 0, str(error)
     else:
-        said = "time: "
+        error_text = "time: "
     assert -(2**63) <= ns < 2**63
-    assert said.startswith("time: ")
+    assert error_text.startswith("time: ")
 
 
 @pytest.mark.parametrize(

@@ -1,69 +1,68 @@
-"""The tables themselves: rows and structs correspond, defaults are valid, the page in docs/ is fresh."""
+"""The declarations: complete, with valid defaults; the kinds of value; docs/settings.md is up to date."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
 
 from icefall.config.docs import settings_markdown
 from icefall.config.kinds import (
-    Choice,
-    Duration,
-    FileOrUrl,
-    FilePath,
-    Flag,
-    Id,
-    IpNetwork,
-    NetworkIdKind,
+    CHAIN_ID,
+    FLAG,
+    ID,
+    IP_NETWORK,
+    NETWORK_ID,
+    PATH,
+    PATH_OR_URL,
+    TABLE,
+    TEXT,
+    URL,
     SettingKind,
-    Several,
-    Text,
-    Url,
-    Whole,
+    choice,
+    duration,
     masked,
+    or_empty,
+    several,
+    whole,
     written,
 )
-from icefall.config.load import AssetChainConfig, ChainConfig, Config, TierConfig, TokenConfig
-from icefall.config.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TIER_KEYS, TOKEN_KEYS, VERBS, Setting, Table
+from icefall.config.settings import GROUPS, SETTINGS, TABLES, VERBS, ChainConfig, Config, Setting, TokenConfig
+from icefall.evm.reading.directory import ChainInfo, TokenInfo
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def type_name(value: object) -> str:
-    """An ID for values too long to be one."""
+    """A test ID for values that are too long for one."""
     return type(value).__name__
 
 
-ROWS = [*SETTINGS, *CHAIN_KEYS, *TOKEN_KEYS, *ASSET_CHAIN_KEYS, *TIER_KEYS]
+KEYS = [key for keys in TABLES.values() for key in keys]
+ROWS = [*SETTINGS, *KEYS, *(inner for key in KEYS for inner in key.keys)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "struct", "tables"),
-    [
-        (SETTINGS, Config, ("chain", "asset_chain", "tier")),
-        (CHAIN_KEYS, ChainConfig, ()),
-        (TOKEN_KEYS, TokenConfig, ()),
-        (ASSET_CHAIN_KEYS, AssetChainConfig, ()),
-        (TIER_KEYS, TierConfig, ()),
-    ],
-)
-def test_rows_and_fields_correspond(rows: tuple[Setting, ...], struct: type, tables: tuple[str, ...]) -> None:
-    fields = [field.name for field in msgspec.structs.fields(struct)]
-    assert [row.attribute for row in rows] == [name for name in fields if name not in tables]
-    assert fields[len(rows) :] == list(tables)
+def test_every_field_of_config_is_a_setting_or_a_list_of_tables() -> None:
+    assert [row.attribute for row in SETTINGS] + list(TABLES) == [one.name for one in msgspec.structs.fields(Config)]
+    assert [row for rows in GROUPS.values() for row in rows] == list(SETTINGS)
+    assert len({row.name for row in SETTINGS}) == len(SETTINGS)
+
+
+def test_what_workers_show_of_a_chain_is_configured_under_the_same_name() -> None:
+    assert set(ChainInfo.__struct_fields__) - set(ChainConfig.__struct_fields__) == {"rpc_url"}
+    assert set(TokenInfo.__struct_fields__) == set(TokenConfig.__struct_fields__)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_row_is_complete(row: Setting) -> None:
-    assert row.says.endswith(".")
-    assert row.says[0].isupper()
+    assert row.help.endswith(".")
+    assert row.help[0].isupper()
     assert row.kind.shape
     assert set(row.verbs) <= set(VERBS)
     for default in (row.default, *row.defaults.values()):
-        if default is not None and not isinstance(row.kind, Table):
-            shown = row.kind.show(row.kind.parse(default))
-            assert row.kind.parse(shown) == row.kind.parse(default)
+        if default is not None and not row.keys:
+            shown = row.kind.show(row.kind.accept(default))
+            assert row.kind.accept(shown) == row.kind.accept(default)
 
 
 def test_every_verb_takes_the_shared_settings() -> None:
@@ -71,7 +70,7 @@ def test_every_verb_takes_the_shared_settings() -> None:
     assert {row.name for row in SETTINGS if row.verbs == VERBS} >= shared
 
 
-def test_the_page_is_fresh() -> None:
+def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text() == settings_markdown(), "run make docs"
 
 
@@ -80,81 +79,90 @@ def test_the_page_names_every_row() -> None:
     assert [row.name for row in ROWS if f"| `{row.name}` |" not in page] == []
 
 
-ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
+ID_TEXT = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
+WORDS = choice(Literal["interface", "live"])
+DURATION = duration(0, 2**63 - 1, "")
 GOOD: list[tuple[SettingKind, object, Any]] = [
-    (Flag(), "true", True),
-    (Flag(), "F", False),
-    (Flag(), False, False),
-    (Whole(0, 65535), "0", 0),
-    (Whole(0, 65535), 65535, 65535),
-    (Duration(), "1m30s", 90_000_000_000),
-    (Choice(("interface", "live")), "LIVE", "live"),
-    (Choice(("info",), or_empty=True), "", ""),
-    (Text(), "C-Chain", "C-Chain"),
-    (FilePath(), "", ""),
-    (FileOrUrl(), "", ""),
-    (FileOrUrl(), "prices.json", "prices.json"),
-    (FileOrUrl(), "https://a/b?c=d", "https://a/b?c=d"),
-    (Url(), "https://node.example:9650/ext", "https://node.example:9650/ext"),
-    (Url(), "http://[::1]:9650", "http://[::1]:9650"),
-    (Url(or_empty=True), "", ""),
-    (Several(Text()), "a, b,c", ("a", "b", "c")),
-    (Several(Text()), ["a"], ("a",)),
-    (Several(Text()), "", ()),
-    (IpNetwork(), "10.1.2.3", "10.1.2.3/32"),
-    (IpNetwork(), "10.1.2.3/8", "10.0.0.0/8"),
-    (IpNetwork(), "fd00::1/64", "fd00::/64"),
-    (NetworkIdKind(), "local", 12345),
-    (NetworkIdKind(), "Testnet", 5),
-    (NetworkIdKind(), "network-77", 77),
-    (NetworkIdKind(), 77, 77),
-    (NetworkIdKind(), "4294967295", 4294967295),
-    (Id(), ID, ID),
-    (Id(or_empty=True), "", ""),
+    (FLAG, "true", True),
+    (FLAG, "F", False),
+    (FLAG, False, False),
+    (whole(0, 65535), "0", 0),
+    (whole(0, 65535), 65535, 65535),
+    (DURATION, "1m30s", 90_000_000_000),
+    (WORDS, "LIVE", "live"),
+    (or_empty(WORDS), "", ""),
+    (TEXT, "C-Chain", "C-Chain"),
+    (or_empty(PATH), "", ""),
+    (or_empty(PATH_OR_URL), "", ""),
+    (or_empty(PATH_OR_URL), "prices.json", "prices.json"),
+    (or_empty(PATH_OR_URL), "https://a/b?c=d", "https://a/b?c=d"),
+    (URL, "https://node.example:9650/ext", "https://node.example:9650/ext"),
+    (URL, "http://[::1]:9650", "http://[::1]:9650"),
+    (or_empty(URL), "", ""),
+    (several(TEXT, ""), "a, b,c", ("a", "b", "c")),
+    (several(TEXT, ""), ["a"], ("a",)),
+    (several(TEXT, ""), "", ()),
+    (IP_NETWORK, "10.1.2.3", "10.1.2.3/32"),
+    (IP_NETWORK, "10.1.2.3/8", "10.0.0.0/8"),
+    (IP_NETWORK, "fd00::1/64", "fd00::/64"),
+    (NETWORK_ID, "local", 12345),
+    (NETWORK_ID, "Testnet", 5),
+    (NETWORK_ID, "network-77", 77),
+    (NETWORK_ID, 77, 77),
+    (NETWORK_ID, "4294967295", 4294967295),
+    (ID, ID_TEXT, ID_TEXT),
+    (or_empty(ID), "", ""),
+    (CHAIN_ID, "43112", "43112"),
+    (CHAIN_ID, 7, "7"),
+    (or_empty(whole(0, 9), None), "", None),
+    (or_empty(whole(0, 9), None), 9, 9),
 ]
 BAD: list[tuple[SettingKind, object]] = [
-    (Flag(), "yes"),
-    (Flag(), ""),
-    (Flag(), 1),
-    (Whole(0, 65535), "65536"),
-    (Whole(0, 65535), "-1"),
-    (Whole(0, 65535), "1_0"),
-    (Whole(0, 65535), " 1"),
-    (Whole(0, 65535), "٣"),
-    (Whole(0, 65535), "9" * 5000),
-    (Whole(0, 65535), True),
-    (Whole(0, 65535), 1.0),
-    (Duration(), 30),
-    (Duration(), "5"),
-    (Duration(), "-1s"),
-    (Duration(high_ns=1), "2ns"),
-    (Choice(("interface", "live")), ""),
-    (Choice(("interface", "live")), "liv"),
-    (Text(), "a\nb"),
-    (Text(), 1),
-    (FilePath(), "a\0b"),
-    (FilePath(or_empty=False), ""),
-    (FileOrUrl(), "a\0b"),
-    (FileOrUrl(), "ftp://a"),
-    (FileOrUrl(), "https://"),
-    (Url(), "ftp://a"),
-    (Url(), "http://"),
-    (Url(), "http://[::1"),
-    (Url(), "http://a:port"),
-    (Url(), "http://a b"),
-    (Url(), "127.0.0.1:9650"),
-    (Several(Url(), least=1), []),
-    (Several(Url()), ["http://a", 7]),
-    (IpNetwork(), ""),
-    (IpNetwork(), "proxy.example"),
-    (IpNetwork(), "10.0.0.0/33"),
-    (NetworkIdKind(), "foo"),
-    (NetworkIdKind(), "network-"),
-    (NetworkIdKind(), 2**32),
-    (NetworkIdKind(), True),
-    (Id(), ""),
-    (Id(), "abc"),
-    (Table(()), "x"),
+    (FLAG, "yes"),
+    (FLAG, ""),
+    (FLAG, 1),
+    (whole(0, 65535), "65536"),
+    (whole(0, 65535), "-1"),
+    (whole(0, 65535), "1_0"),
+    (whole(0, 65535), " 1"),
+    (whole(0, 65535), "٣"),
+    (whole(0, 65535), "9" * 5000),
+    (whole(0, 65535), True),
+    (whole(0, 65535), 1.0),
+    (DURATION, 30),
+    (DURATION, "5"),
+    (DURATION, "-1s"),
+    (duration(0, 1, ""), "2ns"),
+    (WORDS, ""),
+    (WORDS, "liv"),
+    (TEXT, "a\nb"),
+    (TEXT, 1),
+    (or_empty(PATH), "a\0b"),
+    (PATH, ""),
+    (or_empty(PATH_OR_URL), "a\0b"),
+    (or_empty(PATH_OR_URL), "ftp://a"),
+    (or_empty(PATH_OR_URL), "https://"),
+    (URL, "ftp://a"),
+    (URL, "http://"),
+    (URL, "http://[::1"),
+    (URL, "http://a:port"),
+    (URL, "http://a b"),
+    (URL, "127.0.0.1:9650"),
+    (several(URL, "", least=1), []),
+    (several(URL, ""), ["http://a", 7]),
+    (IP_NETWORK, ""),
+    (IP_NETWORK, "proxy.example"),
+    (IP_NETWORK, "10.0.0.0/33"),
+    (NETWORK_ID, "foo"),
+    (NETWORK_ID, "network-"),
+    (NETWORK_ID, 2**32),
+    (NETWORK_ID, True),
+    (ID, ""),
+    (ID, "abc"),
+    (CHAIN_ID, 0),
+    (or_empty(whole(0, 9), None), 10),
+    (or_empty(URL), "x"),
+    (TABLE, "x"),
 ]
 
 
@@ -165,7 +173,7 @@ def test_kinds_accept(kind: SettingKind, value: object, expected: object) -> Non
 
 @pytest.mark.parametrize(("kind", "value"), BAD, ids=type_name)
 def test_kinds_refuse(kind: SettingKind, value: object) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - most carry no text, the row's shape says it
+    with pytest.raises(ValueError):  # noqa: PT011 - most carry no text: the kind's shape describes what is expected
         kind.accept(value)
 
 
@@ -180,7 +188,7 @@ def test_kinds_refuse(kind: SettingKind, value: object) -> None:
 )
 def test_passwords_are_masked(url: str, shown: str) -> None:
     assert masked(url) == shown
-    assert Several(Url()).show((url, url)) == f"{shown},{shown}"
+    assert several(URL, "").show((url, url)) == f"{shown},{shown}"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the package ships for the demo: small, made from the recordings, and nothing in it changed."""
+"""The demo data of the package: small, built from the recordings, unchanged."""
 
 import json
 import lzma
@@ -15,18 +15,18 @@ PACKED = sorted(str(path.relative_to(demo_data.DATA)) for path in demo_data.DATA
 
 
 def content(path: Path) -> bytes:
-    """Unpacked: how tightly it is packed depends on the packer's version."""
+    """Decompressed, because the compressed size depends on the version of the compressor."""
     raw = path.read_bytes()
     return lzma.decompress(raw) if path.suffix == ".xz" else raw
 
 
-def test_it_is_small() -> None:
+def test_demo_data_is_small() -> None:
     sizes = {name: (demo_data.DATA / name).stat().st_size for name in PACKED}
     assert len(sizes) == 11
     assert sum(sizes.values()) < SIZE_MAX, sizes
 
 
-def test_the_recordings_give_exactly_this(tmp_path: Path) -> None:
+def test_building_from_the_recordings_gives_the_same_data(tmp_path: Path) -> None:
     demo_data.make(tmp_path)
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == PACKED
     for name in PACKED:

@@ -1,4 +1,4 @@
-"""The recorded history as a local network takes it over: all of it, as recorded, once, and never half."""
+"""The demo history as a local network imports it: complete, as recorded, once, also after interruptions."""
 
 import asyncio
 import os
@@ -16,27 +16,29 @@ from tests.e2e.program import kill_all
 from tests.follow.dag_scene import stored_utxos
 from tests.follow.history import containers
 from tests.server import Server, serving
+from tests.waiting import LIMIT_S, until
 from tests.xchain.craft import AVAX, FEE, base, out, signed, spend
 from tests.xchain.scenario_1 import final_utxos
 from tests.xchain.stored import digest
 from tests.xchain.wallet import EWOQ
 
-from icefall.config.load import Config, load
+from icefall.config.load import load
+from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
 from icefall.demo import history
 from icefall.node.following.verify import ChainLinks, FollowedChain
 from icefall.node.store import PACKAGE, store_path
-from icefall.primary.beginning import foreign_chains, genesis_time
-from icefall.primary.following import OtherChain, XChain
-from icefall.primary.network import network_of
-from icefall.run.engine import index_x
+from icefall.primary.beginning import genesis_time
+from icefall.primary.chains import OtherChain, XChain, foreign_chains, index_x
+from icefall.run.engine import wants_history
+from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID
 from icefall.wire.ids import id_text
 from icefall.wire.keys import address_of
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.ledger import Ledger
 
 COUNTS = {"X": 176, "P": 13, "C": 12}
@@ -58,13 +60,13 @@ class Opened(NamedTuple):
         """All of it, or so many runs."""
         left = runs_max
 
-        def tell(_name: str, _count: int) -> None:
+        def stop_after(_name: str, _count: int) -> None:
             nonlocal left
             left -= 1
             if left <= 0:
                 raise Broken
 
-        await history.bring_in(self.chains, self.links, tell)
+        await history.import_into(self.chains, self.links, stop_after)
 
 
 def config_of(directory: Path, *settings: str) -> Config:
@@ -73,14 +75,15 @@ def config_of(directory: Path, *settings: str) -> Config:
 
 async def opened(directory: Path) -> Opened:
     config = config_of(directory)
-    network = network_of(config, history.GENESIS_TIME)
+    network = configured_network(config, history.GENESIS_TIME)
     store = SqliteStore(store_path(directory), PACKAGE)
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
     x_id = spec.chain.chain_id
     chains: dict[str, FollowedChain] = {
-        name: OtherChain(chain, x_id) for name, chain in foreign_chains(config, network, store).items()
+        name: OtherChain(chain, x_id)
+        for name, chain in foreign_chains(network, store, indexed=config.index_enabled).items()
     }
     chains["X"] = XChain(ledger)
     return Opened(store, chains, {name: ChainLinks(name, x_id) for name in chains})
@@ -96,7 +99,7 @@ def assert_all_there(directory: Path, chains: dict[str, FollowedChain]) -> None:
     assert stored_utxos(directory) == final_utxos()
 
 
-def test_all_of_it_is_taken_over_as_recorded(tmp_path: Path) -> None:
+def test_the_whole_history_is_imported_as_recorded(tmp_path: Path) -> None:
     async def run() -> None:
         one = await opened(tmp_path)
         await one.bring_in()
@@ -111,12 +114,12 @@ def test_the_shipped_containers_are_the_recorded_ones() -> None:
     shipped = [
         (run.chain, one.number, one.id_text, one.raw) for run in history.recorded_runs() for one in run.containers
     ]
-    recorded = [(row["chain"], int(row["index"]), row["id"], checkhex.decode(row["bytes"])) for row in containers()]
+    recorded = [(row["chain"], int(row["index"]), row["id"], checksum_hex.decode(row["bytes"])) for row in containers()]
     assert shipped == recorded
     assert Counter(chain for chain, *_ in shipped) == COUNTS
 
 
-def test_it_can_be_broken_off_after_any_run(tmp_path: Path) -> None:
+def test_the_import_can_be_interrupted_after_any_run(tmp_path: Path) -> None:
     async def run() -> int:
         breaks = 0
         while True:
@@ -134,9 +137,7 @@ def test_it_can_be_broken_off_after_any_run(tmp_path: Path) -> None:
     assert asyncio.run(run()) == sum(1 for _ in history.recorded_runs()) > 20
 
 
-def test_a_spoilt_recording_is_refused_and_nothing_of_it_is_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_recording_is_refused_and_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = list(history.recorded_runs())
     first = runs[0].containers[0]
     middle = len(first.raw) // 2
@@ -148,7 +149,7 @@ def test_a_spoilt_recording_is_refused_and_nothing_of_it_is_stored(
     async def run() -> None:
         one = await opened(tmp_path)
         with pytest.raises(
-            history.InvalidHistory, match=f"cannot be taken over: {runs[0].chain} container 0 is said to be"
+            history.InvalidHistory, match=f"cannot be imported: {runs[0].chain} container 0 is said to be"
         ):
             await one.bring_in()
         assert {name: chain.count for name, chain in one.chains.items()} == dict.fromkeys(COUNTS, 0)
@@ -157,17 +158,17 @@ def test_a_spoilt_recording_is_refused_and_nothing_of_it_is_stored(
     asyncio.run(run())
 
 
-def test_which_networks_begin_with_it(tmp_path: Path) -> None:
+def test_which_networks_import_the_history(tmp_path: Path) -> None:
     assert history.fits(LOCAL_ID, "", (), FEES)
     assert not history.fits(FUJI_ID, "", (), FEES)
     assert not history.fits(LOCAL_ID, "own.json", (), FEES)
     assert not history.fits(LOCAL_ID, "", ("http://127.0.0.1:1",), FEES)
     assert not history.fits(LOCAL_ID, "", (), (1, FEES[1]))
     store = SqliteStore(store_path(tmp_path), PACKAGE)
-    assert genesis_time(config_of(tmp_path), store) == (history.GENESIS_TIME, True)
-    assert genesis_time(config_of(tmp_path, "--tx-fee=7"), store)[1] is False
-    began, recorded = genesis_time(config_of(tmp_path, "--no-demo"), store)
-    assert (abs(began - time.time()) < 5, recorded) == (True, False)
+    assert genesis_time(store, with_history=wants_history(config_of(tmp_path))) == (history.GENESIS_TIME, True)
+    assert genesis_time(store, with_history=wants_history(config_of(tmp_path, "--tx-fee=7")))[1] is False
+    began, recorded = genesis_time(store, with_history=wants_history(config_of(tmp_path, "--no-demo")))
+    assert (abs(began - time.time()) < LIMIT_S, recorded) == (True, False)
     store.close()
 
 
@@ -180,11 +181,11 @@ def heights(server: Server) -> dict[str, int]:
 
 
 def payment(server: Server) -> Tx:
-    """A transaction of the rich key to itself, from what it holds now."""
-    told = server.call(X, "avm.getUTXOs", {"addresses": [RICH], "limit": "1024"})["result"]["utxos"]
+    """A transaction of the rich key to itself, from its present outputs."""
+    result = server.call(X, "avm.getUTXOs", {"addresses": [RICH], "limit": "1024"})["result"]["utxos"]
     own = Owners(0, 1, (address_of(EWOQ),))
-    for text in told:
-        utxo = unpack_utxo(checkhex.decode(text))
+    for text in result:
+        utxo = unpack_utxo(checksum_hex.decode(text))
         held = utxo.output
         if utxo.asset_id == AVAX and isinstance(held, TransferOutput) and held.owners == own and held.amount > FEE:
             return signed(base([out(held.amount - FEE, own)], [spend(utxo)], b"demo"), [EWOQ])
@@ -192,44 +193,38 @@ def payment(server: Server) -> Tx:
 
 
 def wait_accepted(server: Server, txid: str) -> None:
-    deadline = time.monotonic() + 20
-    while server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] != "Accepted":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] == "Accepted", "its block")
 
 
-def test_the_network_goes_on_from_there_and_keeps_everything(tmp_path: Path) -> None:
+def test_the_network_continues_after_the_history(tmp_path: Path) -> None:
     settings = "--index-enabled=true"
     with serving("up", tmp_path, "--demo", settings) as server:
         assert heights(server) == COUNTS
         assert stored_utxos(server.data_dir) == final_utxos()
         tx = payment(server)
-        txid = server.call(X, "avm.issueTx", {"tx": checkhex.encode(tx.raw)})["result"]["txID"]
+        txid = server.call(X, "avm.issueTx", {"tx": checksum_hex.encode(tx.raw)})["result"]["txID"]
         wait_accepted(server, txid)
         assert server.call(X, "avm.getHeight")["result"]["height"] == "177"
-        told = server.call("/ext/index/X/block", "index.getLastAccepted", {"encoding": "hex"})["result"]
-        container = unpack_container(checkhex.decode(told["bytes"]))
-        assert told["index"] == "176"
+        result = server.call("/ext/index/X/block", "index.getLastAccepted", {"encoding": "hex"})["result"]
+        container = unpack_container(checksum_hex.decode(result["bytes"]))
+        assert result["index"] == "176"
         assert id_text(container.parent_id) == last_ids()["X"]
         with serving("node", tmp_path / "follower", f"--upstream={server.url()}", settings) as follower:
-            deadline = time.monotonic() + 30
-            while heights(follower) != COUNTS | {"X": 177}:
-                assert time.monotonic() < deadline, follower.said()
-                time.sleep(0.1)
+            until(lambda: heights(follower) == COUNTS | {"X": 177}, "the follower at the tip")
     before = digest(tmp_path / "data")
     for verb, given in (("up", ["--no-demo"]), ("node", []), ("up", ["--demo"])):
         with serving(verb, tmp_path, settings, *given) as server:
             assert server.call(X, "avm.getHeight")["result"]["height"] == "177"
             assert server.call(X, "avm.getTx", {"txID": txid, "encoding": "hex"})["result"]["tx"]
-    assert server.said().count("the recorded history is taken over") == 1
+    assert server.output().count("demo history imported") == 1
     assert digest(tmp_path / "data") == before
 
 
-def test_without_the_demo_nothing_is_there_and_nothing_comes_later(tmp_path: Path) -> None:
+def test_without_the_demo_nothing_is_imported_now_or_later(tmp_path: Path) -> None:
     with serving("up", tmp_path, "--no-demo") as server:
         assert heights(server) == dict.fromkeys(COUNTS, 0)
         assert server.ask("GET", "/v1/chains", listener="data").json() == {"chains": []}
-        assert "replay" not in server.said()
+        assert "replay" not in server.output()
     with serving("up", tmp_path, "--demo") as server:
         assert heights(server) == dict.fromkeys(COUNTS, 0), "the network has begun without a history"
 
@@ -253,7 +248,7 @@ def test_a_kill_in_the_middle_loses_nothing(seed: int, tmp_path: Path) -> None:
         with (tmp_path / "terminal.txt").open("ab") as terminal:
             command = [sys.executable, "-m", "icefall.cli", "up", f"--data-dir={data_dir}", *ports]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, env=kept)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + LIMIT_S
         while containers_stored(data_dir) < stop:
             assert time.monotonic() < deadline
             time.sleep(0.001)

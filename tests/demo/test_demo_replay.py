@@ -17,15 +17,15 @@ T = TypeVar("T")
 
 
 def asking(talk: Callable[[Callable[..., Awaitable[tuple[int, Any]]]], Awaitable[T]]) -> T:
-    """What comes of a talk with a running server."""
+    """The result of a conversation with a running server."""
 
     async def run() -> T:
         server = ReplayServer(REPLAYS)
         url = await server.start()
         async with aiohttp.ClientSession() as session:
 
-            async def ask(name: str, asked: Any) -> tuple[int, Any]:
-                body = asked if isinstance(asked, bytes) else json.dumps(asked).encode()
+            async def ask(name: str, sent: Any) -> tuple[int, Any]:
+                body = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
                 async with session.post(f"{url}/{name}", data=body) as response:
                     return response.status, json.loads(await response.read() or b"null")
 
@@ -38,9 +38,9 @@ def asking(talk: Callable[[Callable[..., Awaitable[tuple[int, Any]]]], Awaitable
 
 
 def one(name: str, method: str, *params: Any) -> Any:
-    status, told = asking(lambda ask: ask(name, {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
-    assert (status, told["jsonrpc"], told["id"]) == (200, "2.0", 7)
-    return told.get("result", told.get("error"))
+    status, body_json = asking(lambda ask: ask(name, {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
+    assert (status, body_json["jsonrpc"], body_json["id"]) == (200, "2.0", 7)
+    return body_json.get("result", body_json.get("error"))
 
 
 def test_each_chain_has_its_path() -> None:
@@ -52,8 +52,8 @@ def test_each_chain_has_its_path() -> None:
 
 def test_a_batch_is_answered_in_order() -> None:
     calls = [{"jsonrpc": "2.0", "id": number, "method": "eth_chainId", "params": []} for number in range(5)]
-    status, told = asking(lambda ask: ask("anvil-1", calls))
-    assert (status, [row["id"] for row in told]) == (200, [0, 1, 2, 3, 4])
+    status, body_json = asking(lambda ask: ask("anvil-1", calls))
+    assert (status, [row["id"] for row in body_json]) == (200, [0, 1, 2, 3, 4])
 
 
 def test_state_is_answered_at_any_block() -> None:
@@ -65,7 +65,7 @@ def test_state_is_answered_at_any_block() -> None:
     )
 
 
-def test_what_was_not_recorded_is_refused_as_the_client_would() -> None:
+def test_unrecorded_calls_fail_as_with_the_client() -> None:
     assert one("cchain-1", "eth_getLogs", {})["message"] == "the method eth_getLogs does not exist/is not available"
     assert one("anvil-1", "eth_getLogs", {})["message"] == "Method not found"
     assert one("cchain-1", "eth_getBlockByNumber", "0xffff", False)["message"] == "cannot query unfinalized data"
@@ -74,7 +74,7 @@ def test_what_was_not_recorded_is_refused_as_the_client_would() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[1]", b'"x"', b'{"id":1}', b'{"id":1,"method":"eth_getBalance"}'])
-def test_nonsense_is_refused_and_does_no_harm(body: bytes) -> None:
+def test_invalid_requests_are_refused(body: bytes) -> None:
     async def talk(ask: Callable[..., Awaitable[tuple[int, Any]]]) -> tuple[int, int]:
         bad, _ = await ask("anvil-1", body)
         good, _ = await ask("anvil-1", {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"})

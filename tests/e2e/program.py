@@ -5,17 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.server import Server
+from tests.waiting import LIMIT_S, until
 
 
 class Process(NamedTuple):
-    """Its start tells a process from a later one with the same number."""
+    """Its start time distinguishes it from a later process with the same ID."""
 
     pid: int
     parent: int
@@ -59,15 +58,6 @@ def listener_process(server: Server, listener: str = "node") -> Process:
     return next(p for p in family(server.process.pid) if p.role == listener and p.parent == server.process.pid)
 
 
-def until(truth: Callable[[], bool], limit_s: float, what: str) -> float:
-    """Wait for it; the seconds it took."""
-    began = time.monotonic()
-    while not truth():
-        assert time.monotonic() - began < limit_s, f"not within {limit_s} s: {what}"
-        time.sleep(0.02)
-    return time.monotonic() - began
-
-
 def kill_all(server: Server) -> None:
     """kill -9 to every process of the program at once."""
     for process in family(server.process.pid):
@@ -75,12 +65,12 @@ def kill_all(server: Server) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
-def all_gone(processes: list[Process], limit_s: float) -> None:
-    until(lambda: not any(p.runs() for p in processes), limit_s, f"the end of {[p for p in processes if p.runs()]}")
+def all_gone(processes: list[Process]) -> None:
+    until(lambda: not any(p.runs() for p in processes), f"the end of {processes}")
 
 
 def _obey_modes() -> None:
-    """Even root may not write where the mode says no: what it runs next has lost that right."""
+    """Drops the capability of root to ignore file modes."""
     if os.getuid() == 0:
         drop_from_bounding_set, dac_override = 24, 1
         ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override)
@@ -106,7 +96,7 @@ def outcome(verb: str, data_dir: Path, *settings: str, bound_by_modes: bool = Fa
         preexec_fn=_obey_modes if bound_by_modes else None,  # noqa: PLW1509
     ) as process:
         try:
-            said, _ = process.communicate(timeout=30)
+            said, _ = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM)
             said, _ = process.communicate()

@@ -1,17 +1,17 @@
 """The asset chain as a user meets it: the real program, transactions through the RPC, a restart in between."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 from bench.ledger import ADDRESS, ADDRESS_TEXT, issue, richest, transfer
 from tests.server import Server, serving
+from tests.waiting import until
 
 from icefall.wire.avm.codec import genesis_txs, pack_genesis
 from icefall.wire.avm.types import CreateAssetTx, GenesisAsset, InitialState, Owners, TransferOutput
 from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import EMPTY_ID, hash256, id_text
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 X = "/ext/bc/X"
 
@@ -20,26 +20,23 @@ def status(server: Server, txid: str) -> str:
     return str(server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"])
 
 
-def told(server: Server, method: str, **params: Any) -> Any:
+def result_of(server: Server, method: str, **params: Any) -> Any:
     return server.call(X, method, params)["result"]
 
 
 def test_a_transaction_is_unknown_then_processing_then_accepted_and_its_rival_rejected(tmp_path: Path) -> None:
-    with serving("node", tmp_path, "--block-time=2s") as server:
+    with serving("node", tmp_path, "--block-time=5s") as server:
         first = transfer(richest(server), 3)
-        issue(server, first)  # the first block comes at once, the next not before two seconds have passed
+        issue(server, first)  # the first block comes at once, the next not before five seconds have passed
         pending = transfer(produced(first)[0], 2)
         rival = transfer(produced(first)[0], 4)
         assert status(server, id_text(pending.txid)) == "Unknown"
-        assert told(server, "avm.issueTx", tx=checkhex.encode(pending.raw))["txID"] == id_text(pending.txid)
+        assert result_of(server, "avm.issueTx", tx=checksum_hex.encode(pending.raw))["txID"] == id_text(pending.txid)
         assert status(server, id_text(pending.txid)) == "Processing"
-        assert told(server, "avm.issueTx", tx=checkhex.encode(pending.raw))["txID"] == id_text(pending.txid)
-        refused = server.call(X, "avm.issueTx", {"tx": checkhex.encode(rival.raw)})["error"]
+        assert result_of(server, "avm.issueTx", tx=checksum_hex.encode(pending.raw))["txID"] == id_text(pending.txid)
+        refused = server.call(X, "avm.issueTx", {"tx": checksum_hex.encode(rival.raw)})["error"]
         assert refused["message"] == f"tx conflicts with other tx: {id_text(rival.txid)}"
-        deadline = time.monotonic() + 10
-        while status(server, id_text(pending.txid)) != "Accepted":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: status(server, id_text(pending.txid)) == "Accepted", "the second transaction's block")
         assert status(server, id_text(rival.txid)) == "Rejected"
     with serving("node", tmp_path) as server:
         assert status(server, id_text(pending.txid)) == "Accepted"
@@ -52,12 +49,9 @@ def test_blocks_keep_the_order_of_issue_and_their_bound(tmp_path: Path) -> None:
         issue(server, first)
         txs = [transfer(utxo, 1) for utxo in produced(first)]
         for tx in txs:
-            told(server, "avm.issueTx", tx=checkhex.encode(tx.raw))
-        deadline = time.monotonic() + 15
-        while status(server, id_text(txs[-1].txid)) != "Accepted":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        blocks = [told(server, "avm.getBlockByHeight", height=str(n), encoding="json")["block"] for n in (2, 3, 4)]
+            result_of(server, "avm.issueTx", tx=checksum_hex.encode(tx.raw))
+        until(lambda: status(server, id_text(txs[-1].txid)) == "Accepted", "the last transaction's block")
+        blocks = [result_of(server, "avm.getBlockByHeight", height=str(n), encoding="json")["block"] for n in (2, 3, 4)]
         assert [[tx["id"] for tx in block["txs"]] for block in blocks] == [
             [id_text(tx.txid) for tx in txs[start : start + 2]] for start in (0, 2, 4)
         ]
@@ -69,19 +63,19 @@ def test_the_history_of_an_address_page_by_page(tmp_path: Path) -> None:
         expected = []
         for _ in range(5):
             expected.append(issue(server, transfer(richest(server), 2)))
-        asset = told(server, "avm.getAssetDescription", assetID="AVAX")["assetID"]
+        asset = result_of(server, "avm.getAssetDescription", assetID="AVAX")["assetID"]
         expected = [asset, *expected][::-1]
         for filtered in ({}, {"assetID": "AVAX"}, {"assetID": asset}):
             seen: list[str] = []
             cursor: dict[str, str] = {}
             while True:
-                page = told(server, "avm.getAddressTxs", address=ADDRESS_TEXT, pageSize=2, **filtered, **cursor)
+                page = result_of(server, "avm.getAddressTxs", address=ADDRESS_TEXT, pageSize=2, **filtered, **cursor)
                 seen += page["txIDs"]
                 if "cursor" not in page:
                     break
                 cursor = {"cursor": page["cursor"]}
             assert seen == expected
-        nothing = told(server, "avm.getAddressTxs", address=ADDRESS_TEXT, assetID=expected[0])
+        nothing = result_of(server, "avm.getAddressTxs", address=ADDRESS_TEXT, assetID=expected[0])
         assert nothing == {"txIDs": []}
 
 
@@ -118,6 +112,6 @@ def test_another_instance_with_its_own_genesis(tmp_path: Path) -> None:
         assert "dex" in server.ask("GET", "/ext/health").json()["checks"]
         # X's own transactions are not this chain's.
         wrong = transfer(richest(server), 2)
-        refused = server.call("/ext/bc/dex", "avm.issueTx", {"tx": checkhex.encode(wrong.raw)})["error"]
+        refused = server.call("/ext/bc/dex", "avm.issueTx", {"tx": checksum_hex.encode(wrong.raw)})["error"]
         assert refused["message"] == "tx has wrong chain ID"
         assert server.call("/ext/bc/dex", "avm.getHeight")["result"]["height"] == "0"

@@ -9,8 +9,9 @@ import pytest
 from tests.api.data_naive import KINDS, address_text, naive
 from tests.api.data_scene import data_server
 from tests.counterparts import npm_project, program
+from tests.waiting import LIMIT_S
 
-from icefall.api.endpoints_data import CHAIN_DATA
+from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 
 HERE = Path(__file__).parent / "avacloud"
 CHAIN, ID = "anvil-1", "31337"  # all token kinds, messages between chains, failed creations
@@ -44,31 +45,31 @@ METHODS = {
 
 
 def test_every_row_has_a_method() -> None:
-    assert {row.operation for row in CHAIN_DATA} == set(METHODS)
+    assert {row.operation for row in CHAIN_DATA_ENDPOINTS} == set(METHODS)
 
 
 def busy() -> list[str]:
     """Addresses that together have done everything."""
-    told = naive(CHAIN)
+    expected = naive(CHAIN)
     found: dict[str, None] = {}
     for kind in ("native", *KINDS):
-        order = sorted(told.addresses(4), key=lambda one: len(told.of_address(kind, one)))
+        order = sorted(expected.addresses(4), key=lambda one: len(expected.of_address(kind, one)))
         found |= dict.fromkeys(address_text(one) for one in order[-2:])
     return list(found)
 
 
 def calls(addresses: list[str]) -> list[tuple[str, Any]]:
-    told = naive(CHAIN)
-    tokens = [address_text(token) for token in sorted(told.tokens)]
-    txs = sorted(told.txs, key=lambda tx: sum(len(tx[kind]) for kind in KINDS))
+    expected = naive(CHAIN)
+    tokens = [address_text(token) for token in sorted(expected.tokens)]
+    txs = sorted(expected.txs, key=lambda tx: sum(len(tx[kind]) for kind in KINDS))
     hashes = [tx["here"]["txHash"] for tx in (*txs[:3], *txs[-12:])]
-    messages = [one.rows.txs[m.tx_index].tx_hash.hex() for one in told.blocks for m in one.rows.messages]
-    made = [address_text(one.address) for block in told.blocks for one in block.rows.deployments]
+    messages = [one.rows.txs[m.tx_index].tx_hash.hex() for one in expected.blocks for m in one.rows.messages]
+    made = [address_text(one.address) for block in expected.blocks for one in block.rows.deployments]
     chain = {"chainId": ID}
-    asked: list[tuple[str, Any]] = [
+    requests: list[tuple[str, Any]] = [
         ("supportedChains", {}), ("supportedChains", {"network": "mainnet", "feature": "nftIndexing"}),
         ("getChainInfo", chain), ("getLatestBlocks", chain | {"pageSize": 100}), ("getBlock", chain | {"blockId": "1"}),
-        ("getBlock", chain | {"blockId": told.blocks[-1].said["block"]["hash"]}),
+        ("getBlock", chain | {"blockId": expected.blocks[-1].said["block"]["hash"]}),
         ("listLatestTransactions", chain | {"pageSize": 100}), ("data-health-check", None),
         ("listLatestTransactions", chain | {"pageSize": 100, "status": "failed"}),
         *(("getTransaction", chain | {"txHash": one}) for one in (*hashes, *(f"0x{one}" for one in messages[:4]))),
@@ -81,36 +82,36 @@ def calls(addresses: list[str]) -> list[tuple[str, Any]]:
     lists = [name for name in METHODS if name.startswith("list") and name not in others]
     for address in addresses:
         of = chain | {"address": address}
-        asked += [("listAddressChains", {"address": address})]
-        asked += [(name, of | {"pageSize": 3 if name.endswith("Balances") else 12}) for name in lists]
-        asked += [("listTransactions", of | {"sortOrder": "asc", "startBlock": 10, "endBlock": 900, "pageSize": 50})]
-        asked += [("getNativeBalance", of | {"currency": one}) for one in ("usd", "eur")]
+        requests += [("listAddressChains", {"address": address})]
+        requests += [(name, of | {"pageSize": 3 if name.endswith("Balances") else 12}) for name in lists]
+        requests += [("listTransactions", of | {"sortOrder": "asc", "startBlock": 10, "endBlock": 900, "pageSize": 50})]
+        requests += [("getNativeBalance", of | {"currency": one}) for one in ("usd", "eur")]
         some = {"blockNumber": "500", "filterSpamTokens": False, "pageSize": 500, "currency": "usd"}
-        asked += [("listErc20Balances", of | some | {"contractAddresses": ",".join(tokens[:3])})]
-    return asked
+        requests += [("listErc20Balances", of | some | {"contractAddresses": ",".join(tokens[:3])})]
+    return requests
 
 
 def test_the_real_client_takes_every_answer(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = npm_project(HERE)
-    asked = calls(busy())
-    assert {name for name, _ in asked} == set(METHODS)
+    requests = calls(busy())
+    assert {name for name, _ in requests} == set(METHODS)
     with data_server(tmp_path, tmp_path_factory, "--dialect=live", chains=(CHAIN,)) as served:
-        wanted = json.dumps([(METHODS[name], request) for name, request in asked])
+        wanted = json.dumps([(METHODS[name], request) for name, request in requests])
         command = [program("node"), str(folder / "drive.js"), served.server.url("data"), wanted]
-        done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    told = json.loads(done.stdout)
-    wrong = [(one, said["error"]) for one, said in zip(asked, told, strict=True) if "error" in said]
+    expected = json.loads(done.stdout)
+    wrong = [(one, said["error"]) for one, said in zip(requests, expected, strict=True) if "error" in said]
     assert wrong == []
     items: dict[str, int] = {}
     paged: set[str] = set()
-    for (name, _), said in zip(asked, told, strict=True):
+    for (name, _), said in zip(requests, expected, strict=True):
         paged |= {name} if len(said["pages"]) > 1 else set()
         for page in said["pages"]:
             items[name] = items.get(name, 0) + sum(len(one) for one in page.values() if isinstance(one, list))
     assert [name for name in METHODS if name.startswith("list") and not items[name]] == []
     assert paged >= {name for name in METHODS if name.startswith("list")} - {"listAddressChains"}
-    whole = json.dumps(told)
+    whole = json.dumps(expected)
     assert whole.count('"price": {"currencyCode": "usd"') > 10
     assert whole.count('"indexStatus": "INDEXED"') > 10
     assert "teleporterMessageInfo" in whole

@@ -10,6 +10,7 @@ from tests.counterparts import npm_project, program
 from tests.evm.indexed import indexing
 from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
+from tests.waiting import LIMIT_S
 
 from icefall.evm.storing.store import store_path
 from icefall.metrics.catalogue import METRICS
@@ -27,18 +28,18 @@ async def indexed(path: Path) -> None:
 
 
 def calls() -> list[tuple[str, Any]]:
-    asked: list[tuple[str, Any]] = [("metrics.chains.list", {}), ("metrics.chains.get", {"chainId": ID})]
+    requests: list[tuple[str, Any]] = [("metrics.chains.list", {}), ("metrics.chains.get", {"chainId": ID})]
     for metric in METRICS:
         of = {"chainId": ID, "metric": metric.camel_name}
-        asked += [
+        requests += [
             ("metrics.chains.getMetrics", of | {"timeInterval": SPAN_NAMES[span], "pageSize": 10})
             for span in metric.spans
         ]
         between = {"startTimestamp": DAYS[0], "endTimestamp": DAYS[1], "timeInterval": "day", "pageSize": 2160}
-        asked += [("metrics.chains.getMetrics", of | between)]
-        if metric.rolls:
-            asked += [("metrics.chains.getRollingWindowMetrics", of)]
-    return asked
+        requests += [("metrics.chains.getMetrics", of | between)]
+        if metric.has_rolling:
+            requests += [("metrics.chains.getRollingWindowMetrics", of)]
+    return requests
 
 
 def test_the_real_client_takes_every_series(tmp_path: Path) -> None:
@@ -46,15 +47,15 @@ def test_the_real_client_takes_every_series(tmp_path: Path) -> None:
     asyncio.run(indexed(store_path(tmp_path / "data", ID)))
     config = tmp_path / "icefall.toml"
     config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:1"\nname = "anvil-1"\n')
-    asked = calls()
+    requests = calls()
     with serving("metrics", tmp_path, f"--config-file={config}") as server:
-        command = [program("node"), str(folder / "drive.js"), server.url("metrics"), json.dumps(asked)]
-        done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        command = [program("node"), str(folder / "drive.js"), server.url("metrics"), json.dumps(requests)]
+        done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    told = json.loads(done.stdout)
-    wrong = [(one, said["error"]) for one, said in zip(asked, told, strict=True) if "error" in said]
+    results = json.loads(done.stdout)
+    wrong = [(one, said["error"]) for one, said in zip(requests, results, strict=True) if "error" in said]
     assert wrong == []
-    for (method, request), said in zip(asked, told, strict=True):
+    for (method, request), said in zip(requests, results, strict=True):
         if method == "metrics.chains.getMetrics":
             points = [point for page in said["pages"] for point in page["results"]]
             assert len(points) > 1, request

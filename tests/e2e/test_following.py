@@ -10,6 +10,7 @@ from tests.e2e.program import kill_all, outcome
 from tests.server import Server, serving
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
+from tests.waiting import until
 from tests.xchain.stored import digest
 
 TIP = {"X": 176, "P": 13, "C": 12}
@@ -25,17 +26,14 @@ def last(server: Server, chain: str) -> int:
 
 
 def until_tip(server: Server, **tip: int) -> None:
-    deadline = time.monotonic() + 30
-    while any(last(server, chain) < count for chain, count in {**TIP, **tip}.items()):
-        assert time.monotonic() < deadline, server.said()
-        time.sleep(0.05)
+    until(lambda: all(last(server, chain) >= count for chain, count in {**TIP, **tip}.items()), "the upstream's tip")
 
 
 def check(server: Server, name: str) -> Any:
     return server.ask("GET", "/ext/health").json()["checks"][name]
 
 
-def test_a_recorded_node_is_followed_to_its_tip_and_on(tmp_path: Path) -> None:
+def test_a_recorded_node_is_followed_to_its_tip_and_beyond(tmp_path: Path) -> None:
     with in_thread(Replay()) as upstream:
         upstream.show(X=100)
         with serving("node", tmp_path, *settings(upstream)) as server:
@@ -53,15 +51,12 @@ def test_a_recorded_node_is_followed_to_its_tip_and_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["interface", "live"])
-def test_a_chain_that_is_bootstrapping_is_closed_and_health_says_how_far_it_is(dialect: str, tmp_path: Path) -> None:
+def test_a_bootstrapping_chain_refuses_calls_and_health_reports_its_progress(dialect: str, tmp_path: Path) -> None:
     with in_thread(Replay()) as upstream:
         upstream.bootstrapped["P"] = False  # X's first import waits for P
         upstream.show(P=0)
         with serving("node", tmp_path, *settings(upstream), f"--dialect={dialect}", ready=False) as server:
-            deadline = time.monotonic() + 20
-            while last(server, "X") == 0:
-                assert time.monotonic() < deadline, server.said()
-                time.sleep(0.05)
+            until(lambda: last(server, "X") > 0, "the first blocks of X")
             answer = server.ask("GET", "/ext/bc/X")
             assert answer.status == 503
             text = "API call rejected because chain is not done bootstrapping"
@@ -92,7 +87,7 @@ def test_transactions_are_forwarded_and_refusals_are_the_upstreams(tmp_path: Pat
         assert answer["error"]["message"] == "failed to verify transfer: overflow"
 
 
-def test_an_upstream_that_tells_nothing_but_its_index_is_judged_by_its_containers(tmp_path: Path) -> None:
+def test_an_upstream_with_only_its_index_is_checked_by_its_containers(tmp_path: Path) -> None:
     with in_thread(Replay()) as upstream:
         upstream.unknown = {"info.getNetworkID", "info.getBlockchainID", "info.isBootstrapped"}
         with serving("node", tmp_path, *settings(upstream)) as server:
@@ -111,20 +106,17 @@ def test_starts_that_cannot_succeed_are_refused_with_what_to_do(tmp_path: Path) 
         assert "network 5" in ended.said
 
 
-def test_an_upstream_that_is_away_is_waited_for(tmp_path: Path) -> None:
+def test_an_unreachable_upstream_is_retried(tmp_path: Path) -> None:
     with in_thread(Replay()) as upstream:
         url = upstream.url
     with serving("node", tmp_path, f"--upstream={url}", "--index-enabled=true", ready=False) as server:
-        deadline = time.monotonic() + 10
-        while "error" not in check(server, "network"):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: "error" in check(server, "network"), "the network check to fail")
         assert "not connected to a minimum of 1 peer(s) only 0" in check(server, "network")["error"]
         assert server.ask("GET", "/ext/health").status == 503
         assert server.ask("GET", "/ext/health/liveness").status == 200
 
 
-def test_kill_9_while_following_leaves_what_a_clean_run_leaves(tmp_path: Path) -> None:
+def test_kill_9_while_following_loses_nothing(tmp_path: Path) -> None:
     """The whole program, while the upstream's tip moves. tests/follow/test_crashes.py hits every single write."""
     source = random.Random(20261115)
     with in_thread(Replay()) as upstream:

@@ -1,10 +1,11 @@
-"""EVM chains through the real program: `icefall index`, `up` beside a node, health and meters."""
+"""EVM chains through the real program: `icefall index`, `up`, health and counters."""
 
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,9 @@ from tests.evm.digest import digests
 from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmReplay, Trouble
 from tests.upstream.threaded import in_thread
+from tests.waiting import LIMIT_S
 
 from icefall.evm.storing.store import store_path
-
-LIMIT_S = 60.0
 
 
 def config_for(directory: Path, *replays: EvmReplay) -> Path:
@@ -39,12 +39,12 @@ def index(directory: Path, config: Path, *more: str) -> "subprocess.CompletedPro
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
-def test_index_to_a_block_verify_and_go_on(tmp_path: Path) -> None:
+def test_index_to_a_block_verify_and_continue(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth, in_thread(EvmReplay("berlin-1")) as berlin:
         config = config_for(tmp_path, geth, berlin)
         first = index(tmp_path, config, "--to=60", "--log-level=off")
         assert first.returncode == 0, first.stderr
-        assert "geth-1: block 60 of 60, in step" in first.stderr
+        assert "geth-1: block 60 of 60, synced" in first.stderr
         assert "\x1b" not in first.stderr, "a bar is for terminals"
         before = digests(store_path(tmp_path, str(geth.chain_id)))
 
@@ -60,7 +60,7 @@ def test_index_to_a_block_verify_and_go_on(tmp_path: Path) -> None:
         assert on.returncode == 0, on.stderr
 
 
-def test_verify_tells_what_differs(tmp_path: Path) -> None:
+def test_verify_reports_differences(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)
         assert index(tmp_path, config, "--to=60", "--log-level=off").returncode == 0
@@ -70,11 +70,11 @@ def test_verify_tells_what_differs(tmp_path: Path) -> None:
         damage.close()
         checked = index(tmp_path, config, "--verify", "--log-level=off")
         assert checked.returncode == 1
-        assert "ERC-20 transfers: 0 stored that are not there, 1 missing" in checked.stdout
+        assert "ERC-20 transfers: 0 stored that are not in the block, 1 missing" in checked.stdout
         assert "1 blocks differ" in checked.stdout
 
 
-def test_another_chain_at_the_address_is_refused(tmp_path: Path) -> None:
+def test_an_upstream_of_another_chain_is_refused(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)
         config.write_text(config.read_text().replace(f'"{geth.chain_id}"', '"99"'))
@@ -83,7 +83,7 @@ def test_another_chain_at_the_address_is_refused(tmp_path: Path) -> None:
     assert f"serves chain {geth.chain_id}, not 99" in wrong.stderr
 
 
-def test_up_follows_beside_a_node(tmp_path: Path) -> None:
+def test_up_indexes_next_to_the_node(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)
         check = f"chain-{geth.chain_id}"
@@ -91,17 +91,17 @@ def test_up_follows_beside_a_node(tmp_path: Path) -> None:
         with serving("up", tmp_path / "data", *settings) as server:
             result = _until_synced(server, check)
             assert result["message"]["lastIndexedBlock"] == geth.head
-            meters = server.ask("GET", "/ext/metrics").body.decode()
-            assert f'icefall_chain_synced{{chain="{geth.chain_id}"}} 1' in meters
-            assert f'icefall_chain_blocks_total{{chain="{geth.chain_id}"}} {geth.head + 1}' in meters
+            counters = server.ask("GET", "/ext/metrics").body.decode()
+            assert f'icefall_chain_synced{{chain="{geth.chain_id}"}} 1' in counters
+            assert f'icefall_chain_blocks_total{{chain="{geth.chain_id}"}} {geth.head + 1}' in counters
             assert server.ask("GET", "/ext/metrics", listener="data").status == 200
 
             geth.troubles = [Trouble(times=10**6, status=500)]
             deadline = time.monotonic() + LIMIT_S
             while "error" not in _check(server, check):
-                assert time.monotonic() < deadline, "an upstream that is down was never told"
+                assert time.monotonic() < deadline, "an upstream that is down was never reported"
                 time.sleep(0.2)
-            assert "nothing was heard of its upstream" in _check(server, check)["error"]
+            assert "its upstream has not answered for" in _check(server, check)["error"]
             geth.troubles = []
             _until_synced(server, check)
 
@@ -121,7 +121,7 @@ def _until_synced(server: Server, check: str) -> dict[str, Any]:
         time.sleep(0.2)
 
 
-def test_a_killed_indexer_leaves_nobody_behind(tmp_path: Path) -> None:
+def test_a_killed_indexer_leaves_no_process_behind(tmp_path: Path) -> None:
     with in_thread(EvmReplay("anvil-1")) as replay:
         config = config_for(tmp_path, replay)
         command = [sys.executable, "-m", "icefall.cli", "index", f"--config-file={config}", f"--data-dir={tmp_path}"]
@@ -129,15 +129,23 @@ def test_a_killed_indexer_leaves_nobody_behind(tmp_path: Path) -> None:
         try:
             children = _until_any(lambda: _children(program.pid))
             _until_any(lambda: store_path(tmp_path, "31337").exists())
-            time.sleep(1)  # blocks are on their way through the workshop
+            _until_any(lambda: _blocks(store_path(tmp_path, "31337")))  # more are being decoded
         finally:
             program.kill()
             program.wait()
         _until_any(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
 
 
+def _blocks(path: Path) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
+            return int(store.execute("select count(*) from block").fetchone()[0])
+    except sqlite3.OperationalError:  # not migrated yet
+        return 0
+
+
 def _children(pid: int) -> list[int]:
-    """The workshop: multiprocessing's tracker is beside it and ends by itself."""
+    """The decoder processes; multiprocessing's resource tracker ends by itself."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(one) for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 

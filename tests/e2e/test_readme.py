@@ -17,6 +17,7 @@ from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
+from tests.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -72,10 +73,10 @@ def run(server: Server, commands: str, cwd: Path | None = None) -> str:
     """What the commands print, in a shell, at the server's own addresses."""
     program("curl")
     for listener, port in PORTS.items():
-        if f"{listener}Uri" in server.told:
+        if f"{listener}Uri" in server.process_info:
             commands = commands.replace(f"http://127.0.0.1:{port}", server.url(listener))
     done = subprocess.run(
-        ["/bin/sh", "-ec", commands], capture_output=True, check=False, text=True, timeout=60, cwd=cwd
+        ["/bin/sh", "-ec", commands], capture_output=True, check=False, text=True, timeout=LIMIT_S, cwd=cwd
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -110,10 +111,8 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """What `make up` starts."""
     assert "\nup: $(STAMP)\n\t@exec $(BIN)/icefall up $(ARGS)\n" in (ROOT / "Makefile").read_text()
     with serving("up", tmp_path_factory.mktemp("readme"), "--demo") as server:
-        deadline = time.monotonic() + 60
-        while b'chain_synced{chain="31337"} 1' not in server.ask("GET", "/ext/metrics").body:
-            assert time.monotonic() < deadline, "the demo chain is not indexed"
-            time.sleep(0.2)
+        synced = b'chain_synced{chain="31337"} 1'
+        until(lambda: synced in server.ask("GET", "/ext/metrics").body, "the demo chain to be indexed")
         yield server
 
 
@@ -150,7 +149,7 @@ def test_a_program_runs(tmp_path: Path, line: str) -> None:
     verb, settings = settings_of(line)
     if verb == "config":
         command = [sys.executable, "-m", "icefall.cli", verb, f"--data-dir={tmp_path}", *settings]
-        done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=30)
+        done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=LIMIT_S)
         assert done.returncode == 0, done.stderr
         assert "http-port" in done.stdout
         return
@@ -165,7 +164,7 @@ def test_following_as_shown(tmp_path: Path) -> None:
         upstream.show(P=0)
         verb, settings = settings_of(start.commands.replace(UPSTREAM_URL, upstream.url))
         with serving(verb, tmp_path, *settings, ready=False) as server:
-            answer, deadline = "", time.monotonic() + 10
+            answer, deadline = "", time.monotonic() + LIMIT_S
             while not agrees(answer, health.answer):  # the first checks may run before the first answer has come
                 assert time.monotonic() < deadline, f"{answer}\nis not\n{health.answer}"
                 time.sleep(0.1)
@@ -181,7 +180,7 @@ def icefall(line: str, tmp_path: Path, *more: str) -> "subprocess.CompletedProce
     """A command of the README that ends by itself, on a data directory of the test's own."""
     verb, settings = settings_of(line)
     command = [sys.executable, "-m", "icefall.cli", verb, *settings, f"--data-dir={tmp_path / 'data'}", *more]
-    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=120, cwd=tmp_path)
+    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=LIMIT_S, cwd=tmp_path)
 
 
 def test_sending_as_shown(up: Server) -> None:
@@ -193,8 +192,8 @@ def test_sending_as_shown(up: Server) -> None:
     shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
     answer = json.loads(run(up, send, cwd=folder))
     assert agrees(json.dumps(answer, separators=(",", ":")), SENDING[0].answer)
-    told = up.call("/ext/bc/X", "avm.getTx", {"txID": answer["txID"], "encoding": "json"})
-    assert told["result"]["tx"]["id"] == answer["txID"]
+    stored = up.call("/ext/bc/X", "avm.getTx", {"txID": answer["txID"], "encoding": "json"})
+    assert stored["result"]["tx"]["id"] == answer["txID"]
 
 
 def test_indexing_as_shown(tmp_path: Path) -> None:
@@ -206,7 +205,7 @@ def test_indexing_as_shown(tmp_path: Path) -> None:
         follow, verify = INDEXING[0].commands.splitlines()
         indexed = icefall(follow, tmp_path, "--to=20")
         assert indexed.returncode == 0, indexed.stderr
-        assert "C-Chain: block 20 of 20, in step" in indexed.stderr
+        assert "C-Chain: block 20 of 20, synced" in indexed.stderr
         verified = icefall(verify, tmp_path)
         assert verified.returncode == 0, verified.stderr
         assert "C-Chain: 21 blocks compared, all as stored" in verified.stdout
@@ -214,7 +213,7 @@ def test_indexing_as_shown(tmp_path: Path) -> None:
 
 def test_keys_as_shown(tmp_path: Path) -> None:
     add, listed, revoke = ACCESS[0].commands.splitlines()
-    assert "It is shown this once" in icefall(add, tmp_path).stdout
+    assert "It is shown only this once" in icefall(add, tmp_path).stdout
     assert "wallet  pro" in icefall(listed, tmp_path).stdout
     assert icefall(revoke, tmp_path).stdout == "The key of wallet is revoked.\n"
 

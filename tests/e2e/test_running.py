@@ -1,12 +1,13 @@
-"""The program in its several shapes: what is switched off, how long it waits, and what runs alone."""
+"""The program with interfaces switched off, with its timeouts, and with single verbs."""
 
 import socket
 import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.program import family, until
+from tests.e2e.program import family
 from tests.server import Wire, serving
+from tests.waiting import LIMIT_S, until
 
 from icefall.wire.ids import id_text
 
@@ -15,14 +16,14 @@ VM_TEXT = id_text(b"v" * 32)
 
 def test_readiness_does_not_wait_for_a_period(tmp_path: Path) -> None:
     with serving("node", tmp_path, "--health-check-frequency=1h", ready=False) as server:
-        until(lambda: server.ask("GET", "/ext/health/readiness").status == 200, 2, "readiness")
-        until(lambda: server.ask("GET", "/ext/health").status == 200, 2, "health")
+        until(lambda: server.ask("GET", "/ext/health/readiness").status == 200, "readiness")
+        until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
         checks = server.ask("GET", "/ext/health").json()["checks"]
         assert list(checks) == sorted(checks)
         assert {"C", "P", "X", "bootstrapped", "database", "diskspace", "network", "router"} <= set(checks)
 
 
-def test_what_is_switched_off_is_not_there(tmp_path: Path) -> None:
+def test_disabled_interfaces_are_not_found(tmp_path: Path) -> None:
     off = [f"--api-{name}-enabled=false" for name in ("admin", "info", "health", "metrics")]
     with serving("node", tmp_path, *off, ready=False) as server:
         for path in ("/ext/admin", "/ext/info", "/ext/health", "/ext/health/liveness", "/ext/metrics"):
@@ -31,22 +32,22 @@ def test_what_is_switched_off_is_not_there(tmp_path: Path) -> None:
         assert server.ask("GET", "/docs").status == 200
 
 
-def test_admin_is_off_unless_asked_for(tmp_path: Path) -> None:
+def test_admin_is_off_by_default(tmp_path: Path) -> None:
     with serving("node", tmp_path) as server:
         assert server.ask("POST", "/ext/admin", b'{"jsonrpc":"2.0","id":1,"method":"admin.loadVMs"}').status == 404
         assert server.ask("GET", "/ext/info").status == 405
 
 
-def read_all(connection: socket.socket, limit_s: float) -> tuple[bytes, float]:
-    """Everything until the other side closes, and when that was."""
-    connection.settimeout(limit_s)
+def read_all(connection: socket.socket) -> tuple[bytes, float]:
+    """All bytes until the server closes, and when it did."""
+    connection.settimeout(LIMIT_S)
     began, read = time.monotonic(), b""
     while piece := connection.recv(4096):
         read += piece
     return read, time.monotonic() - began
 
 
-def test_clients_that_dawdle(tmp_path: Path) -> None:
+def test_slow_clients_time_out(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / f"{VM_TEXT}.py").write_text("import time\ntime.sleep(2)\nclass vm:\n    version = '1'\n")
@@ -56,23 +57,23 @@ def test_clients_that_dawdle(tmp_path: Path) -> None:
         head = b"POST /ext/info HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         with socket.create_connection(address) as slow:  # a body that never comes
             slow.sendall(head + b'Content-Length: 100\r\n\r\n{"jsonrpc"')
-            slow.settimeout(5)
+            slow.settimeout(LIMIT_S)
             began = time.monotonic()
             assert slow.recv(4096).startswith(b"HTTP/1.1 408 ")
-            assert 0.5 < time.monotonic() - began < 3
+            assert time.monotonic() - began > 0.5
         with socket.create_connection(address) as slow:  # a chunk now, the rest never
             slow.sendall(head + b'Transfer-Encoding: chunked\r\n\r\n5\r\n{"jso\r\n')
-            slow.settimeout(5)
+            slow.settimeout(LIMIT_S)
             assert slow.recv(4096).startswith(b"HTTP/1.1 408 ")
         with socket.create_connection(address) as half:
             half.sendall(b"GET /ext/health/liveness HTTP/1.1\r\nHost: loc")
-            _, waited = read_all(half, 6)
-            assert 0.5 < waited < 5
+            _, waited = read_all(half)
+            assert waited > 0.5
         with socket.create_connection(address) as idle:
             idle.sendall(b"GET /ext/health/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            read, waited = read_all(idle, 6)
+            read, waited = read_all(idle)
             assert read.startswith(b"HTTP/1.1 200 ")
-            assert 0.5 < waited < 5
+            assert waited > 0.5
         slow_answer = server.call("/ext/admin", "admin.loadVMs")  # longer than all of these
         assert slow_answer["result"] == {"newVMs": {VM_TEXT: []}}
 
@@ -92,7 +93,7 @@ def test_a_timeout_of_zero_is_none(tmp_path: Path) -> None:
         for piece in pieces:
             slow.sendall(piece)
             time.sleep(0.03)
-        slow.settimeout(5)
+        slow.settimeout(LIMIT_S)
         assert b'"networkID":"12345"' in slow.recv(4096)
 
 
@@ -106,14 +107,14 @@ def test_a_worker_verb_runs_alone_and_takes_no_lock(tmp_path: Path, verb: str) -
         assert [process.role for process in family(server.process.pid)].count("engine") == 0
 
 
-def test_worker_verbs_run_beside_a_node_in_its_directory(tmp_path: Path) -> None:
+def test_worker_verbs_share_the_directory_of_a_node(tmp_path: Path) -> None:
     with serving("node", tmp_path) as node:
-        told = (node.data_dir / "process.json").read_bytes()
+        process_info = (node.data_dir / "process.json").read_bytes()
         with serving("data", tmp_path) as data, serving("metrics", tmp_path) as metrics:
             assert data.ask("GET", "/docs", listener="data").status == 200
             assert metrics.ask("GET", "/docs", listener="metrics").status == 200
-            assert (node.data_dir / "process.json").read_bytes() == told
-        assert (node.data_dir / "process.json").read_bytes() == told
+            assert (node.data_dir / "process.json").read_bytes() == process_info
+        assert (node.data_dir / "process.json").read_bytes() == process_info
         assert node.ask("GET", "/ext/health").status == 200
 
 

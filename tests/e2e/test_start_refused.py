@@ -1,4 +1,4 @@
-"""Starts that must be refused: exit code 1, one plain sentence, nothing changed and nobody harmed."""
+"""Starts that must be refused: exit code 1, one plain sentence, nothing changed."""
 
 import asyncio
 import os
@@ -29,11 +29,12 @@ def assert_refused(ended: Outcome, *parts: str) -> None:
 
 def test_a_data_directory_in_use(tmp_path: Path) -> None:
     with serving("node", tmp_path) as server:
-        told = (server.data_dir / "process.json").read_bytes()
+        before_start = (server.data_dir / "process.json").read_bytes()
         before = family(server.process.pid)
         ended = outcome("node", server.data_dir)
-        assert_refused(ended, f"{server.data_dir} is in use by process {server.told['enginePid']}", "--data-dir")
-        assert (server.data_dir / "process.json").read_bytes() == told
+        engine = server.process_info["enginePid"]
+        assert_refused(ended, f"{server.data_dir} is in use by process {engine}", "--data-dir")
+        assert (server.data_dir / "process.json").read_bytes() == before_start
         assert family(server.process.pid) == before
         assert server.ask("GET", "/ext/health").status == 200
 
@@ -87,7 +88,7 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
 def test_a_file_where_the_data_directory_should_be(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     for verb in ("node", "data"):
-        assert_refused(outcome(verb, tmp_path / "data"), f"the data directory {tmp_path / 'data'} cannot be made")
+        assert_refused(outcome(verb, tmp_path / "data"), f"the data directory {tmp_path / 'data'} cannot be created")
 
 
 @pytest.mark.parametrize("verb", ["node", "data"])
@@ -134,7 +135,7 @@ def test_settings_that_cannot_be_met(tmp_path: Path, settings: list[str], parts:
 
 
 @pytest.mark.parametrize("content", [b"{", b"{}", b'{"networkID": 12345}'])
-def test_a_genesis_that_is_none(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_genesis(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "genesis.json").write_bytes(content)
     ended = outcome("node", tmp_path / "data", f"--genesis-file={tmp_path / 'genesis.json'}")
     assert_refused(ended, f"--genesis-file {tmp_path / 'genesis.json'}")

@@ -1,4 +1,4 @@
-"""Two workers behind one port: what one is told holds in the other at once, in every process, and after a restart."""
+"""Two workers on one port: a change made through one holds in all processes at once, and after a restart."""
 
 import json
 import re
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.counterparts import program
-from tests.e2e.program import until, workers
+from tests.e2e.program import workers
 from tests.server import Server, serving
+from tests.waiting import LIMIT_S, until
 
 from icefall.observe.counters import CallCounters, totals
 from icefall.wire.ids import id_text
@@ -38,8 +39,8 @@ def figure(server: Server, name: str, label: str) -> float:
 
 
 def logged(server: Server, path: str) -> list[dict[str, str]]:
-    """Request lines of a path, from main.log and from the terminal; both must say the same."""
-    shown = [json.loads(line) for line in server.said().splitlines() if line.startswith('{"time"')]
+    """Request lines of a path, from main.log and from the terminal; both must be equal."""
+    shown = [json.loads(line) for line in server.output().splitlines() if line.startswith('{"time"')]
     file = server.data_dir / "logs" / "main.log"
     kept = [json.loads(line) for line in file.read_text().splitlines()]
     both = [[line for line in lines if line.get("path") == path] for lines in (shown, kept)]
@@ -48,8 +49,8 @@ def logged(server: Server, path: str) -> list[dict[str, str]]:
 
 
 def set_levels(server: Server, level: str) -> None:
-    asked = {"loggerName": "main", "logLevel": level, "displayLevel": level}
-    assert server.call("/ext/admin", "admin.setLoggerLevel", asked)["result"] == {}
+    params = {"loggerName": "main", "logLevel": level, "displayLevel": level}
+    assert server.call("/ext/admin", "admin.setLoggerLevel", params)["result"] == {}
 
 
 def test_both_serve(server: Server) -> None:
@@ -58,7 +59,7 @@ def test_both_serve(server: Server) -> None:
     both = workers(server)
     assert len(both) == 2
     for worker in both:
-        assert (server.data_dir / "run" / f"{worker.pid}.meters").read_bytes().strip(b"\0")
+        assert (server.data_dir / "run" / f"{worker.pid}.counters").read_bytes().strip(b"\0")
 
 
 @pytest.mark.parametrize("round_", range(3))
@@ -69,8 +70,8 @@ def test_an_alias_holds_everywhere_at_once(server: Server, round_: int) -> None:
     assert {server.ask("GET", f"/ext/{alias}/liveness").status for _ in range(20)} == {200}
     chain = {"chain": "C", "alias": f"sea-{round_}"}
     assert server.call("/ext/admin", "admin.aliasChain", chain)["result"] == {}
-    asked = ("/ext/info", "info.getBlockchainID", {"alias": chain["alias"]})
-    assert all("result" in server.call(*asked) for _ in range(20))
+    params = ("/ext/info", "info.getBlockchainID", {"alias": chain["alias"]})
+    assert all("result" in server.call(*params) for _ in range(20))
 
 
 def test_a_level_holds_in_every_process_at_once(server: Server) -> None:
@@ -89,15 +90,15 @@ def test_a_level_holds_in_every_process_at_once(server: Server) -> None:
     assert logged(server, "/quiet0") == logged(server, "/quiet1") == []
 
 
-def test_a_level_is_told_alike_by_all(server: Server) -> None:
+def test_all_workers_report_the_same_level(server: Server) -> None:
     for level in ("VERBO", "WARN"):
-        asked = {"loggerName": "C", "logLevel": level.lower()}
-        server.call("/ext/admin", "admin.setLoggerLevel", asked)
-        told = [server.call("/ext/admin", "admin.getLoggerLevel", {"loggerName": "C"}) for _ in range(20)]
-        assert {one["result"]["loggerLevels"]["C"]["logLevel"] for one in told} == {level}
+        params = {"loggerName": "C", "logLevel": level.lower()}
+        server.call("/ext/admin", "admin.setLoggerLevel", params)
+        results = [server.call("/ext/admin", "admin.getLoggerLevel", {"loggerName": "C"}) for _ in range(20)]
+        assert {one["result"]["loggerLevels"]["C"]["logLevel"] for one in results} == {level}
 
 
-def test_figures_of_all_workers_are_added_up(server: Server) -> None:
+def test_counters_of_all_workers_are_added_up(server: Server) -> None:
     name = "icefall_api_calls_total"
     before, nothing = figure(server, name, "info.getNetworkID"), figure(server, name, "(no endpoint)")
     for _ in range(30):
@@ -125,12 +126,12 @@ def test_other_listeners_count_under_their_own_names(server: Server) -> None:
     assert figure(server, name, "GET /ext/health") == health
 
 
-def test_profiles_land_where_they_should_and_open_in_pprof(server: Server, folder: Path) -> None:
+def test_profiles_are_written_and_open_in_pprof(server: Server, folder: Path) -> None:
     assert server.call("/ext/admin", "admin.startCPUProfiler")["result"] == {}
     assert (folder / "prof" / "cpu.profile").read_bytes() == b""
     error = server.call("/ext/admin", "admin.startCPUProfiler")["error"]
     assert error == {"code": -32000, "message": "cpu profiler already running"}
-    until(lambda: server.call("/ext/health", "health.health")["result"]["healthy"], 5, "some work")
+    until(lambda: server.call("/ext/health", "health.health")["result"]["healthy"], "some work")
     time.sleep(0.2)
     for method in ("stopCPUProfiler", "memoryProfile", "lockProfile"):
         assert server.call("/ext/admin", f"admin.{method}")["result"] == {}
@@ -141,7 +142,7 @@ def test_profiles_land_where_they_should_and_open_in_pprof(server: Server, folde
     go = program("go")
     for name in names:
         top = [go, "tool", "pprof", "-top", str(folder / "prof" / name)]
-        shown = subprocess.run(top, capture_output=True, text=True, timeout=60, check=False)
+        shown = subprocess.run(top, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         assert shown.returncode == 0, shown.stderr
         assert "flat%" in shown.stdout
 
@@ -155,9 +156,9 @@ def test_plugins_are_loaded_while_it_runs(server: Server) -> None:
     plugins.mkdir()
     (plugins / f"{VM_TEXT}.py").write_text("class vm:\n    version = '1'\n    aliases = ['mine']\n")
     (plugins / f"{BAD_VM_TEXT}.py").write_text("raise RuntimeError('no luck')")
-    told = server.call("/ext/admin", "admin.loadVMs")["result"]
-    assert told["newVMs"] == {VM_TEXT: ["mine"]}
-    assert "no luck" in told["failedVMs"][BAD_VM_TEXT]
+    results = server.call("/ext/admin", "admin.loadVMs")["result"]
+    assert results["newVMs"] == {VM_TEXT: ["mine"]}
+    assert "no luck" in results["failedVMs"][BAD_VM_TEXT]
     assert server.call("/ext/admin", "admin.loadVMs")["result"] == {"newVMs": {}}
     for _ in range(10):
         vms = server.call("/ext/info", "info.getVMs")["result"]["vms"]
@@ -180,8 +181,8 @@ def test_levels_survive_a_restart(tmp_path: Path) -> None:
 
 def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
     run = tmp_path / "data" / "run"
-    CallCounters(["a", "b"], run).refuse()
+    CallCounters(["a", "b"], run).count_unrouted()
     with serving("node", tmp_path) as server:
         assert figure(server, "icefall_api_calls_total", "GET /ext/health") == 0
-        assert len(list(run.glob("*.meters"))) == 1
-    assert sum(figures.calls for figures in totals(run, 200)) > 0
+        assert len(list(run.glob("*.counters"))) == 1
+    assert sum(counts.calls for counts in totals(run, 200)) > 0

@@ -62,7 +62,7 @@ def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     try:
         addresses = dict(connection.execute("select id, address from address"))
-        odd = {token for (token,) in connection.execute("select token from token where odd_since is not null")}
+        odd = {token for (token,) in connection.execute("select token from token where untrusted_since is not null")}
         tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
         return {
             table: sorted(_rows(connection, table, addresses, odd), key=repr)
@@ -88,12 +88,12 @@ def _rows(
         if table == "code":
             code.setdefault(row["address"], []).append((row["block"], row["has_code"]))
             continue
-        if (table in FOLDED and row["token"] in odd) or (table == "fact" and row["name"] not in FACTS):
+        if (table in FOLDED and row["token"] in odd) or (table == "meta" and row["name"] not in FACTS):
             continue
         for name in INTERNED.get(table, ()):
             row[name] = addresses.get(row[name], row[name])
         if table == "token":
-            row["odd_since"] = row["odd_since"] is not None
+            row["untrusted_since"] = row["untrusted_since"] is not None
         if table == "block":
             row["touched"] = _touched(row["touched"], addresses)
         yield tuple(value for name, value in row.items() if name not in LEFT_OUT.get(table, ()))

@@ -12,7 +12,7 @@ from tests.evm.indexed import Log, indexing_of
 from tests.xchain.stored import die_at
 
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.following import runs
+from icefall.evm.following import batches
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
@@ -31,7 +31,7 @@ async def index(path: Path, url: str, chain_id: int, last: int) -> None:
 
 def main() -> None:
     path, url, chain_id, last, *die = sys.argv[1:]
-    runs.RUN_BLOCKS = random.randint(1, 24)  # a crash meets runs of any size
+    batches.BATCH_BLOCKS = random.randint(1, 24)  # a crash meets runs of any size
     if die:
         die_at(int(die[0]))
     asyncio.run(index(Path(path), url, int(chain_id), int(last)))

@@ -11,10 +11,10 @@ from tests.upstream.evm_scene import Told, upstream_of
 
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing.audit import Audit
+from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import InlineBlockDecoder
 from icefall.evm.following.follower import BlockRange, EvmFollower
-from icefall.evm.following.runs import BatchMaker
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm.upstream import EvmUpstream

@@ -15,11 +15,11 @@ from urllib.request import Request, urlopen
 
 from tests.counterparts import missing, npm_project
 from tests.evm.recordings import full_blocks, meta
+from tests.waiting import LIMIT_S
 
 from icefall.wire.evm.hashes import tx_bytes
 
 HERE = Path(__file__).parent
-_START_LIMIT_S = 30.0
 
 
 class Anvil:
@@ -92,7 +92,7 @@ def anvil(chain: str = "anvil-1", hardfork: str = "shanghai") -> Iterator[Anvil]
 
 
 def _await(client: Anvil, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + _START_LIMIT_S
+    deadline = time.monotonic() + LIMIT_S
     while True:
         assert process.poll() is None, f"anvil ended with {process.returncode}"
         try:

@@ -19,7 +19,7 @@ from icefall.demo.recording import RecordedState
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.model import Span
+from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
@@ -130,15 +130,15 @@ def known_lines(state: RecordedState, first: int, last: int) -> list[Any]:
     return lines
 
 
-Lister = Callable[[Span, int], Coroutine[Any, Any, Sequence[Any]]]
+Lister = Callable[[PageRange, int], Coroutine[Any, Any, Sequence[Any]]]
 
 
-def paged(lister: Lister, span: Span, size: int) -> list[Any]:
+def paged(lister: Lister, span: PageRange, size: int) -> list[Any]:
     """All pages, one after the other, each asked for with one row more as handlers do."""
     found: list[Any] = []
     before = span.before
     while True:
-        rows = now(lister(Span(span.start_block, span.end_block, before), size + 1))
+        rows = now(lister(PageRange(span.start_block, span.end_block, before), size + 1))
         assert len(rows) <= size + 1
         found += rows[:size]
         if len(rows) <= size:
@@ -147,7 +147,10 @@ def paged(lister: Lister, span: Span, size: int) -> list[Any]:
 
 
 def flat(row: Any, names: Iterable[str] = ()) -> tuple[Any, ...]:
-    """A row as a tuple: its place first, then its fields, without the store's own numbers."""
-    place = row.place
-    fields = names or [name for name in row.__struct_fields__ if name != "place" and not name.endswith("_ref")]
-    return (place.block_number, place.block_hash, place.time, place.tx_hash, *(getattr(row, name) for name in fields))
+    """A row as a tuple: its location first, then its fields, without interned IDs."""
+    location = row.location
+    fields = names or [name for name in row.__struct_fields__ if name != "location" and not name.endswith("_ref")]
+    return (
+        location.block_number, location.block_hash, location.time, location.tx_hash,
+        *(getattr(row, name) for name in fields),
+    )  # fmt: skip

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from icefall.evm.deriving.derive import derive, questions
-from icefall.evm.model import BlockRows, ContractFacts, TokenKind
+from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.model import BlockRows, ContractInfo, TokenKind
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.types import FullBlock
 from icefall.wire.ids import id_from_text
@@ -111,10 +111,10 @@ class Code:
             self.known[change.address] = self.keeps if change.has_code is None else change.has_code
 
 
-def facts_for(chain: str, full: FullBlock, code: Code) -> ContractFacts:
-    asked = questions(full)
+def facts_for(chain: str, full: FullBlock, code: Code) -> ContractInfo:
+    asked = contract_lookups(full)
     contracts = meta(chain)["contracts"]
-    return ContractFacts(
+    return ContractInfo(
         has_code={address: code.known.get(address, False) for address in asked.code},
         kinds={address: kind_of(chain, address) for address in asked.kinds},
         messenger=unhex((contracts.get("messengerReal") or contracts["messenger"]).lower()),

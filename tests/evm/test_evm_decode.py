@@ -13,7 +13,6 @@ from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, amount, data, fixed
 from icefall.wire.evm.trace import decode_diffs, decode_traces
 from icefall.wire.evm.types import IncompleteBlock
-from icefall.wire.text import jsondeep
 
 ADDRESS, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 HASH = "0x" + "33" * 32
@@ -210,16 +209,33 @@ def test_calls_nested_as_deep_as_the_machine_allows(depth: int) -> None:
         decode_traces(raw + b"]}" * depth + b'},{"error":"late"}]')
 
 
-def test_deep_json_is_read_as_shallow_json_is() -> None:
-    for chain in CHAINS:
-        for row in lines(chain)[:60]:
-            assert jsondeep.decode(bytes(row.calls)) == json.loads(bytes(row.calls))
-    assert jsondeep.decode(b' {"a" : [1, -2.5e3, true, null, "\\"x\\u0041"]} ') == {
-        "a": [1, -2500.0, True, None, '"xA']
-    }
-    for broken in (b"", b"[", b"]", b"{1:2}", b"[1]2", b'"', b"[tru]", b"\xff"):
+class TooDeep:
+    def decode(self, raw: bytes) -> Any:
+        raise RecursionError
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])  # cut at arrays and at objects, at objects, at both again
+def test_deep_traces_are_read_as_shallow_ones_are(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    raws = [bytes(row.calls) for chain in CHAINS for row in lines(chain)[:60]]
+    raws = [raw for raw in raws if raw != b"null" and b"traceAddress" not in raw]
+    assert raws
+    expected = [decode_traces(raw) for raw in raws]
+    monkeypatch.setattr("icefall.wire.text.jsondeep._PIECE_DEPTH", depth)
+    monkeypatch.setattr("icefall.wire.evm.trace._traces", TooDeep())
+    assert [decode_traces(raw) for raw in raws] == expected
+    for broken in (
+        b"",
+        b"[",
+        b"]",
+        b"{1:2}",
+        b"[1]2",
+        b'"',
+        b"[tru]",
+        b"\xff",
+        packed([{"result": frame(calls=["x"])}]),
+    ):
         with pytest.raises(WireError):
-            jsondeep.decode(broken)
+            decode_traces(broken)
 
 
 def diff(pre: Any, post: Any) -> Any:

@@ -169,6 +169,16 @@ def test_partial_answers_are_incomplete(chain: str, case: str) -> None:
         verify_full(PARTIAL[case](full), None, roots=False)
 
 
+@pytest.mark.parametrize("more", [1, -1])
+def test_receipts_must_use_the_gas_of_the_header(more: int) -> None:
+    """Receipts that agree with each other, but not with the header: neither more gas nor less is accepted."""
+    full = busy(like("geth"))
+    last = full.receipts[-1]
+    other = msgspec.structs.replace(last, gas_used=last.gas_used + more, cumulative_gas=last.cumulative_gas + more)
+    with pytest.raises(IncompleteBlock, match="its receipts used"):
+        verify_block(full.block, (*full.receipts[:-1], other), None, roots=False)
+
+
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_block_without_its_transactions(chain: str) -> None:
     full = busy(chain)

@@ -40,7 +40,7 @@ class Fold:
             if delta.address not in self.balance:
                 self.balance[delta.address] = before[delta.address]
             self.balance[delta.address] += delta.delta
-        for address in rows.ask_native:
+        for address in rows.unknown_native:
             self.asked.append((rows.block.number, address))
             self.balance[address] = state[address]
 
@@ -124,11 +124,11 @@ def test_without_the_asset_atomic_addresses_are_asked() -> None:
             assert facts.native_asset_id == LOCAL_AVAX
             blind = derive(one.full, msgspec.structs.replace(facts, native_asset_id=b""))
             assert blind.native_deltas == ()
-            assert {delta.address for delta in one.rows.native_deltas} <= set(blind.ask_native)
-            assert not {row.address for row in blind.native_after} & set(blind.ask_native)
+            assert {delta.address for delta in one.rows.native_deltas} <= set(blind.unknown_native)
+            assert not {row.address for row in blind.native_after} & set(blind.unknown_native)
             other = derive(one.full, msgspec.structs.replace(facts, native_asset_id=bytes(32)))
             assert other.native_deltas == ()  # another asset is not native money
-            asked += len(blind.ask_native)
+            asked += len(blind.unknown_native)
     assert asked >= 18
 
 
@@ -146,5 +146,5 @@ def test_without_diffs_whoever_changed_is_asked(chain: str) -> None:
         if one.rows.block.number:
             changed = {address for address, balance in now.items() if state.get(address) != balance}
             cheated = {address for number, address in cheats(chain) if number == one.rows.block.number}
-            assert changed - cheated <= set(rows.ask_native)
+            assert changed - cheated <= set(rows.unknown_native)
         state.update(now)

@@ -296,7 +296,7 @@ def test_what_is_missing_is_said() -> None:
     recorded = recorded_blocks("berlin-1")[1]
     with pytest.raises(IncompleteBlock, match="no state diff"):
         decode_parity_diffs(json.dumps([{"stateDiff": None, "transactionHash": HASH}]).encode())
-    with pytest.raises(WireError, match="no known shape"):
+    with pytest.raises(WireError, match="no known format"):
         decode_full(recorded.block, recorded.receipts, b"[]", None, calls_by="flatCallTracer")
 
 

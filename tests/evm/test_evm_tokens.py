@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.evm.recordings import CHAINS, derived, kind_of, labelled, lines, meta, states, tokens, unhex
 
-from icefall.evm.deriving.derive import questions
+from icefall.evm.deriving.derive import contract_lookups
 from icefall.evm.model import ZERO_ADDRESS, BlockRows, TokenKind
 
 # What logs tell of these is not what balanceOf says: wrapped native money, a fee nobody logs, a rebase.
@@ -141,7 +141,7 @@ def test_kinds_are_asked_only_where_logs_leave_it_open() -> None:
     for chain in CHAINS:
         asked: dict[bytes, int | None] = {}
         for one in derived(chain):
-            asked.update(questions(one.full).kinds)
+            asked.update(contract_lookups(one.full).kinds)
         labels = {tokens(chain)[address]["label"] for address in asked if address in tokens(chain)}
         assert {"plc", "slc", "cats"} <= labels <= {"plc", "slc", "cats", "scribe"}
         assert kind_of(chain, labelled(chain, "cats")) is TokenKind.ERC721

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from tests.evm.recordings import CHAINS, Code, derived, facts_for, full_blocks, like, unhex
 
-from icefall.evm.deriving.derive import derive, questions
-from icefall.evm.model import ZERO_ADDRESS, CallType, ContractFacts
+from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.model import ZERO_ADDRESS, CallType, ContractInfo
 from icefall.wire.evm.types import FullBlock
 
 
@@ -129,9 +129,9 @@ def sample() -> FullBlock:
 
 def test_facts_that_are_missing_are_not_guessed() -> None:
     full = msgspec.structs.replace(sample(), diffs=None)
-    assert questions(full).code
+    assert contract_lookups(full).code
     with pytest.raises(KeyError):
-        derive(full, ContractFacts())
+        derive(full, ContractInfo())
 
 
 def test_old_receipts_without_status() -> None:

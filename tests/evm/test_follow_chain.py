@@ -38,7 +38,7 @@ def shown(replay: EvmReplay, head: int) -> EvmReplay:
 async def _indexed(path: Path, *replays: EvmReplay, **options: Any) -> Digests:
     async with indexing(path, *replays, **options) as it:
         await it.follower.run()
-        assert it.follower.standing.synced
+        assert it.follower.status.synced
         return digests(path)
 
 
@@ -71,7 +71,11 @@ TROUBLES: dict[str, list[Trouble]] = {
 async def test_a_fault_on_the_way_changes_nothing(name: str, clean: Digests, tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST)
     replay.troubles = list(TROUBLES[name])
-    got = await _indexed(tmp_path / "chain.sqlite", replay, limits=Limits(total_s=0.5, calls_at_once=4))
+    got = await _indexed(
+        tmp_path / "chain.sqlite",
+        replay,
+        limits=Limits(total_s=1.0 if any(one.hang for one in replay.troubles) else 60.0, calls_at_once=4),
+    )
     assert got == clean
     assert replay.troubles == [], "the fault was never met"
 
@@ -93,35 +97,34 @@ async def test_a_lie_is_taken_from_nobody(method: str, clean: Digests, tmp_path:
     async with indexing(tmp_path / "chain.sqlite", liar, honest, roots=True) as it:
         await it.follower.run()
         assert digests(tmp_path / "chain.sqlite") == clean
-        assert any(line[0] == "an upstream lied" for line in it.log.lines)
+        assert any(line[0] == "invalid block from upstream" for line in it.log.lines)
 
 
 @awaited
 async def test_a_lie_of_the_only_upstream_is_never_stored(tmp_path: Path) -> None:
     liar = shown(EvmReplay(CHAIN), LAST)
-    liar.troubles = [Trouble("eth_getBlockReceipts", number=60, times=100, change=_changed)]
-    async with indexing(tmp_path / "chain.sqlite", liar, roots=True, patience_s=0.2) as it:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(it.follower.run(), 3)
+    liar.troubles = [Trouble("eth_getBlockReceipts", number=60, times=10**6, change=_changed)]
+    async with indexing(tmp_path / "chain.sqlite", liar, roots=True) as it:
+        await _until(it.follower, lambda: bool(it.follower.status.problem))
         tip = it.store.tip()
         assert tip is None or tip.number < 60
-        assert not it.follower.standing.synced
-        assert it.follower.standing.problem
+        assert not it.follower.status.synced
+        assert it.follower.status.problem
 
 
 @awaited
 async def test_nothing_is_synced_before_it_is(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST - 1)
     async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
-        standing = it.follower.standing
-        assert not standing.synced
-        await _until(it.follower, lambda: standing.synced)
+        status = it.follower.status
+        assert not status.synced
+        await _until(it.follower, lambda: status.synced)
         replay.shown = LAST
         replay.troubles = [Trouble("eth_call", times=10**6, status=500)]  # nothing can be compared with state
-        await _until(it.follower, lambda: standing.tip == LAST and bool(standing.problem))
-        assert not standing.synced, "what was folded was never compared"
+        await _until(it.follower, lambda: status.tip == LAST and bool(status.problem))
+        assert not status.synced, "what was folded was never compared"
         replay.troubles = []
-        await _until(it.follower, lambda: standing.synced)
+        await _until(it.follower, lambda: status.synced)
 
 
 @awaited
@@ -130,12 +133,12 @@ async def test_state_that_is_never_there_is_told(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST)
     replay.troubles = [Trouble("eth_getCode", times=10**6, error=(-32000, "header not found"))]
     async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
-        await _until(it.follower, lambda: bool(it.follower.standing.problem))
-        assert "header not found" in it.follower.standing.problem
+        await _until(it.follower, lambda: bool(it.follower.status.problem))
+        assert "header not found" in it.follower.status.problem
         asked = replay.asked("eth_getCode")
         assert asked < 50, "each round waits"
         replay.troubles = []
-        await _until(it.follower, lambda: it.follower.standing.synced)
+        await _until(it.follower, lambda: it.follower.status.synced)
 
 
 @awaited
@@ -143,12 +146,12 @@ async def test_a_run_that_fails_while_many_were_fetched_ahead_is_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was fetched ahead fills all the room there is, and nobody takes it any more."""
-    monkeypatch.setattr("icefall.evm.following.runs.BATCH_BYTES", 20_000)
+    monkeypatch.setattr("icefall.evm.following.batches.CHUNK_BYTES", 20_000)
     replay = EvmReplay(CHAIN)
     replay.troubles = [Trouble("eth_getCode", times=2, error=(-32000, "header not found"))]
     async with indexing(tmp_path / "chain.sqlite", replay) as it:
         await asyncio.wait_for(it.follower.run(), 30)
-        assert it.follower.standing.synced
+        assert it.follower.status.synced
         assert replay.troubles == []
 
 
@@ -168,9 +171,9 @@ async def test_a_contract_that_is_never_heard_out_is_odd_and_holds_up_nobody(tmp
     replay.on_call = abort
     async with indexing(tmp_path / "chain.sqlite", replay) as it:
         await it.follower.run()
-        assert it.follower.standing.synced
+        assert it.follower.status.synced
         number = it.store.id_of(token)
-        assert it.store.read("select odd_since is not null from token where token = ?", (number,)) == [(1,)]
+        assert it.store.read("select untrusted_since is not null from token where token = ?", (number,)) == [(1,)]
 
 
 # -- chains that change ------------------------------------------------------------------------------------------
@@ -179,11 +182,11 @@ async def test_a_contract_that_is_never_heard_out_is_odd_and_holds_up_nobody(tmp
 async def _until(follower: EvmFollower, done: Callable[[], bool]) -> None:
     running = asyncio.create_task(follower.run())
     try:
-        for _ in range(20_000):
+        for _ in range(100_000):
             if done():
                 return
             await asyncio.sleep(0.001)
-        raise AssertionError(f"not reached: {follower.standing}")
+        raise AssertionError(f"not reached: {follower.status}")
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -202,15 +205,15 @@ async def test_a_recorded_reorganisation_ends_in_the_recorded_chain(number: int,
     before, after = (_forked(common, recorded_blocks("anvil-1", f"reorg{number}_{when}_blocks")) for when in WHEN)
     replay = EvmReplay("anvil-1", before)
     async with indexing(tmp_path / "turned.sqlite", replay, blocks=BlockRange(first=start)) as it:
-        await _until(it.follower, lambda: it.follower.standing.synced)
-        assert it.follower.standing.tip == max(before)
+        await _until(it.follower, lambda: it.follower.status.synced)
+        assert it.follower.status.tip == max(before)
         replay.blocks = after
         last = bytes.fromhex(after[max(after)].hash[2:])
-        await _until(it.follower, lambda: it.store.block_hash(max(after)) == last and it.follower.standing.synced)
-        assert it.follower.standing.reorgs == 1
+        await _until(it.follower, lambda: it.store.block_hash(max(after)) == last and it.follower.status.synced)
+        assert it.follower.status.reorgs == 1
     straight = EvmReplay("anvil-1", after)
     async with indexing(tmp_path / "straight.sqlite", straight, blocks=BlockRange(first=start)) as it:
-        await _until(it.follower, lambda: it.follower.standing.synced)
+        await _until(it.follower, lambda: it.follower.status.synced)
     turned, expected = (logical_rows(tmp_path / f"{name}.sqlite") for name in ("turned", "straight"))
     # The state of dropped blocks was not recorded, so a token may have been found odd there, and stays it.
     assert set(turned.pop("erc20_balance")) <= set(expected.pop("erc20_balance"))
@@ -223,10 +226,10 @@ async def test_a_recorded_reorganisation_ends_in_the_recorded_chain(number: int,
 async def test_a_head_that_stays_down_takes_its_blocks_with_it(depth: int, clean: Digests, tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST + depth)
     async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
-        await _until(it.follower, lambda: it.follower.standing.synced)
+        await _until(it.follower, lambda: it.follower.status.synced)
         replay.shown = LAST
-        await _until(it.follower, lambda: it.follower.standing.tip == LAST and it.follower.standing.synced)
-        assert it.follower.standing.reorged_blocks == depth
+        await _until(it.follower, lambda: it.follower.status.tip == LAST and it.follower.status.synced)
+        assert it.follower.status.reorged_blocks == depth
         assert digests(tmp_path / "chain.sqlite") == clean
 
 
@@ -234,12 +237,12 @@ async def test_a_head_that_stays_down_takes_its_blocks_with_it(depth: int, clean
 async def test_a_node_that_lags_for_a_moment_takes_nothing_away(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST)
     async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange()) as it:
-        await _until(it.follower, lambda: it.follower.standing.synced)
+        await _until(it.follower, lambda: it.follower.status.synced)
         replay.shown = LAST - 3
         polls = len(it.upstream.clock.slept)  # type: ignore[attr-defined]
         await _until(it.follower, lambda: len(it.upstream.clock.slept) > polls + 5)  # type: ignore[attr-defined]
-        assert it.follower.standing.tip == LAST
-        assert it.follower.standing.reorgs == 0
+        assert it.follower.status.tip == LAST
+        assert it.follower.status.reorgs == 0
 
 
 @awaited
@@ -251,7 +254,7 @@ async def test_another_chain_is_refused_and_nothing_is_lost(tmp_path: Path) -> N
     async with indexing(tmp_path / "chain.sqlite", stranger, blocks=BlockRange()) as it:
         with pytest.raises(NoCommonBlock, match="another chain"):
             await it.follower.run()
-        assert it.follower.standing.stopped
+        assert it.follower.status.stopped
         assert digests(tmp_path / "chain.sqlite") == kept
 
 
@@ -259,8 +262,8 @@ async def test_another_chain_is_refused_and_nothing_is_lost(tmp_path: Path) -> N
 async def test_confirmations_stay_behind_the_head(tmp_path: Path) -> None:
     replay = shown(EvmReplay(CHAIN), LAST)
     async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange(confirmations=7)) as it:
-        await _until(it.follower, lambda: it.follower.standing.synced)
-        assert it.follower.standing.tip == LAST - 7
+        await _until(it.follower, lambda: it.follower.status.synced)
+        assert it.follower.status.tip == LAST - 7
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -268,7 +271,7 @@ async def test_confirmations_stay_behind_the_head(tmp_path: Path) -> None:
 async def test_runs_of_any_size_come_to_the_same(chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     last = 130
     whole = await _indexed(tmp_path / "whole.sqlite", shown(EvmReplay(chain), last))
-    monkeypatch.setattr("icefall.evm.following.runs.RUN_BLOCKS", 1)
+    monkeypatch.setattr("icefall.evm.following.batches.BATCH_BLOCKS", 1)
     monkeypatch.setattr(follow, "AUDIT_EVERY", 1)
     assert await _indexed(tmp_path / "single.sqlite", shown(EvmReplay(chain), last)) == whole
 

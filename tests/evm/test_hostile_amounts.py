@@ -58,10 +58,10 @@ async def test_an_audit_that_waited_long_reads_some_blocks_at_a_time(
     replay.shown = LAST
     async with indexing(tmp_path / "chain.sqlite", replay) as it:
         await it.follower.run()
-        odd = it.store.read("select token from token where odd_since is not null")
+        odd = it.store.read("select token from token where untrusted_since is not null")
         assert odd
-        await it.store.write(lambda tx: tx.run_many("update token set odd_since = null", [()]))
-        await it.store.write(lambda tx: tx.run_many("delete from fact where name = 'audited_to'", [()]))
+        await it.store.write(lambda tx: tx.run_many("update token set untrusted_since = null", [()]))
+        await it.store.write(lambda tx: tx.run_many("delete from meta where name = 'audited_to'", [()]))
         monkeypatch.setattr(auditing, "_BLOCKS_AT_ONCE", 7)
         tip, asked = it.store.tip(), replay.asked("eth_call")
         assert tip is not None
@@ -75,7 +75,7 @@ async def test_an_audit_that_waited_long_reads_some_blocks_at_a_time(
 
         it.store.read = watched
         await Audit(it.store, it.upstream).run(tip)
-        assert it.store.read("select token from token where odd_since is not null") == odd
+        assert it.store.read("select token from token where untrusted_since is not null") == odd
         assert replay.asked("eth_call") > asked
         assert spans
         assert max(spans) < 7

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.awaited import awaited
 from tests.evm.indexed import Indexing, Log, indexing_of, open_store
 from tests.evm.live_client import Anvil, anvil
+from tests.waiting import LIMIT_S
 
 from icefall.evm.amounts import unpack_uint
 from icefall.evm.following.follower import BlockRange
@@ -13,7 +14,6 @@ from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.upstream import EvmUpstream
 
 BLOCKS = 90
-_LIMIT_S = 60.0
 
 
 @awaited
@@ -36,13 +36,13 @@ async def _followed(client: Anvil, it: Indexing, store: ChainStore) -> None:
         if number % 30 == 0:  # now it is at the tip, now it has to catch up
             await _in_step(client, it, running)
     await _in_step(client, it, running)
-    assert it.follower.standing.txs > 150
-    assert it.follower.standing.transfers > 60
+    assert it.follower.status.txs > 150
+    assert it.follower.status.transfers > 60
     _compare(client, store, range(0, BLOCKS + 1, 9))
 
     await asyncio.to_thread(client.ask, "anvil_reorg", 5, [])
     await _in_step(client, it, running)
-    assert it.follower.standing.reorged_blocks == 5
+    assert it.follower.status.reorged_blocks == 5
     await asyncio.to_thread(client.ask, "anvil_rollback", 3)
     await asyncio.to_thread(client.ask, "evm_mine")
     await asyncio.to_thread(client.ask, "evm_mine")
@@ -54,14 +54,14 @@ async def _followed(client: Anvil, it: Indexing, store: ChainStore) -> None:
 
 async def _in_step(client: Anvil, it: Indexing, running: "asyncio.Task[None]") -> None:
     """Until the store's tip is the client's."""
-    deadline = asyncio.get_running_loop().time() + _LIMIT_S
+    deadline = asyncio.get_running_loop().time() + LIMIT_S
     while True:
         assert not running.done(), running.exception()
         newest = await asyncio.to_thread(client.ask, "eth_getBlockByNumber", "latest", False)
         tip = it.store.tip()
-        if tip is not None and "0x" + tip.block_hash.hex() == newest["hash"] and it.follower.standing.synced:
+        if tip is not None and "0x" + tip.block_hash.hex() == newest["hash"] and it.follower.status.synced:
             return
-        assert asyncio.get_running_loop().time() < deadline, it.follower.standing
+        assert asyncio.get_running_loop().time() < deadline, it.follower.status
         await asyncio.sleep(0.05)
 
 

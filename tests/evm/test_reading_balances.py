@@ -21,7 +21,7 @@ from icefall.evm.reading.model import Erc1155Held
 from icefall.evm.reading.state import RequestState
 
 HOLDINGS = "select a.address, h.token_address from erc20_holding h join address a on a.id = h.holder"
-ODD = "select a.address from token t join address a on a.id = t.token where t.odd_since is not null"
+ODD = "select a.address from token t join address a on a.id = t.token where t.untrusted_since is not null"
 
 Erc20State = dict[tuple[bytes, bytes], int]
 Erc1155State = dict[tuple[bytes, bytes, int], int]

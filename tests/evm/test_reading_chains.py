@@ -11,9 +11,11 @@ from tests.evm.reading_scene import indexed, now
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import NotFound
-from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo, open_chain
-from icefall.evm.reading.model import Span
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
+from icefall.evm.model import ERC20
+from icefall.evm.reading.model import PageRange
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
+from icefall.run.stores import open_chain_reader
 
 TOKEN = TokenInfo("Avalanche", "AVAX", 18)
 BLOCKCHAIN_ID = "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5"
@@ -23,7 +25,7 @@ LEARNT = "yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp"
 def test_names(tmp_path: Path) -> None:
     c_chain = ChainInfo("43114", "C-Chain", TOKEN, aliases=("C", "avalanche-c"), blockchain_id=BLOCKCHAIN_ID)
     other = ChainInfo("99", "Other", TOKEN, aliases=("c", "Other"))
-    chains = ChainDirectory([open_chain(c_chain, tmp_path), open_chain(other, tmp_path)])
+    chains = ChainDirectory([EvmChain(one, open_chain_reader(tmp_path, one.id)) for one in (c_chain, other)])
     assert [chain.info.id for chain in chains.all()] == ["43114", "99"]
     for name in ("43114", BLOCKCHAIN_ID, "C", "c", "AVALANCHE-C"):
         assert now(chains.find(name)).info is c_chain
@@ -34,28 +36,28 @@ def test_names(tmp_path: Path) -> None:
 
 
 def test_a_blockchain_id_the_indexer_has_learnt(tmp_path: Path) -> None:
-    chain = open_chain(ChainInfo("99", "Other", TOKEN), tmp_path)
+    chain = EvmChain(ChainInfo("99", "Other", TOKEN), open_chain_reader(tmp_path, "99"))
     chains = ChainDirectory([chain])
     assert now(chain.blockchain_id()) == ""
     path = store_path(tmp_path, "99")
     path.parent.mkdir()
     store = ChainStore(SqliteStore(path, PACKAGE))
-    asyncio.run(store.put_facts({"blockchain_id": LEARNT}))
+    asyncio.run(store.put_meta({"blockchain_id": LEARNT}))
     store.close()
     assert now(chains.find(LEARNT)) is chain
     assert now(chain.blockchain_id()) == LEARNT
-    assert now(chain.chain.fact("nothing")) is None
+    assert now(chain.chain.meta("nothing")) is None
 
 
 def test_a_file_that_comes_later(tmp_path: Path) -> None:
-    chain = open_chain(ChainInfo("99", "Other", TOKEN), tmp_path)
+    chain = EvmChain(ChainInfo("99", "Other", TOKEN), open_chain_reader(tmp_path, "99"))
     path = store_path(tmp_path, "99")
 
     def not_yet(one: EvmChain) -> None:
         with pytest.raises(StoreError, match="chain 99 is not indexed yet"):
             now(one.chain.tip())
         with pytest.raises(StoreError, match="chain 99 is not indexed yet"):
-            now(one.transfers.erc20_of(bytes(20), Span(), 10))
+            now(one.transfers.of_address(ERC20, bytes(20), PageRange(), 10))
 
     not_yet(chain)
     path.parent.mkdir()
@@ -67,5 +69,5 @@ def test_a_file_that_comes_later(tmp_path: Path) -> None:
     tip = now(chain.chain.tip())
     assert tip is not None
     assert tip.number == 131
-    assert now(chain.facts.native_price("usd")) is None
+    assert now(chain.enriched.native_price("usd")) is None
     assert chain.method_names == {}

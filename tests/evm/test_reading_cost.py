@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from tests.evm.reading_scene import now
 from icefall.db.migrate import migrations
 from icefall.db.sqlite import SqliteReader
 from icefall.db.statements import load
-from icefall.evm.positions import place
+from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.positions import position_of
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.model import Span
+from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.storing.store import PACKAGE
 
@@ -87,7 +89,7 @@ ROWS = (
     f"insert into native_balance select {MINE}, i, x'00', null from n",
     f"insert into erc20_balance select {MINE}, 3, i, x'0105' from n",
 )
-BATCH = place(MANY + FEW - 1, 7), 5000
+BATCH = position_of(MANY + FEW - 1, 7), 5000
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +113,12 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteReader]:
     opened.close()
 
 
-Of = Callable[[bytes, Span, int], Coroutine[Any, Any, Sequence[Any]]]
+Of = Callable[[bytes, PageRange, int], Coroutine[Any, Any, Sequence[Any]]]
 LISTS: dict[str, Callable[[SqliteReader], Of]] = {
     "native": lambda reader: ChainReader(reader).txs_of,
     "touched": lambda reader: ChainReader(reader).touched_txs,
-    "erc20": lambda reader: TransferReader(reader).erc20_of,
-    "erc721": lambda reader: TransferReader(reader).erc721_of,
+    "erc20": lambda reader: partial(TransferReader(reader).of_address, ERC20),
+    "erc721": lambda reader: partial(TransferReader(reader).of_address, ERC721),
     "internals": lambda reader: TransferReader(reader).internals_of,
 }
 
@@ -126,11 +128,11 @@ def test_a_page_costs_the_same_wherever_it_is(reader: SqliteReader, name: str) -
     of = LISTS[name](reader)
     costs = []
     spans = [
-        (QUIET, Span()),
-        (BUSY, Span()),
-        (BUSY, Span(before=(place(MANY // 2, 0), 0))),
-        (BUSY, Span(before=(place(11, 0), 0))),
-        (BUSY, Span(MANY // 3, MANY // 3 + 100)),
+        (QUIET, PageRange()),
+        (BUSY, PageRange()),
+        (BUSY, PageRange(before=(position_of(MANY // 2, 0), 0))),
+        (BUSY, PageRange(before=(position_of(11, 0), 0))),
+        (BUSY, PageRange(MANY // 3, MANY // 3 + 100)),
     ]
     for address, span in spans:
         with Steps(reader) as steps:
@@ -144,19 +146,19 @@ def test_lists_of_a_token_and_of_everyone(reader: SqliteReader) -> None:
     costs = []
     for before in (MANY, MANY // 2, 40):
         with Steps(reader) as steps:
-            assert len(now(TransferReader(reader).in_token(TOKEN, Span(before=(place(before, 0), 0)), 6))) == 6
+            assert len(now(TransferReader(reader).in_token(TOKEN, PageRange(before=(position_of(before, 0), 0)), 6))) == 6
         costs.append(steps.count)
     assert max(costs) <= 1.3 * min(costs), costs
     with Steps(reader) as steps:
-        assert now(ChainReader(reader).newest_txs(None, 10, status=0)) == ([], place(MANY + FEW - 5000, 0))
+        assert now(ChainReader(reader).newest_txs(None, 10, status=0)) == ([], position_of(MANY + FEW - 5000, 0))
     assert steps.count < 100_000
 
 
 def test_ascending(reader: SqliteReader) -> None:
     costs = []
-    for after in (None, (place(MANY // 2, 0),), (place(MANY - 20, 0),)):
+    for after in (None, (position_of(MANY // 2, 0),), (position_of(MANY - 20, 0),)):
         with Steps(reader) as steps:
-            assert len(now(ChainReader(reader).touched_txs(BUSY, Span(before=after), 5, ascending=True))) == 5
+            assert len(now(ChainReader(reader).touched_txs(BUSY, PageRange(before=after), 5, ascending=True))) == 5
         costs.append(steps.count)
     assert max(costs) <= 1.3 * min(costs), costs
 
@@ -164,11 +166,11 @@ def test_ascending(reader: SqliteReader) -> None:
 def test_inside_a_large_batch(reader: SqliteReader) -> None:
     costs = []
     transfers = TransferReader(reader)
-    lists: list[tuple[Of, bytes]] = [(transfers.erc1155_of, QUIET), (transfers.in_token, TOKEN)]
+    lists: list[tuple[Of, bytes]] = [(partial(transfers.of_address, ERC1155), QUIET), (transfers.in_token, TOKEN)]
     for of, address in lists:
         for position in (4999, 2500, 20):
             with Steps(reader) as steps:
-                rows = now(of(address, Span(before=(BATCH[0], position)), 5))
+                rows = now(of(address, PageRange(before=(BATCH[0], position)), 5))
             assert [row.position for row in rows] == list(range(position - 1, position - 6, -1))
             costs.append(steps.count)
         assert max(costs) <= 1.5 * min(costs), costs

@@ -9,43 +9,62 @@ from tests.evm.naive import Item, Naive, naive
 from tests.evm.reading_scene import SIZES, Scene, flat, indexed, now, paged
 from tests.evm.recordings import CHAINS, derived
 
+from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading import chain as chain_reading
-from icefall.evm.reading.model import Erc20Read, Erc721Read, Erc1155Read, Span, TxRead
+from icefall.evm.reading.model import PageRange, TransferRead, TxParts, TxRead
 
-STRANGER = bytes.fromhex("5732a46e9c00000000000000000000000000beef")
+UNKNOWN_ADDRESS = bytes.fromhex("5732a46e9c00000000000000000000000000beef")
 TX_FIELDS = (
     "tx_at", "status", "type_id", "sender", "to", "value", "nonce", "gas_limit", "gas_used", "gas_price", "max_fee",
     "max_priority_fee",
 )  # fmt: skip
 
 
+TRANSFER_FIELDS = {
+    ERC20: ("log_at", "tx_at", "token", "sender", "to", "value"),
+    ERC721: ("log_at", "tx_at", "token", "sender", "to", "token_id"),
+    ERC1155: ("log_at", "position", "tx_at", "token", "sender", "to", "token_id", "value"),
+}
+STANDARDS = {"erc20": ERC20, "erc721": ERC721, "erc1155": ERC1155}
+
+
 def flat_tx(row: TxRead) -> Item:
     return flat(row, TX_FIELDS)
 
 
-Of = Callable[[bytes, Span, int], Coroutine[Any, Any, Sequence[Any]]]
+def flat_transfer(row: TransferRead) -> Item:
+    return flat(row, TRANSFER_FIELDS[row.standard])
+
+
+def flat_part(parts: TxParts, name: str) -> list[Item]:
+    if name == "internals":
+        return [flat(row) for row in parts.internals]
+    return [flat_transfer(row) for row in parts.of(STANDARDS[name])]
+
+
+Of = Callable[[bytes, PageRange, int], Coroutine[Any, Any, Sequence[Any]]]
 LISTS: dict[str, tuple[Callable[[Naive], dict[bytes, list[Item]]], Callable[[Scene], Of], Callable[[Any], Item]]] = {
     "native": (lambda told: told.native_of, lambda scene: scene.chain.txs_of, flat_tx),
     "touched": (lambda told: told.touched, lambda scene: scene.chain.touched_txs, flat_tx),
-    "erc20": (lambda told: told.erc20_of, lambda scene: scene.transfers.erc20_of, flat),
-    "erc721": (lambda told: told.erc721_of, lambda scene: scene.transfers.erc721_of, flat),
-    "erc1155": (lambda told: told.erc1155_of, lambda scene: scene.transfers.erc1155_of, flat),
+    "erc20": (lambda told: told.erc20_of, lambda scene: partial(scene.transfers.of_address, ERC20), flat_transfer),
+    "erc721": (lambda told: told.erc721_of, lambda scene: partial(scene.transfers.of_address, ERC721), flat_transfer),
+    "erc1155": (lambda told: told.erc1155_of, lambda scene: partial(scene.transfers.of_address, ERC1155), flat_transfer),
     "internals": (lambda told: told.internals_of, lambda scene: scene.transfers.internals_of, flat),
-    "in_token": (lambda told: told.in_token, lambda scene: scene.transfers.in_token, flat),
+    "in_token": (lambda told: told.in_token, lambda scene: scene.transfers.in_token, flat_transfer),
 }
 
 
 def check_list(scene: Scene, told: Naive, name: str, addresses: Iterable[bytes]) -> int:
     expected_of, reader_of, flatten = LISTS[name]
     expected, of = expected_of(told), reader_of(scene)
-    for address in (*addresses, STRANGER):
+    for address in (*addresses, UNKNOWN_ADDRESS):
         items = expected.get(address, [])[::-1]
         for size in SIZES:
-            rows = paged(partial(of, address), Span(), size)
+            rows = paged(partial(of, address), PageRange(), size)
             assert [flatten(row) for row in rows] == items, (name, address.hex(), size)
         for start, end in spans(items):
             inside = [item for item in items if start <= item[0] and (end is None or item[0] < end)]
-            rows = paged(partial(of, address), Span(start, end), 3)
+            rows = paged(partial(of, address), PageRange(start, end), 3)
             assert [flatten(row) for row in rows] == inside, (name, address.hex(), start, end)
     return sum(map(len, expected.values()))
 
@@ -73,34 +92,34 @@ def test_lists_in_ascending_order(chain: str) -> None:
     scene, told = indexed(chain), naive(chain)
     for address, items in told.touched.items():
         for size in (1, 10):
-            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), Span(), size)
+            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), PageRange(), size)
             assert [flat_tx(row) for row in rows] == items
         for start, end in spans(items):
-            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), Span(start, end), 3)
+            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), PageRange(start, end), 3)
             assert [flat_tx(row) for row in rows] == [
                 item for item in items if start <= item[0] and (end is None or item[0] < end)
             ]
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_the_stores_numbers_are_of_the_addresses_beside_them(chain: str) -> None:
+def test_interned_ids_belong_to_the_addresses_of_their_row(chain: str) -> None:
     scene, told = indexed(chain), naive(chain)
     address_of: dict[int, bytes] = dict(now(scene.reader.rows("select id, address from address")))
     for address in told.addresses:
         for name, (_, reader_of, _) in LISTS.items():
-            for row in now(reader_of(scene)(address, Span(), 20)):
+            for row in now(reader_of(scene)(address, PageRange(), 20)):
                 if name not in ("native", "touched", "internals"):
                     assert address_of[row.token_ref] == row.token
                 assert address_of[row.sender_ref] == row.sender
                 assert address_of.get(row.to_ref, b"") == row.to
 
 
-def test_kinds_of_a_token_are_told_apart() -> None:
-    kinds: set[type] = set()
+def test_transfers_of_a_token_have_their_standard() -> None:
+    standards: set[int] = set()
     for chain in CHAINS:
         for token in naive(chain).in_token:
-            kinds |= {type(row) for row in now(indexed(chain).transfers.in_token(token, Span(), 100))}
-    assert kinds == {Erc20Read, Erc721Read, Erc1155Read}
+            standards |= {row.standard for row in now(indexed(chain).transfers.in_token(token, PageRange(), 100))}
+    assert standards == {ERC20, ERC721, ERC1155}
 
 
 # -- inside transactions -----------------------------------------------------------------------------------------------
@@ -117,7 +136,7 @@ def test_parts_of_every_page_are_those_of_the_address(chain: str) -> None:
             for item in lists.get(address, ()):
                 mine.setdefault(item[3], []).append(item)
         for ascending in (False, True):
-            txs = paged(partial(scene.chain.touched_txs, address, ascending=ascending), Span(), 100)
+            txs = paged(partial(scene.chain.touched_txs, address, ascending=ascending), PageRange(), 100)
             assert len(txs) == len(items)
             for start in range(0, len(txs), 7):
                 page = txs[start : start + 7]
@@ -125,8 +144,7 @@ def test_parts_of_every_page_are_those_of_the_address(chain: str) -> None:
                 assert set(parts) == {tx.tx_at for tx in page}
                 for tx in page:
                     for name, of_tx in expected.items():
-                        rows = getattr(parts[tx.tx_at], name)
-                        assert [flat(row) for row in rows] == of_tx.get(tx.place.tx_hash, [])
+                        assert flat_part(parts[tx.tx_at], name) == of_tx.get(tx.location.tx_hash, [])
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -144,7 +162,7 @@ def test_every_transaction_by_hash_with_all_its_parts(chain: str) -> None:
         assert now(scene.chain.full_tx_at(full.tx.tx_at)) == full
         parts = now(scene.transfers.parts_of_tx(full.tx.tx_at))
         for name, of_tx in expected.items():
-            assert [flat(row) for row in getattr(parts, name)] == of_tx.get(item[3], [])
+            assert flat_part(parts, name) == of_tx.get(item[3], [])
     assert now(scene.chain.tx(bytes(32))) is None
     assert now(scene.chain.tx(told.txs[0][3][:31] + b"\x00")) is None  # another with the same beginning
 
@@ -152,11 +170,11 @@ def test_every_transaction_by_hash_with_all_its_parts(chain: str) -> None:
 def test_a_page_too_full_is_refused_but_never_a_single_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, told = indexed(CHAINS[0]), naive(CHAINS[0])
     address = max(told.erc20_of, key=lambda one: len(told.erc20_of[one]))
-    txs = now(scene.chain.touched_txs(address, Span(), 20))
+    txs = now(scene.chain.touched_txs(address, PageRange(), 20))
     monkeypatch.setattr("icefall.evm.reading.transfers.PARTS_MAX", 0)
     with pytest.raises(Exception, match="lower pageSize"):
         now(scene.transfers.parts_of_page(address, txs))
-    assert any(now(scene.transfers.parts_of_page(address, [tx]))[tx.tx_at].erc20 for tx in txs)
+    assert any(now(scene.transfers.parts_of_page(address, [tx]))[tx.tx_at].of(ERC20) for tx in txs)
     assert now(scene.transfers.parts_of_page(address, [])) == {}
 
 
@@ -249,11 +267,11 @@ def test_deployments(chain: str) -> None:
     for made in told.deployments:
         for who in {made[3], made[5]}:
             by.setdefault(who, []).append(made)
-    for address in (*told.addresses, STRANGER):
+    for address in (*told.addresses, UNKNOWN_ADDRESS):
         found = now(scene.transfers.deployment(address))
         assert (found and tuple(getattr(found, name) for name in found.__struct_fields__)) == latest.get(address)
         for size in (1, 3, 100):
-            rows = paged(partial(scene.transfers.deployed_by, address), Span(), size)
+            rows = paged(partial(scene.transfers.deployed_by, address), PageRange(), size)
             fields = [tuple(getattr(row, name) for name in row.__struct_fields__) for row in rows]
             assert fields == by.get(address, [])[::-1]
     assert len(latest) > 10
@@ -275,4 +293,4 @@ def test_messages(chain: str) -> None:
 def test_known_addresses(chain: str) -> None:
     scene, told = indexed(chain), naive(chain)
     assert all(now(scene.chain.is_known(address)) for address in told.addresses)
-    assert not now(scene.chain.is_known(STRANGER))
+    assert not now(scene.chain.is_known(UNKNOWN_ADDRESS))

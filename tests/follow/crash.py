@@ -14,9 +14,9 @@ from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
 from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
+from icefall.primary.chains import index_x
 from icefall.primary.following import NodeFollowing
-from icefall.primary.network import network_of
-from icefall.run.engine import index_x, logs_of
+from icefall.run.node_setup import configured_network, node_logs
 from icefall.xchain.ledger import Ledger
 
 TIP = {"X": 176, "P": 13, "C": 12}
@@ -26,14 +26,14 @@ async def follow(directory: Path, url: str) -> None:
     (directory / "run").mkdir(exist_ok=True)
     arguments = [f"--data-dir={directory}", f"--upstream={url}", "--index-enabled=true", "--log-display-level=off"]
     config = load("node", arguments, {}, directory).config
-    network = network_of(config, START)
+    network = configured_network(config, START)
     store = SqliteStore(store_path(directory), PACKAGE)
     await store.write(lambda tx: admit(tx, StartRequest(config.network_id, True, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
     await ledger.start()
-    logs = logs_of(config, "engine", network, create=True)
-    following = NodeFollowing(config, network, store, ledger, logs, run_max=16)
+    logs = node_logs(config, "engine", network, create=True)
+    following = NodeFollowing(config.upstream, network, store, ledger, logs, run_max=16, indexed=True)
     tasks = following.tasks()
     while (ledger.height, *(following.foreign[name].position.count for name in ("P", "C"))) != tuple(TIP.values()):
         assert not any(task.done() for task in tasks)

@@ -14,19 +14,22 @@ from typing import Any
 import msgspec
 from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import Replay, Row, labelled, recorded
+from tests.waiting import LIMIT_S
 from tests.xchain.scenario_1 import accepted_blocks
 from tests.xchain.wallet import NOW_S
 
 import icefall.primary.following
-from icefall.config.load import Config, load
+from icefall.config.load import load
+from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
 from icefall.node.admission import StartRequest, admit
 from icefall.node.following.upstreams import NodeUpstreams
 from icefall.node.health.checks import FollowStats
 from icefall.node.store import PACKAGE, store_path
+from icefall.primary.chains import index_x
 from icefall.primary.following import NodeFollowing
-from icefall.primary.network import Network, network_of
-from icefall.run.engine import index_x, logs_of
+from icefall.primary.network import Network
+from icefall.run.node_setup import configured_network, node_logs
 from icefall.wire.avm.codec import pack_block
 from icefall.wire.avm.types import Block, Tx
 from icefall.wire.avm.utxos import consumed, imported
@@ -36,7 +39,6 @@ from icefall.xchain.ledger import Ledger
 
 START = 1_794_753_768  # of the recorded network
 CUT = 100  # blocks of the recording whose transactions were in the DAG
-LIMIT_S = 20.0
 STOP_VERTEX = hash256(b"the last vertex")
 BLOCK_0 = pack_block(STOP_VERTEX, 0, NOW_S, ())  # younger than any lock that was open in the DAG
 
@@ -144,9 +146,16 @@ class DagScene:
         start = StartRequest(self.config.network_id, True, True, False)
         await self.store.write(lambda tx: admit(tx, start, START))
         await self.ledger.start()
-        logs = logs_of(self.config, "engine", self._network, create=True)
+        logs = node_logs(self.config, "engine", self._network, create=True)
         self.following = NodeFollowing(
-            self.config, self._network, self.store, self.ledger, logs, self._run_max, had_dag=self._had_dag
+            self.config.upstream,
+            self._network,
+            self.store,
+            self.ledger,
+            logs,
+            self._run_max,
+            indexed=True,
+            had_dag=self._had_dag,
         )
         self._tasks = self.following.tasks()
 
@@ -165,7 +174,7 @@ class DagScene:
         return self.ledger.height, foreign["P"].position.count, foreign["C"].position.count
 
     def x(self) -> FollowStats:
-        return self.following.figures("X")
+        return self.following.stats_of("X")
 
     async def until(self, truth: Callable[[], bool], what: str = "") -> None:
         try:
@@ -187,7 +196,7 @@ def config_of(directory: Path, *urls: str, more: Sequence[str] = ()) -> Config:
 
 def dag_network(config: Config) -> Network:
     """The local network, had it begun with a DAG."""
-    network = network_of(config, START)
+    network = configured_network(config, START)
     block_0 = {"x_block_0": BLOCK_0.raw, "x_block_0_id": BLOCK_0.block_id, "stop_vertex_id": STOP_VERTEX}
     genesis = msgspec.structs.replace(network.genesis, **block_0)
     spec = msgspec.structs.replace(network.asset_chains[0], block_0=BLOCK_0.raw)

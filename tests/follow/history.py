@@ -10,22 +10,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from icefall.config.load import Config, load
+from icefall.config.load import load
+from icefall.config.settings import Config
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.node import index
 from icefall.node.admission import StartRequest, admit
 from icefall.node.following.foreign import ForeignChain, ForeignContainer
 from icefall.node.store import PACKAGE, store_path
-from icefall.primary.network import network_of
-from icefall.run.engine import index_x, logs_of
+from icefall.primary.chains import index_x
+from icefall.run.node_setup import configured_network, node_logs
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.container.coreth import unpack_coreth_block
-from icefall.wire.container.foreign import ForeignBlock
+from icefall.wire.container.exports import ForeignBlock
 from icefall.wire.container.platform import unpack_platform_block
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.ids import input_id
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.follow import FollowedLedger, ReceivedContainer
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, owners_of
@@ -65,8 +66,8 @@ async def followed(directory: Path) -> Config:
     """A data directory that holds the whole recorded history."""
     config = load("node", [f"--data-dir={directory}", "--dialect=live", "--index-enabled=true"], {}, directory).config
     (directory / "run").mkdir(parents=True)
-    network = network_of(config, START)
-    logs_of(config, "engine", network, create=True)
+    network = configured_network(config, START)
+    node_logs(config, "engine", network, create=True)
     store = SqliteStore(store_path(directory), PACKAGE)
     await store.write(lambda tx: admit(tx, StartRequest(config.network_id, False, True, False), START))
     spec = network.asset_chains[0]
@@ -79,7 +80,7 @@ async def followed(directory: Path) -> Config:
         for name in ("P", "C")
     }
     for row in containers():
-        container = unpack_container(checkhex.decode(row["bytes"]))
+        container = unpack_container(checksum_hex.decode(row["bytes"]))
         if row["chain"] == "X":
             await x.accept([ReceivedContainer(container.container_id, container.raw, container.inner)])
             continue
@@ -111,7 +112,7 @@ def _as_recorded(tx: Transaction) -> None:
         for newer, older in pairwise(newest_first):
             order[newer].add(older)
     oldest_first = TopologicalSorter(order).static_order()
-    places: dict[bytes, int] = dict(tx.rows("select utxo_id, place from utxo"))
+    places: dict[bytes, int] = dict(tx.rows("select utxo_id, position from utxo"))
     drawn = [utxo_id for utxo_id in oldest_first if utxo_id in places]
     heights: dict[bytes, int] = dict(tx.rows("select txid, height from ledger_tx"))
     by_height: dict[int, list[bytes]] = defaultdict(list)
@@ -123,10 +124,10 @@ def _as_recorded(tx: Transaction) -> None:
         free = sorted(places[utxo_id] for utxo_id in same_block)
         moved += [(-place, places[utxo_id]) for utxo_id, place in zip(same_block, free, strict=True)]
     for table in ("utxo", "utxo_owner"):
-        tx.run_many(f"update {table} set place = ? where place = ?", moved)
-        tx.run(f"update {table} set place = -place where place < 0")
+        tx.run_many(f"update {table} set position = ? where position = ?", moved)
+        tx.run(f"update {table} set position = -position where position < 0")
 
 
 def _utxo_id(text: str) -> bytes:
-    utxo = unpack_utxo(checkhex.decode(text))
+    utxo = unpack_utxo(checksum_hex.decode(text))
     return input_id(utxo.txid, utxo.output_index)

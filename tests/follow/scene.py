@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from tests.follow.memory_chains import CHAIN_IDS, Asset, Foreign, MemoryChain
 from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import Replay
+from tests.waiting import LIMIT_S
 from tests.xchain.memory_state import MemoryState
 
 from icefall.node.following.follower import ContainerFollower
@@ -16,8 +17,6 @@ from icefall.node.following.verify import ChainLinks
 from icefall.observe.log import LevelPage, Log
 from icefall.upstream.client import Client, Limits, Retry
 from icefall.upstream.node import UpstreamNode
-
-LIMIT_S = 10.0
 
 
 def quiet_log(name: str = "main") -> Log:
@@ -78,7 +77,7 @@ class Scene:
         except TimeoutError:
             whys = [follower.why for follower in (self.x, self.p, self.c)]
             raise AssertionError(
-                f"{what} never came: {self.chains.counts()} {whys} {self.x.waiting} {self.upstreams.troubles()}"
+                f"{what} never came: {self.chains.counts()} {whys} {self.x.waiting} {self.upstreams.failing()}"
             ) from None
 
     async def polls(self, replay: Replay, number: int = 6) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
+from tests.waiting import LIMIT_S
 from tests.xchain.stored import digest
 
 from icefall.node.store import store_path
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 def run_child(directory: Path, url: str, *more: str) -> int:
     command = [sys.executable, "-m", "tests.follow.crash", str(directory), url, *more]
-    done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, timeout=60)
+    done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, timeout=LIMIT_S)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
     return done.returncode
 

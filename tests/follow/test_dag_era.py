@@ -28,13 +28,13 @@ from tests.xchain.scenario_1 import final_utxos
 from tests.xchain.stored import digest
 from tests.xchain.wallet import NOW_S, Wallet
 
-from icefall.config.load import Config
+from icefall.config.settings import Config
 from icefall.db.engine import StoreError
 from icefall.wire.avm.codec import unpack_block, unpack_utxo
 from icefall.wire.avm.types import Tx
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.ids import id_text
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.blocks import execute
 from icefall.xchain.execute import Overlay
 from icefall.xchain.model import owners_of
@@ -123,7 +123,7 @@ def test_the_interface_leads_through_the_dag_and_on(tmp_path: Path) -> None:
     rows = list(node.walk(X_TX))
     assert [row["id"] for row in rows] == [id_text(tx.txid) for tx in (*dag_txs(), *block_txs())]
     for row, tx in zip(rows, (*dag_txs(), *block_txs()), strict=True):
-        assert node.ask(X, "avm.getTx", txID=row["id"]).result == {"tx": checkhex.encode(tx.raw), "encoding": "hex"}
+        assert node.ask(X, "avm.getTx", txID=row["id"]).result == {"tx": checksum_hex.encode(tx.raw), "encoding": "hex"}
     first = dag_txs()[0]
     assert node.ask(X, "avm.getTx", txID=rows[0]["id"], encoding="json").result["tx"]["id"] == id_text(first.txid)
     assert node.ask(X, "avm.getTxStatus", txID=rows[0]["id"]).result == {"status": "Accepted"}

@@ -24,7 +24,7 @@ from tests.upstream.replay import Replay, Row, rewrapped
 from tests.xchain.memory_state import RULES
 from tests.xchain.wallet import Wallet
 
-from icefall.primary.network import network_of
+from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import pack_tx
 from icefall.wire.avm.types import BaseTx, ImportTx, Tx
 from icefall.wire.avm.utxos import consumed
@@ -44,8 +44,8 @@ async def stopped(at: DagScene) -> str:
 async def p_and_c_go_on(at: DagScene, replay: Replay) -> None:
     replay.show(P=13, C=12)
     await at.until(lambda: at.counts()[1:] == (13, 12), "the ends of P and C")
-    assert at.following.figures("P").trouble is None
-    assert at.following.figures("C").trouble is None
+    assert at.following.stats_of("P").trouble is None
+    assert at.following.stats_of("C").trouble is None
     assert "droppedUpstreams" not in at.x().told
 
 
@@ -282,7 +282,7 @@ def test_fuji_itself_without_x_tx(tmp_path: Path) -> None:
     async def scene() -> None:
         async with Replay({"X": [], "P": [], "C": []}) as replay:
             config = config_of(tmp_path, replay.url, more=["--network-id=fuji"])
-            network = network_of(config, 0)
+            network = configured_network(config, 0)
             genesis = network.genesis
             replay.network_id = 5
             replay.chain_ids |= {"X": genesis.x_chain_id, "C": genesis.c_chain_id}

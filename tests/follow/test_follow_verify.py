@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.follow.memory_chains import CHAIN_IDS, GENESIS_IDS
 from tests.upstream.replay import Row, labelled, local_genesis, other_history, recorded, rewrapped
+from tests.wire.wire_vectors import pack_option
 
 from icefall.node.following.verify import (
     ChainLinks,
@@ -19,7 +20,7 @@ from icefall.node.following.verify import (
 from icefall.upstream.node import FetchedContainer
 from icefall.wire.avm.codec import unpack_block
 from icefall.wire.container.coreth import unpack_coreth_block
-from icefall.wire.container.proposer import pack_container, pack_option, unpack_container
+from icefall.wire.container.proposer import pack_container, unpack_container
 from icefall.wire.ids import hash256, id_text
 from icefall.wire.packer import u32, u64
 
@@ -181,7 +182,7 @@ def test_blocks_from_before_there_were_wrappings() -> None:
 
 def test_options_take_their_parents_time() -> None:
     first = pack_container(GENESIS_IDS["P"], 777, 3, apricot(0, GENESIS_IDS["P"], 1))
-    second = pack_option(first.container_id, apricot(2, hash256(first.inner), 2))
+    second = unpack_container(pack_option(first.container_id, apricot(2, hash256(first.inner), 2)))
     third = pack_container(second.container_id, 778, 3, apricot(2, hash256(second.inner), 3))
     run = judge("P", [labelled(wrapped.raw) for wrapped in (first, second, third)])
     assert [offered.time for offered in run] == [777, 777, 778]

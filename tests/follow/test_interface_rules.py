@@ -19,7 +19,7 @@ import pytest
 from tests.follow.history import containers, followed
 
 from icefall.api.asgi import AsgiApp
-from icefall.config.load import Config
+from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
 from icefall.ipc.socket import EngineServer, socket_path
 from icefall.node.store import PACKAGE, store_path
@@ -33,7 +33,7 @@ from icefall.wire.container.platform import unpack_platform_block
 from icefall.wire.container.proposer import Container, unpack_container
 from icefall.wire.genesis.network import network_genesis, packaged_genesis
 from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_from_text, id_text, input_id
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.store import put_refusals
 
 X = "/ext/bc/X"
@@ -53,7 +53,7 @@ GENESIS = network_genesis(packaged_genesis(12345), 12345, 1_794_753_768)
 
 @cache
 def accepted(chain: str) -> list[Container]:
-    return [unpack_container(checkhex.decode(row["bytes"])) for row in containers() if row["chain"] == chain]
+    return [unpack_container(checksum_hex.decode(row["bytes"])) for row in containers() if row["chain"] == chain]
 
 
 @cache
@@ -111,7 +111,7 @@ def text_of(address: bytes) -> str:
 
 
 def utxo_id_of(text: str) -> bytes:
-    utxo = unpack_utxo(checkhex.decode(text))
+    utxo = unpack_utxo(checksum_hex.decode(text))
     return input_id(utxo.txid, utxo.output_index)
 
 
@@ -141,7 +141,7 @@ class Node:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._app = AsgiApp(build_app("node", config, beside_engine=True))
+        self._app = AsgiApp(build_app("node", config, with_engine=True))
 
     def ask(self, path: str, method: str, **params: Any) -> Answer:
         return asyncio.run(self.asked(path, method, **params))
@@ -210,7 +210,7 @@ def test_containers_have_the_fields_of_the_interface_and_no_others(history: Foll
         assert set(row) == {"id", "bytes", "timestamp", "encoding", "index"}
         assert all(isinstance(value, str) for value in row.values())
         assert (row["encoding"], row["index"]) == ("hex", str(number))
-        raw = checkhex.decode(row["bytes"])  # with its checksum
+        raw = checksum_hex.decode(row["bytes"])  # with its checksum
         assert id_from_text(row["id"]) == (hash256(raw) if path == X_TX else unpack_container(raw).container_id)
         assert ISO_8601.fullmatch(row["timestamp"])
         moment = datetime.fromisoformat(row["timestamp"][:19] + row["timestamp"][19:].lstrip(".0123456789")).timestamp()
@@ -287,7 +287,7 @@ def test_transactions_are_read_in_order_through_the_index(node: Node) -> None:
         row = node.ask(X_TX, "index.getContainerByIndex", index=str(number), encoding="hex").result
         told = node.ask(X, "avm.getTx", txID=row["id"]).result
         assert told == {"tx": row["bytes"], "encoding": "hex"}
-        assert checkhex.decode(told["tx"]) == tx.raw
+        assert checksum_hex.decode(told["tx"]) == tx.raw
 
 
 # -- the asset chain: blocks and transactions ------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_transactions_are_read_in_order_through_the_index(node: Node) -> None:
 
 def test_blocks_by_their_own_id_by_their_containers_and_by_height(node: Node) -> None:
     for container, block in zip(accepted("X"), blocks(), strict=True):
-        told = {"block": checkhex.encode(block.raw), "encoding": "hex"}
+        told = {"block": checksum_hex.encode(block.raw), "encoding": "hex"}
         assert node.ask(X, "avm.getBlock", blockID=id_text(block.block_id)).result == told
         assert node.ask(X, "avm.getBlock", blockID=id_text(container.container_id), encoding="hex").result == told
         assert node.ask(X, "avm.getBlockByHeight", height=str(block.height)).result == told

@@ -81,7 +81,7 @@ async def ask(app: AsgiApp, request: dict[str, Any]) -> tuple[int, str]:
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> AsgiApp:
     config = asyncio.run(followed(tmp_path_factory.mktemp("followed")))
-    return AsgiApp(build_app("node", config, beside_engine=True))
+    return AsgiApp(build_app("node", config, with_engine=True))
 
 
 def test_every_recorded_call_gets_the_recorded_answer(app: AsgiApp) -> None:

@@ -20,10 +20,10 @@ from icefall.db.sqlite import SqliteStore
 from icefall.node import index
 from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
-from icefall.primary.network import network_of
-from icefall.run.engine import index_x
+from icefall.primary.chains import index_x
+from icefall.run.node_setup import configured_network
 from icefall.wire.container.proposer import unpack_container
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.follow import FollowedLedger, ReceivedContainer
 from icefall.xchain.ledger import Ledger
 
@@ -43,7 +43,7 @@ def containers() -> dict[int, tuple[bytes, int]]:
         result = json.loads(row.response.body)["result"]
         for told in result.get("containers", [result]):
             if told["encoding"] == "hex":
-                found[int(told["index"])] = checkhex.decode(told["bytes"]), _ns(told["timestamp"])
+                found[int(told["index"])] = checksum_hex.decode(told["bytes"]), _ns(told["timestamp"])
     assert sorted(found) == [0, 1, 2, 3, 4]
     return found
 
@@ -58,7 +58,7 @@ def _ns(timestamp: str) -> int:
 async def grown(data_dir: Path) -> None:
     data_dir.mkdir(parents=True)
     config = load("node", [f"--data-dir={data_dir}"], {}, data_dir).config
-    network = network_of(config, START)
+    network = configured_network(config, START)
     store = SqliteStore(store_path(data_dir), PACKAGE)
     await store.write(lambda tx: admit(tx, StartRequest(config.network_id, False, True, False), START))
     spec = network.asset_chains[0]

@@ -1,4 +1,4 @@
-"""Every metric counted again from blocks as the nodes sent them: sets and loops, no rollup, no shared arithmetic."""
+"""Every metric computed again from recorded blocks: sets and loops, no rollup, no shared arithmetic."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,16 +25,16 @@ class Seen(NamedTuple):
     gap: int | None = None
 
 
-def number(told: str) -> int:
-    return int(told, 16)
+def number(text: str) -> int:
+    return int(text, 16)
 
 
-def creators(said: Any) -> Iterator[bytes]:
-    """Who ran each creation that succeeded: frames that did, in transactions that did; without traces, the latter."""
-    for at, (tx, receipt) in enumerate(zip(said["block"]["transactions"], said["receipts"], strict=True)):
+def creators(recorded: Any) -> Iterator[bytes]:
+    """The creator of each successful creation: by frames, or by transactions where there are no traces."""
+    for at, (tx, receipt) in enumerate(zip(recorded["block"]["transactions"], recorded["receipts"], strict=True)):
         if number(receipt["status"]) == 1:
-            if said["calls"] is not None:
-                yield from created(said["calls"][at]["result"])
+            if recorded["calls"] is not None:
+                yield from created(recorded["calls"][at]["result"])
             elif tx["to"] is None:
                 yield unhex(tx["from"].lower())
 
@@ -49,7 +49,7 @@ def created(frame: Any) -> Iterator[bytes]:
 
 
 def seen(chain: Sequence[Recorded]) -> list[Seen]:
-    """Block 0 aside."""
+    """All but block 0."""
     found: list[Seen] = []
     for one in chain:
         block, receipts = one.said["block"], one.said["receipts"]
@@ -80,7 +80,7 @@ def seen(chain: Sequence[Recorded]) -> list[Seen]:
 
 
 def seen_rows(chain: Sequence[BlockRows]) -> list[Seen]:
-    """The same of blocks that exist only as rows."""
+    """The same for blocks that exist only as rows."""
     found: list[Seen] = []
     for rows in chain:
         if rows.block.number == 0:

@@ -1,4 +1,4 @@
-"""A chain's file with rollups in it, filled by the writer of blocks itself."""
+"""A chain's store with rollups, filled by the writer of blocks itself."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from icefall.db.sqlite import SqliteReader, SqliteStore
-from icefall.evm.following.settling import SettledBlock
-from icefall.evm.model import BlockRows
+from icefall.evm.model import BlockRows, ResolvedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
-from icefall.metrics.catalogue import BY_NAME
+from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, SeriesPage
 from icefall.metrics.store import RollupWriter
 
+METRIC_BY_NAME = {metric.name: metric for metric in METRICS}
 NOW = 1_800_000_000
 TABLES = ("rollup", "activity", "last_activity", "deployer", "block_price")
 
@@ -28,34 +28,34 @@ class Scene:
         self.reader = MetricsReader(self.file)
 
     def put(self, run: Sequence[BlockRows]) -> None:
-        asyncio.run(self.chain.commit([SettledBlock(rows, (), ()) for rows in run]))
+        asyncio.run(self.chain.commit([ResolvedBlock(rows, (), ()) for rows in run]))
 
     def tip(self) -> int:
         tip = self.chain.tip()
         return tip.number if tip else -1
 
-    def undo(self, ancestor: int) -> None:
+    def roll_back(self, ancestor: int) -> None:
         asyncio.run(self.chain.roll_back(ancestor))
 
-    def page(self, metric: str, interval: str, **asked: Any) -> SeriesPage:
-        given = {"start": None, "end": None, "before": None, "limit": 100_000, **asked}
-        return asyncio.run(self.reader.series(BY_NAME[metric], SPAN_NAMES.index(interval), **given))
+    def page(self, metric: str, interval: str, **params: Any) -> SeriesPage:
+        given = {"start": None, "end": None, "before": None, "limit": 100_000, **params}
+        return asyncio.run(self.reader.series(METRIC_BY_NAME[metric], SPAN_NAMES.index(interval), **given))
 
     def series(self, metric: str, interval: str) -> list[tuple[int, int | float]]:
         return [(point.timestamp, point.value) for point in self.page(metric, interval).points]
 
     def rolling(self, metric: str, now: int) -> dict[str, int | float]:
-        return asyncio.run(self.reader.rolling(BY_NAME[metric], now))
+        return asyncio.run(self.reader.rolling(METRIC_BY_NAME[metric], now))
 
     def tables(self) -> dict[str, Any]:
-        """All rows; the notes of an hour in one, whichever runs they came by."""
+        """All rows; the activity of an hour as one entry, however many commits wrote it."""
         found: dict[str, Any] = {table: self.store.read(f"select * from {table} order by 1, 2") for table in TABLES}
-        notes: dict[int, tuple[list[Any], list[Any]]] = {}
+        by_hour: dict[int, tuple[list[Any], list[Any]]] = {}
         for hour, _, fresh, earlier in found["activity"]:
-            note = notes.setdefault(hour, ([], []))
-            note[0].extend(msgspec.msgpack.decode(fresh))
-            note[1].extend(msgspec.msgpack.decode(earlier))
-        found["activity"] = {hour: (sorted(fresh), sorted(earlier)) for hour, (fresh, earlier) in notes.items()}
+            entry = by_hour.setdefault(hour, ([], []))
+            entry[0].extend(msgspec.msgpack.decode(fresh))
+            entry[1].extend(msgspec.msgpack.decode(earlier))
+        found["activity"] = {hour: (sorted(fresh), sorted(earlier)) for hour, (fresh, earlier) in by_hour.items()}
         return found
 
     def close(self) -> None:

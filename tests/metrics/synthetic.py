@@ -1,4 +1,4 @@
-"""Blocks without content but for who sent what to whom."""
+"""Synthetic blocks with nothing but senders, recipients, transfers and deployments."""
 
 import hashlib
 import random
@@ -74,7 +74,7 @@ def assembled(
         native_before=empty,
         native_after=empty,
         native_deltas=empty,
-        ask_native=empty,
+        unknown_native=empty,
         erc20_deltas=empty,
         erc1155_deltas=empty,
         nft_owners=empty,
@@ -87,7 +87,7 @@ def assembled(
 
 
 def block(number: int, time: int, tx_count: int) -> BlockRows:
-    """Senders and recipients nobody has seen before."""
+    """Senders and recipients that no other block has."""
     base = number * 1000
     txs = (
         native(number, at, address(base + 2 * at), address(base + 2 * at + 1), 10**9 + number) for at in range(tx_count)
@@ -99,7 +99,7 @@ def chain(
     seed: int, count: int, first: int = 0, after: BlockRows | None = None, branch_before: int = 0
 ) -> list[BlockRows]:
     """Random traffic among a few dozen addresses, with gaps from nothing to weeks. `seed` names the branch, which may
-    leave another `after` a block of it."""
+    fork from another branch `after` one of its blocks."""
     chance = random.Random(seed)
     number = after.block.number + 1 if after else first
     time = after.block.time if after else 1_700_000_000

@@ -1,4 +1,4 @@
-"""The pure part: periods of the calendar, sums that do not care how a chain is cut, distinct counts, edges of rates."""
+"""The pure part: calendar periods, sums independent of how a chain is cut, distinct counts, edge cases of rates."""
 
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.metrics import naive
 
-from icefall.metrics.catalogue import BY_CAMEL_NAME, BY_NAME, METRICS, MetricInput
+from icefall.metrics.catalogue import METRIC_BY_CAMEL_NAME, METRICS, MetricInput
 from icefall.metrics.periods import DAY, HOUR_S, MONTH, SPAN_NAMES, SPANS, WEEK, first_from, period_of, start_of
 from icefall.metrics.rollup import (
     NEVER,
-    BlockFacts,
-    PeriodRow,
+    BlockStats,
+    CumulativeTotals,
+    PeriodRollup,
     Sums,
-    Totals,
-    distinct,
-    joined,
+    count_distinct,
     mean_price,
-    merged,
+    merge_periods,
+    merge_sums,
     rate,
     sums_of,
-    timed,
+    with_times,
 )
 
 TIMES = st.integers(0, 250_000_000_000)  # to the year 9892
@@ -44,7 +44,7 @@ def test_the_first_period_from_a_time_on(time: int, span: int) -> None:
     assert start_of(span, first - 1) < time <= start_of(span, first)
 
 
-def test_periods_begin_where_everyone_says() -> None:
+def test_known_starts_of_periods() -> None:
     def begins(span: int, *day: int) -> bool:
         time = int(datetime(*day, tzinfo=UTC).timestamp())  # type: ignore[misc,arg-type]
         return start_of(span, period_of(span, time)) == time and period_of(span, time - 1) == period_of(span, time) - 1
@@ -55,41 +55,41 @@ def test_periods_begin_where_everyone_says() -> None:
     assert begins(MONTH, 2100, 3, 1)
     assert begins(DAY, 2024, 2, 29)
     assert start_of(MONTH, 0) == 0
-    assert start_of(MONTH, period_of(MONTH, 10**17)) <= 10**17  # far beyond what datetime can say
+    assert start_of(MONTH, period_of(MONTH, 10**17)) <= 10**17  # far beyond the range of datetime
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> list[BlockFacts]:
+def chains(draw: st.DrawFn) -> list[BlockStats]:
     """Consecutive blocks; times mostly rise, sometimes stay, sometimes fall."""
     time, blocks = draw(st.integers(10**6, 10**10)), []
     for number in range(draw(st.integers(0, 2)), draw(st.integers(3, 14))):
         time = max(0, time + draw(st.sampled_from((0, 0, 1, 2, 12, 3600, 86_400, 10**7, -1, -5000))))
         count = draw(st.integers(0, 500))
         price = draw(AMOUNTS)
-        blocks.append(BlockFacts(number, time, count, draw(AMOUNTS), draw(AMOUNTS), price * count, price))
+        blocks.append(BlockStats(number, time, count, draw(AMOUNTS), draw(AMOUNTS), price * count, price))
     return blocks
 
 
 @given(chains(), st.integers(0, 14))
-def test_sums_do_not_care_where_a_chain_is_cut(blocks: list[BlockFacts], cut: int) -> None:
-    whole = timed(blocks, None)
-    early = timed(blocks[:cut], None)
-    late = timed(blocks[cut:], early[-1].at if early else None)
+def test_sums_are_independent_of_where_a_chain_is_cut(blocks: list[BlockStats], cut: int) -> None:
+    whole = with_times(blocks, None)
+    early = with_times(blocks[:cut], None)
+    late = with_times(blocks[cut:], early[-1].at if early else None)
     assert early + late == whole
     if early and late:
-        assert joined(sums_of(early), sums_of(late)) == sums_of(whole)
+        assert merge_sums(sums_of(early), sums_of(late)) == sums_of(whole)
 
 
 @given(chains())
-def test_time_never_runs_back_and_a_gap_is_at_least_a_second(blocks: list[BlockFacts]) -> None:
-    told = timed(blocks, None)
-    assert all(one.facts.number > 0 for one in told)
-    assert told[0].gap is None
-    for one, other in pairwise(told):
+def test_block_times_never_decrease_and_a_gap_is_at_least_a_second(blocks: list[BlockStats]) -> None:
+    timed = with_times(blocks, None)
+    assert all(one.stats.number > 0 for one in timed)
+    assert timed[0].gap is None
+    for one, other in pairwise(timed):
         assert one.at <= other.at
         assert other.gap == max(other.at - one.at, 1)
-    sums = sums_of(told)
-    assert sums.tps_max == max((one.facts.tx_count / one.gap for one in told[1:] if one.gap), default=0)
+    sums = sums_of(timed)
+    assert sums.tps_max == max((one.stats.tx_count / one.gap for one in timed[1:] if one.gap), default=0)
     assert sums.gas_used == sum(one.gas_used for one in blocks if one.number)
     assert sums.price_max == max(one.price_max for one in blocks if one.number)
 
@@ -104,7 +104,7 @@ def test_distinct_counts_add_up_to_sets(seen: list[tuple[int, int]]) -> None:
     sums: dict[tuple[int, int], int] = {}
     sets: dict[tuple[int, int], set[int]] = {}
     for hour in sorted(hours):
-        counts = distinct(hour, [last.get(who, NEVER) for who in hours[hour]])
+        counts = count_distinct(hour, [last.get(who, NEVER) for who in hours[hour]])
         last |= dict.fromkeys(hours[hour], hour)
         for span in SPANS:
             key = (span, period_of(span, hour * HOUR_S))
@@ -114,11 +114,15 @@ def test_distinct_counts_add_up_to_sets(seen: list[tuple[int, int]]) -> None:
 
 
 def test_merging_adds_and_keeps_the_later_totals() -> None:
-    one = PeriodRow(Sums(1, 2, 10, 20, 3, 4, 5, 6, 7, 8.0, 9.0), (1, 2, 3, 4), (5, 6, 7, 8), Totals(1, 2, 3, 4))
-    two = PeriodRow(Sums(3, 4, 30, 40, 1, 1, 1, 1, 9, 1.0, 99.0), (1, 1, 1, 1), (2, 2, 2, 2), Totals(5, 6, 7, 8))
-    both = merged(one, two)
-    assert both == PeriodRow(
-        Sums(1, 4, 10, 40, 4, 5, 6, 7, 9, 8.0, 99.0), (2, 3, 4, 5), (7, 8, 9, 10), Totals(5, 6, 7, 8)
+    one = PeriodRollup(
+        Sums(1, 2, 10, 20, 3, 4, 5, 6, 7, 8.0, 9.0), (1, 2, 3, 4), (5, 6, 7, 8), CumulativeTotals(1, 2, 3, 4)
+    )
+    two = PeriodRollup(
+        Sums(3, 4, 30, 40, 1, 1, 1, 1, 9, 1.0, 99.0), (1, 1, 1, 1), (2, 2, 2, 2), CumulativeTotals(5, 6, 7, 8)
+    )
+    both = merge_periods(one, two)
+    assert both == PeriodRollup(
+        Sums(1, 4, 10, 40, 4, 5, 6, 7, 9, 8.0, 99.0), (2, 3, 4, 5), (7, 8, 9, 10), CumulativeTotals(5, 6, 7, 8)
     )
 
 
@@ -136,11 +140,13 @@ def test_edges_of_a_rate(first: int, last: int, before: int | None, expected: fl
 
 
 def test_a_period_without_blocks_is_zero_but_for_totals() -> None:
-    totals = Totals(7, 6, 5, 4)
+    totals = CumulativeTotals(7, 6, 5, 4)
     for metric in METRICS:
-        value = metric.value(MetricInput(Sums(), 1_700_000_000, totals=totals))
+        value = metric.value(MetricInput(Sums(), 1_700_000_000, cumulative=totals))
         assert value == (metric.name.startswith("cumulative") and value)
-    assert [metric.value(MetricInput(Sums(), 1, totals=totals)) for metric in METRICS if "cumul" in metric.name] == [
+    assert [
+        metric.value(MetricInput(Sums(), 1, cumulative=totals)) for metric in METRICS if "cumul" in metric.name
+    ] == [
         7,
         6,
         5,
@@ -154,15 +160,14 @@ def test_averages_keep_every_digit_of_large_amounts() -> None:
     assert mean_price(Sums()) == 0
 
 
-def test_the_table_names_what_clients_ask_for() -> None:
-    """The closed lists of the official client."""
+def test_the_table_holds_the_metrics_of_the_official_client() -> None:
     every = (
         "activeAddresses activeSenders cumulativeTxCount cumulativeAddresses cumulativeContracts cumulativeDeployers"
     )
     rolling = "gasUsed txCount avgGps maxGps avgTps maxTps avgGasPrice maxGasPrice feesPaid"
-    assert set(BY_CAMEL_NAME) == set(f"{every} {rolling}".split())
-    assert {metric.camel_name for metric in METRICS if metric.rolls} == set(rolling.split())
+    assert set(METRIC_BY_CAMEL_NAME) == set(f"{every} {rolling}".split())
+    assert {metric.camel_name for metric in METRICS if metric.has_rolling} == set(rolling.split())
     for metric in METRICS:
         daily = metric.name.startswith(("cumulative", "avg", "max")) or metric.name == "fees_paid"
         assert metric.spans == ((DAY,) if daily else tuple(SPANS))
-    assert len(BY_NAME) == 15
+    assert len(METRICS) == 15

@@ -1,4 +1,4 @@
-"""The metrics interface over HTTP: pages, tokens, refusals, and every row of METRICS under both of its names."""
+"""The metrics API over HTTP: pages, tokens, refusals, and every row of METRICS under both of its names."""
 
 import asyncio
 import re
@@ -14,13 +14,13 @@ from tests.metrics.scene import NOW, Scene
 from tests.metrics.synthetic import block
 from tests.server import Reply
 
-from icefall.access.paging import NumberTokens
+from icefall.access.page_tokens import NumberTokens
 from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
 from icefall.api.assemble import bases_of, meter_labels, routes_of
 from icefall.api.dialect import INTERFACE
-from icefall.api.endpoint import METRICS as LISTENER
-from icefall.api.endpoints import rows_of
+from icefall.api.endpoints.row import METRICS as LISTENER
+from icefall.api.endpoints.table import rows_of
 from icefall.api.guards import Hosts, Origins
 from icefall.api.handlers.metrics import MetricsClock
 from icefall.api.handlers.pages import CounterSource, Pages
@@ -83,8 +83,8 @@ class Service:
         }
         asyncio.run(self._app(scope, receive, send))
         start, body = sent
-        told = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
-        return Reply(start["status"], told, body["body"])
+        headers = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
+        return Reply(start["status"], headers, body["body"])
 
     def good(self, target: str) -> Any:
         reply = self.get(target)
@@ -92,13 +92,13 @@ class Service:
         return reply.json()
 
     def refused(self, target: str, status: int = 400) -> str:
-        """The one message of a refusal."""
+        """The message of an error answer."""
         reply = self.get(target)
-        told = reply.json()
-        assert reply.status == told["statusCode"] == status
-        assert set(told) == {"message", "statusCode", "error"}
-        assert isinstance(told["message"], list)
-        return str(told["message"][0])
+        answer = reply.json()
+        assert reply.status == answer["statusCode"] == status
+        assert set(answer) == {"message", "statusCode", "error"}
+        assert isinstance(answer["message"], list)
+        return str(answer["message"][0])
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def service(scenes: tuple[Scene, Scene]) -> Service:
     second = info("43112", "Long", blockchain_id=BLOCKCHAIN_ID, subnet_id="1" * 33)
     hidden = info("7", "Hidden", private=True)
     files = ((first, recorded.file), (second, long.file), (hidden, long.file))
-    return Service(ChainDirectory(EvmChain(told, file) for told, file in files))
+    return Service(ChainDirectory(EvmChain(chain, file) for chain, file in files))
 
 
 @pytest.fixture(scope="module")
@@ -132,30 +132,30 @@ def blocks() -> list[naive.Seen]:
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_every_series_of_version_1(metric: Metric, service: Service, blocks: list[naive.Seen]) -> None:
-    told = service.good(f"/v1/{metric.name}/31337")
-    assert set(told) == {"results", "status", "lastRun"}  # 46 days: one page
-    assert told["status"] == 200
-    assert told["lastRun"] == NOW
+    answer = service.good(f"/v1/{metric.name}/31337")
+    assert set(answer) == {"results", "status", "lastRun"}  # 46 days: one page
+    assert answer["status"] == 200
+    assert answer["lastRun"] == NOW
     counted = naive.series(metric.name, "day", blocks)
-    assert [(point["timestamp"], point["value"]) for point in told["results"]] == counted
-    assert all(set(point) == {"timestamp", "value"} for point in told["results"])
+    assert [(point["timestamp"], point["value"]) for point in answer["results"]] == counted
+    assert all(set(point) == {"timestamp", "value"} for point in answer["results"])
 
 
 def test_pages_of_a_hundred_days_newest_first(service: Service) -> None:
     days, target, tokens = [], "/v1/avg_tps/43112", []
     while True:
-        told = service.good(target)
-        days += [point["timestamp"] for point in told["results"]]
-        if "nextPageToken" not in told:
+        answer = service.good(target)
+        days += [point["timestamp"] for point in answer["results"]]
+        if "nextPageToken" not in answer:
             break
-        tokens.append(told["nextPageToken"])
+        tokens.append(answer["nextPageToken"])
         assert str(uuid.UUID(tokens[-1])) == tokens[-1]
         target = f"/v1/avg_tps/43112?pageToken={tokens[-1]}"
     assert len(tokens) == 2
     assert days == [LONG_BEGIN + day * DAY for day in reversed(range(LONG_DAYS))]
 
 
-def test_a_token_is_good_for_a_day(service: Service) -> None:
+def test_a_page_token_expires_after_a_day(service: Service) -> None:
     token = service.good("/v1/avg_tps/43112")["nextPageToken"]
     service.now += DAY
     second = service.good(f"/v1/avg_tps/43112?pageToken={token}")
@@ -165,7 +165,7 @@ def test_a_token_is_good_for_a_day(service: Service) -> None:
     service.good(f"/v1/avg_tps/43112?pageToken={second['nextPageToken']}")
 
 
-def test_a_token_goes_on_where_it_was_while_days_are_added(tmp_path: Any) -> None:
+def test_a_page_token_keeps_its_position_while_days_are_added(tmp_path: Any) -> None:
     scene = Scene(tmp_path / "chain.sqlite")
     scene.put([block(day + 1, LONG_BEGIN + day * DAY, 1) for day in range(150)])
     service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]))
@@ -176,7 +176,7 @@ def test_a_token_goes_on_where_it_was_while_days_are_added(tmp_path: Any) -> Non
     scene.close()
 
 
-def test_the_running_day_is_there_and_grows(tmp_path: Any) -> None:
+def test_the_current_day_is_included_and_grows(tmp_path: Any) -> None:
     scene = Scene(tmp_path / "chain.sqlite")
     scene.put([block(1, LONG_BEGIN, 3), block(2, LONG_BEGIN + 10, 1)])
     service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]))
@@ -189,7 +189,7 @@ def test_the_running_day_is_there_and_grows(tmp_path: Any) -> None:
     scene.close()
 
 
-def test_foreign_and_altered_tokens_are_refused(service: Service) -> None:
+def test_altered_tokens_and_tokens_of_other_queries_are_refused(service: Service) -> None:
     token = service.good("/v1/avg_tps/43112")["nextPageToken"]
     for at in (0, 9, 25, 35):
         altered = token[:at] + ("0" if token[at] != "0" else "1") + token[at + 1 :]
@@ -208,16 +208,16 @@ def test_unknown_chains_and_series(service: Service) -> None:
     assert "activeSenders" in service.refused("/v2/chains/43112/rollingWindowMetrics/activeSenders")
 
 
-def test_a_chain_goes_by_its_other_names(service: Service) -> None:
+def test_a_chain_is_found_by_alias_and_blockchain_id(service: Service) -> None:
     by_id = service.good("/v1/tx_count/31337")
     assert service.good("/v1/tx_count/anvil") == by_id
     assert service.good(f"/v2/chains/{BLOCKCHAIN_ID}")["evmChainId"] == 43112
 
 
-def test_the_list_of_series_is_the_table(service: Service) -> None:
-    told = service.good("/v1/metrics")["metrics"]
-    assert [row["name"] for row in told] == [metric.name for metric in METRICS]
-    for row in told:
+def test_the_list_of_metrics_is_the_table(service: Service) -> None:
+    answer = service.good("/v1/metrics")["metrics"]
+    assert [row["name"] for row in answer] == [metric.name for metric in METRICS]
+    for row in answer:
         assert service.get(f"/v1/{row['name']}/31337").status == 200
         for interval in row["timeIntervals"]:
             target = f"/v2/chains/31337/metrics/{row['chainMetric']}?timeInterval={interval}"
@@ -236,10 +236,10 @@ def test_every_series_of_version_2(metric: Metric, service: Service, blocks: lis
         if span not in metric.spans:
             assert interval in service.refused(target)
             continue
-        told = service.good(target)
-        assert set(told) == {"results"}
+        answer = service.good(target)
+        assert set(answer) == {"results"}
         counted = naive.series(metric.name, interval, blocks)
-        assert [(point["timestamp"], point["value"]) for point in told["results"]] == counted
+        assert [(point["timestamp"], point["value"]) for point in answer["results"]] == counted
 
 
 @pytest.mark.parametrize("interval", SPAN_NAMES)
@@ -248,16 +248,16 @@ def test_any_page_size_gives_the_same_series(interval: str, service: Service) ->
     whole = service.good(f"{target}&pageSize=2160")["results"]
     found, token = [], ""
     for size in (1, 7, 100, 333, 2160):
-        told = service.good(f"{target}&pageSize={size}{token}")  # a size may change on the way
-        found += told["results"]
-        if "nextPageToken" not in told:
+        answer = service.good(f"{target}&pageSize={size}{token}")  # the size may change between pages
+        found += answer["results"]
+        if "nextPageToken" not in answer:
             break
-        token = f"&pageToken={told['nextPageToken']}"
+        token = f"&pageToken={answer['nextPageToken']}"
     assert found == whole
 
 
-def test_a_range_takes_its_beginning_and_not_its_end(service: Service) -> None:
-    """As the hosted service does: asked from 1 to 31 August at midnight, it begins its answer with the 30th."""
+def test_a_range_includes_its_start_and_excludes_its_end(service: Service) -> None:
+    """As the hosted service does: for 1 to 31 August at midnight, its newest point is the 30th."""
     target = "/v2/chains/43112/metrics/txCount"
     begin, end = LONG_BEGIN + 10 * DAY, LONG_BEGIN + 40 * DAY
 
@@ -269,46 +269,46 @@ def test_a_range_takes_its_beginning_and_not_its_end(service: Service) -> None:
     assert days(f"endTimestamp={LONG_BEGIN}") == []
     assert days(f"startTimestamp={LONG_BEGIN + LONG_DAYS * DAY}") == []
     assert days(f"startTimestamp={begin}&endTimestamp={begin}") == []
-    told = service.good(f"{target}?startTimestamp={begin}&endTimestamp={end}&pageSize=20")
-    rest = days(f"startTimestamp={begin}&endTimestamp={end}&pageToken={told['nextPageToken']}")
+    answer = service.good(f"{target}?startTimestamp={begin}&endTimestamp={end}&pageSize=20")
+    rest = days(f"startTimestamp={begin}&endTimestamp={end}&pageToken={answer['nextPageToken']}")
     assert rest == list(reversed(range(10, 20)))
     assert "startTimestamp" in service.refused(f"{target}?startTimestamp={end}&endTimestamp={begin}")
     for wrong in ("pageSize=0", "pageSize=2161", "timeInterval=year", "startTimestamp=-1", "endTimestamp=x"):
         assert wrong.partition("=")[0] in service.refused(f"{target}?{wrong}")
 
 
-@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.rolls], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.has_rolling], ids=lambda metric: metric.name)
 def test_rolling_windows_end_with_the_clock(metric: Metric, service: Service, blocks: list[naive.Seen]) -> None:
     service.now = blocks[-40].time + 0.9
-    told = service.good(f"/v2/chains/31337/rollingWindowMetrics/{metric.camel_name}")
+    answer = service.good(f"/v2/chains/31337/rollingWindowMetrics/{metric.camel_name}")
     windows = {"lastHour": 3600, "lastDay": DAY, "lastMonth": 30 * DAY, "lastYear": 365 * DAY, "allTime": None}
-    assert told == {
+    assert answer == {
         "result": {
             name: naive.window(metric.name, seconds, int(service.now), blocks) for name, seconds in windows.items()
         }
     }
 
 
-def test_chains_that_are_measured(service: Service) -> None:
+def test_list_of_chains(service: Service) -> None:
     anvil = {"evmChainId": 31337, "chainName": "Anvil", "blockchainId": "", "subnetId": "", "network": "testnet"}
-    told = service.good("/v2/chains")
-    assert [chain["evmChainId"] for chain in told["chains"]] == [31337, 43112]
-    assert "nextPageToken" not in told
+    answer = service.good("/v2/chains")
+    assert [chain["evmChainId"] for chain in answer["chains"]] == [31337, 43112]
+    assert "nextPageToken" not in answer
     assert service.good("/v2/chains?network=testnet") == service.good("/v2/chains?network=fuji") == {"chains": [anvil]}
     assert [chain["chainName"] for chain in service.good("/v2/chains?network=mainnet")["chains"]] == ["Long"]
     assert service.good("/v2/chains/31337") == anvil
 
 
-def test_many_chains_come_in_pages(scenes: tuple[Scene, Scene]) -> None:
+def test_list_of_chains_is_paged(scenes: tuple[Scene, Scene]) -> None:
     infos = [info(str(number)) for number in range(1, 251)]
     service = Service(ChainDirectory(EvmChain(one, scenes[0].file) for one in infos))
     found, query = [], ""
     while query is not None:
-        told = service.good(f"/v2/chains{query}")
-        found += [chain["evmChainId"] for chain in told["chains"]]
-        query = f"?pageToken={told['nextPageToken']}" if "nextPageToken" in told else None  # type: ignore[assignment]
+        answer = service.good(f"/v2/chains{query}")
+        found += [chain["evmChainId"] for chain in answer["chains"]]
+        query = f"?pageToken={answer['nextPageToken']}" if "nextPageToken" in answer else None  # type: ignore[assignment]
     assert found == list(range(1, 251))
-    assert service.good("/v2/chains/7")["chainName"] == "Chain 7"  # nobody named it
+    assert service.good("/v2/chains/7")["chainName"] == "Chain 7"  # no name configured
 
 
 def test_amounts_are_exact_numbers(service: Service, blocks: list[naive.Seen]) -> None:

@@ -1,4 +1,4 @@
-"""On every recorded chain, every metric in every interval equals a recomputation from the blocks as they were sent."""
+"""On every recorded chain, every metric in every interval equals a recomputation from the recorded blocks."""
 
 import json
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from tests.evm.recordings import CHAINS, derived
 from tests.metrics import naive
 from tests.metrics.scene import NOW, Scene
 
-from icefall.metrics.catalogue import BY_NAME, METRICS, WINDOWS_S
+from icefall.metrics.catalogue import METRICS, WINDOWS_S
 from icefall.metrics.periods import SPAN_NAMES
 
 DAYS = Path(__file__).parent.parent / "vectors" / "metrics"
 CASES = [(metric.name, SPAN_NAMES[span]) for metric in METRICS for span in metric.spans]
-ROLLING = [metric.name for metric in METRICS if metric.rolls]
+ROLLING = [metric.name for metric in METRICS if metric.has_rolling]
 
 
 @cache
@@ -37,9 +37,9 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(("metric", "interval"), CASES)
 def test_series_equal_a_recomputation(recorded: tuple[str, Scene], metric: str, interval: str) -> None:
     chain, scene = recorded
-    told, counted = scene.series(metric, interval), naive.series(metric, interval, blocks(chain))
-    assert told == counted
-    assert {type(value) for _, value in told} == {float if metric.startswith(("avg", "max_tps", "max_gps")) else int}
+    series, counted = scene.series(metric, interval), naive.series(metric, interval, blocks(chain))
+    assert series == counted
+    assert {type(value) for _, value in series} == {float if metric.startswith(("avg", "max_tps", "max_gps")) else int}
 
 
 @pytest.mark.parametrize("metric", ROLLING)
@@ -57,21 +57,21 @@ def test_rolling_windows_equal_a_recomputation(recorded: tuple[str, Scene], metr
 
 @pytest.mark.parametrize("chain", sorted(path.name.partition("_")[0] for path in DAYS.glob("*_days.json")))
 def test_daily_totals_equal_the_recorded_ones(chain: str, tmp_path: Path) -> None:
-    """Counted when the chains were recorded, by another program."""
+    """Counted by another program when the chains were recorded."""
     scene = Scene(tmp_path / "chain.sqlite")
     scene.put([one.rows for one in derived(chain)])
     days: list[Any] = json.loads((DAYS / f"{chain}_days.json").read_text())["days"]
-    told = {metric: dict(scene.series(metric, "day")) for metric in BY_NAME}
+    days_of = {metric.name: dict(scene.series(metric.name, "day")) for metric in METRICS}
     scene.close()
-    assert list(told["tx_count"])[::-1] == [day["timestamp"] for day in days]
+    assert list(days_of["tx_count"])[::-1] == [day["timestamp"] for day in days]
     for day in days:
         at = day["timestamp"]
-        assert told["tx_count"][at] == day["txCount"]
-        assert told["gas_used"][at] == int(day.get("gasUsed", 0))
-        assert told["fees_paid"][at] == int(day.get("feesPaidWei", 0))
-        assert told["max_gas_price"][at] == int(day.get("maxGasPrice", 0))
+        assert days_of["tx_count"][at] == day["txCount"]
+        assert days_of["gas_used"][at] == int(day.get("gasUsed", 0))
+        assert days_of["fees_paid"][at] == int(day.get("feesPaidWei", 0))
+        assert days_of["max_gas_price"][at] == int(day.get("maxGasPrice", 0))
         if day.get("prevBlockTimestamp") is not None:
-            assert told["avg_tps"][at] == day["txPerSecondOverThatSpan"]
+            assert days_of["avg_tps"][at] == day["txPerSecondOverThatSpan"]
     assert any(day["blocks"] == 0 for day in days)
 
 

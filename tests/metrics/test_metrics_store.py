@@ -1,4 +1,4 @@
-"""Rollups are the same however the chain came in, also after blocks were taken back, and cost the same anywhere."""
+"""Rollups do not depend on how blocks were batched or rolled back, and the cost does not depend on what is stored."""
 
 import random
 from collections import Counter
@@ -18,6 +18,7 @@ from icefall.evm.model import BlockRows
 from icefall.evm.storing.store import PACKAGE
 from icefall.metrics.catalogue import METRICS, WINDOWS_S
 from icefall.metrics.periods import SPAN_NAMES
+from icefall.metrics.rows import RollupRow
 from icefall.metrics.store import SQL, RollupWriter
 
 
@@ -53,7 +54,7 @@ def test_any_cut_into_runs_gives_the_same_rows(whole: tuple[str, Any], seed: int
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_going_back_and_forth_leaves_no_trace(whole: tuple[str, Any], seed: int, tmp_path: Path) -> None:
+def test_rollbacks_leave_the_rows_of_a_straight_run(whole: tuple[str, Any], seed: int, tmp_path: Path) -> None:
     name, tables = whole
     rows, chance = rows_of(name), random.Random(seed)
     scene, plain = Scene(tmp_path / "chain.sqlite"), Scene(tmp_path / "plain.sqlite")
@@ -61,20 +62,20 @@ def test_going_back_and_forth_leaves_no_trace(whole: tuple[str, Any], seed: int,
     ancestors = sorted(chance.sample(range(len(rows)), 12))
     for ancestor in ancestors:
         put_all(scene, rows[at + 1 : ancestor + chance.choice((1, 2, 9, 300))], chance)
-        scene.undo(ancestor)
+        scene.roll_back(ancestor)
         plain.put(rows[at + 1 : ancestor + 1])
         assert scene.tables() == plain.tables(), ancestor
         at = ancestor
     put_all(scene, rows[at + 1 :], chance)
     assert scene.tables() == tables
-    scene.undo(-1)
+    scene.roll_back(-1)
     assert not any(scene.tables().values())
     scene.close()
     plain.close()
 
 
-def test_taking_back_across_hours_days_weeks_and_months(tmp_path: Path) -> None:
-    """To the first block after each border and the last before it, from ahead."""
+def test_rollback_across_hours_days_weeks_and_months(tmp_path: Path) -> None:
+    """Roll back to the first block after each border, then to the last before it."""
     rows = rows_of("anvil-1")
     times = [one.block.time for one in rows]
     borders = {
@@ -90,21 +91,21 @@ def test_taking_back_across_hours_days_weeks_and_months(tmp_path: Path) -> None:
             continue
         scene.put(rows[done : border + 40])
         plain.put(rows[done : border + 1])
-        scene.undo(border + 1)
-        scene.undo(border)
+        scene.roll_back(border + 1)
+        scene.roll_back(border)
         assert scene.tables() == plain.tables()
         done = border + 1
     scene.close()
     plain.close()
 
 
-def test_another_branch_takes_the_place_of_what_was_undone(tmp_path: Path) -> None:
-    """Different blocks, with other addresses under the same interned numbers."""
+def test_another_branch_after_a_rollback(tmp_path: Path) -> None:
+    """Different blocks, with other addresses under the same address IDs."""
     old, new = chain(seed=1, count=300), chain(seed=1, count=200)
     new += chain(seed=2, count=150, after=new[-1], branch_before=1)
     scene, plain = Scene(tmp_path / "chain.sqlite"), Scene(tmp_path / "plain.sqlite")
     scene.put(old)
-    scene.undo(199)
+    scene.roll_back(199)
     scene.put(new[200:])
     plain.put(new)
     assert scene.tables() == plain.tables()
@@ -114,7 +115,7 @@ def test_another_branch_takes_the_place_of_what_was_undone(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_random_chains_equal_a_recomputation(seed: int, tmp_path: Path) -> None:
-    """Equal times, gaps of weeks, other branches taken and left: every metric in every interval."""
+    """Equal times, gaps of weeks, reorganisations: every metric in every interval."""
     chance = random.Random(seed)
     rows = chain(seed, 120)
     scene = Scene(tmp_path / "chain.sqlite")
@@ -122,37 +123,37 @@ def test_random_chains_equal_a_recomputation(seed: int, tmp_path: Path) -> None:
         kept = scene.tip() + 1
         put_all(scene, rows[kept:fork], chance)
         put_all(scene, chain(100 + fork, 40, after=rows[fork - 1], branch_before=seed), chance)
-        scene.undo(fork - 1)
+        scene.roll_back(fork - 1)
     put_all(scene, rows[scene.tip() + 1 :], chance)
     blocks = naive.seen_rows(rows)
     for metric in METRICS:
         for span in metric.spans:
             assert scene.series(metric.name, SPAN_NAMES[span]) == naive.series(metric.name, SPAN_NAMES[span], blocks)
-        for now in chance.sample([one.time for one in blocks], 5) if metric.rolls else ():
+        for now in chance.sample([one.time for one in blocks], 5) if metric.has_rolling else ():
             windows = {name: naive.window(metric.name, seconds, now, blocks) for name, seconds in WINDOWS_S.items()}
             windows["all_time"] = naive.window(metric.name, None, now, blocks)
             assert scene.rolling(metric.name, now) == windows
     scene.close()
 
 
-def test_undoing_to_the_tip_or_before_the_first_block(tmp_path: Path) -> None:
+def test_rollback_to_the_tip_or_before_the_first_block(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "chain.sqlite")
     rows = chain(seed=3, count=50, first=1000)
     scene.put(rows)
     tables = scene.tables()
-    scene.undo(1049)
+    scene.roll_back(1049)
     assert scene.tables() == tables
-    scene.undo(999)
+    scene.roll_back(999)
     assert not any(scene.tables().values())
     scene.close()
 
 
-def test_a_total_begins_with_what_the_index_does_not_hold(tmp_path: Path) -> None:
+def test_cumulative_txs_begin_with_the_configured_offset(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "chain.sqlite", offset=5000)
     rows = chain(seed=4, count=400, first=1000)
     scene.put(rows[:250])
     scene.put(rows[250:])
-    scene.undo(1300)
+    scene.roll_back(1300)
     total = 5000 + sum(one.block.tx_count for one in rows[:301])
     assert scene.series("cumulative_tx_count", "day")[0][1] == total
     scene.close()
@@ -166,7 +167,7 @@ def test_a_block_older_than_its_parent_counts_at_its_parents_time(tmp_path: Path
     scene.put(rows[3:])
     assert scene.series("tx_count", "day") == [(day + 86_400, 6), (day, 4)]
     tables = scene.tables()
-    scene.undo(4)
+    scene.roll_back(4)
     scene.put(rows[4:])
     assert scene.tables() == tables
     assert scene.rolling("tx_count", day + 90_005)["last_hour"] == 4
@@ -177,7 +178,7 @@ def test_a_block_older_than_its_parent_counts_at_its_parents_time(tmp_path: Path
 
 
 class Counting:
-    """A transaction that counts statements, and what is given to and taken from them."""
+    """A transaction that counts statements and their rows."""
 
     def __init__(self, tx: Transaction) -> None:
         self.tx, self.count = tx, Counter[str]()
@@ -197,29 +198,29 @@ class Counting:
 
 
 class Watched(RollupWriter):
-    """Notes what each call costs."""
+    """Records the cost of each call."""
 
     def __init__(self) -> None:
         super().__init__(lambda: 0)
         self.costs: list[Counter[str]] = []
 
-    def put_run(self, tx: Transaction, *rest: Any) -> None:
+    def put_batch(self, tx: Transaction, *rest: Any) -> None:
         counting = Counting(tx)
-        super().put_run(counting, *rest)
+        super().put_batch(counting, *rest)
         self.costs.append(counting.count)
 
-    def undo_above(self, tx: Transaction, ancestor: int) -> None:
+    def roll_back_above(self, tx: Transaction, ancestor: int) -> None:
         counting = Counting(tx)
-        super().undo_above(counting, ancestor)
+        super().roll_back_above(counting, ancestor)
         self.costs.append(counting.count)
 
 
 def test_a_run_costs_the_same_after_a_hundred_thousand_blocks(tmp_path: Path) -> None:
-    """Empty blocks by the thousand, a day each time; between them a run with 100 transactions of new addresses, of
-    which a part is undone and put again."""
+    """1000 empty blocks a day, then a run with 100 transactions of new addresses, part of which is rolled back and
+    written again."""
     scene, watched = Scene(tmp_path / "chain.sqlite"), Watched()
     scene.chain._rollups = [watched]
-    puts, undos = [], []
+    puts, rollbacks = [], []
     number, begin = 1, 86_400 * 20_000
     for day in range(100):
         time = begin + day * 86_400
@@ -227,22 +228,29 @@ def test_a_run_costs_the_same_after_a_hundred_thousand_blocks(tmp_path: Path) ->
         run = [block(number + 1000 + at, time + 61_200 + at, 2) for at in range(50)]
         scene.put(run)
         puts.append(watched.costs[-1])
-        scene.undo(number + 1019)
-        undos.append(watched.costs[-1])
+        scene.roll_back(number + 1019)
+        rollbacks.append(watched.costs[-1])
         scene.put(run[20:])
         number += 1050
     assert number > 100_000
     assert len({cost["statements"] for cost in puts}) == 1
     assert len({cost["rows"] for cost in puts}) == 1
-    assert len({cost["statements"] for cost in undos}) == 1
-    rows = [cost["rows"] for cost in undos]
+    assert len({cost["statements"] for cost in rollbacks}) == 1
+    rows = [cost["rows"] for cost in rollbacks]
     assert max(rows) - min(rows) <= 31 + 7  # days of a month and of a week
     assert puts[0]["statements"] < 20
     scene.close()
 
 
+def test_rollup_row_names_the_columns_of_its_table(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "chain.sqlite", PACKAGE)
+    columns = tuple(row[1] for row in store.read("select * from pragma_table_info('rollup')"))
+    store.close()
+    assert columns == RollupRow._fields
+
+
 @pytest.mark.parametrize("name", SQL.names())
-def test_no_statement_walks_through_a_table(name: str, tmp_path: Path) -> None:
+def test_no_statement_scans_a_table(name: str, tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "chain.sqlite", PACKAGE)
     statement = getattr(SQL, name)
     names = ("span", "period", "first", "last", "end", "block", "hour", "number", "address", "addresses", "creation")
@@ -251,6 +259,6 @@ def test_no_statement_walks_through_a_table(name: str, tmp_path: Path) -> None:
         given["addresses"] = "[1]"
     plan = [row[3] for row in store.read(f"explain query plan {statement}", given)]
     store.close()
-    allowed = ("SCAN json_each", "SCAN asked VIRTUAL", "SCAN CONSTANT")  # lists that were given
-    walks = [step for step in plan if step.startswith("SCAN") and not step.startswith(allowed)]
-    assert walks == []
+    allowed = ("SCAN json_each", "SCAN given VIRTUAL", "SCAN CONSTANT")  # lists of the caller
+    scans = [step for step in plan if step.startswith("SCAN") and not step.startswith(allowed)]
+    assert scans == []

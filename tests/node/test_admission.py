@@ -9,7 +9,7 @@ import pytest
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import StartRefused
 from icefall.node.admission import StartRequest, admit
-from icefall.node.store import PACKAGE, read_fact, store_path
+from icefall.node.store import PACKAGE, read_meta, store_path
 
 PLAIN = StartRequest(12345, False, True, False)
 
@@ -39,12 +39,12 @@ def changed(**what: object) -> StartRequest:
 def test_a_second_start(first: StartRequest, then: StartRequest, why: str | None, tmp_path: Path) -> None:
     store = SqliteStore(store_path(tmp_path), PACKAGE)
     asyncio.run(store.write(lambda tx: admit(tx, first, 100)))
-    before = store.read("select * from fact order by name")
+    before = store.read("select * from meta order by name")
     if why is None:
         asyncio.run(store.write(lambda tx: admit(tx, then, 200)))
-        assert read_fact(store, "genesis_time") == "100"  # the first one stays
+        assert read_meta(store, "genesis_time") == "100"  # the first one stays
     else:
         with pytest.raises(StartRefused, match=why):
             asyncio.run(store.write(lambda tx: admit(tx, then, 200)))
-        assert store.read("select * from fact order by name") == before
+        assert store.read("select * from meta order by name") == before
     store.close()

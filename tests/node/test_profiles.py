@@ -235,8 +235,8 @@ def test_memory_profile_counts_by_type(
 def test_a_big_heap_is_sampled_and_scaled(
     made: Profiles, written: list[Profile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(profiles, "OBJECTS_LOOKED_AT_MAX", 10_000)
     kept = [(Kept(), [one]) for one in range(20_000)]  # a beat that a fixed step could fall into
+    monkeypatch.setattr(profiles, "OBJECTS_LOOKED_AT_MAX", len(gc.get_objects()) // 4)
     made.memory()
     count, size = leaf_names(written[0])[f"{Kept.__module__}.Kept"]
     assert count == pytest.approx(len(kept), rel=0.15)
@@ -251,7 +251,7 @@ def test_memory_profile_is_quick(made: Profiles) -> None:
         kept = [[one] for one in range(1_200_000)]
         began = time.thread_time()
         made.memory()
-        assert time.thread_time() - began < 2
+        assert time.thread_time() - began < 10  # without sampling it would be a minute
         assert len(kept) == 1_200_000
     finally:
         gc.enable()

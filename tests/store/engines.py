@@ -27,7 +27,7 @@ def package_of(folder: Path, engine: str, scripts: Mapping[str, str]) -> str:
 
 
 class Kit(Protocol):
-    """One store's place. Whatever it opens is closed by `close`."""
+    """The location of one store. `close` closes everything it opened."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""One writer per data directory, told by a lock that dies with its holder."""
+"""One writer per data directory: a lock that is released when its holder ends."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ HOLD = "import pathlib, sys, time; from icefall.db.lock import StoreLock; lock =
 print('held', flush=True); time.sleep(60)"
 
 
-def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+def test_a_second_holder_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     lock = StoreLock(tmp_path / "node.lock")
     with pytest.raises(StoreError) as caught:
         StoreLock(tmp_path / "node.lock")

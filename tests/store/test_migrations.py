@@ -53,12 +53,12 @@ def test_the_packages_own_migrations_are_numbered() -> None:
 
 
 def test_statements_are_read_by_name() -> None:
-    told = parse("a.sql", "-- what it is\n\n-- name: one\nselect 1;\n\n-- a note\n-- name:  two_b \nselect\n  2;\n")
-    assert told.names() == ["one", "two_b"]
-    assert told.one == "select 1"
-    assert told.two_b == "select\n  2"
+    parsed = parse("a.sql", "-- what it is\n\n-- name: one\nselect 1;\n\n-- a note\n-- name:  two_b \nselect\n  2;\n")
+    assert parsed.names() == ["one", "two_b"]
+    assert parsed.one == "select 1"
+    assert parsed.two_b == "select\n  2"
     with pytest.raises(AttributeError, match=r"a\.sql has no statement named three"):
-        _ = told.three
+        _ = parsed.three
 
 
 def test_a_name_given_twice_is_refused() -> None:

@@ -1,10 +1,9 @@
-"""What is SQLite's own: the journal, the pragmas, other people's files, damage, and a disk that is full."""
+"""Specific to SQLite: the journal, the pragmas, foreign files, damage, and a full disk."""
 
 import asyncio
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +50,11 @@ def test_the_file_is_ours_numbered_and_in_wal_mode(kit: SqliteKit, store: Sqlite
     assert pragma(kit.path, "user_version") == 1
     assert pragma(kit.path, "page_size") == 8192
     assert asyncio.run(store.rows("pragma query_only")) == [(1,)]
+
+
+def test_the_writer_syncs_at_checkpoints(store: SqliteStore) -> None:
+    """NORMAL: with OFF a power cut could damage the file, which no test of kill -9 would notice."""
+    assert store.write_here(lambda tx: tx.rows("pragma synchronous")) == [(1,)]
 
 
 def test_a_failed_migration_keeps_the_old_number(kit: SqliteKit) -> None:
@@ -111,7 +115,7 @@ def test_a_damaged_header_is_refused(kit: SqliteKit) -> None:
         kit.open(V1)
 
 
-def test_damage_found_while_running_is_told_as_the_stores_failure(kit: SqliteKit) -> None:
+def test_damage_found_while_running_is_a_store_error(kit: SqliteKit) -> None:
     store = kit.open(V1)
     put_many(store, range(2000), size=100)
     store.close()
@@ -125,13 +129,13 @@ def test_damage_found_while_running_is_told_as_the_stores_failure(kit: SqliteKit
         asyncio.run(store.write(lambda tx: tx.rows("select sum(length(text)) from note")))
 
 
-def test_a_reader_needs_a_store_that_is_there(tmp_path: Path) -> None:
+def test_a_reader_of_a_missing_store_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened"):
         SqliteReader(tmp_path / "none.sqlite")
     assert not (tmp_path / "none.sqlite").exists()
 
 
-def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened"):
         SqliteStore(tmp_path / "none" / "store.sqlite", "icefall.node")
 
@@ -150,7 +154,7 @@ def test_a_full_disk_fails_the_write_and_loses_nothing(kit: SqliteKit, store: Sq
 
 
 def test_a_file_that_may_not_grow_fails_the_commit_and_loses_nothing(kit: SqliteKit) -> None:
-    """The real thing: the kernel refuses to let the journal grow, in a process of its own."""
+    """The kernel limits the size of the journal, in a process of its own."""
     kit.open(V1).close()
     script = f"""
 import asyncio, pathlib, resource, signal, sys
@@ -199,17 +203,15 @@ os.kill(os.getpid(), 9)
     assert asyncio.run(kit.open(V1).rows(COUNT)) == [(50,)]
 
 
-def test_another_writer_that_holds_on_too_long_is_told(
+def test_another_writer_that_holds_the_lock_too_long_is_an_error(
     kit: SqliteKit, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "BUSY_LIMIT_MS", 50)
     impatient = kit.open(V1)
     other = sqlite3.connect(kit.path, isolation_level=None)
     other.execute("begin immediate")
-    began = time.perf_counter()
     with pytest.raises(StoreBusy, match="locked for too long"):
         asyncio.run(impatient.write(lambda tx: None))
-    assert time.perf_counter() - began < 2
     other.execute("rollback")
     other.close()
     asyncio.run(impatient.write(lambda tx: None))

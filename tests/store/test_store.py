@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.engines import KITS, NOTES, Kit
+from tests.waiting import LIMIT_S
 
 from icefall.db.engine import Reader, Row, Store, StoreBusy, StoreError, Transaction
 
@@ -90,7 +91,7 @@ def test_writes_run_one_after_the_other(store: Store) -> None:
     assert asyncio.run(store.rows(COUNT)) == [(40,)]
 
 
-def test_writes_are_carried_out_in_the_order_they_were_asked_for(store: Store) -> None:
+def test_writes_are_executed_in_order(store: Store) -> None:
     order: list[int] = []
 
     def noting(number: int) -> Callable[[Transaction], None]:
@@ -104,7 +105,7 @@ def test_writes_are_carried_out_in_the_order_they_were_asked_for(store: Store) -
 
 
 @pytest.mark.parametrize("error", [Boom, KeyboardInterrupt, SystemExit])
-def test_an_exception_undoes_everything(store: Store, error: type[BaseException]) -> None:
+def test_an_exception_rolls_back(store: Store, error: type[BaseException]) -> None:
     def change(tx: Transaction) -> None:
         tx.run_many(PUT, [put(1), put(2)])
         raise error
@@ -116,7 +117,7 @@ def test_an_exception_undoes_everything(store: Store, error: type[BaseException]
     assert notes(store) == [(3, "x")]
 
 
-def test_a_statement_that_is_wrong_undoes_everything(store: Store) -> None:
+def test_a_wrong_statement_rolls_back(store: Store) -> None:
     def change(tx: Transaction) -> None:
         tx.run(PUT, put(1))
         tx.run(PUT, put(1))
@@ -126,7 +127,7 @@ def test_a_statement_that_is_wrong_undoes_everything(store: Store) -> None:
     assert notes(store) == []
 
 
-def test_a_write_whose_caller_has_gone_is_whole_or_absent(store: Store) -> None:
+def test_a_write_whose_caller_was_cancelled_is_atomic(store: Store) -> None:
     def change(tx: Transaction) -> None:
         tx.run(PUT, put(1))
         time.sleep(0.05)
@@ -154,15 +155,13 @@ def test_nothing_is_visible_before_the_commit_and_all_of_it_after(kit: Kit, stor
     def change(tx: Transaction) -> None:
         tx.run_many(PUT, [put(1), put(2)])
         wrote.set()
-        assert go_on.wait(10)
+        assert go_on.wait(LIMIT_S)
 
     async def scenario() -> None:
         task = asyncio.create_task(store.write(change))
-        await asyncio.to_thread(wrote.wait, 10)
-        began = time.perf_counter()
-        assert await reader.rows(ALL) == []
+        await asyncio.to_thread(wrote.wait, LIMIT_S)
+        assert await reader.rows(ALL) == []  # a reader never waits for the writer, who still waits for us
         assert await store.rows(ALL) == []
-        assert time.perf_counter() - began < 0.5  # a reader never waits for the writer
         go_on.set()
         await task
         assert len(await reader.rows(ALL)) == 2
@@ -187,7 +186,7 @@ def test_every_call_sees_what_was_committed_before_it(kit: Kit, store: Store) ->
 
 
 def test_a_query_that_failed_or_was_stopped_pins_no_snapshot(kit: Kit, store: Store) -> None:
-    reader = kit.reader(query_limit_s=0.05)
+    reader = kit.reader(query_limit_s=0.5)
 
     async def scenario() -> None:
         await store.write(lambda tx: tx.run_many(PUT, [put(n) for n in range(2000)]))
@@ -202,11 +201,11 @@ def test_a_query_that_failed_or_was_stopped_pins_no_snapshot(kit: Kit, store: St
 
 
 def test_a_query_is_stopped_at_its_time_limit(kit: Kit, store: Store) -> None:
-    for reader in (kit.reader(query_limit_s=0.1), kit.open(V1, query_limit_s=0.1)):
+    for reader in (kit.reader(query_limit_s=0.5), kit.open(V1, query_limit_s=0.5)):
         began = time.perf_counter()
         with pytest.raises(StoreBusy, match="time limit"):
             asyncio.run(reader.rows(kit.slow()))
-        assert 0.05 < time.perf_counter() - began < 2
+        assert time.perf_counter() - began > 0.4
         assert asyncio.run(reader.rows(COUNT)) == [(0,)]  # the next one has its own time
 
 

@@ -1,4 +1,4 @@
-"""Who may import whom, one way only: MAY_IMPORT is the rule. Nobody imports in a circle, and what decides is pure."""
+"""Import direction: MAY_IMPORT says which package may import which. No cycles, and modules with rules are pure."""
 
 import pytest
 from tests.tidy.source import Module, imports, modules
@@ -9,14 +9,14 @@ INNER = SHARED | {"wire", "db", "upstream"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "": set(),
-    # pure, or knowing nothing of ours
+    # pure, or independent of the rest
     "wire": set(),
     "errors": set(),
     "observe": set(),
     "ipc": {"errors"},
     "db": SHARED,
     "config": {"wire", "errors"},
-    # the domain: contexts do not know each other
+    # the domain: contexts do not import each other
     "upstream": SHARED | {"wire"},
     "node": INNER,
     "xchain": INNER,
@@ -25,21 +25,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "access": INNER,
     "demo": (INNER - {"db"}) | {"node"},
     "primary": INNER | CONTEXTS | {"demo"},
-    # what is served: readers and models of the contexts, never a store that can write
+    # the interfaces: readers and models of the contexts, never a store that can write
     "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"config"},
     "web": set(),
-    # what composes: the only ones that see the configuration
+    # the composition roots: only they see the configuration
     "run": INNER | CONTEXTS | {"primary", "api", "config", "demo"},
     "cli": {"errors", "run", "config", "access"},
 }
 STORE_ENGINES = ("icefall.db.sqlite", "icefall.db.postgres")
 
-# What decides is free of clock, disk, network and chance: bytes in, values out.
+# Modules that contain rules use no clock, disk, network or randomness: bytes in, values out.
 IMPURE = {"asyncio", "os", "random", "secrets", "socket", "sqlite3", "ssl", "subprocess", "threading", "time", "urllib"}
-PURE_XCHAIN = {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed", "balance"}
-PURE_EVM = {"model", "amounts", "positions"}
-PURE_ACCESS = {"limits", "paging", "clients"}
-PURE_METRICS = {"periods", "rollup", "catalogue"}
+PURE = {
+    "xchain": {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed", "balance"},
+    "evm": {"model", "amounts", "positions"},
+    "access": {"budgets", "page_tokens", "client_address"},
+    "metrics": {"periods", "rollup", "catalogue"},
+}
 
 
 def name_of(module: Module) -> str:
@@ -48,7 +50,7 @@ def name_of(module: Module) -> str:
 
 @pytest.mark.parametrize("module", modules(), ids=name_of)
 def test_imports_go_one_way(module: Module) -> None:
-    assert module.part in MAY_IMPORT, f"{module.shown} belongs to no row of MAY_IMPORT: say what it may import"
+    assert module.part in MAY_IMPORT, f"{module.shown} has no row in MAY_IMPORT"
     allowed = MAY_IMPORT[module.part] | {module.part, ""}
     wrong = [
         f"{module.shown}:{line} imports {name}"
@@ -58,13 +60,13 @@ def test_imports_go_one_way(module: Module) -> None:
     assert wrong == []
 
 
-def test_nothing_imports_in_a_circle() -> None:
+def test_no_import_cycles() -> None:
     ours = {module.name for module in modules()}
     edges = {module.name: {name for name, _ in imports(module) if name in ours} for module in modules()}
     done: set[str] = set()
 
     def follow(name: str, path: list[str]) -> None:
-        assert name not in path, f"a circle: {' -> '.join([*path[path.index(name) :], name])}"
+        assert name not in path, f"import cycle: {' -> '.join([*path[path.index(name) :], name])}"
         if name not in done:
             for target in sorted(edges[name] - {name}):
                 follow(target, [*path, name])
@@ -74,13 +76,10 @@ def test_nothing_imports_in_a_circle() -> None:
         follow(name, [])
 
 
-def test_what_decides_is_pure() -> None:
-    rules = {"xchain": PURE_XCHAIN, "evm": PURE_EVM, "access": PURE_ACCESS, "metrics": PURE_METRICS}
-    pure = [
-        m
-        for m in modules()
-        if m.part == "wire" or m.path.stem in rules.get(m.part, ()) or m.path.parent.name == "deriving"
-    ]
+def test_modules_with_rules_are_pure() -> None:
+    listed = [m for m in modules() if m.path.stem in PURE.get(m.part, ())]
+    assert {(part, stem) for part, stems in PURE.items() for stem in stems} == {(m.part, m.path.stem) for m in listed}
+    pure = [*listed, *(m for m in modules() if m.part == "wire" or m.path.parent.name == "deriving")]
     wrong = [
         f"{module.shown}:{line} imports {name}"
         for module in pure
@@ -91,7 +90,8 @@ def test_what_decides_is_pure() -> None:
 
 
 def test_only_composition_roots_see_the_configuration() -> None:
-    seeing = {module.part for module in modules() for name, _ in imports(module) if name == "icefall.config.load"}
+    config = ("icefall.config.load", "icefall.config.settings")
+    seeing = {module.part for module in modules() for name, _ in imports(module) if name in config}
     assert seeing <= {"cli", "run", "config"}
 
 

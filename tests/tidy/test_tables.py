@@ -6,8 +6,8 @@ import pytest
 from tests.tidy.source import ROOT
 
 from icefall.api.docs import GENERATED
-from icefall.api.endpoint import Rest, Rpc
-from icefall.api.endpoints import ENDPOINTS
+from icefall.api.endpoints.row import Rest, Rpc
+from icefall.api.endpoints.table import ENDPOINTS
 
 README = ROOT / "README.md"
 API_PAGE = (ROOT / "docs" / "api.md").read_text()
@@ -15,11 +15,11 @@ API_PAGE = (ROOT / "docs" / "api.md").read_text()
 
 @pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.label)
 def test_every_endpoint_says_what_it_does_and_is_documented(row: Rest | Rpc) -> None:
-    assert row.says.strip() == row.says
-    assert row.says.endswith(".")
-    assert len(row.says) > 10
+    assert row.summary.strip() == row.summary
+    assert row.summary.endswith(".")
+    assert len(row.summary) > 10
     assert f"`{row.label}`" in API_PAGE
-    assert row.says in API_PAGE
+    assert row.summary in API_PAGE
 
 
 def test_no_endpoint_is_there_twice() -> None:

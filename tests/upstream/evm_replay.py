@@ -17,7 +17,7 @@ from tests.upstream.evm_recording import recording
 from tests.upstream.replay import FOREVER
 
 from icefall.demo.recording import Blocks, RecordedBlock
-from icefall.demo.replay import METHODS as TOLD
+from icefall.demo.replay import METHODS as RECORDED_METHODS
 from icefall.demo.replay import Replay, ReplayError
 
 
@@ -191,7 +191,7 @@ class EvmReplay(Replay):
         make = METHODS.get(method)
         if make is not None and method not in self.off and (self.parity or not method.startswith("trace_")):
             return make(self, params)
-        if method in TOLD and method not in self.off:
+        if method in RECORDED_METHODS and method not in self.off:
             return super().result(method, params)
         raise self.unknown(method)
 
@@ -204,23 +204,23 @@ class EvmReplay(Replay):
             raise ReplayError(-32000, f"missing trie node 56e81f (path ) state {found.number} is not available")
         return found
 
-    def told_traces(self, params: list[Any]) -> bytes:
-        self.there(params[0], "trace")
+    def traces_result(self, params: list[Any]) -> bytes:
+        self.existing_block(params[0], "trace")
         tracer, config = params[1]["tracer"], params[1].get("tracerConfig", {})
         if self.off.intersection([tracer, *(config if tracer == "muxTracer" else ())]):
             raise ReplayError(-32000, f"ReferenceError: {tracer} is not defined at <eval>:1:2(0)")
-        return super().told_traces(params)
+        return super().traces_result(params)
 
     def diffs(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
         return super().diffs(block, {} if "disableCode" in self.off else config)
 
     def _trace_block(self, params: list[Any]) -> bytes:
-        block = self.there(params[0], "trace")
+        block = self.existing_block(params[0], "trace")
         calls = msgspec.json.decode(block.calls or b"[]")
         return msgspec.json.encode(trace_block(calls, msgspec.json.decode(block.slim)))
 
     def _trace_replay(self, params: list[Any]) -> bytes:
-        block = self.there(params[0], "trace")
+        block = self.existing_block(params[0], "trace")
         rows = trace_replay(msgspec.json.decode(block.calls or b"[]"), msgspec.json.decode(block.diffs or b"[]"))
         return msgspec.json.encode(rows)
 

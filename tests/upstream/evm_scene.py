@@ -9,12 +9,12 @@ from tests.upstream.fake_clock import FakeClock
 
 from icefall.demo.recording import RecordedBlock
 from icefall.upstream.client import Limits
+from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.client import EvmClient
-from icefall.upstream.evm.parts import FetchedBlock
 from icefall.upstream.evm.upstream import EvmUpstream
 
 LIMITS = Limits(total_s=5, calls_at_once=4)
-HASTY = Limits(total_s=0.05, calls_at_once=4)
+HASTY = Limits(total_s=0.5, calls_at_once=4)
 
 
 class Told:

@@ -18,7 +18,7 @@ from icefall.wire.avm.codec import genesis_txs, unpack_genesis
 from icefall.wire.container.proposer import OPTION, pack_container, unpack_container
 from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 SCENARIO_START = 1_794_753_768  # when the recorded local network was started
@@ -39,7 +39,7 @@ Chains = dict[str, list[Row]]
 def _recorded(name: str) -> tuple[tuple[str, Row], ...]:
     lines = gzip.decompress((VECTORS / name).read_bytes()).splitlines()
     rows = [json.loads(line) for line in lines]
-    return tuple((row["chain"], Row(row["id"], checkhex.decode(row["bytes"]), row["timestamp"])) for row in rows)
+    return tuple((row["chain"], Row(row["id"], checksum_hex.decode(row["bytes"]), row["timestamp"])) for row in rows)
 
 
 def recorded(name: str = "scenario-1/containers.jsonl.gz") -> Chains:
@@ -242,7 +242,7 @@ class Replay:
         sent = self.renumbered.get((chain, number), number)
         return {
             "id": row.id_text,
-            "bytes": checkhex.encode(row.raw),
+            "bytes": checksum_hex.encode(row.raw),
             "timestamp": row.timestamp,
             "encoding": "hex",
             "index": str(sent),
@@ -267,7 +267,7 @@ class Replay:
         tx = genesis_txs(unpack_genesis(self.genesis.x_genesis))[0]
         if params["txID"] != id_text(tx.txid):
             raise LookupError("not found")
-        return {"tx": checkhex.encode(tx.raw), "encoding": "hex"}
+        return {"tx": checksum_hex.encode(tx.raw), "encoding": "hex"}
 
     def _issue(self, params: dict[str, Any]) -> Any:
         if self.refuse_issue is not None:

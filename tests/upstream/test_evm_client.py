@@ -51,14 +51,14 @@ def on(
 
 def test_many_calls_in_one_request() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         assert replay.batches == [30]
-        assert await client.ask([]) == []
-        assert bytes(await client.one("eth_blockNumber")) == b'"0x83"'
+        assert await client.call_all([]) == []
+        assert bytes(await client.call("eth_blockNumber")) == b'"0x83"'
         assert replay.batches == [30, 1]
         with pytest.raises(Unsupported):
-            await client.one("eth_noSuchMethod")
-        (far,) = await client.ask([Call("eth_getBlockByNumber", ("0xffff", False))])
+            await client.call("eth_noSuchMethod")
+        (far,) = await client.call_all([Call("eth_getBlockByNumber", ("0xffff", False))])
         assert isinstance(far, NotThere)
 
     on(scene)
@@ -93,7 +93,7 @@ def test_a_passing_trouble_is_survived(name: str) -> None:
     trouble, pauses = SURVIVED[name]
 
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         assert slept(client) == pauses
         assert replay.troubles == []
 
@@ -102,7 +102,7 @@ def test_a_passing_trouble_is_survived(name: str) -> None:
 
 def test_answers_that_came_are_not_asked_for_again() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         assert replay.batches == [30, 2]
         assert client.batches["state"].size == 15
 
@@ -117,10 +117,10 @@ REFUSALS = ["array", "object", "413", "400"]
 def test_a_limit_on_batches_is_found_and_kept_to(style: str, most: int) -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
         replay.batch_max, replay.batch_refusal = most, style
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         refused = sum(size > most for size in replay.batches)
         for _ in range(8):
-            assert numbers(await client.ask(calls())) == list(NUMBERS)
+            assert numbers(await client.call_all(calls())) == list(NUMBERS)
         later = sum(size > most for size in replay.batches) - refused
         assert refused <= 5
         assert client.batches["state"].size <= max(most, 1) or style in ("413", "400")
@@ -133,11 +133,11 @@ def test_a_limit_on_batches_is_found_and_kept_to(style: str, most: int) -> None:
 def test_an_upstream_without_batches() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
         replay.off = {"batch"}
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
-        await client.ask(calls())
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
+        await client.call_all(calls())
         assert client.batches["state"].refused == 2
         replay.batches.clear()
-        await client.ask(calls())
+        await client.call_all(calls())
         assert set(replay.batches) == {1}
 
     on(scene)
@@ -152,7 +152,7 @@ LASTING: dict[str, tuple[Trouble, type[Exception], str]] = {
     "left out": (Trouble(number=7, left_out=True), InvalidAnswer, "not JSON"),
     "twice": (Trouble(number=7, twice=True), InvalidAnswer, "not JSON|answered already"),
     "too heavy": (Trouble(number=7, error=(-32000, "execution timeout")), TooHeavy, "execution timeout"),
-    "another id": (Trouble(body=b'[{"id":999999,"result":1}]'), InvalidAnswer, "999999, which was not asked"),
+    "another id": (Trouble(body=b'[{"id":999999,"result":1}]'), InvalidAnswer, "999999, which was not requested"),
     "rate limit": (Trouble(number=7, error=(-32005, "rate limit")), UpstreamDown, "rate limit"),
     "nested without end": (Trouble(body=b'[{"id":1,"result":' + b"[" * 100_000), InvalidAnswer, "not JSON"),
 }
@@ -164,42 +164,42 @@ def test_a_lasting_trouble_is_named(name: str) -> None:
 
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
         with pytest.raises(kind, match=text):
-            await client.ask(calls())
-        assert client.gate.inside == 0
+            await client.call_all(calls())
+        assert client.concurrency.in_use == 0
         replay.troubles.clear()
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
 
     on(scene, trouble._replace(times=FOREVER))
 
 
 def test_null_says_nothing_where_a_value_belongs() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        assert bytes(await client.one("eth_blockNumber")) == b'"0x83"'
+        assert bytes(await client.call("eth_blockNumber")) == b'"0x83"'
         assert slept(client) == [0.25]
         replay.troubles = [Trouble(result=b"null", times=FOREVER)]
         with pytest.raises(IncompleteAnswer, match="null"):
-            await client.one("eth_blockNumber")
+            await client.call("eth_blockNumber")
 
     on(scene, Trouble(result=b"null"))
 
 
 def test_too_slow_asks_for_less() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         assert replay.batches == [30, 15, 7, 7, 7, 7, 2]
-        assert client.gate.limit < 8
+        assert client.concurrency.limit < 8
 
-    on(scene, Trouble(hang=True, times=2), limits=Limits(total_s=0.3))
+    on(scene, Trouble(hang=True, times=2), limits=Limits(total_s=1.0))
 
 
 def test_an_answer_too_long_asks_for_less() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         assert max(replay.batches) == 30
         assert len(replay.batches) > 2
         replay.troubles = [long._replace(times=FOREVER)]
         with pytest.raises(AnswerTooLong, match="more than 20000 bytes"):
-            await client.ask([Call("eth_getBlockByNumber", (hex(12), True))])
+            await client.call_all([Call("eth_getBlockByNumber", (hex(12), True))])
 
     long = Trouble("eth_getBlockByNumber", number=12, result=b'"' + bytes(50_000) + b'"')
     on(scene, long, limits=Limits(5, 5, 4, 20_000))
@@ -207,18 +207,18 @@ def test_an_answer_too_long_asks_for_less() -> None:
 
 def test_room_is_shared_and_given_back() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        room = ByteBudget(1 << 20)
-        await client.ask(calls(), room=room)
-        used = (1 << 20) - room.left
+        budget = ByteBudget(1 << 20)
+        await client.call_all(calls(), budget=budget)
+        used = (1 << 20) - budget.left
         assert used > 30_000
         small = ByteBudget(used - 1)
         with pytest.raises(ByteBudgetExceeded):
-            await client.ask(calls(), room=small)
+            await client.call_all(calls(), budget=small)
         assert small.left == used - 1
         assert client.batches["state"].size == 100
         replay.troubles = [Trouble(keep=0.9)]
         enough = ByteBudget(used + 1000)
-        await client.ask(calls(), room=enough)
+        await client.call_all(calls(), budget=enough)
         assert 900 <= enough.left <= 1000 + 200
 
     on(scene)
@@ -226,13 +226,13 @@ def test_room_is_shared_and_given_back() -> None:
 
 def test_gzip_is_taken_if_asked_for() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         replay.troubles = [Trouble(body=b"\x1f\x8b\x08damaged", headers={"Content-Encoding": "gzip"})]
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         replay.troubles = [Trouble(keep=0.5)]
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
         replay.gzip = False
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
 
     on(scene, compressed=True)
 
@@ -244,7 +244,7 @@ def test_a_small_body_that_grows_is_cut() -> None:
 
     async def scene(client: EvmClient, _: EvmReplay) -> None:
         with pytest.raises(AnswerTooLong):
-            await client.one("eth_blockNumber")
+            await client.call("eth_blockNumber")
 
     trouble = Trouble(body=bomb, headers={"Content-Encoding": "gzip"}, times=FOREVER)
     on(scene, trouble, limits=Limits(answer_size_max=1 << 20), compressed=True)
@@ -255,15 +255,15 @@ def test_fewer_at_a_time_when_turned_away_and_more_again_later() -> None:
         replay.at_once_max = 2
         many = [Call("eth_getBlockByNumber", (hex(number % 100), False)) for number in range(400)]
         limits = []
-        replay.on_call = lambda method, params: limits.append(client.gate.limit)
-        assert -1 not in numbers(await client.ask(many))
+        replay.on_call = lambda method, params: limits.append(client.concurrency.limit)
+        assert -1 not in numbers(await client.call_all(many))
         assert min(limits) < 8
         assert slept(client)
         replay.at_once_max = FOREVER
         for _ in range(12):
-            await client.ask(many)
-        assert client.gate.limit == 8
-        assert client.gate.inside == 0
+            await client.call_all(many)
+        assert client.concurrency.limit == 8
+        assert client.concurrency.in_use == 0
 
     on(scene, limits=Limits(total_s=5, calls_at_once=8), calls_per_batch={"state": 5, "blocks": 5, "traces": 5})
 
@@ -273,7 +273,7 @@ def test_a_refusal_in_the_http_status() -> None:
         text = b'{"error":{"code":-32601,"message":"method not found"}}'
         replay.troubles = [Trouble("debug_", status=404, body=text, times=FOREVER)]
         mixed = [*calls()[:3], Call("debug_traceBlockByNumber", ("0x1", {})), *calls()[4:6]]
-        outcomes = await client.ask(mixed)
+        outcomes = await client.call_all(mixed)
         assert isinstance(outcomes[3], Unsupported)
         assert numbers(outcomes) == [0, 1, 2, -1, 4, 5]
 
@@ -283,13 +283,13 @@ def test_a_refusal_in_the_http_status() -> None:
 def test_a_call_given_up_leaves_nothing_behind() -> None:
     async def scene(client: EvmClient, replay: EvmReplay) -> None:
         many = [Call("eth_getBlockByNumber", (hex(number % 100), False)) for number in range(400)]
-        task = asyncio.create_task(client.ask(many))
+        task = asyncio.create_task(client.call_all(many))
         while replay.troubles:
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert client.gate.inside == 0
+        assert client.concurrency.in_use == 0
         assert client.client.meter.in_flight == 0
-        assert numbers(await client.ask(calls())) == list(NUMBERS)
+        assert numbers(await client.call_all(calls())) == list(NUMBERS)
 
     on(scene, Trouble(hang=True, times=4), calls_per_batch={"state": 10, "blocks": 5, "traces": 5})

@@ -5,9 +5,9 @@ import json
 import msgspec
 import pytest
 
-from icefall.upstream.evm.deep import FlattenedJson
+from icefall.upstream.evm.block_parts import Header, check_calls, check_receipts, decode_header, split_mux_traces
 from icefall.upstream.evm.errors import IncompleteAnswer
-from icefall.upstream.evm.parts import Header, check_calls, check_receipts, header, taken_apart
+from icefall.wire.text.jsondeep import CutJson
 
 TXID = "0x" + "11" * 32
 OF = Header(7, "0x" + "22" * 32, "0x" + "33" * 32, (TXID,))
@@ -24,18 +24,19 @@ def test_any_depth(depth: int) -> None:
     frame = nested(depth)
     check_calls(msgspec.Raw(b'[{"txHash":"%s","result":%s}]' % (TXID.encode(), frame)), OF)
     both = b'[{"txHash":"%s","result":{"callTracer":%s,"prestateTracer":%s}}]' % (TXID.encode(), frame, DIFF)
-    calls, diffs = taken_apart(msgspec.Raw(both), OF)
+    calls, diffs = split_mux_traces(msgspec.Raw(both), OF)
     assert calls == b'[{"txHash":"%s","result":%s}]' % (TXID.encode(), frame)
     assert diffs == b'[{"txHash":"%s","result":%s}]' % (TXID.encode(), DIFF)
 
 
 def test_what_is_cut_out_is_put_back() -> None:
     deep = b"[1," + nested(300) + b',{"a":' + nested(200) + b"}]"
-    flat = FlattenedJson(deep)
-    assert len(json.loads(flat.text)) == 3
-    assert flat.restored(flat.text) == deep
-    with pytest.raises(RecursionError):
-        FlattenedJson(b"[" * 100_000)
+    cut = CutJson(deep)
+    assert len(json.loads(cut.text)) == 3
+    assert cut.restored(cut.text) == deep
+    for broken in (b"[" * 100_000, b"[" * 300 + b"]" * 301, b"]["):
+        with pytest.raises(msgspec.DecodeError):
+            CutJson(broken)
 
 
 def test_depth_where_none_belongs() -> None:
@@ -43,6 +44,6 @@ def test_depth_where_none_belongs() -> None:
     with pytest.raises(IncompleteAnswer):
         check_receipts(hostile, OF)
     with pytest.raises(IncompleteAnswer):
-        header(hostile, 7)
+        decode_header(hostile, 7)
     with pytest.raises(IncompleteAnswer):
         check_calls(hostile, OF)

@@ -10,7 +10,7 @@ from icefall.upstream.client import UpstreamBusy, UpstreamDown
 from icefall.upstream.evm.errors import (
     Aborted,
     BatchRefused,
-    Meaning,
+    FailureKind,
     NoState,
     NotThere,
     Reverted,
@@ -18,11 +18,11 @@ from icefall.upstream.evm.errors import (
     TooHeavy,
     Unsupported,
     Untraceable,
-    meaning,
+    classify,
 )
 
 # By the note of the recorded row; the same on every client that complains at all.
-RECORDED: dict[str, Meaning] = {
+RECORDED: dict[str, FailureKind] = {
     "eth_protocolVersion": Unsupported,
     "rpc_modules": Unsupported,
     "method not found": Unsupported,
@@ -60,12 +60,14 @@ def test_recorded_complaints(chain: str) -> None:
         said = json.loads(row["response"])
         asked = re.search(r'"method":"(\w+)"', row["request"])  # long requests were cut when recorded
         error = (said[0] if isinstance(said, list) else said)["error"]
-        assert meaning(asked[1] if asked else "", error["code"], error["message"]) is RECORDED[row["note"]], row["note"]
+        assert classify(asked[1] if asked else "", error["code"], error["message"]) is RECORDED[row["note"]], row[
+            "note"
+        ]
         seen.add(row["note"])
     assert len(seen) >= 11
 
 
-OTHERS: tuple[tuple[str, int, str, Meaning], ...] = (
+OTHERS: tuple[tuple[str, int, str, FailureKind], ...] = (
     ("eth_getBalance", -32000, "missing trie node 56e8 (path ) state 0x56e8 is not available", NoState),
     ("debug_traceBlockByNumber", -32000, "required historical state unavailable (reexec=128)", NoState),
     ("eth_call", -32000, "execution aborted (timeout = 5s)", Aborted),
@@ -112,5 +114,5 @@ OTHERS: tuple[tuple[str, int, str, Meaning], ...] = (
 
 
 @pytest.mark.parametrize(("method", "code", "text", "expected"), OTHERS)
-def test_complaints_of_others(method: str, code: int, text: str, expected: Meaning) -> None:
-    assert meaning(method, code, text) is expected
+def test_complaints_of_others(method: str, code: int, text: str, expected: FailureKind) -> None:
+    assert classify(method, code, text) is expected

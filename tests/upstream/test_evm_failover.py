@@ -14,7 +14,7 @@ from tests.upstream.threaded import in_thread
 
 from icefall.upstream.client import UpstreamDown
 from icefall.upstream.evm.errors import WrongChain
-from icefall.upstream.evm.upstream import EvmUpstream, Needs
+from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 from icefall.upstream.pool import NoUpstreamLeft
 
 RUN = range(16, 60)
@@ -36,7 +36,7 @@ def test_the_first_is_asked_while_it_is_sound() -> None:
     first, second = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
-        assert await upstream.greet() == {}
+        assert await upstream.probe_all() == {}
         asked = len(second.calls)
         assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
         assert len(second.calls) == asked
@@ -49,7 +49,7 @@ def test_one_that_dies_in_the_middle_is_replaced_and_comes_back() -> None:
     first, second = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
-        await upstream.greet()
+        await upstream.probe_all()
         got = []
         async for block in upstream.fetch(RUN):
             got.append(parts(block))
@@ -69,7 +69,7 @@ def test_all_down_is_said_with_every_reason() -> None:
     first, second = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
-        await upstream.greet()
+        await upstream.probe_all()
         first.troubles = [Trouble(status=500, times=FOREVER)]
         second.troubles = [Trouble(status=503, times=FOREVER)]
         with pytest.raises(UpstreamDown, match="answered 50"):
@@ -88,7 +88,7 @@ def test_another_chain_is_dropped_and_never_asked_again() -> None:
     wrong, right = EvmReplay("berlin-1"), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
-        against = await upstream.greet()
+        against = await upstream.probe_all()
         assert list(against) == [wrong.url]
         assert "serves chain 31338, not 1337" in against[wrong.url]
         asked = len(wrong.calls)
@@ -97,7 +97,7 @@ def test_another_chain_is_dropped_and_never_asked_again() -> None:
 
     async def alone(upstream: EvmUpstream) -> None:
         with pytest.raises(WrongChain, match="serves chain 31338, not 1"):
-            await upstream.greet()
+            await upstream.probe_all()
         with pytest.raises(NoUpstreamLeft):
             await fetched(upstream, RUN)
 
@@ -110,16 +110,16 @@ def test_two_chains_of_one_number_are_told_apart_by_their_first_block() -> None:
     second.chain_id = 1337
 
     async def scene(upstream: EvmUpstream) -> None:
-        against = await upstream.greet()
+        against = await upstream.probe_all()
         assert len(against) == 1
-        assert "another chain of the same number" in next(iter(against.values()))
+        assert "another chain with the same ID" in next(iter(against.values()))
 
     on(scene, first, second, chain_id=None)
 
 
 def test_the_chain_id_is_learnt_if_nobody_gave_it() -> None:
     async def scene(upstream: EvmUpstream) -> None:
-        await upstream.greet()
+        await upstream.probe_all()
         assert upstream.chain_id == 43112
 
     on(scene, EvmReplay("cchain-1"), chain_id=None)
@@ -130,8 +130,8 @@ def test_who_cannot_trace_gives_no_blocks_where_others_can() -> None:
     poor.off = {"debug_traceBlockByNumber"}
 
     async def scene(upstream: EvmUpstream) -> None:
-        await upstream.greet()
-        assert upstream.needs == Needs(calls=True, diffs=True)
+        await upstream.probe_all()
+        assert upstream.required == RequiredTraces(calls=True, diffs=True)
         assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
         assert poor.asked("eth_getBlockReceipts") == 1
         assert await upstream.head() == 415
@@ -141,29 +141,29 @@ def test_who_cannot_trace_gives_no_blocks_where_others_can() -> None:
 
     async def alone(upstream: EvmUpstream) -> None:
         blocks = await fetched(upstream, RUN)
-        assert upstream.needs == Needs(calls=False, diffs=False)
+        assert upstream.required == RequiredTraces(calls=False, diffs=False)
         assert {(block.calls, block.diffs) for block in blocks} == {(None, None)}
         assert any(line.startswith("no call traces") for line in upstream.degraded())
 
     async def told(upstream: EvmUpstream) -> None:
-        with pytest.raises(UpstreamDown, match="no upstream can be asked"):
+        with pytest.raises(UpstreamDown, match="no upstream can be used"):
             await fetched(upstream, RUN)
 
     on(scene, poor, rich)
     on(alone, poor)
-    on(told, poor, needs=Needs(calls=True, diffs=True))
+    on(told, poor, required=RequiredTraces(calls=True, diffs=True))
 
 
 def test_a_liar_is_dropped() -> None:
     liar, honest = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
-        await upstream.greet()
+        await upstream.probe_all()
         (block,) = await fetched(upstream, [20])
         assert block.source == liar.url
-        upstream.distrust(block, "its receipts do not come to its root")
+        upstream.disable_source(block, "its receipts do not come to its root")
         assert (await fetched(upstream, [20]))[0].source == honest.url
-        assert list(upstream.pool.lies()) == [liar.url]
+        assert list(upstream.pool.disabled()) == [liar.url]
 
     on(scene, liar, honest)
 
@@ -175,10 +175,10 @@ def test_two_under_one_name_are_told_apart() -> None:
         async with replay:
             urls = [f"{replay.url}/?key=a", f"{replay.url}/?key=b"]
             upstream = EvmUpstream(urls, None, Told(), clock=FakeClock())
-            await upstream.greet()
+            await upstream.probe_all()
             (block,) = await fetched(upstream, [20])
             assert block.source == replay.url
-            upstream.distrust(block, "wrong")
+            upstream.disable_source(block, "wrong")
             (block,) = await fetched(upstream, [20])
             assert block.source == f"{replay.url}#2"
             await upstream.close()
@@ -191,17 +191,17 @@ def test_what_happens_is_told() -> None:
     replay.off |= {"prestateTracer", "muxTracer"}
 
     async def scene(upstream: EvmUpstream) -> None:
-        await upstream.greet()
+        await upstream.probe_all()
         told = upstream._log
         assert isinstance(told, Told)
         ((message, fields),) = told.lines
-        assert message == "an upstream cannot do everything"
+        assert message == "upstream lacks features"
         assert fields["upstream"] == replay.url
-        (lacks,) = fields["lacks"]
-        assert lacks.startswith("no state diffs: native balances are read from the upstream when asked for")
+        (missing,) = fields["missing"]
+        assert missing.startswith("no state diffs: native balances are read from the upstream on request")
         replay.troubles = [Trouble(status=500, times=4)]
         await upstream.head()
-        assert told.lines[1][0] == "an upstream failed"
+        assert told.lines[1][0] == "upstream failed, backing off"
 
     on(scene, replay)
 

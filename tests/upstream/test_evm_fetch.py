@@ -13,8 +13,8 @@ from tests.upstream.replay import FOREVER
 
 from icefall.demo.recording import RecordedBlock
 from icefall.upstream.client import InvalidAnswer, UpstreamDown, UpstreamFailure
+from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, ReorgDuringFetch
-from icefall.upstream.evm.parts import FetchedBlock
 from icefall.upstream.evm.upstream import EvmUpstream
 
 LEAN = {"geth-1": True, "cchain-1": False, "anvil-1": False, "berlin-1": False}
@@ -24,7 +24,7 @@ RUN = range(16, 60)
 def on(scene: Callable[[EvmUpstream], Awaitable[None]], *replays: EvmReplay, **options: Any) -> None:
     async def run() -> None:
         async with upstream_of(*replays, **options) as upstream:
-            await upstream.greet()
+            await upstream.probe_all()
             await scene(upstream)
 
     asyncio.run(run())
@@ -44,7 +44,7 @@ def test_every_recorded_chain_from_genesis_to_head(chain: str) -> None:
         assert [parts(block) for block in blocks] == wanted(chain, whole)
         assert {block.source for block in blocks} == {replay.url}
         assert slept(upstream) == []
-        look = upstream.last_look
+        look = upstream.last_prefetch
         assert look is not None
         assert (look.held_blocks, look.held_bytes) == (0, 0)
 
@@ -192,7 +192,7 @@ def test_another_upstream_takes_over(name: str) -> None:
         blocks = await fetched(upstream, RUN)
         assert [parts(block) for block in blocks] == wanted("geth-1", RUN)
         assert next(block.source for block in blocks if block.number == BUSY) == good.url
-        assert list(upstream.pool.troubles()) == [bad.url]
+        assert list(upstream.pool.failing()) == [bad.url]
 
     on(scene, bad, good)
 
@@ -205,7 +205,7 @@ def test_receipts_one_by_one_must_all_be_there() -> None:
         replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=3)]
         assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
         replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=FOREVER)]
-        with pytest.raises(IncompleteAnswer, match="is there, but a part of it is not"):
+        with pytest.raises(IncompleteAnswer, match="is known, but a part of it is missing"):
             await fetched(upstream, RUN)
 
     on(scene, replay)
@@ -225,7 +225,7 @@ def test_beyond_the_head(chain: str) -> None:
             await collect(upstream, range(30, 60), blocks)
         assert [block.number for block in blocks] == list(range(30, 41))
         assert slept(upstream) == []
-        assert upstream.pool.troubles() == {}
+        assert upstream.pool.failing() == {}
         replay.shown = 30  # its head goes backwards
         assert await upstream.head() == 30
         assert await upstream.block_hash(31) is None
@@ -244,7 +244,7 @@ def test_one_that_lags_is_no_end_of_the_chain() -> None:
         blocks = await fetched(upstream, range(20, 60))
         assert [parts(block) for block in blocks] == wanted("geth-1", range(20, 60))
         assert {block.source for block in blocks} == {behind.url, ahead.url}
-        assert upstream.pool.troubles() == {}
+        assert upstream.pool.failing() == {}
 
     on(scene, behind, ahead)
 

@@ -12,7 +12,7 @@ from tests.upstream.replay import FOREVER
 
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.errors import WrongChain
-from icefall.upstream.evm.probe import Capabilities, lacks, probe
+from icefall.upstream.evm.probe import Capabilities, limitations, probe
 
 
 def probed(replay: EvmReplay, **options: Any) -> Capabilities:
@@ -67,7 +67,7 @@ def test_every_combination_of_features_switched_off(combination: str) -> None:
 
     async def run() -> None:
         async with upstream_of(replay) as upstream:
-            assert await upstream.greet() == {}
+            assert await upstream.probe_all() == {}
             (can,) = upstream.capabilities().values()
             assert can.block_receipts is ("eth_getBlockReceipts" not in off)
             assert can.call_tracer is ("callTracer" not in off)
@@ -95,8 +95,8 @@ WORDS: dict[str, tuple[set[str], int, str]] = {
     ),
     "diffs": ({"prestateTracer", "muxTracer"}, 0, "no state diffs: .*ReferenceError"),
     "archive": (set(), 400, "no archive: .*missing trie node"),
-    "receipts": ({"eth_getBlockReceipts"}, 0, "receipts are asked for one by one"),
-    "mux": ({"muxTracer"}, 0, "calls and diffs take a request each"),
+    "receipts": ({"eth_getBlockReceipts"}, 0, "receipts are fetched one by one"),
+    "mux": ({"muxTracer"}, 0, "calls and diffs take one request each"),
     "code": ({"disableCode"}, 0, "state diffs repeat contract code"),
     "batch": ({"batch"}, 0, "one call per request"),
 }
@@ -147,7 +147,7 @@ def test_a_chain_without_transactions_is_tried_again_when_it_has_some() -> None:
 
     async def run() -> None:
         async with upstream_of(replay) as upstream:
-            await upstream.greet()
+            await upstream.probe_all()
             (can,) = upstream.capabilities().values()
             assert (can.sample, can.mux_tracer, can.call_tracer) == (None, False, True)
             assert len(await fetched(upstream, range(4))) == 4
@@ -216,4 +216,4 @@ def test_code_is_left_out_only_if_its_hash_stays() -> None:
 
 def test_of_nobody_nothing_is_said() -> None:
     """While every upstream is away, that they lack everything would be news."""
-    assert lacks([]) == []
+    assert limitations([]) == []

@@ -132,9 +132,9 @@ def test_state_that_is_gone_is_asked_of_another_or_refused() -> None:
     address = next(path[1] for path, values in recorded_state("geth-1").values.items() if path[0] == "native")
 
     async def both(upstream: EvmUpstream) -> None:
-        await upstream.greet()
+        await upstream.probe_all()
         assert await upstream.balances([raw(address)], 20) == [int(recorded_state("geth-1").at(20, "native", address))]
-        assert upstream.pool.troubles() == {}
+        assert upstream.pool.failing() == {}
 
     async def alone(upstream: EvmUpstream) -> None:
         with pytest.raises(NoState, match="missing trie node"):
@@ -161,7 +161,7 @@ def test_an_answer_that_is_none_is_never_zero(trouble: Trouble) -> None:
     replay = EvmReplay("geth-1")
 
     async def scene(upstream: EvmUpstream) -> None:
-        await upstream.greet()
+        await upstream.probe_all()
         replay.troubles = [trouble._replace(times=FOREVER)]
         with pytest.raises(UpstreamFailure):
             await upstream.balances([bytes(20), bytes(19) + b"\1"], 5)

@@ -14,7 +14,7 @@ from tests.upstream.threaded import in_thread
 from icefall.upstream.client import Client, InvalidAnswer, UpstreamError, UpstreamFailure
 from icefall.upstream.node import FetchedContainer, IndexOff, UpstreamNode
 from icefall.wire.ids import PLATFORM_CHAIN
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 
 @asynccontextmanager
@@ -106,7 +106,7 @@ def test_no_index() -> None:
 
 GOOD = {
     "id": recorded()["X"][0].id_text,
-    "bytes": checkhex.encode(b"container"),
+    "bytes": checksum_hex.encode(b"container"),
     "timestamp": "2026-11-15T14:36:30Z",
     "encoding": "hex",
     "index": "0",
@@ -186,7 +186,7 @@ def test_bad_ids_and_first_assets() -> None:
     answers: list[tuple[str, Any]] = [
         ("info.getBlockchainID", {"blockchainID": "nonsense"}),
         ("avm.getAssetDescription", {"assetID": "X"}),
-        ("avm.getTx", {"tx": checkhex.encode(b"no transaction"), "encoding": "hex"}),
+        ("avm.getTx", {"tx": checksum_hex.encode(b"no transaction"), "encoding": "hex"}),
     ]
 
     async def scene(node: UpstreamNode) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
+from tests.waiting import LIMIT_S
+
 
 class Upstream(Protocol):
     async def start(self) -> None: ...
@@ -23,10 +25,10 @@ def in_thread(upstream: U) -> Iterator[U]:
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(upstream.start(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(upstream.start(), loop).result(LIMIT_S)
         yield upstream
-        asyncio.run_coroutine_threadsafe(upstream.stop(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(upstream.stop(), loop).result(LIMIT_S)
     finally:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(LIMIT_S)
         loop.close()

@@ -40,7 +40,7 @@ from icefall.wire.genesis.network import network_genesis, packaged_genesis
 from icefall.wire.ids import hash256, id_from_text, id_text, input_id
 from icefall.wire.keys import recover
 from icefall.wire.packer import SIZE_MAX
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 FEW = settings(max_examples=60, deadline=None, database=None)
 LOCAL = ChainNaming("X", "local")
@@ -75,7 +75,7 @@ def test_transactions(row: Any) -> None:
     assert tx.unsigned_size == expect["unsignedLen"]
     digest = hash256(tx.unsigned_raw)
     assert digest.hex() == expect["signHash"]
-    assert checkhex.encode(raw) == expect["hexWithChecksum"]
+    assert checksum_hex.encode(raw) == expect["hexWithChecksum"]
     assert tx_json(tx, TESTING) == compact(expect["json"])
     if "typeID" in expect:
         assert tx.unsigned.type_id == expect["typeID"]
@@ -178,9 +178,12 @@ def test_recorded_utxo_set() -> None:
     expected = {id_from_text(row["inputID"]): row["utxo"] for row in final}
     assert unspent.keys() == expected.keys()
     for utxo_id, raw in unspent.items():
-        assert raw in (checkhex.decode(expected[utxo_id], "hexnc"), checkhex.decode(expected[utxo_id], "hexnc")[:-4])
+        assert raw in (
+            checksum_hex.decode(expected[utxo_id], "hexnc"),
+            checksum_hex.decode(expected[utxo_id], "hexnc")[:-4],
+        )
         assert pack_utxo(unpack_utxo(raw)) == raw
-        assert raw == checkhex.decode(expected[utxo_id])
+        assert raw == checksum_hex.decode(expected[utxo_id])
     assert not outside & unspent.keys()
 
 
@@ -198,7 +201,7 @@ CODEC = (
 
 def refusal(params: Any) -> str | None:
     try:
-        raw = checkhex.decode(params.get("tx") or "", checkhex.encoding_name(params.get("encoding") or "hex"))
+        raw = checksum_hex.decode(params.get("tx") or "", checksum_hex.encoding_name(params.get("encoding") or "hex"))
     except WireError as error:
         return f"problem decoding transaction: {error}"
     try:
@@ -225,7 +228,7 @@ def test_recorded_bad_signatures() -> None:
         said = row["response"]["error"]["message"].removeprefix("failed to verify transfer: ")
         if said not in texts:
             continue
-        tx = unpack_tx(checkhex.decode(row["request"]["tx"]))
+        tx = unpack_tx(checksum_hex.decode(row["request"]["tx"]))
         complaints = []
         for signature in chain.from_iterable(signatures(tx)):
             try:
@@ -314,5 +317,5 @@ def test_json_escapes_names_like_go() -> None:
 def test_json_refuses_what_is_no_credential() -> None:
     tx = blocks()[0].txs[0]
     odd = pack_tx(tx.unsigned, [tx.unsigned.outputs[0].output])
-    with pytest.raises(WireError, match="TransferOutput stands where a credential belongs"):
+    with pytest.raises(WireError, match="TransferOutput in the position of a credential"):
         tx_json(odd, LOCAL)

@@ -6,18 +6,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.wire.wire_vectors import SCENARIO_START, containers, recorded
+from tests.wire.wire_vectors import SCENARIO_START, containers, coreth_block, pack_option, recorded
 
 from icefall.wire.avm.codec import unpack_block, unpack_utxo
-from icefall.wire.container.coreth import unpack_atomic_txs, unpack_coreth_block
-from icefall.wire.container.foreign import ForeignBlock
-from icefall.wire.container.platform import unpack_platform_block, unpack_platform_tx
+from icefall.wire.container.coreth import unpack_coreth_block
+from icefall.wire.container.exports import ForeignBlock
+from icefall.wire.container.platform import unpack_platform_block
 from icefall.wire.container.proposer import (
+    OPTION,
     Epoch,
-    inner_block,
     next_epoch,
     pack_container,
-    pack_option,
     unpack_container,
 )
 from icefall.wire.errors import WireError
@@ -25,7 +24,7 @@ from icefall.wire.evm import rlp
 from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.ids import EMPTY_ID, hash256, id_from_text, id_text, input_id
 from icefall.wire.packer import u32, u64
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 FEW = settings(max_examples=60, deadline=None, database=None)
 UNPACK: dict[str, Any] = {"X": unpack_block, "P": unpack_platform_block, "C": unpack_coreth_block}
@@ -52,8 +51,6 @@ def test_recorded_chain_is_linked(chain: str) -> None:
         assert (block.parent_id, block.height, block.time) == (inner_parent, row.position + 1, container.timestamp)
         head = (container.parent_id, container.timestamp, container.p_chain_height, container.inner)
         assert pack_container(*head, epoch=container.epoch) == container
-        assert inner_block(container.raw) == container.inner
-        assert inner_block(container.inner) == container.inner
         outer_parent, inner_parent, parent = container.container_id, block.block_id, container
 
 
@@ -70,7 +67,7 @@ def test_recorded_exports_to_x(chain: str, number: int) -> None:
     txids = set()
     for row in recorded("scenario-1/wire_exports.jsonl.gz"):
         if row["chain"] == chain:
-            expected |= {checkhex.decode(text) for text in row["sharedMemoryUTXOs"]}
+            expected |= {checksum_hex.decode(text) for text in row["sharedMemoryUTXOs"]}
             txids.add(id_from_text(row["txID"]))
     assert met.keys() == expected
     assert len(met) == number
@@ -98,8 +95,8 @@ def test_container_round_trip(time: int, height: int, inner: bytes, epoch: Epoch
     assert unpack_container(container.raw) == container
     unsigned = pack_container(parent_id, time, height, inner, epoch=epoch, certificate=certificate)
     assert unsigned.container_id == container.container_id
-    option = pack_option(parent_id, inner)
-    assert unpack_container(option.raw) == option
+    option = unpack_container(pack_option(parent_id, inner))
+    assert (option.kind, option.parent_id, option.inner) == (OPTION, parent_id, inner)
     assert option.container_id == hash256(option.raw)
 
 
@@ -127,6 +124,9 @@ LOCKED_INPUTS = u32(1) + bytes(32) + u32(0) + EMPTY_ID + u32(21) + u64(3) + u32(
 COMMITTEE = u32(1) + u32(1) + bytes(20)
 L1_VALIDATOR = u32(3) + b"abc" + u64(1) * 2 + bytes(48 + 96) + COMMITTEE * 2
 
+COMMON = EMPTY_ID + u64(3)
+ATOMIC_BLOCK = bytes(2) + u32(4) + COMMON  # holds exactly one transaction
+
 PLATFORM_TXS = {
     "AddValidator": u32(12) + BASE + VALIDATOR + STAKE + OWNER + u32(1),
     "AddSubnetValidator": u32(13) + BASE + VALIDATOR + EMPTY_ID + AUTHORITY,
@@ -153,11 +153,11 @@ PLATFORM_TXS = {
 
 @pytest.mark.parametrize("name", PLATFORM_TXS)
 def test_platform_transaction_types(name: str) -> None:
-    """Every type is walked exactly to its end, whatever stands after it in the block."""
+    """Every type is read exactly to its end, whatever comes after it in the block."""
     tx = PLATFORM_TXS[name] + NO_CREDENTIALS
-    txid, exports = unpack_platform_tx(bytes(2) + tx)
-    assert txid == hash256(bytes(2) + tx)
-    assert len(exports) == (name == "Export")
+    alone = unpack_platform_block(ATOMIC_BLOCK + tx)
+    assert alone.txids == (hash256(bytes(2) + tx),)
+    assert len(alone.exports) == (name == "Export")
     after = PLATFORM_TXS["Export"] + u32(1) + u32(9) + u32(1) + bytes(65)
     block = unpack_platform_block(bytes(2) + u32(32) + u64(77) + EMPTY_ID + u64(5) + u32(2) + tx + after)
     assert (block.height, block.time, len(block.txids)) == (5, 77, 2)
@@ -166,14 +166,13 @@ def test_platform_transaction_types(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLATFORM_TXS)
 def test_platform_transactions_cut_short(name: str) -> None:
-    tx = bytes(2) + PLATFORM_TXS[name] + NO_CREDENTIALS
+    tx = PLATFORM_TXS[name] + NO_CREDENTIALS
     for size in range(len(tx)):
         with pytest.raises(WireError):
-            unpack_platform_tx(tx[:size])
+            unpack_platform_block(ATOMIC_BLOCK + tx[:size])
 
 
 TX = PLATFORM_TXS["Export"] + NO_CREDENTIALS
-COMMON = EMPTY_ID + u64(3)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +212,12 @@ EVM_EXPORT = u32(1) + u32(1) + EMPTY_ID * 2 + u32(0) + u32(1) + EMPTY_ID + u32(7
 
 
 def test_single_atomic_transaction_of_old_blocks() -> None:
-    listed_ids, listed = unpack_atomic_txs(bytes(2) + u32(1) + EVM_EXPORT)
-    single_ids, single = unpack_atomic_txs(bytes(2) + EVM_EXPORT)
-    assert (listed_ids, listed) == (single_ids, single)
-    assert [export.output_index for export in single] == [0]
-    assert unpack_atomic_txs(b"") == ([], [])
+    listed = unpack_coreth_block(coreth_block(bytes(2) + u32(1) + EVM_EXPORT))
+    single = unpack_coreth_block(coreth_block(bytes(2) + EVM_EXPORT))
+    assert (listed.txids, listed.exports) == (single.txids, single.exports)
+    assert [export.output_index for export in single.exports] == [0]
+    empty = unpack_coreth_block(coreth_block(b""))
+    assert (empty.txids, empty.exports) == ((), ())
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icefall.wire.container.proposer import Container, unpack_container
-from icefall.wire.text import checkhex
+from icefall.wire.container.proposer import OPTION, Container, unpack_container
+from icefall.wire.evm import rlp
+from icefall.wire.packer import VERSION_BYTES, pack_blob, u32
+from icefall.wire.text import checksum_hex
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 SCENARIO_START = 1_794_753_768  # when the recorded local network was started
@@ -33,9 +35,19 @@ class Recorded(NamedTuple):
 def containers() -> list[Recorded]:
     rows = recorded("scenario-1/containers.jsonl.gz")
     return [
-        Recorded(row["chain"], int(row["index"]), row["id"], unpack_container(checkhex.decode(row["bytes"])))
+        Recorded(row["chain"], int(row["index"]), row["id"], unpack_container(checksum_hex.decode(row["bytes"])))
         for row in rows
     ]
+
+
+def pack_option(parent_id: bytes, inner: bytes) -> bytes:
+    """The bytes of an option container: one without a time, a height or a signature."""
+    return VERSION_BYTES + u32(OPTION) + parent_id + pack_blob(inner)
+
+
+def coreth_block(atomic_txs: bytes) -> bytes:
+    """The smallest C-Chain block that holds these atomic transactions."""
+    return rlp.encode([[bytes(32)] + [b""] * 15, [], [], b"", atomic_txs])
 
 
 def inner_blocks(chain: str) -> list[bytes]:

@@ -6,10 +6,10 @@ from icefall.wire.avm.codec import genesis_txs, pack_utxo, unpack_block, unpack_
 from icefall.wire.avm.types import Block, Tx, Utxo
 from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.genesis.networks import LOCAL_ID
-from icefall.wire.ids import PLATFORM_CHAIN, PRIMARY_NETWORK, input_id
+from icefall.wire.ids import PLATFORM_CHAIN, PRIMARY_NETWORK, id_text, input_id
 from icefall.xchain.execute import EmptyState, effects_of
-from icefall.xchain.model import ChainRules, TxEffects
-from icefall.xchain.semantics import not_a_chain, unknown_chain
+from icefall.xchain.model import ChainRules, TxEffects, TxRefused
+from icefall.xchain.semantics import unknown_chain
 
 GENESIS: NetworkGenesis = network_genesis(packaged_genesis(LOCAL_ID), LOCAL_ID, 1_794_753_768)
 BLOCK_0: Block = unpack_block(GENESIS.x_block_0)
@@ -47,7 +47,10 @@ class MemoryState:
     def subnet_of(self, chain_id: bytes) -> bytes:
         if chain_id in self.subnets:
             return self.subnets[chain_id]
-        raise not_a_chain(chain_id) if chain_id in self.platform_txids else unknown_chain(chain_id)
+        if chain_id in self.platform_txids:  # only a node that keeps the P-Chain knows these
+            text = id_text(chain_id)
+            raise TxRefused(f'failed to get subnet of "{text}": "{text}" is not a blockchain')
+        raise unknown_chain(chain_id)
 
     def put_atomic(self, peer_chain_id: bytes, utxo: Utxo) -> None:
         """Another chain exports to this one."""

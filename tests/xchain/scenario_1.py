@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from icefall.wire.avm.codec import unpack_block
 from icefall.wire.avm.types import Block
 from icefall.wire.container.proposer import unpack_container
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
 SCENARIO = Path(__file__).parent.parent / "vectors" / "scenario-1"
 
@@ -57,7 +57,7 @@ def attempts() -> list[Attempt]:
             txid_text=row["txID"],
             error=row["response"].get("error", {}).get("message"),
             height=row["height"],
-            shared_memory=[checkhex.decode(text) for text in row.get("sharedMemoryUTXOs", ())],
+            shared_memory=[checksum_hex.decode(text) for text in row.get("sharedMemoryUTXOs", ())],
         )
         for row in rows
     ]
@@ -73,11 +73,11 @@ def accepted_blocks() -> list[AcceptedBlock]:
 def final_utxos() -> dict[str, bytes]:
     """By the text of their IDs."""
     rows = json.loads(gzip.decompress((SCENARIO / "final_utxos.json.gz").read_bytes()))
-    return {row["inputID"]: checkhex.decode(row["utxo"]) for row in rows}
+    return {row["inputID"]: checksum_hex.decode(row["utxo"]) for row in rows}
 
 
 def _accepted_block(row: dict[str, str]) -> AcceptedBlock:
-    container = checkhex.decode(row["bytes"])
+    container = checksum_hex.decode(row["bytes"])
     block = unpack_block(unpack_container(container).inner)
     return AcceptedBlock(_unix(row["timestamp"]), row["id"], container, block)
 

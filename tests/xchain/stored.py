@@ -18,15 +18,15 @@ from tests.xchain.wallet import NOW_S, Peered, Wallet
 from icefall.config.load import load
 from icefall.db import sqlite
 from icefall.db.engine import Transaction
-from icefall.node.store import PACKAGE, fact, store_path
+from icefall.node.store import PACKAGE, meta, store_path
 from icefall.node.store import SQL as NODE_SQL
 from icefall.observe.log import LevelPage, Logs
-from icefall.primary.network import network_of
-from icefall.run.engine import index_x
+from icefall.primary.chains import index_x
+from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import pack_utxo
 from icefall.wire.avm.types import Tx
 from icefall.wire.ids import input_id
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import NewUtxo, owners_of
@@ -60,7 +60,7 @@ class StoredChain:
 
     def __init__(self, directory: Path) -> None:
         config = load("node", [f"--data-dir={directory}"], {}, directory).config
-        network = network_of(config, NOW_S)
+        network = configured_network(config, NOW_S)
         spec = network.asset_chains[0]
         page = LevelPage.private(["X"])
         page.put("X", QUIET, QUIET)
@@ -72,13 +72,13 @@ class StoredChain:
     async def carry_on(self, steps: Iterator[Step]) -> None:
         """Do what is still to be done. Exports and blocks are commits of their own; each is done once."""
         await self.chain.ledger.start()
-        done = int(await self.store.write(lambda tx: fact(tx, "received") or "0"))
+        done = int(await self.store.write(lambda tx: meta(tx, "received") or "0"))
         for number, step in enumerate(steps, 1):
             if number > done:
                 await self.store.write(lambda tx, n=number, s=step: self._receive(tx, n, s))  # type: ignore[misc]
             if number > self.chain.ledger.height:
                 for tx in step.txs:
-                    await self.chain.issue(checkhex.encode(tx.raw), "hex")
+                    await self.chain.issue(checksum_hex.encode(tx.raw), "hex")
                 assert await self.chain.accept_pending()
                 assert self.chain.ledger.height == number
 
@@ -87,7 +87,7 @@ class StoredChain:
             utxo_id = input_id(utxo.txid, utxo.output_index)
             new = NewUtxo(utxo_id, utxo, pack_utxo(utxo), owners_of(utxo.output))
             put_atomic(tx, self.chain_id, peer_chain_id, [new])
-        tx.run(NODE_SQL.put_fact, {"name": "received", "value": str(number)})
+        tx.run(NODE_SQL.put_meta, {"name": "received", "value": str(number)})
 
 
 def digest(directory: Path) -> str:
@@ -98,7 +98,7 @@ def digest(directory: Path) -> str:
         for (table,) in connection.execute(
             "select name from sqlite_master where type = 'table' order by name"
         ).fetchall():
-            if table in ("health_result", "probe", "fact"):
+            if table in ("health_result", "probe", "meta"):
                 continue
             columns = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[1] != "accepted_ns"]
             listed = ", ".join(columns)

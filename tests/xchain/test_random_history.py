@@ -28,7 +28,7 @@ from icefall.wire.avm.types import (
     TransferOutput,
     Tx,
 )
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue
@@ -118,7 +118,7 @@ class History:
     def accept(self, txs: list[Tx]) -> None:
         """Issues transactions and accepts them: in one block, unless they are too large for one."""
         for tx in txs:
-            again = parse_issue(checkhex.encode(tx.raw))
+            again = parse_issue(checksum_hex.encode(tx.raw))
             assert again == tx
             issue(again, self.mempool, RULES, self.state, NOW_S, self.signers)
         left = list(txs)
@@ -202,7 +202,7 @@ def test_damaged_transactions_are_refused_and_never_break_anything(seed: int) ->
         history.wallet.undo()
         raw[history.random.randrange(len(raw))] ^= 1 << history.random.randrange(8)
         try:
-            tx = parse_issue(checkhex.encode(bytes(raw)))
+            tx = parse_issue(checksum_hex.encode(bytes(raw)))
             issue(tx, Mempool(), RULES, history.state, NOW_S, history.signers)
         except TxRefused:
             refused += 1

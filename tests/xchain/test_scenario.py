@@ -11,7 +11,7 @@ from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Block, Tx
 from icefall.wire.container.proposer import next_epoch, pack_container, unpack_container
 from icefall.wire.ids import PLATFORM_CHAIN, id_from_text, id_text
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import build
 from icefall.xchain.issue import issue, parse_issue
@@ -109,7 +109,7 @@ def arguments(request: Any) -> tuple[str, str]:
     """As JSON-RPC hands them over: the first of a list, names in any case, null for the default."""
     params = (request or [{}])[0] if isinstance(request, list) else request
     named = {key.lower(): value for key, value in params.items() if value is not None}
-    return named.get("tx", ""), checkhex.encoding_name(named.get("encoding", "hex"))
+    return named.get("tx", ""), checksum_hex.encoding_name(named.get("encoding", "hex"))
 
 
 @pytest.fixture(scope="module")

@@ -9,20 +9,23 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+from tests.xchain.craft import base, signed
 from tests.xchain.memory_state import BLOCK_0, RULES, MemoryState
 from tests.xchain.stored import StoredChain, digest, history
-from tests.xchain.wallet import AVAX, NOW_S, Wallet, _amount_of
+from tests.xchain.wallet import AVAX, NOW_S, PEERS, Wallet, _amount_of
 
 from icefall.db.sqlite import SqliteReader
+from icefall.errors import CallFailed
 from icefall.node.store import store_path
 from icefall.wire.avm.codec import pack_utxo
-from icefall.wire.avm.types import BaseTx, Owners, TransferableOutput, TransferOutput, Tx
+from icefall.wire.avm.types import BaseTx, ExportTx, Owners, TransferableOutput, TransferOutput, Tx
 from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import input_id
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.blocks import verify_block
 from icefall.xchain.paging import OwnUtxos, UtxoCursor, page_of
-from icefall.xchain.store import AssetChainReader
+from icefall.xchain.store import NEWEST, AssetChainReader
 
 SEED = 20261115
 BLOCKS = int(os.environ.get("ICEFALL_FUZZ_CASES", "60"))
@@ -54,6 +57,47 @@ async def _beside_model(directory: Path) -> None:
     stored.store.close()
 
 
+def test_an_export_is_in_the_history_of_the_address_it_goes_to(tmp_path: Path) -> None:
+    asyncio.run(_export(tmp_path))
+
+
+async def _export(directory: Path) -> None:
+    """The address is neither an owner of what is spent nor of what stays here."""
+    stored, wallet = StoredChain(directory), Wallet(SEED)
+    await stored.chain.ledger.start()
+    receiver = b"\x01" * 20
+    utxo_id, utxo = max(wallet.transfers.items(), key=lambda row: _amount_of(row[1]))
+    exported = TransferableOutput(AVAX, TransferOutput(1000, Owners(0, 1, (receiver,))))
+    change = wallet._to_one(AVAX, _amount_of(utxo) - RULES.tx_fee - 1000)
+    tx = wallet._finish(ExportTx, [wallet._spend(utxo_id, utxo)], [change], PEERS[0], (exported,))
+    await stored.chain.issue(checksum_hex.encode(tx.raw), "hex")
+    assert await stored.chain.accept_pending()
+    stored.store.close()
+    reader = AssetChainReader(SqliteReader(store_path(directory)), RULES.chain_id)
+    for asset in (b"", AVAX):
+        rows = await reader.address_txs(receiver, asset, NEWEST, 10)
+        assert [(txid, height) for _, txid, height in rows] == [(tx.txid, 1)]
+
+
+def test_the_last_64_refusals_are_stored(tmp_path: Path) -> None:
+    asyncio.run(_refusals(tmp_path))
+
+
+async def _refusals(directory: Path) -> None:
+    stored = StoredChain(directory)
+    await stored.chain.ledger.start()
+    txs = [signed(base([], [], bytes([number]))) for number in range(70)]
+    for tx in txs:
+        with pytest.raises(CallFailed, match="insufficient funds"):
+            await stored.chain.issue(checksum_hex.encode(tx.raw), "hex")
+        if tx in (txs[9], txs[-1]):  # stored together with what was stored before, and trimmed
+            await stored.chain.accept_pending()
+    stored.store.close()
+    reader = AssetChainReader(SqliteReader(store_path(directory)), RULES.chain_id)
+    kept = [tx for tx in txs if await reader.refusal(tx.txid) is not None]
+    assert kept == txs[-64:]
+
+
 def run_child(directory: Path, *more: str) -> int:
     command = [sys.executable, "-m", "tests.xchain.stored", str(directory), str(SEED), str(BLOCKS), *more]
     return subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parent.parent.parent).returncode
@@ -83,12 +127,12 @@ async def _many(directory: Path) -> None:
     made: set[bytes] = set()
     for _ in range(150):
         tx = _spread(wallet, rich, 700)
-        await stored.chain.issue(checkhex.encode(tx.raw), "hex")
+        await stored.chain.issue(checksum_hex.encode(tx.raw), "hex")
         await stored.chain.accept_pending()
         wallet.accepted()
         made |= {input_id(u.txid, u.output_index) for u in produced(tx) if u.output.owners.addresses == (rich,)}
     tx = _spread(wallet, poor, 10)
-    await stored.chain.issue(checkhex.encode(tx.raw), "hex")
+    await stored.chain.issue(checksum_hex.encode(tx.raw), "hex")
     await stored.chain.accept_pending()
     stored.store.close()
     assert len(made) > 100_000

@@ -1,1 +1,1 @@
-"""Who may ask, and how much: API keys, rate limits, and the page tokens that only we can issue."""
+"""API keys, rate limits and page tokens: who may call the APIs, and how much."""

@@ -1,12 +1,12 @@
--- Serves: every request that brings a key.
+-- Serves: every request with a key.
 -- name: key_by_hash
 select name, tier, revoked from api_key where hash = :hash;
 
--- Serves: icefall keys list; living ones first, each group by name and age.
+-- Serves: icefall keys list; active keys first, each group by name and age.
 -- name: all_keys
 select name, tier, created, revoked from api_key order by revoked is not null, name, created;
 
--- name: living_key
+-- name: active_key
 select 1 from api_key where name = :name and revoked is null;
 
 -- name: add_key
@@ -15,10 +15,10 @@ insert into api_key (hash, name, tier, created) values (:hash, :name, :tier, :cr
 -- name: revoke_key
 update api_key set revoked = :revoked where name = :name and revoked is null;
 
--- Serves: workers, once at their start.
+-- Serves: workers, once at start.
 -- name: secret
 select value from secret where name = :name;
 
--- Serves: the first start; whoever is second keeps what is there.
+-- Serves: the first start; a second process keeps the existing secret.
 -- name: add_secret
 insert or ignore into secret (name, value) values (:name, :value);

@@ -1,5 +1,4 @@
-"""The access store: API keys (their hashes) and our secrets, in one small file of their own, so that `icefall data` and
-`icefall metrics` need no node beside them."""
+"""The access store: hashes of API keys, and our secrets. It is separate, so that `icefall data` needs no node."""
 
 import asyncio
 import fcntl
@@ -11,15 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from icefall.db.engine import Reader, StoreError, Transaction
-from icefall.db.sqlite import SqliteReader, SqliteStore
+from icefall.db.engine import BlockingReader, Reader, Store, StoreError, Transaction
 from icefall.db.statements import load
 
 T = TypeVar("T")
 
 SQL = load("icefall.access", "queries.sql")
 PACKAGE = "icefall.access"
-KEY_PREFIX = "ice_"  # so that a key found in a log or a repository is known for what it is
+KEY_PREFIX = "ice_"  # so that a key in a log or a repository can be recognised
 _KEY_SIZE, _SECRET_SIZE = 32, 32
 _PAGE_TOKENS = "page_tokens"
 
@@ -46,12 +44,12 @@ def new_key() -> str:
 
 
 def key_hash(key: str) -> bytes:
-    """Plain SHA-256: a key is 32 random bytes, so there is nothing to guess that a slow hash would protect."""
+    """Plain SHA-256: a key is 32 random bytes, so a slow hash would not make guessing harder."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 class AccessReader:
-    """What a worker may ask. A key is looked up at every request, so a revoked one is refused at once."""
+    """Reads keys for workers. A key is read at every request, so a revoked one is refused at once."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -61,50 +59,77 @@ class AccessReader:
         return Key(*rows[0]) if rows else None
 
     async def check(self) -> None:
-        """StoreError where the store cannot be read."""
+        """Raises StoreError where the store cannot be read."""
         await self._reader.rows(SQL.secret, {"name": _PAGE_TOKENS})
 
 
-def open_reader(data_dir: Path) -> SqliteReader:
-    return SqliteReader(store_path(data_dir))
-
-
-def page_token_secret(reader: SqliteReader) -> bytes:
+def page_token_secret(reader: BlockingReader) -> bytes:
     rows = reader.read(SQL.secret, {"name": _PAGE_TOKENS})
     if not rows:
         raise StoreError("the access store holds no secret for page tokens: remove access.sqlite, or restore it")
     return bytes(rows[0][0])
 
 
-# -- writing: whoever starts first, and `icefall keys` -------------------------------------------------------------
+class NameTaken(Exception):
+    """An active key has this name already."""
 
 
-def ensure_store(data_dir: Path) -> None:
-    """The store with its secret, made if it is not there. Any number of processes may do this at once."""
-    write(data_dir, lambda _: None)
+class AccessWriter:
+    """Writes the store of a data directory, one short transaction per call, from a process that has no event loop.
 
+    Each call opens the store anew, so that `icefall keys` works next to running servers. `open_store` opens the store
+    of a data directory.
+    """
 
-def write(data_dir: Path, change: Callable[[Transaction], T]) -> T:
-    """One transaction, from a process that has no event loop. Servers go on reading meanwhile."""
+    def __init__(self, data_dir: Path, open_store: Callable[[Path], Store]) -> None:
+        self.data_dir = data_dir
+        self._open_store = open_store
 
-    def whole(tx: Transaction) -> T:
-        tx.run(SQL.add_secret, {"name": _PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
-        return change(tx)
+    def exists(self) -> bool:
+        return store_path(self.data_dir).exists()
 
-    with _alone(data_dir):
-        store = SqliteStore(store_path(data_dir), PACKAGE)
-        try:
-            return asyncio.run(store.write(whole))
-        finally:
-            store.close()
+    def ensure(self) -> None:
+        """Creates the store and its secret if they are missing. Any number of processes may do this at once."""
+        self._write(lambda _: None)
+
+    def add_key(self, name: str, tier: str, now: int) -> str:
+        """A new key; only its hash is stored."""
+        key = new_key()
+
+        def change(tx: Transaction) -> None:
+            if tx.rows(SQL.active_key, {"name": name}):
+                raise NameTaken(name)
+            tx.run(SQL.add_key, {"hash": key_hash(key), "name": name, "tier": tier, "created": now})
+
+        self._write(change)
+        return key
+
+    def revoke_key(self, name: str, now: int) -> bool:
+        """Whether there was such a key."""
+        return bool(self._write(lambda tx: tx.run(SQL.revoke_key, {"name": name, "revoked": now})))
+
+    def all_keys(self) -> list[ListedKey]:
+        return self._write(lambda tx: [ListedKey(*row) for row in tx.rows(SQL.all_keys)])
+
+    def _write(self, change: Callable[[Transaction], T]) -> T:
+        def whole(tx: Transaction) -> T:
+            tx.run(SQL.add_secret, {"name": _PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
+            return change(tx)
+
+        with _locked(self.data_dir):
+            store = self._open_store(self.data_dir)
+            try:
+                return asyncio.run(store.write(whole))
+            finally:
+                store.close()
 
 
 @contextmanager
-def _alone(data_dir: Path) -> Iterator[None]:
-    """Creating and migrating is no single transaction, so only one process at a time does it."""
+def _locked(data_dir: Path) -> Iterator[None]:
+    """Creating and migrating are not one transaction, so only one process at a time may do it."""
     try:
         fd = os.open(data_dir / "access.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.close(os.open(store_path(data_dir), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # for our eyes only
+        os.close(os.open(store_path(data_dir), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # readable by us alone
     except OSError as error:
         raise StoreError(f"{data_dir} cannot be written: {error.strerror}; use another --data-dir") from error
     try:
@@ -112,29 +137,3 @@ def _alone(data_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
-
-
-class NameTaken(Exception):
-    """Another living key has this name."""
-
-
-def add_key(data_dir: Path, name: str, tier: str, now: int) -> str:
-    """A new key, in the only moment in which it is known."""
-    key = new_key()
-
-    def change(tx: Transaction) -> None:
-        if tx.rows(SQL.living_key, {"name": name}):
-            raise NameTaken(name)
-        tx.run(SQL.add_key, {"hash": key_hash(key), "name": name, "tier": tier, "created": now})
-
-    write(data_dir, change)
-    return key
-
-
-def revoke_key(data_dir: Path, name: str, now: int) -> bool:
-    """Whether there was such a key."""
-    return bool(write(data_dir, lambda tx: tx.run(SQL.revoke_key, {"name": name, "revoked": now})))
-
-
-def all_keys(data_dir: Path) -> list[ListedKey]:
-    return write(data_dir, lambda tx: [ListedKey(*row) for row in tx.rows(SQL.all_keys)])

@@ -9,13 +9,13 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from icefall.api.body_timeout import BodyTimeout
 from icefall.api.dialect import Dialect
-from icefall.api.endpoint import NODE
+from icefall.api.endpoints.row import NODE
 from icefall.api.failure import Headers, failure_body, failure_headers
 from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
-from icefall.api.patience import BodyTimeout
 from icefall.api.routes import RestRoute, Route, Routes, cleaned, location
 from icefall.errors import (
     BodyTooLarge,
@@ -118,13 +118,13 @@ class App:
                 else:
                     response = await self._answer_rpc(route, request)
         except TimeoutError:
-            self._meters.refuse()
+            self._meters.count_unrouted()
             response = self._failure(RequestTimeout("the body did not arrive in time"))
         except IcefallError as error:
-            self._meters.refuse()
+            self._meters.count_unrouted()
             response = self._failure(error)
         except Exception as bug:
-            self._meters.refuse()
+            self._meters.count_unrouted()
             self._log.error("a request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
             response = self._failure(InternalError("something went wrong on our side"))
         if told:

@@ -6,11 +6,11 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from icefall.api.bind import Binder
-from icefall.api.bind_rest import RestBinder
 from icefall.api.dialect import Dialect
-from icefall.api.endpoint import Handler, Rest, Rpc, binder_of
+from icefall.api.endpoints.row import Handler, Rest, Rpc, binder_of
 from icefall.api.jsonrpc import RpcMethod, RpcService
+from icefall.api.params.node_binder import NodeBinder
+from icefall.api.params.rest_binder import RestBinder
 from icefall.api.routes import RestRoute, Route
 from icefall.observe.counters import CallCounters
 
@@ -31,11 +31,11 @@ def with_services(handler: Handler, services: Services) -> Callable[[Any], Await
         case []:
             return handler
         case [one]:
-            return lambda ask: handler(ask, one)
+            return lambda params: handler(params, one)
         case [one, two]:
-            return lambda ask: handler(ask, one, two)
+            return lambda params: handler(params, one, two)
         case _:
-            return lambda ask: handler(ask, *wanted)
+            return lambda params: handler(params, *wanted)
 
 
 def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
@@ -80,7 +80,7 @@ def routes_of(
                 continue
             own = {**services, **mount.services}
             methods = {
-                r.method: RpcMethod(r, Binder(r.params), with_services(r.handler, own), slots[r.label]) for r in group
+                r.method: RpcMethod(r, NodeBinder(r.params), with_services(r.handler, own), slots[r.label]) for r in group
             }
             service = RpcService(methods, dialect, meters)
             for name in mount.paths:

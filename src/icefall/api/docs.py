@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from icefall.api.bind_rest import RestBinder
 from icefall.api.dialect import DIFFERENCES
-from icefall.api.endpoint import DATA, LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
-from icefall.api.endpoints import rows_of
+from icefall.api.endpoints.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
+from icefall.api.endpoints.table import rows_of
 from icefall.api.examples import EXAMPLES
+from icefall.api.params.rest_binder import RestBinder
 from icefall.config.docs import settings_markdown
 
 _BASES = {NODE: "http://127.0.0.1:9650", DATA: "http://127.0.0.1:9652", METRICS: "http://127.0.0.1:9653"}
@@ -53,7 +53,7 @@ def _article(row: Rest | Rpc) -> str:
         f"<tr><td><code>{escape(key)}</code><td class=soft>{escape(kind)}" for key, kind in _parameters(row)
     )
     return (
-        f"<article><span class=verb>{verb}</span> <code>{escape(name)}</code><p>{_prose(row.says + _notes(row))}</p>"
+        f"<article><span class=verb>{verb}</span> <code>{escape(name)}</code><p>{_prose(row.summary + _notes(row))}</p>"
         + (f"<table>{fields}</table>" if fields else "")
         + f"<pre>{escape(example(row))}</pre></article>"
     )
@@ -66,7 +66,7 @@ def _parameters(row: Rest | Rpc) -> list[tuple[str, str]]:
         return [(key, kind.name) for key, kind in binder.kinds.items()]
     shown = []
     for param in binder.all:
-        default = param.told_default
+        default = param.shown_default
         words = str(default).lower() if isinstance(default, bool) else default
         shown.append((param.name, param.kind.name + ("" if default is None else f" (default {words})")))
     return shown
@@ -97,13 +97,13 @@ def example(row: Rest | Rpc) -> str:
 
 
 def api_markdown() -> str:
-    lines = ["# Interfaces", "", "Generated from `src/icefall/api/endpoints.py` by `make docs`.", ""]
+    lines = ["# Interfaces", "", "Generated from `src/icefall/api/endpoints/` by `make docs`.", ""]
     for listener in LISTENERS:
         lines += [f"## {_HEADS[listener]}", "", "| call | parameters | what it does |", "|---|---|---|"]
         for row in rows_of(listener):
             call = f"`{row.label}`" if isinstance(row, Rest) else f"`{row.method}` at `{row.path}`"
             params = ", ".join(f"`{key}` {kind}" for key, kind in _parameters(row))
-            lines.append(f"| {call} | {params} | {row.says}{_notes(row)} |".replace("|  |", "| |"))
+            lines.append(f"| {call} | {params} | {row.summary}{_notes(row)} |".replace("|  |", "| |"))
         lines.append("")
     return "\n".join(lines)
 
@@ -120,7 +120,7 @@ def dialects_markdown() -> str:
         "| case | interface | live |",
         "|---|---|---|",
     ]
-    return "\n".join([*head, *(f"| {d.case} | {d.interface} | {d.live} |" for d in DIFFERENCES), ""])
+    return "\n".join([*head, *(f"| {d.case} | {d.interface_text} | {d.live_text} |" for d in DIFFERENCES.values()), ""])
 
 
 GENERATED = {"api.md": api_markdown, "dialects.md": dialects_markdown, "settings.md": settings_markdown}

@@ -3,7 +3,7 @@
 import msgspec
 
 from icefall.api.dialect import Dialect
-from icefall.api.endpoint import METRICS, NODE
+from icefall.api.endpoints.row import METRICS, NODE
 from icefall.errors import (
     BadRequest,
     Bootstrapping,

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from icefall.access.clients import Proxies, client_name
-from icefall.access.leases import BudgetDecision, Leases
-from icefall.access.limits import LEAST, Tier
+from icefall.access.budget_leases import BudgetDecision, BudgetLeases
+from icefall.access.budgets import LOWEST_TIER, Tier
+from icefall.access.client_address import Proxies, client_name
 from icefall.access.store import AccessReader
-from icefall.api.endpoint import Rest
+from icefall.api.endpoints.row import Rest
 from icefall.api.failure import Headers
 from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
 
@@ -34,7 +34,7 @@ class AccessGate:
         self,
         listener: str,
         keys: AccessReader | None,
-        leases: Leases | None,
+        leases: BudgetLeases | None,
         tiers: Mapping[str, Tier],
         anybody: str,
         proxies: Proxies,
@@ -78,7 +78,7 @@ class AccessGate:
             raise Unauthorized("this API key is not known here")
         if key.revoked is not None:
             raise Forbidden("this API key has been revoked")
-        return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LEAST]
+        return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
 
     def _client(self, request: Caller) -> str:
         if self._proxies:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from icefall.api.bind import Binder
 from icefall.api.dialect import BATCH_MAX, Dialect
-from icefall.api.endpoint import Rpc
-from icefall.api.kinds import InvalidValue
+from icefall.api.endpoints.row import Rpc
+from icefall.api.params.kinds import InvalidValue
+from icefall.api.params.node_binder import NodeBinder
 from icefall.errors import BadRequest, IcefallError, InternalError, Unavailable
 from icefall.observe.counters import CallCounters
-from icefall.wire.text.goquote import quote
+from icefall.wire.text.go_text import quote
 from icefall.wire.text.jsonscan import JsonError, compact, elements, first_value, kind_of, members, string_of
 
 ARGUMENT_TEXT = (
@@ -54,7 +54,7 @@ class RpcMethod(msgspec.Struct, frozen=True):
     """A row made ready: its parameters' binder, its handler with its services bound, its place among the meters."""
 
     row: Rpc
-    binder: Binder
+    binder: NodeBinder
     call: Callable[[Any], Awaitable[Any]]
     slot: int
 
@@ -110,7 +110,7 @@ class RpcService:
                     raise RpcFailure(INVALID, METHOD_TEXT, envelope)
                 raise RpcFailure(self._dialect.method_not_found, self._unknown(envelope.method))
             try:
-                ask = method.binder.from_json(bytes(envelope.params))
+                params = method.binder.from_json(bytes(envelope.params))
             except InvalidValue:
                 raise RpcFailure(self._dialect.bad_params, ARGUMENT_TEXT) from None
         except RpcFailure as refused:
@@ -120,7 +120,7 @@ class RpcService:
         began = self._meters.begin(method.slot)
         error: IcefallError | None = None
         try:
-            result = _encode(await method.call(ask))
+            result = _encode(await method.call(params))
         except IcefallError as raised:
             error = raised
         except Exception as bug:  # say so plainly, give nothing away, let the log have it
@@ -146,7 +146,7 @@ class RpcService:
         return outcome
 
     def _refuse(self, refused: RpcFailure, envelope: Envelope) -> RpcOutcome:
-        self._meters.refuse()
+        self._meters.count_unrouted()
         return RpcOutcome(self._refusal(refused, envelope), None, BadRequest(str(refused)))
 
     async def _batch(self, value: bytes) -> RpcOutcome:

@@ -5,9 +5,9 @@ from typing import Any, get_args
 
 import msgspec
 
-from icefall.api.bind import Binder
-from icefall.api.bind_rest import RestBinder, RestParam
-from icefall.api.endpoint import DATA, METRICS, NODE, Rest, Rpc, binder_of
+from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, binder_of
+from icefall.api.params.node_binder import NodeBinder
+from icefall.api.params.rest_binder import RestBinder, RestParam
 
 _TITLES = {NODE: "Icefall: node interfaces", DATA: "Icefall: chain data", METRICS: "Icefall: metrics"}
 _REF = "#/components/schemas/{name}"
@@ -65,7 +65,7 @@ def _failure(says: str) -> dict[str, Any]:
 def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
     media = row.media.partition(";")[0]
     shape = shapes.get(row.result, {"type": "string"} if row.result is str else {"type": "object"})
-    good: dict[str, Any] = {"description": row.says, "content": {media: {"schema": shape}}}
+    good: dict[str, Any] = {"description": row.summary, "content": {media: {"schema": shape}}}
     responses = {"200": good, "403": _failure("Host not allowed."), "405": _failure("Another method than GET.")}
     if row.path.startswith("/ext/health"):
         responses["503"] = {**good, "description": "Unhealthy; the same body."}
@@ -75,7 +75,7 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
         responses |= {status: _failure(says) for status, says in _REST_FAILURES.items()}
         responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
     return {
-        "summary": row.says,
+        "summary": row.summary,
         "operationId": row.operation or re.sub(r"[^A-Za-z0-9]+", "_", row.label),
         "parameters": _parameters(row),
         "responses": responses,
@@ -93,7 +93,7 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
 
 
 def _parameter(param: RestParam) -> dict[str, Any]:
-    schema = param.kind.schema if param.told_default is None else {**param.kind.schema, "default": param.told_default}
+    schema = param.kind.schema if param.shown_default is None else {**param.kind.schema, "default": param.shown_default}
     told = {"name": param.name, "in": "path" if param.in_path else "query", "required": param.required}
     return {**told, "schema": schema} | ({"example": _example(param)} if param.kind.example else {})
 
@@ -128,10 +128,10 @@ def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any]) -> dict[str, Any]:
 
 
 def _call(row: Rpc) -> dict[str, Any]:
-    params = {name: kind.schema for name, kind in Binder(row.params).kinds.items()}
+    params = {name: kind.schema for name, kind in NodeBinder(row.params).kinds.items()}
     return {
         "title": row.method,
-        "description": row.says + (f" Deprecated: {row.deprecated}." if row.deprecated else ""),
+        "description": row.summary + (f" Deprecated: {row.deprecated}." if row.deprecated else ""),
         "type": "object",
         "required": ["jsonrpc", "method"],
         "properties": {

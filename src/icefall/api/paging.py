@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from icefall.access.paging import NumberTokens, PageTokens
+from icefall.access.page_tokens import NumberTokens, PageTokens
 
 _LEFT_OUT = ("page_token", "page_size")
 
 
-def scope_of(route: str, ask: msgspec.Struct) -> bytes:
+def scope_of(route: str, params: msgspec.Struct) -> bytes:
     """What tells one query from another. `route` keeps lists apart that take the same parameters."""
     told: list[Any] = [route]
-    told += [getattr(ask, name) for name in ask.__struct_fields__ if name not in _LEFT_OUT]
+    told += [getattr(params, name) for name in params.__struct_fields__ if name not in _LEFT_OUT]
     return msgspec.msgpack.encode(told)
 
 
@@ -29,12 +29,12 @@ class Paging:
         self._tokens = tokens
         self._clock = clock
 
-    def after(self, route: str, ask: Any) -> bytes | None:
+    def after(self, route: str, params: Any) -> bytes | None:
         """The cursor of the caller's `page_token`; None for the first page; BadRequest where it is not good."""
-        return self._tokens.read(ask.page_token, scope_of(route, ask), int(self._clock())) if ask.page_token else None
+        return self._tokens.read(params.page_token, scope_of(route, params), int(self._clock())) if params.page_token else None
 
-    def token(self, route: str, ask: msgspec.Struct, cursor: bytes) -> str:
-        return self._tokens.issue(scope_of(route, ask), cursor, int(self._clock()))
+    def token(self, route: str, params: msgspec.Struct, cursor: bytes) -> str:
+        return self._tokens.issue(scope_of(route, params), cursor, int(self._clock()))
 
 
 class NumberPaging:
@@ -44,8 +44,8 @@ class NumberPaging:
         self._tokens = tokens
         self._clock = clock
 
-    def after(self, route: str, ask: Any) -> int | None:
-        return self._tokens.read(ask.page_token, scope_of(route, ask), int(self._clock())) if ask.page_token else None
+    def after(self, route: str, params: Any) -> int | None:
+        return self._tokens.read(params.page_token, scope_of(route, params), int(self._clock())) if params.page_token else None
 
-    def token(self, route: str, ask: msgspec.Struct, cursor: int) -> str:
-        return self._tokens.issue(scope_of(route, ask), cursor, int(self._clock()))
+    def token(self, route: str, params: msgspec.Struct, cursor: int) -> str:
+        return self._tokens.issue(scope_of(route, params), cursor, int(self._clock()))

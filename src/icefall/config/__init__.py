@@ -1,0 +1,1 @@
+"""Settings: declared once in settings.py, read from the command line, the environment and icefall.toml."""

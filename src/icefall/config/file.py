@@ -1,54 +1,48 @@
-"""The config file: found, parsed, and read into settings and tables. Everything in it must be known and must fit."""
+"""The config file: found, parsed, and read into settings and tables. Unknown names and wrong values are refused."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
+
+import msgspec
 
 from icefall.config.kinds import written
-from icefall.config.settings import ASSET_CHAIN_KEYS, CHAIN_KEYS, SETTINGS, TIER_KEYS, Setting, Table
+from icefall.config.settings import BY_NAME, TABLES, Setting
 from icefall.config.values import DEFAULT, ConfigError, GivenValue, ValueSource, bare, nearest, read
 
 FILE_NAME = "icefall.toml"
 PATH_SIZE_MAX = 4096
-_BY_NAME = {row.name: row for row in SETTINGS}
 
 
-@dataclass(frozen=True)
-class File:
-    """A config file that was read: `label` is what messages call it, `found_by` what led to it."""
+class ConfigFile(msgspec.Struct, frozen=True):
+    """A parsed config file. `found_by`: the flag, variable or directory that led to it."""
 
     path: Path
-    label: str
     found_by: str
     content: dict[str, Any]
-    place: ValueSource
+    source: ValueSource
 
 
-Entry: TypeAlias = dict[str, "GivenValue | Entry"]  # a table of the file, read
-ENTRY_KEYS = {"chain": CHAIN_KEYS, "asset_chain": ASSET_CHAIN_KEYS, "tier": TIER_KEYS}
-
-
-def find_file(said: Mapping[str, GivenValue], place: ValueSource) -> File | None:
-    """The file that is named; else the first there is of the working directory's and the data directory's."""
-    named, environ = said.get("config-file"), place.environ
+def find_file(given: Mapping[str, GivenValue], source: ValueSource) -> ConfigFile | None:
+    """The file that is named; else icefall.toml of the working directory; else that of the data directory."""
+    named, environ = given.get("config-file"), source.environ
     if named is not None and named.value:
         file = _parse_file(Path(named.value), named.value, named.origin, environ)
         if file is None:
             raise ConfigError(f"{named.origin} names {bare(named.value, PATH_SIZE_MAX)}, which does not exist")
         return file
-    row = _BY_NAME["data-dir"]
-    data_dir = Path((said.get(row.name) or read(row, row.default, place, DEFAULT)).value)
-    here = _parse_file(place.base / FILE_NAME, FILE_NAME, "working directory", environ)
+    setting = BY_NAME["data-dir"]
+    data_dir = Path((given.get(setting.name) or read(setting, setting.default, source, DEFAULT)).value)
+    here = _parse_file(source.base / FILE_NAME, FILE_NAME, "working directory", environ)
     return here or _parse_file(data_dir / FILE_NAME, str(data_dir / FILE_NAME), "data directory", environ)
 
 
-def _parse_file(path: Path, label: str, found_by: str, environ: Mapping[str, str]) -> File | None:
+def _parse_file(path: Path, label: str, found_by: str, environ: Mapping[str, str]) -> ConfigFile | None:
     shown_label = bare(label, PATH_SIZE_MAX)
     try:
         text = path.read_bytes().decode()
-        return File(path, label, found_by, tomllib.loads(text), ValueSource(path.parent, environ, label))
+        return ConfigFile(path, found_by, tomllib.loads(text), ValueSource(path.parent, environ, label))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -63,65 +57,63 @@ def _parse_file(path: Path, label: str, found_by: str, environ: Mapping[str, str
         raise ConfigError(f"{shown_label}: {reason}") from None
 
 
-def file_settings(file: File) -> dict[str, GivenValue]:
-    said = {}
+def read_file(file: ConfigFile) -> dict[str, GivenValue]:
+    """The settings at the top of the file."""
+    given, label = {}, file.source.file
     for name, value in file.content.items():
-        if name in ENTRY_KEYS:
+        if name in TABLES:
             continue
-        if name not in _BY_NAME:
-            raise ConfigError(
-                f"unknown setting {bare(name)} in {file.label}; {nearest(name, [*_BY_NAME, *ENTRY_KEYS])}"
-            )
+        if name not in BY_NAME:
+            raise ConfigError(f"unknown setting {bare(name)} in {label}; {nearest(name, [*BY_NAME, *TABLES])}")
         if name == "config-file":
-            raise ConfigError(f"config-file in {file.label}: a config file cannot name another")
-        said[name] = read(_BY_NAME[name], value, file.place, file.label)
-    return said
+            raise ConfigError(f"config-file in {label}: a config file cannot name another")
+        given[name] = read(BY_NAME[name], value, file.source, label)
+    return given
 
 
-def read_entries(name: str, rows: Sequence[Setting], file: File) -> list[Entry]:
-    """Every `[[name]]` of the file; the first key tells one from another."""
-    tables = file.content.get(name, [])
+def read_tables(name: str, tables: object, source: ValueSource, given: dict[str, GivenValue]) -> list[dict[str, Any]]:
+    """The values of every `[[name]]`, also added to `given` as `name[1].key`. The first key identifies a table."""
     if not isinstance(tables, list):
-        raise ConfigError(f"{file.label}: {name} must be a list of tables, each headed [[{name}]]")
-    entries, ids, own = [], set(), rows[0].name
+        raise ConfigError(f"{source.file}: {name} must be a list of tables, each headed [[{name}]]")
+    entries: list[dict[str, Any]] = []
+    keys = TABLES[name]
+    identity = keys[0].name
     for number, table in enumerate(tables, 1):
-        title = f"{file.label}: [[{name}]] {number}"
-        entry = _entry(title, rows, table, file.place)
+        title = f"{source.file}: [[{name}]] {number}"
+        entry = _read_table(title, f"{name}[{number}]", keys, table, source, given)
+        if any(entry[identity] == other[identity] for other in entries):
+            raise ConfigError(f"{title}: {identity} {entry[identity]} is already taken by another [[{name}]]")
         entries.append(entry)
-        ids.add(values_of(entry)[own])
-        if len(ids) < number:
-            raise ConfigError(f"{title}: {own} {values_of(entry)[own]} is already taken by another [[{name}]]")
     return entries
 
 
-def _entry(title: str, rows: Sequence[Setting], table: object, place: ValueSource, chain_id: str = "") -> Entry:
-    """One table of the file. `chain_id` picks the defaults of the tables inside a chain's."""
+def _read_table(
+    title: str,
+    path: str,
+    keys: Sequence[Setting],
+    table: object,
+    source: ValueSource,
+    given: dict[str, GivenValue],
+    chain_id: str = "",  # picks the defaults of a table inside a chain's
+) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise ConfigError(f"{title} must be a table, got {written(table)}")
-    names = [row.name for row in rows]
-    for key in table:
-        if key not in names:
-            raise ConfigError(f"{title}: unknown key {bare(key)}; {nearest(key, names)}")
-    entry: Entry = {}
-    for row in rows:
-        if isinstance(row.kind, Table):
-            inner = table.get(row.name, {})
-            entry[row.name] = _entry(f"{title}: {row.name}", row.kind.rows, inner, place, values_of(entry)["id"])
-        elif row.name in table:
-            entry[row.name] = read(row, table[row.name], place, place.file, f"{title}: {row.name}")
-        elif row.default is None:
-            raise ConfigError(f"{title}: {row.name} is missing")
+    names = [key.name for key in keys]
+    for name in table:
+        if name not in names:
+            raise ConfigError(f"{title}: unknown key {bare(name)}; {nearest(name, names)}")
+    values: dict[str, Any] = {}
+    for key in keys:
+        key_title, key_path = f"{title}: {key.name}", f"{path}.{key.name}"
+        if key.keys:
+            inner = table.get(key.name, {})
+            values[key.name] = _read_table(key_title, key_path, key.keys, inner, source, given, values["id"])
+            continue
+        if key.name in table:
+            given[key_path] = read(key, table[key.name], source, source.file, key_title)
+        elif key.default is None:
+            raise ConfigError(f"{key_title} is missing")
         else:
-            entry[row.name] = read(row, row.default_for(chain_id), place, DEFAULT)
-    return entry
-
-
-def values_of(entry: Entry) -> dict[str, Any]:
-    return {key: one.value if isinstance(one, GivenValue) else values_of(one) for key, one in entry.items()}
-
-
-def origins_of(title: str, entry: Entry) -> dict[str, str]:
-    origins: dict[str, str] = {}
-    for key, one in entry.items():
-        origins |= {f"{title}.{key}": one.origin} if isinstance(one, GivenValue) else origins_of(f"{title}.{key}", one)
-    return origins
+            given[key_path] = read(key, key.default_for(chain_id), source, DEFAULT)
+        values[key.name] = given[key_path].value
+    return values

@@ -1,309 +1,199 @@
-"""What a setting may hold: how each kind of value is read from text or TOML, refused, and shown."""
+"""Kinds of setting value: how each is read from text or TOML, described when a value is refused, and shown.
+
+A setting names its kind in its annotation (`http_port: Annotated[Port, Setting(...)]`); settings.py collects them.
+"""
 
 import ipaddress
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
+import msgspec
+
 from icefall.wire.genesis.networks import network_id_from_text, network_name
-from icefall.wire.ids import id_from_text
-from icefall.wire.text.duration import format_duration, parse_duration
-from icefall.wire.text.goquote import quote
+from icefall.wire.text.duration import SECOND_NS, format_duration, parse_duration
+from icefall.wire.text.go_text import quote
 
 UINT32_MAX, UINT64_MAX = 2**32 - 1, 2**64 - 1
+BLOCK_MAX = 2**39 - 1  # the store keeps a block number and an index in one integer
+SHUTDOWN_MAX_NS = 9 * SECOND_NS  # a stopped process must be gone within 10 s
 
 
-class SettingKind:
-    """What a setting may hold. `parse` and `accept` raise ValueError, saying more only where `shape` is not enough."""
+class SettingKind(msgspec.Struct, frozen=True):
+    """`shape` describes the expected value in a refusal. `parse` takes a string or a value of the TOML type `native`;
+    its ValueError has a text only where `shape` is not enough. A value that `is_path` is made absolute."""
 
-    @property
-    def shape(self) -> str:
-        raise NotImplementedError
-
-    def parse(self, text: str) -> Any:
-        raise NotImplementedError
+    shape: str
+    parse: Callable[[Any], Any]
+    is_valid: Callable[[Any], object] = lambda _: True
+    native: type = str
+    show: Callable[[Any], str] = str
+    is_path: Callable[[str], bool] = lambda _: False
+    is_choice: bool = False
 
     def accept(self, value: object) -> Any:
-        """A value from TOML: the native type where there is one, else what the command line would take."""
-        if not isinstance(value, str):
+        """The parsed value; ValueError if it is not of this kind."""
+        if type(value) not in (str, self.native):
             raise ValueError
-        return self.parse(value)
-
-    def show(self, value: Any) -> str:
-        return str(value)
-
-
-@dataclass(frozen=True)
-class Flag(SettingKind):
-    shape: str = "true or false"
-
-    _WORDS: ClassVar[Mapping[str, bool]] = dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True) | dict.fromkeys(
-        ("0", "f", "F", "false", "False", "FALSE"), False
-    )
-
-    def parse(self, text: str) -> bool:
-        if text not in self._WORDS:
+        parsed = self.parse(value)
+        if not self.is_valid(parsed):
             raise ValueError
-        return self._WORDS[text]
-
-    def accept(self, value: object) -> bool:
-        return value if isinstance(value, bool) else bool(super().accept(value))
-
-    def show(self, value: Any) -> str:
-        return "true" if value else "false"
+        return parsed
 
 
-@dataclass(frozen=True)
-class Whole(SettingKind):
-    low: int
-    high: int
-
-    @property
-    def shape(self) -> str:
-        return f"{self.low}..{self.high}"
-
-    def parse(self, text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,20}", text):
-            raise ValueError
-        return self.accept(int(text))
-
-    def accept(self, value: object) -> int:
-        if isinstance(value, str):
-            return self.parse(value)
-        if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
-            raise ValueError
-        return value
+def whole(low: int, high: int) -> SettingKind:
+    return SettingKind(f"{low}..{high}", _int, lambda number: low <= number <= high, int)
 
 
-@dataclass(frozen=True)
-class MaybeWhole(SettingKind):
-    """A whole number, or nothing."""
-
-    low: int
-    high: int
-
-    @property
-    def shape(self) -> str:
-        return f"{self.low}..{self.high}, or nothing"
-
-    def parse(self, text: str) -> int | None:
-        return Whole(self.low, self.high).parse(text) if text else None
-
-    def accept(self, value: object) -> int | None:
-        return None if value == "" else Whole(self.low, self.high).accept(value)
-
-    def show(self, value: Any) -> str:
-        return "" if value is None else str(value)
+def duration(low_ns: int, high_ns: int, shape: str) -> SettingKind:
+    """Nanoseconds, written as in Go."""
+    return SettingKind(shape, parse_duration, lambda ns: low_ns <= ns <= high_ns, show=format_duration)
 
 
-@dataclass(frozen=True)
-class Duration(SettingKind):
-    """Nanoseconds, written as Go writes them."""
-
-    low_ns: int = 0
-    high_ns: int = 2**63 - 1
-    shape: str = "a Go duration such as 30s"
-
-    def parse(self, text: str) -> int:
-        ns = parse_duration(text)
-        if not self.low_ns <= ns <= self.high_ns:
-            raise ValueError
-        return ns
-
-    def show(self, value: Any) -> str:
-        return format_duration(value)
+def choice(literal: Any) -> SettingKind:
+    """One of the words of a `Literal[...]`, in any case."""
+    words = get_args(literal)
+    return SettingKind(f"{', '.join(words[:-1])} or {words[-1]}", str.lower, words.__contains__, is_choice=True)
 
 
-@dataclass(frozen=True)
-class Choice(SettingKind):
-    words: tuple[str, ...]
-    or_empty: bool = False
-
-    @property
-    def shape(self) -> str:
-        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
-
-    def parse(self, text: str) -> str:
-        word = text.lower()
-        if word not in self.words and not (self.or_empty and not word):
-            raise ValueError
-        return word
+def matching(pattern: str, shape: str) -> SettingKind:
+    return SettingKind(shape, str, re.compile(pattern).fullmatch)
 
 
-@dataclass(frozen=True)
-class Text(SettingKind):
-    shape: str = "text"
-    pattern: str = r"[^\x00-\x1f\x7f]*"
-
-    def parse(self, text: str) -> str:
-        if not re.fullmatch(self.pattern, text):
-            raise ValueError
-        return text
-
-
-@dataclass(frozen=True)
-class FilePath(SettingKind):
-    """A path; whoever loads it expands `~` and `$VAR` and makes it absolute."""
-
-    or_empty: bool = True
-    shape: str = "a path"
-
-    def parse(self, text: str) -> str:
-        if re.search(r"[\x00-\x1f\x7f]", text) or (not text and not self.or_empty):
-            raise ValueError
-        return text
-
-    def is_path(self, value: str) -> bool:
-        return bool(value)
-
-
-@dataclass(frozen=True)
-class Url(SettingKind):
-    schemes: tuple[str, ...] = ("http", "https")
-    or_empty: bool = False
-
-    @property
-    def shape(self) -> str:
-        return f"a URL of scheme {' or '.join(self.schemes)}"
-
-    def parse(self, text: str) -> str:
-        if not text and self.or_empty:
-            return text
+def url(*schemes: str) -> SettingKind:
+    def is_url(text: str) -> bool:
         try:
             split = urlsplit(text)
-            sound = split.scheme in self.schemes and split.hostname and split.port != 0
+            valid = split.scheme in schemes and split.hostname and split.port != 0
         except ValueError:  # its text may quote a password
-            sound = False
-        if not sound or re.search(r"[\x00-\x20\x7f]", text):
-            raise ValueError
-        return text
+            return False
+        return bool(valid) and not re.search(r"[\x00-\x20\x7f]", text)
 
-    def show(self, value: Any) -> str:
-        return masked(value)
+    return SettingKind(f"a URL of scheme {' or '.join(schemes)}", str, is_url, show=masked)
 
 
-@dataclass(frozen=True)
-class IpNetwork(SettingKind):
-    """An IP address or a network of them, kept as text."""
-
-    shape: str = "an IP address or a network such as 10.0.0.0/8"
-
-    def parse(self, text: str) -> str:
-        try:
-            return str(ipaddress.ip_network(text, strict=False))
-        except ValueError:
-            raise ValueError from None
-
-
-@dataclass(frozen=True)
-class FileOrUrl(FilePath):
-    """A path, or where the same is to be had over HTTP."""
-
-    shape: str = "a path or a URL of scheme http or https"
-
-    def parse(self, text: str) -> str:
-        return super().parse(text) if self.is_path(text) else Url(or_empty=True).parse(text)
-
-    def is_path(self, value: str) -> bool:
-        return bool(value) and "://" not in value
-
-    def show(self, value: Any) -> str:
-        return masked(value)
-
-
-@dataclass(frozen=True)
-class Several(SettingKind):
+def several(item: SettingKind, shape: str, least: int = 0) -> SettingKind:
     """A list: comma separated text (spaces count as commas), or a TOML array."""
 
-    item: SettingKind
-    shape: str = "a list"
-    least: int = 0
+    def parse(value: str | list[object]) -> tuple[Any, ...]:
+        items = [word for word in re.split(r"[,\s]+", value) if word] if isinstance(value, str) else value
+        return tuple(map(parse_item, items))
 
-    def parse(self, text: str) -> tuple[Any, ...]:
-        return self.accept([word for word in re.split(r"[,\s]+", text) if word])
-
-    def accept(self, value: object) -> tuple[Any, ...]:
-        if isinstance(value, str):
-            return self.parse(value)
-        if not isinstance(value, list) or len(value) < self.least:
-            raise ValueError
-        return tuple(self._item(item) for item in value)
-
-    def _item(self, item: object) -> Any:
+    def parse_item(value: object) -> Any:
         try:
-            return self.item.accept(item)
+            return item.accept(value)
         except ValueError:
-            raise ValueError(f"{written(item)} is not {self.item.shape}") from None
+            raise ValueError(f"{written(value)} is not {item.shape}") from None
 
-    def show(self, value: Any) -> str:
-        return ",".join(self.item.show(item) for item in value)
-
-
-@dataclass(frozen=True)
-class NetworkIdKind(SettingKind):
-    shape: str = "mainnet, cascade, denali, everest, fuji, testnet, testing, local, network-<n> or 0..4294967295"
-
-    def parse(self, text: str) -> int:
-        try:
-            return network_id_from_text(text)
-        except ValueError:
-            raise ValueError from None
-
-    def accept(self, value: object) -> int:
-        return Whole(0, UINT32_MAX).accept(value) if isinstance(value, int) else int(super().accept(value))
-
-    def show(self, value: Any) -> str:
-        return network_name(value)
+    return SettingKind(
+        shape, parse, lambda items: len(items) >= least, list, lambda items: ",".join(map(item.show, items))
+    )
 
 
-@dataclass(frozen=True)
-class Id(SettingKind):
-    """A 32-byte ID in CB58, kept as its text."""
-
-    or_empty: bool = False
-    shape: str = "a 32-byte ID in CB58"
-
-    def parse(self, text: str) -> str:
-        if text or not self.or_empty:
-            id_from_text(text)
-        return text
+def or_empty(kind: SettingKind, empty: str | None = "") -> SettingKind:
+    """The same kind, but an empty text is accepted too, and becomes `empty`."""
+    return msgspec.structs.replace(
+        kind,
+        parse=lambda value: empty if value == "" else kind.accept(value),
+        is_valid=lambda _: True,
+        show=lambda value: "" if value == empty else kind.show(value),
+    )
 
 
-@dataclass(frozen=True)
-class ChainNumber(SettingKind):
-    """An EVM chain ID: kept as text, because that is how every interface writes it."""
+def _int(value: str | int) -> int:
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,20}", value):
+        raise ValueError
+    return int(value)
 
-    shape: str = 'a chain ID such as "43112"'
 
-    def parse(self, text: str) -> str:
-        return str(Whole(1, UINT64_MAX).parse(text))
+def _id_text(text: str) -> str:
+    from icefall.wire.ids import id_from_text  # noqa: PLC0415 - loads a hash library that few settings need
 
-    def accept(self, value: object) -> str:
-        return str(Whole(1, UINT64_MAX).accept(value))
+    id_from_text(text)
+    return text
+
+
+def _network_id(value: str | int) -> int:
+    try:
+        return network_id_from_text(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError from None
 
 
 def masked(text: str) -> str:
-    """The text with what may be secret inside URLs replaced by ***: passwords, and the values of queries."""
+    """The text with possible secrets inside URLs replaced by ***: passwords, and the values of queries."""
     text = re.sub(r"(://[^/?#\s:@]*:)[^/?#\s]*@", r"\1***@", text)
     return re.sub(r"([?&][^=&#\s]*=)[^&#\s,]+", r"\1***", text) if "://" in text else text
 
 
 def written(value: object) -> str:
     """A refused value, short and on one line, for the message that refuses it."""
-    match value:
-        case str():
-            return quote(masked(value) if len(value) <= 80 else masked(value)[:77] + "...")
-        case bool():
-            return "true" if value else "false"
-        case int() if abs(value) > UINT64_MAX:  # Python refuses to print really long ones
-            return "a number beyond 64 bits"
-        case int() | float():
-            return str(value)
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return "a date or time"
+    if isinstance(value, str):
+        return quote(masked(value) if len(value) <= 80 else masked(value)[:77] + "...")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and abs(value) > UINT64_MAX:  # Python does not print very long ones
+        return "a number beyond 64 bits"
+    if isinstance(value, int | float):
+        return str(value)
+    return "a list" if isinstance(value, list) else "a table" if isinstance(value, dict) else "a date or time"
+
+
+_FLAGS = dict.fromkeys((True, "t", "T", "true", "True", "TRUE", "1"), True)
+_FLAGS |= dict.fromkeys((False, "f", "F", "false", "False", "FALSE", "0"), False)
+FLAG = SettingKind("true or false", _FLAGS.get, lambda value: value is not None, bool, written)
+TEXT = matching(r"[^\x00-\x1f\x7f]*", "text")
+WORD = matching(r"[^\x00-\x20\x7f,]+", "a word")
+PATH = msgspec.structs.replace(matching(r"[^\x00-\x1f\x7f]+", "a path"), is_path=bool)
+URL = url("http", "https")
+PATH_OR_URL = SettingKind(
+    f"a path or {URL.shape}",
+    lambda text: (URL if "://" in text else PATH).accept(text),
+    show=masked,
+    is_path=lambda text: bool(text) and "://" not in text,
+)
+ID = SettingKind("a 32-byte ID in CB58", _id_text)
+IP_NETWORK = SettingKind(
+    "an IP address or a network such as 10.0.0.0/8", lambda text: str(ipaddress.ip_network(text, strict=False))
+)
+NETWORK_ID = SettingKind(
+    f"mainnet, cascade, denali, everest, fuji, testnet, testing, local, network-<n> or 0..{UINT32_MAX}",
+    _network_id,
+    lambda number: 0 <= number <= UINT32_MAX,
+    int,
+    network_name,
+)
+CHAIN_ID = SettingKind('a chain ID such as "43112"', lambda value: str(whole(1, UINT64_MAX).accept(value)), native=int)
+TABLE = SettingKind("a table", str, lambda _: False)  # of keys that are settings too; read by config/file.py
+
+# The types of the fields of Config and its tables. `Required`: an empty value is refused.
+Flag = Annotated[bool, FLAG]
+Count = Annotated[int, whole(0, UINT32_MAX)]
+Port = Annotated[int, whole(0, 65535)]
+Percent = Annotated[int, whole(0, 50)]
+Amount = Annotated[int, whole(0, UINT64_MAX)]
+ComputeUnits = Annotated[int, whole(1, 2**63 - 1)]
+BlockNumber = Annotated[int, whole(0, BLOCK_MAX)]
+OptionalBlock = Annotated[int | None, or_empty(whole(0, BLOCK_MAX), None)]
+Duration = Annotated[int, duration(0, 2**63 - 1, "a Go duration such as 30s")]
+PositiveDuration = Annotated[int, duration(1, 2**63 - 1, "a Go duration above zero, such as 30s")]
+ShutdownTime = Annotated[int, duration(0, SHUTDOWN_MAX_NS, "a Go duration from 0s to 9s")]
+Text = Annotated[str, TEXT]
+Path = Annotated[str, or_empty(PATH)]
+RequiredPath = Annotated[str, PATH]
+PathOrUrl = Annotated[str, or_empty(PATH_OR_URL)]
+Url = Annotated[str, or_empty(URL)]
+WebSocketUrl = Annotated[str, or_empty(url("ws", "wss"))]
+Urls = Annotated[tuple[str, ...], several(URL, "http or https URLs")]
+RequiredUrls = Annotated[tuple[str, ...], several(URL, "one or more http or https URLs", least=1)]
+Host = Annotated[str, matching(r"[0-9A-Za-z._:%-]*", "a host name or an IP address")]
+HostNames = Annotated[tuple[str, ...], several(WORD, "host names")]
+Origins = Annotated[tuple[str, ...], several(WORD, "origins")]
+Words = Annotated[tuple[str, ...], several(WORD, "a list of words")]
+IpNetworks = Annotated[tuple[str, ...], several(IP_NETWORK, "IP addresses or networks such as 10.0.0.0/8")]
+NetworkId = Annotated[int, NETWORK_ID]
+ChainId = Annotated[str, CHAIN_ID]
+Id = Annotated[str, or_empty(ID)]
+RequiredId = Annotated[str, ID]
+Address = Annotated[str, or_empty(matching("0x[0-9a-fA-F]{40}", "an address: 0x and 40 hex digits"))]

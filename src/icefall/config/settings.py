@@ -1,55 +1,46 @@
-"""SETTINGS: every setting as a row. Loading, help, `icefall config` and docs/settings.md all read these rows.
+"""Every setting, declared once: a field of Config, annotated with its kind, its default and its help.
 
-A row's default is the text a user would write, and takes the same road as one.
+Loading, --help, `icefall config` and docs/settings.md read these annotations, through GROUPS, SETTINGS and TABLES. A
+default is the text a user would write, and is read the same way.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Literal, TypeAlias
 
-from icefall.config.kinds import (
-    UINT32_MAX,
-    UINT64_MAX,
-    ChainNumber,
-    Choice,
-    Duration,
-    FileOrUrl,
-    FilePath,
-    Flag,
-    Id,
-    IpNetwork,
-    MaybeWhole,
-    NetworkIdKind,
-    SettingKind,
-    Several,
-    Text,
-    Url,
-    Whole,
-)
-from icefall.wire.text.duration import SECOND_NS
+import msgspec
+
+from icefall.config import kinds
+from icefall.config.kinds import SettingKind
 
 VERBS = ("up", "node", "data", "metrics", "index", "keys", "config")
-LOG_LEVELS = ("verbo", "debug", "trace", "info", "warn", "error", "fatal", "off")
-SHUTDOWN_MAX_NS = 9 * SECOND_NS  # a stopped process must be gone within 10 s
+UP_ONLY, INDEX_ONLY = ("up", "config"), ("index", "config")
+AVAX = dict.fromkeys(("43112", "43113", "43114"), "AVAX")  # EVM chains whose native token is AVAX
+
+DialectName: TypeAlias = Literal["interface", "live"]
+RateLimits: TypeAlias = Literal["auto", "on", "off"]
+LogLevel: TypeAlias = Literal["verbo", "debug", "trace", "info", "warn", "error", "fatal", "off"]
+LogFormat: TypeAlias = Literal["auto", "plain", "json"]
+TIER_NAME = kinds.matching("[a-z0-9_-]{1,32}", "a word of letters, digits, - and _")
+FEATURES = kinds.several(
+    kinds.matching("nftIndexing|webhooks|teleporter", "a feature"), "a list of nftIndexing, webhooks, teleporter"
+)
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """`default` None: must be given. `defaults`: where a verb, or an EVM chain by ID, has another. `blank`: what an
-    empty value stands for, with other settings in braces. `called`: its name in the Config where that is another."""
+    empty value stands for, with other settings in braces. `group`: the heading that starts here. `name`: if it is not
+    the field's. `keys`: those of a table inside a table. `settings_of` adds what the field itself declares."""
 
-    name: str
-    kind: SettingKind
     default: str | None
-    says: str
+    help: str
     verbs: tuple[str, ...] = VERBS
-    defaults: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = msgspec.field(default_factory=dict)
     blank: str = ""
-    called: str = ""
-
-    @property
-    def attribute(self) -> str:
-        return self.called or self.name.replace("-", "_")
+    group: str = ""
+    name: str = ""
+    keys: tuple["Setting", ...] = ()
+    attribute: str = ""
+    kind: SettingKind = kinds.TEXT
 
     @property
     def flag(self) -> str:
@@ -59,176 +50,172 @@ class Setting:
     def variable(self) -> str:
         return f"ICEFALL_{self.name.replace('-', '_').upper()}"
 
-    def default_for(self, whom: str) -> str | None:
-        return self.defaults.get(whom, self.default)
+    def default_for(self, verb_or_chain_id: str) -> str | None:
+        return self.defaults.get(verb_or_chain_id, self.default)
 
 
-@dataclass(frozen=True)
-class Table(SettingKind):
-    """A table inside a table of the config file; read by config_file.py."""
+def settings_of(struct: type[msgspec.Struct], separator: str = "_") -> tuple[Setting, ...]:
+    """The settings that the fields of a struct declare."""
+    settings = []
+    for attribute, hint in struct.__annotations__.items():
+        if hasattr(hint, "__metadata__"):
+            kind, setting = hint.__metadata__
+            name = setting.name or attribute.replace("_", separator)
+            settings.append(msgspec.structs.replace(setting, name=name, attribute=attribute, kind=kind))
+    return tuple(settings)
 
-    rows: tuple[Setting, ...]
-    shape: str = "a table"
 
-    def parse(self, text: str) -> Any:
-        raise ValueError
+# fmt: off
+class TokenConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The native token of an EVM chain."""
+
+    name: Annotated[kinds.Text, Setting("Native token", "Its name.", defaults=AVAX)]
+    symbol: Annotated[kinds.Text, Setting("NATIVE", "Its symbol.", defaults=AVAX)]
+    decimals: Annotated[int, kinds.whole(0, 255), Setting("18", "Its decimal places.")]
+    logo_uri: Annotated[kinds.Text, Setting("", "URL of its logo.")]
+    description: Annotated[kinds.Text, Setting("", "A sentence about it.")]
 
 
-UP_ONLY = ("up", "config")
-INDEX_ONLY = ("index", "config")
-AVAX_CHAINS = ("43112", "43113", "43114")
+class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An EVM chain to index: one `[[chain]]` of the config file."""
 
-FLAG, PORT, FILE, PATH, PERCENT = Flag(), Whole(0, 65535), FilePath(), FilePath(or_empty=False), Whole(0, 50)
-BLOCK_MAX = 2**39 - 1  # positions inside a chain are block and place in one integer
-COUNT, BLOCKS, AMOUNT = Whole(0, UINT32_MAX), Whole(0, BLOCK_MAX), Whole(0, UINT64_MAX)
-POSITIVE = Duration(low_ns=1, shape="a Go duration above zero, such as 30s")
-SHUTDOWN = Duration(high_ns=SHUTDOWN_MAX_NS, shape="a Go duration from 0s to 9s")
-LEVEL, LEVEL_OR_SAME = Choice(LOG_LEVELS), Choice(LOG_LEVELS, or_empty=True)
-HOST = Text("a host name or an IP address", r"[0-9A-Za-z._:%-]*")
-WORD = Text("a word", r"[^\x00-\x20\x7f,]+")
-HOSTS, ORIGINS, NAMES = Several(WORD, "host names"), Several(WORD, "origins"), Several(WORD, "a list of words")
-FEATURES = Several(Text("a feature", "nftIndexing|webhooks|teleporter"), "a list of nftIndexing, webhooks, teleporter")
-NETWORKS = Several(IpNetwork(), "IP addresses or networks such as 10.0.0.0/8")
-URL, URLS = Url(or_empty=True), Several(Url(), "http or https URLs")
-ADDRESS = Text("an address: 0x and 40 hex digits", r"(0x[0-9a-fA-F]{40})?")
+    id: Annotated[kinds.ChainId, Setting(None, "EVM chain ID.")]
+    rpc: Annotated[kinds.RequiredUrls, Setting(None, "Nodes to read the chain from.")]
+    name: Annotated[kinds.Text, Setting("", "Name shown to users.")]
+    aliases: Annotated[kinds.Words, Setting("", "Other names the chain answers to.")]
+    description: Annotated[kinds.Text, Setting("", "A sentence about the chain.")]
+    blockchain_id: Annotated[kinds.Id, Setting("", "Its ID on the network; empty reads it from the chain.")]
+    subnet_id: Annotated[kinds.Id, Setting("", "The subnet it belongs to.")]
+    vm_id: Annotated[kinds.Id, Setting("", "The virtual machine it runs.")]
+    token: Annotated[TokenConfig, kinds.TABLE, Setting("", "Its native token.", keys=settings_of(TokenConfig))]
+    explorer_url: Annotated[kinds.Url, Setting("", "An explorer for it.")]
+    public_rpc_url: Annotated[kinds.Url, Setting("", "Node URL that may be shown to users.")]
+    ws_url: Annotated[kinds.WebSocketUrl, Setting("", "WebSocket URL that may be shown to users.")]
+    logo: Annotated[kinds.Text, Setting("", "URL of its logo.")]
+    testnet: Annotated[kinds.Flag, Setting("false", "Whether it is a test network.")]
+    private: Annotated[kinds.Flag, Setting("false", "Whether it is private.")]
+    features: Annotated[tuple[str, ...], FEATURES, Setting("", "Features it is listed with.")]
+    multicall: Annotated[kinds.Address, Setting("", "Its multicall contract.")]
+    teleporter: Annotated[kinds.Address, Setting("", "Its teleporter messenger contract.")]
+    start_block: Annotated[kinds.BlockNumber, Setting("0", "First block to index.")]
+    cumulative_tx_offset: Annotated[kinds.BlockNumber, Setting("0", "Transactions before start_block.")]
+    confirmations: Annotated[kinds.Count, Setting("0", "Blocks to stay behind the tip.")]
+    prices: Annotated[kinds.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
+    prices_interval: Annotated[kinds.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
+    reputation: Annotated[kinds.Path, Setting("", "File of token reputations (docs/lists.md).")]
 
-GROUPS: dict[str, tuple[Setting, ...]] = {
-    "Paths": (
-        Setting("config-file", FILE, "", "Settings file; icefall.toml here, then in the data directory."),
-        Setting("data-dir", PATH, "~/.icefall", "Where everything is stored."),
-        Setting("log-dir", FILE, "", "Where log files go.", blank="{data-dir}/logs"),
-        Setting("profile-dir", FILE, "", "Where profiles are written.", blank="{data-dir}/profiles"),
-        Setting("plugin-dir", FILE, "", "Where admin.loadVMs looks for plugins.", blank="{data-dir}/plugins"),
-    ),
-    "IpNetwork": (
-        Setting("network-id", NetworkIdKind(), "local", "IpNetwork to run or to follow."),
-        Setting("genesis-file", FILE, "", "Genesis of a network that Icefall does not ship."),
-        Setting("upstream", URLS, "", "Nodes to follow; none runs a network of its own."),
-        Setting("tx-fee", AMOUNT, "1000000", "Fee of a transaction, in nAVAX."),
-        Setting("create-asset-tx-fee", AMOUNT, "1000000", "Fee of creating an asset, in nAVAX."),
-        Setting("block-time", Duration(), "0s", "Least time between two blocks of a local network."),
-        Setting("block-txs-max", COUNT, "0", "Most transactions in a block of a local network; 0 takes all that fit."),
-        Setting(
-            "demo",
-            FLAG,
-            "false",
-            "Show recorded chains too; --no-demo is an empty start.",
-            UP_ONLY,
-            {"up": "true", "config": "true"},
-        ),
-    ),
-    "Listening": (
-        Setting("http-host", HOST, "127.0.0.1", "Address to listen on; empty for all."),
-        Setting("http-port", PORT, "9650", "Port of the node-local interfaces; 0 takes a free one."),
-        Setting("data-port", PORT, "9652", "Port of the chain data interface; 0 takes a free one."),
-        Setting("metrics-port", PORT, "9653", "Port of the metrics interface; 0 takes a free one."),
-        Setting("http-workers", Whole(1, 64), "1", "Worker processes behind each port."),
-        Setting("http-allowed-hosts", HOSTS, "localhost", "Host headers served; * for all."),
-        Setting("http-allowed-origins", ORIGINS, "*", "Browser origins served; * matches any text."),
-        Setting("http-read-timeout", Duration(), "30s", "Time a client has to send a request."),
-        Setting("http-idle-timeout", Duration(), "120s", "Time an idle connection is kept."),
-        Setting("http-shutdown-wait", SHUTDOWN, "0s", "Time to go on serving after the stop signal."),
-        Setting("http-shutdown-timeout", SHUTDOWN, "5s", "Time that open requests have to end."),
-    ),
-    "Interfaces": (
-        Setting("dialect", Choice(("interface", "live")), "interface", "Answer by the book, or as deployed nodes do."),
-        Setting("api-admin-enabled", FLAG, "false", "Serve the admin interface."),
-        Setting("api-info-enabled", FLAG, "true", "Serve the info interface."),
-        Setting("api-health-enabled", FLAG, "true", "Serve the health interface."),
-        Setting("api-metrics-enabled", FLAG, "true", "Serve the node's own metrics."),
-        Setting("index-enabled", FLAG, "false", "Keep and serve the container index.", defaults={"up": "true"}),
-        Setting("index-allow-incomplete", FLAG, "false", "Start though the container index has gaps."),
-    ),
-    "Access": (
-        Setting("api-keys-required", FLAG, "false", "Refuse calls to the chain data interface without an API key."),
-        Setting(
-            "rate-limits",
-            Choice(("auto", "on", "off")),
-            "auto",
-            "Limit calls to the chain data and metrics interfaces; auto does where http-host is not loopback.",
-        ),
-        Setting("trusted-proxies", NETWORKS, "", "Proxies whose X-Forwarded-For names the caller."),
-    ),
-    "Tokens": (
-        Setting("nft-metadata", FLAG, "true", "Fetch what NFTs point to; otherwise only what chains hold is read."),
-        Setting("nft-metadata-networks", NETWORKS, "", "Networks that may be fetched from though they are not public."),
-        Setting("ipfs-gateway", URL, "https://ipfs.io/ipfs/", "Where ipfs addresses are fetched; empty for nowhere."),
-        Setting("method-signatures", FILE, "", "File of further method signatures (docs/lists.md)."),
-    ),
-    "Indexing": (
-        Setting("verify-roots", FLAG, "true", "Prove transactions and receipts of EVM blocks by their roots."),
-        Setting(
-            "from",
-            MaybeWhole(0, BLOCK_MAX),
-            "",
-            "First block; empty for start_block.",
-            INDEX_ONLY,
-            called="first_block",
-        ),
-        Setting(
-            "to", MaybeWhole(0, BLOCK_MAX), "", "Last block; empty goes on for ever.", INDEX_ONLY, called="last_block"
-        ),
-        Setting("verify", FLAG, "false", "Compare what is stored with the upstream, and change nothing.", INDEX_ONLY),
-    ),
-    "Health": (
-        Setting("health-check-frequency", POSITIVE, "30s", "Time between two rounds of health checks."),
-        Setting("health-check-timeout", POSITIVE, "10s", "Time a health check has to answer."),
-        Setting("system-tracker-disk-warning-available-space-percentage", PERCENT, "10", "Free disk to warn at."),
-        Setting("system-tracker-disk-required-available-space-percentage", PERCENT, "3", "Free disk that is needed."),
-        Setting("network-health-min-conn-peers", COUNT, "1", "Fewer peers than this is unhealthy."),
-        Setting("router-health-max-outstanding-requests", COUNT, "1024", "More open requests is unhealthy."),
-    ),
-    "Logs": (
-        Setting("log-level", LEVEL, "info", "Lowest level written to log files."),
-        Setting("log-display-level", LEVEL_OR_SAME, "", "Lowest level shown on the terminal.", blank="{log-level}"),
-        Setting("log-format", Choice(("auto", "plain", "json")), "auto", "How log lines are shown."),
-    ),
+
+class AssetChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another instance of the asset chain: one `[[asset_chain]]` of the config file."""
+
+    id: Annotated[kinds.RequiredId, Setting(None, "The chain's ID.")]
+    genesis: Annotated[kinds.RequiredPath, Setting(None, "File of the chain's genesis.")]
+    aliases: Annotated[kinds.Words, Setting("", "Other names the chain answers to.")]
+
+
+class TierConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A budget that is new or changed: one `[[tier]]` of the config file."""
+
+    name: Annotated[str, TIER_NAME, Setting(None, "The tier's name.")]
+    per_minute: Annotated[kinds.ComputeUnits, Setting(None, "Compute units in a minute of UTC.")]
+    per_day: Annotated[kinds.ComputeUnits, Setting(None, "Compute units in a day of UTC.")]
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting, checked. Paths are absolute, durations nanoseconds, and `blank` values filled in."""
+
+    config_file: Annotated[kinds.Path, Setting(
+        "", "Settings file; icefall.toml here, then in the data directory.", group="Paths")]
+    data_dir: Annotated[kinds.RequiredPath, Setting("~/.icefall", "Where everything is stored.")]
+    log_dir: Annotated[kinds.Path, Setting("", "Where log files go.", blank="{data-dir}/logs")]
+    profile_dir: Annotated[kinds.Path, Setting("", "Where profiles are written.", blank="{data-dir}/profiles")]
+    plugin_dir: Annotated[kinds.Path, Setting("", "Where admin.loadVMs looks for plugins.", blank="{data-dir}/plugins")]
+
+    network_id: Annotated[kinds.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
+    genesis_file: Annotated[kinds.Path, Setting("", "Genesis of a network that Icefall does not ship.")]
+    upstream: Annotated[kinds.Urls, Setting("", "Nodes to follow; none runs a network of its own.")]
+    tx_fee: Annotated[kinds.Amount, Setting("1000000", "Fee of a transaction, in nAVAX.")]
+    create_asset_tx_fee: Annotated[kinds.Amount, Setting("1000000", "Fee of creating an asset, in nAVAX.")]
+    block_time: Annotated[kinds.Duration, Setting("0s", "Minimum time between two blocks of a local network.")]
+    block_txs_max: Annotated[kinds.Count, Setting(
+        "0", "Maximum number of transactions in a block of a local network; 0: all that fit.")]
+    demo: Annotated[kinds.Flag, Setting(
+        "false", "Also index the recorded demo chains.", UP_ONLY, {"up": "true", "config": "true"})]
+
+    http_host: Annotated[kinds.Host, Setting("127.0.0.1", "Address to listen on; empty for all.", group="Listening")]
+    http_port: Annotated[kinds.Port, Setting("9650", "Port of the node-local interfaces; 0 takes a free one.")]
+    data_port: Annotated[kinds.Port, Setting("9652", "Port of the chain data interface; 0 takes a free one.")]
+    metrics_port: Annotated[kinds.Port, Setting("9653", "Port of the metrics interface; 0 takes a free one.")]
+    http_workers: Annotated[int, kinds.whole(1, 64), Setting("1", "Worker processes behind each port.")]
+    http_allowed_hosts: Annotated[kinds.HostNames, Setting("localhost", "Host headers served; * for all.")]
+    http_allowed_origins: Annotated[kinds.Origins, Setting("*", "Browser origins served; * matches any text.")]
+    http_read_timeout: Annotated[kinds.Duration, Setting("30s", "Time a client has to send a request.")]
+    http_idle_timeout: Annotated[kinds.Duration, Setting("120s", "Time an idle connection is kept.")]
+    http_shutdown_wait: Annotated[kinds.ShutdownTime, Setting("0s", "Time to go on serving after the stop signal.")]
+    http_shutdown_timeout: Annotated[kinds.ShutdownTime, Setting("5s", "Time that open requests have to finish.")]
+
+    dialect: Annotated[DialectName, kinds.choice(DialectName), Setting(
+        "interface", "Answer as the interface is specified, or as deployed nodes do.", group="Interfaces")]
+    api_admin_enabled: Annotated[kinds.Flag, Setting("false", "Serve the admin interface.")]
+    api_info_enabled: Annotated[kinds.Flag, Setting("true", "Serve the info interface.")]
+    api_health_enabled: Annotated[kinds.Flag, Setting("true", "Serve the health interface.")]
+    api_metrics_enabled: Annotated[kinds.Flag, Setting("true", "Serve the node's own metrics.")]
+    index_enabled: Annotated[kinds.Flag, Setting(
+        "false", "Keep and serve the container index.", defaults={"up": "true"})]
+    index_allow_incomplete: Annotated[kinds.Flag, Setting("false", "Start even if the container index has gaps.")]
+
+    api_keys_required: Annotated[kinds.Flag, Setting(
+        "false", "Refuse calls to the chain data interface without an API key.", group="Access")]
+    rate_limits: Annotated[RateLimits, kinds.choice(RateLimits), Setting(
+        "auto", "Limit calls to the chain data and metrics interfaces; auto does where http-host is not loopback.")]
+    trusted_proxies: Annotated[kinds.IpNetworks, Setting("", "Proxies whose X-Forwarded-For names the caller.")]
+
+    nft_metadata: Annotated[kinds.Flag, Setting(
+        "true", "Fetch NFT metadata by URL; otherwise only what chains hold is read.", group="Tokens")]
+    nft_metadata_networks: Annotated[kinds.IpNetworks, Setting(
+        "", "Networks that are not public but may be fetched from.")]
+    ipfs_gateway: Annotated[kinds.Url, Setting(
+        "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.")]
+    method_signatures: Annotated[kinds.Path, Setting("", "File of further method signatures (docs/lists.md).")]
+
+    verify_roots: Annotated[kinds.Flag, Setting(
+        "true", "Verify transactions and receipts of EVM blocks against their roots.", group="Indexing")]
+    first_block: Annotated[kinds.OptionalBlock, Setting(
+        "", "First block; empty for start_block.", INDEX_ONLY, name="from")]
+    last_block: Annotated[kinds.OptionalBlock, Setting("", "Last block; empty never ends.", INDEX_ONLY, name="to")]
+    verify: Annotated[kinds.Flag, Setting(
+        "false", "Compare what is stored with the upstream, and change nothing.", INDEX_ONLY)]
+
+    health_check_frequency: Annotated[kinds.PositiveDuration, Setting(
+        "30s", "Time between two rounds of health checks.", group="Health")]
+    health_check_timeout: Annotated[kinds.PositiveDuration, Setting("10s", "Time a health check has to answer.")]
+    system_tracker_disk_warning_available_space_percentage: Annotated[kinds.Percent, Setting(
+        "10", "Free disk space below which to warn.")]
+    system_tracker_disk_required_available_space_percentage: Annotated[kinds.Percent, Setting(
+        "3", "Free disk space that is required.")]
+    network_health_min_conn_peers: Annotated[kinds.Count, Setting("1", "Fewer peers than this is unhealthy.")]
+    router_health_max_outstanding_requests: Annotated[kinds.Count, Setting(
+        "1024", "More open requests than this is unhealthy.")]
+
+    log_level: Annotated[LogLevel, kinds.choice(LogLevel), Setting(
+        "info", "Lowest level written to log files.", group="Logs")]
+    log_display_level: Annotated[LogLevel, kinds.or_empty(kinds.choice(LogLevel)), Setting(
+        "", "Lowest level shown on the terminal.", blank="{log-level}")]
+    log_format: Annotated[LogFormat, kinds.choice(LogFormat), Setting("auto", "How log lines are shown.")]
+
+    chain: tuple[ChainConfig, ...] = ()
+    asset_chain: tuple[AssetChainConfig, ...] = ()
+    tier: tuple[TierConfig, ...] = ()
+# fmt: on
+
+
+SETTINGS = settings_of(Config, "-")
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+TABLES = {
+    "chain": settings_of(ChainConfig),
+    "asset_chain": settings_of(AssetChainConfig),
+    "tier": settings_of(TierConfig),
 }
-SETTINGS: tuple[Setting, ...] = tuple(row for rows in GROUPS.values() for row in rows)
-
-TOKEN_KEYS: tuple[Setting, ...] = (
-    Setting("name", Text(), "Native token", "Its name.", defaults=dict.fromkeys(AVAX_CHAINS, "AVAX")),
-    Setting("symbol", Text(), "NATIVE", "Its symbol.", defaults=dict.fromkeys(AVAX_CHAINS, "AVAX")),
-    Setting("decimals", Whole(0, 255), "18", "Its decimal places."),
-    Setting("logo_uri", Text(), "", "Address of its logo."),
-    Setting("description", Text(), "", "A sentence about it."),
-)
-
-CHAIN_KEYS: tuple[Setting, ...] = (
-    Setting("id", ChainNumber(), None, "EVM chain ID."),
-    Setting("rpc", Several(Url(), "one or more http or https URLs", least=1), None, "Nodes to read the chain from."),
-    Setting("name", Text(), "", "Name shown to users."),
-    Setting("aliases", NAMES, "", "Other names the chain answers to."),
-    Setting("description", Text(), "", "A sentence about the chain."),
-    Setting("blockchain_id", Id(or_empty=True), "", "Its ID on the network; empty asks the chain itself."),
-    Setting("subnet_id", Id(or_empty=True), "", "The subnet it belongs to."),
-    Setting("vm_id", Id(or_empty=True), "", "The virtual machine it runs."),
-    Setting("token", Table(TOKEN_KEYS), "", "Its native token."),
-    Setting("explorer_url", URL, "", "An explorer for it."),
-    Setting("public_rpc_url", URL, "", "Node address that may be shown to users."),
-    Setting("ws_url", Url(("ws", "wss"), or_empty=True), "", "WebSocket address that may be shown to users."),
-    Setting("logo", Text(), "", "Address of its logo."),
-    Setting("testnet", FLAG, "false", "Whether it is a test network."),
-    Setting("private", FLAG, "false", "Whether it is private."),
-    Setting("features", FEATURES, "", "Features it is listed with."),
-    Setting("multicall", ADDRESS, "", "Its multicall contract."),
-    Setting("teleporter", ADDRESS, "", "Its teleporter messenger contract."),
-    Setting("start_block", BLOCKS, "0", "First block to index."),
-    Setting("cumulative_tx_offset", BLOCKS, "0", "Transactions before start_block."),
-    Setting("confirmations", COUNT, "0", "Blocks to stay behind the tip."),
-    Setting("prices", FileOrUrl(), "", "Token prices: a file, or where to fetch the same (docs/lists.md)."),
-    Setting("prices_interval", POSITIVE, "5m", "Time between two looks at prices that are fetched."),
-    Setting("reputation", FILE, "", "File of token reputations (docs/lists.md)."),
-)
-
-ASSET_CHAIN_KEYS: tuple[Setting, ...] = (
-    Setting("id", Id(), None, "The chain's ID."),
-    Setting("genesis", PATH, None, "File of the chain's genesis."),
-    Setting("aliases", NAMES, "", "Other names the chain answers to."),
-)
-
-TIER_KEYS: tuple[Setting, ...] = (
-    Setting("name", Text("a word of letters, digits, - and _", r"[a-z0-9_-]{1,32}"), None, "The tier's name."),
-    Setting("per_minute", Whole(1, 2**63 - 1), None, "Compute units in a minute of UTC."),
-    Setting("per_day", Whole(1, 2**63 - 1), None, "Compute units in a day of UTC."),
-)
+GROUPS: dict[str, list[Setting]] = {}
+for _setting in SETTINGS:
+    GROUPS.setdefault(_setting.group or list(GROUPS)[-1], []).append(_setting)

@@ -1,54 +1,54 @@
-"""One value as somebody wrote it: where it stood, what it becomes, and how it is refused."""
+"""One value as it was written: where it comes from, what it becomes, and how it is refused."""
 
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from icefall.config.kinds import FilePath, written
+import msgspec
+
+from icefall.config.kinds import written
 from icefall.config.settings import Setting
 from icefall.errors import StartRefused
-from icefall.wire.text.goquote import quote
+from icefall.wire.text.go_text import quote
 
 DEFAULT = "default"
 
 
 class ConfigError(StartRefused):
-    """A setting that is unknown, malformed or at odds with another. `str(error)` is one line for the terminal."""
+    """A setting that is unknown, malformed or in conflict with another. `str(error)` is one line for the terminal."""
 
 
-@dataclass(frozen=True)
-class ValueSource:
-    """Where values were written: what a path is relative to, what `$VAR` means, and in which file, if in one."""
+class ValueSource(msgspec.Struct, frozen=True):
+    """Where values are written: what a path is relative to, what `$VAR` means, and the file, if it is one."""
 
     base: Path
     environ: Mapping[str, str]
     file: str = ""
 
 
-@dataclass(frozen=True)
-class GivenValue:
+class GivenValue(msgspec.Struct, frozen=True):
+    setting: Setting
     value: Any
     origin: str
 
 
-def read(row: Setting, value: object, place: ValueSource, origin: str, subject: str = "") -> GivenValue:
-    """The value of one row. `subject` is what a message calls it; without one, its flag and where the value is from."""
+def read(setting: Setting, value: object, source: ValueSource, origin: str, subject: str = "") -> GivenValue:
+    """The value of a setting. Messages call it `subject`; without one, by its flag and the origin of the value."""
     try:
-        parsed = row.kind.accept(_sound(value))
-        if isinstance(row.kind, FilePath) and row.kind.is_path(parsed):
-            parsed = _path(parsed, place)
+        parsed = setting.kind.accept(_utf8(value))
+        if setting.kind.is_path(parsed):
+            parsed = _absolute(parsed, source)
     except ValueError as error:
-        source = "" if subject or origin.startswith("--") else f" (from {origin})"
+        origin_note = "" if subject or origin.startswith("--") else f" (from {origin})"
         reason = f": {error}" if str(error) else ""
-        said = f"{subject or row.flag} must be {row.kind.shape}, got {written(value)}{source}{reason}"
-        raise ConfigError(said) from None
-    return GivenValue(parsed, origin)
+        expected = f"{subject or setting.flag} must be {setting.kind.shape}"
+        raise ConfigError(f"{expected}, got {written(value)}{origin_note}{reason}") from None
+    return GivenValue(setting, parsed, origin)
 
 
-def _sound(value: object) -> object:
+def _utf8(value: object) -> object:
     """The value itself, unless it holds text that no file and no JSON could carry."""
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str) and any("\ud800" <= char <= "\udfff" for char in text):
@@ -56,36 +56,31 @@ def _sound(value: object) -> object:
     return value
 
 
-def _path(text: str, place: ValueSource) -> str:
-    if not text:
-        return text
+def _absolute(text: str, source: ValueSource) -> str:
     if re.match(r"~[^/]", text):
         raise ValueError("~ stands for a home directory only in ~ and ~/")
     if text.startswith("~"):
-        home = place.environ.get("HOME", "")
+        home = source.environ.get("HOME", "")
         if not home:
             raise ValueError("HOME is not set")
         text = home + text[1:]
-    text = re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: _variable(found[1] or found[2], place), text)
+    try:
+        text = re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: source.environ[found[1] or found[2]], text)
+    except KeyError as error:
+        raise ValueError(f"${error.args[0]} is not set") from None
     if "\0" in text:
-        raise ValueError("no path holds a zero byte")
-    return str(_sound(str(place.base / text)))
-
-
-def _variable(name: str, place: ValueSource) -> str:
-    if name not in place.environ:
-        raise ValueError(f"${name} is not set")
-    return place.environ[name]
+        raise ValueError("a path cannot hold a zero byte")
+    return str(_utf8(str(source.base / text)))
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """The end of a refusal: the valid name that is nearest, put as a question only when it is near."""
+    """The end of a refusal: the nearest valid name, as a question if it is close."""
     choice = difflib.get_close_matches(name[:80], list(valid), n=1, cutoff=0.0)[0]
     close = difflib.SequenceMatcher(None, choice, name[:80]).ratio() >= 0.6
     return f"did you mean {choice}?" if close else f"the nearest is {choice}"
 
 
 def bare(name: str, size_max: int = 80) -> str:
-    """A name as it was written; cut where it is absurdly long, quoted where a terminal could not show it."""
+    """A name as it was written; cut if it is too long, quoted if a terminal could not show it."""
     short = name if len(name) <= size_max else name[: size_max - 3] + "..."
     return short if short and short.isprintable() and " " not in short else quote(short)

@@ -1,8 +1,8 @@
-"""What a store engine offers, and nothing about any table.
+"""The protocols of a store engine, which knows no table.
 
-A `Reader` answers queries and can change nothing. A `Store` belongs to the one writing process: `write` runs a function
-inside one transaction, in a thread of its own, and either all of it is committed or none. Both are `async`, so that the
-embedded engine can answer without suspending while a client/server engine may wait.
+A `Reader` answers queries and can change nothing. A `Store` belongs to the one process that writes: `write` runs a
+function inside one transaction, in a thread of its own, and either all of it is committed or nothing. Both are `async`:
+the embedded engine answers without suspending, while a client/server engine may wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ StatementParams = Mapping[str, Any] | Sequence[Any]
 
 
 class Transaction(Protocol):
-    """One open transaction of the writer. Plain calls: nothing is awaited while it is open."""
+    """One open transaction of the writer. Its methods are not async: nothing is awaited while it is open."""
 
     def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
@@ -34,21 +34,23 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
-class Store(Reader, Protocol):
+class BlockingReader(Reader, Protocol):
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
-        """A query of the writing process, whose rules are plain functions: committed state, answered at once."""
+        """The same without an event loop: for a process that starts, and for rules that are plain functions."""
         ...
 
+
+class Store(BlockingReader, Protocol):
     async def write(self, change: Callable[[Transaction], T]) -> T: ...
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
-        """The same on the calling thread, for a process that has nothing better to do meanwhile: many rows go in
-        faster where no other thread wants the interpreter between two of them."""
+        """The same on the calling thread, for a process that does nothing else meanwhile: many rows are written faster
+        if no other thread competes for the interpreter."""
         ...
 
 
 class StoreError(Unavailable):
-    """The store cannot be used as it is; the text says why and what to do. Whoever asked may try again."""
+    """The store cannot be used; the text says why and what to do. The caller may try again."""
 
 
 class StoreBusy(StoreError):

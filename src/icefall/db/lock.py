@@ -1,4 +1,4 @@
-"""One writer per store: an advisory lock on a file beside it, which the kernel drops when its holder dies."""
+"""One writer per store: an advisory lock on a file next to it, which the kernel releases when its holder ends."""
 
 import fcntl
 import os
@@ -18,9 +18,9 @@ class StoreLock:
         except OSError:
             holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
             os.close(self._fd)
-            who = f"process {holder}" if holder else "another process"
+            owner = f"process {holder}" if holder else "another process"
             raise StoreError(
-                f"{path.parent} is in use by {who}: stop that Icefall first, or use another --data-dir"
+                f"{path.parent} is in use by {owner}: stop that Icefall first, or use another --data-dir"
             ) from None
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)

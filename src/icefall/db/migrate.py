@@ -31,7 +31,7 @@ def migrations(package: str, engine: str) -> list[Migration]:
 
 
 def pending(known: list[Migration], at: int, where: str) -> list[Migration]:
-    """What has still to run on a store that is at number `at`."""
+    """The migrations that a store at number `at` still needs."""
     if at > len(known):
         raise StoreError(
             f"{where} was written by a newer Icefall (schema {at}, this program knows {len(known)}): "

@@ -1,6 +1,6 @@
 """The embedded engine: SQLite in WAL mode, one writer, readers that answer without a thread hop.
 
-Every query is read to its end (a statement left open would pin its snapshot and answer stale data for ever) and stopped
+Every query is read to its end (an open statement would pin its snapshot and answer stale data for ever) and stopped
 at a time limit.
 """
 
@@ -19,11 +19,11 @@ from icefall.db.migrate import migrations, pending
 
 T = TypeVar("T")
 
-APPLICATION_ID = 0x49434546  # "ICEF": tells our files from any other SQLite file
+APPLICATION_ID = 0x49434546  # "ICEF": distinguishes our files from other SQLite files
 QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
-_WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not the store's condition
+_WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
@@ -82,7 +82,7 @@ class _SqliteTransaction:
 
 
 class SqliteStore(SqliteReader):
-    """The writing process's view: migrated on opening, one transaction at a time."""
+    """For the process that writes: migrated when opened, one transaction at a time."""
 
     def __init__(self, path: Path, package: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
         try:
@@ -107,7 +107,7 @@ class SqliteStore(SqliteReader):
         schema = int(self._writer.execute("pragma schema_version").fetchone()[0])  # 0: nothing was ever created here
         if owner != APPLICATION_ID and (owner or schema):
             raise StoreError(f"{path} is not an Icefall store: use another --data-dir")
-        waiting = pending(migrations(package, "sqlite"), at, str(path))
+        missing = pending(migrations(package, "sqlite"), at, str(path))
         if not schema:
             self._writer.execute("pragma page_size = 8192")
         mode = self._writer.execute("pragma journal_mode = wal").fetchone()[0]
@@ -118,7 +118,7 @@ class SqliteStore(SqliteReader):
         self._writer.execute("pragma foreign_keys = on")
         self._writer.execute("pragma cache_size = -65536")
         self._writer.execute("pragma wal_autocheckpoint = 4000")
-        for step in waiting:
+        for step in missing:
             with self._transaction() as tx:
                 for statement in _split(step.script):
                     tx.run(statement)

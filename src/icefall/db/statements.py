@@ -1,7 +1,7 @@
 """SQL lives in `.sql` files; this reads them.
 
-A file is a list of statements, each headed `-- name: what_it_answers`. The comment lines above a statement say what a
-row asserts and who is served by it.
+A file is a list of statements, each headed `-- name: its_name`. The comment lines above a statement say what a row
+means and which endpoints use it.
 """
 
 import re
@@ -36,7 +36,7 @@ def parse(origin: str, text: str) -> Statements:
             raise ValueError(f"{origin} names {name} twice")
         lines = body.strip().splitlines()
         while lines and (lines[-1].startswith("--") or not lines[-1].strip()):
-            lines.pop()  # what is said above the next statement
+            lines.pop()  # the comment above the next statement
         by_name[name] = "\n".join(lines).rstrip(";")
     return Statements(origin, by_name)
 

@@ -1,1 +1,1 @@
-"""Recorded chains to look at: a history to import, two EVM chains to index, and an upstream that replays them."""
+"""Recorded chains for a first start: a history to import, two EVM chains to index, an upstream that replays them."""

@@ -1,4 +1,4 @@
-"""The recorded EVM chains of the demo, as somebody would list them in icefall.toml."""
+"""The recorded EVM chains of the demo, as `[[chain]]` tables of icefall.toml would list them."""
 
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ _AVAX = {"name": "Avalanche", "symbol": "AVAX", "decimals": 18}
 
 
 class DemoChain(NamedTuple):
-    """`name` is the folder of its recording and the path it is replayed at."""
+    """`name` is the folder of its recording and the path at which it is replayed."""
 
     name: str
     kind: Kind
@@ -24,7 +24,7 @@ CHAINS = (
         {
             "id": "43112",
             "name": "Recorded C-Chain",
-            "description": "The C-Chain of a local network, as one was recorded; it does not move.",
+            "description": "The C-Chain of a local network, recorded; it gets no new blocks.",
             "blockchain_id": "2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU",
             "subnet_id": "11111111111111111111111111111111LpoYY",
             "vm_id": "mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6",
@@ -39,7 +39,7 @@ CHAINS = (
         {
             "id": "31337",
             "name": "Demo L1",
-            "description": "Forty-five days of a small chain, as it was recorded; it does not move.",
+            "description": "Forty-five days of a small chain, recorded; it gets no new blocks.",
             "token": {"name": "Demo coin", "symbol": "DEMO", "decimals": 18},
             "testnet": True,
             "features": ["nftIndexing", "teleporter"],

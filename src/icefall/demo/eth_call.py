@@ -1,4 +1,4 @@
-"""eth_call of the recorded tokens: what they were asked for when recorded, and balances and owners at any block."""
+"""eth_call on the recorded tokens: the calls that were recorded, and balances and owners at any block."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ class Reverts(Exception):
 
 
 def answer(state: RecordedState, call: dict[str, Any], block: int) -> str:
-    """What comes back, in hex: nothing where there is no code."""
+    """The returned bytes in hex; empty where there is no code."""
     to, data = call["to"].lower(), (call.get("data") or call.get("input") or "0x")[2:]
     if state.code(to, block) == "0x":
         return "0x"
@@ -32,10 +32,10 @@ def answer(state: RecordedState, call: dict[str, Any], block: int) -> str:
     make = STATEFUL.get(selector)
     if make is not None and all(len(word) == 64 for word in words):
         return make(state, block, to, words)
-    told = state.tokens.get(to, {}).get("answers", {}).get(_key(selector, words))
-    if isinstance(told, str):
-        return told
-    error = (told or {}).get("error", {})
+    recorded = state.tokens.get(to, {}).get("answers", {}).get(_key(selector, words))
+    if isinstance(recorded, str):
+        return recorded
+    error = (recorded or {}).get("error", {})
     raise Reverts(error.get("message", "execution reverted"), error.get("data", "0x"))
 
 
@@ -67,7 +67,7 @@ def _balance(state: RecordedState, block: int, to: str, words: list[str]) -> str
 def _owner(state: RecordedState, block: int, to: str, words: list[str]) -> str:
     owner = state.at(block, "erc721", to, str(int(words[0], 16)))
     if owner is None:
-        raise Reverts("execution reverted: nobody owns it", "0x08c379a0")
+        raise Reverts("execution reverted: no owner", "0x08c379a0")
     return _word(int(owner, 16))
 
 

@@ -1,6 +1,6 @@
-"""A recorded history of X, P and C for a local network to begin with: judged like what an upstream sends, then stored.
+"""A recorded history of X, P and C for a local network to begin with: verified like data of an upstream, then stored.
 
-It can be broken off at any moment: what is stored is whole runs, and the next call goes on behind them.
+The import can be interrupted at any moment: whole runs are stored, and the next call continues after them.
 """
 
 import json
@@ -25,18 +25,18 @@ from icefall.node.following.verify import (
 from icefall.upstream.node import FetchedContainer
 from icefall.wire.genesis.networks import LOCAL_ID
 
-GENESIS_TIME = 1794753768  # the recorded node's first second: decides P's first block
+GENESIS_TIME = 1794753768  # when the recorded network began, which decides P's first block
 TX_FEE = CREATE_ASSET_TX_FEE = 1_000_000
-BEGUN, DONE = "begun", "done"  # values of the fact that says how far a data directory is with it
-FACT = "demo_history"
+BEGUN, DONE = "begun", "done"  # values of the meta row
+META_NAME = "demo_history"
 
 
 class InvalidHistory(Exception):
-    """The recording is not what it should be."""
+    """The recording is damaged or does not fit the network."""
 
 
 class ContainerRun(NamedTuple):
-    """Containers of one chain that were accepted with none of another between them."""
+    """Consecutive containers of one chain."""
 
     chain: str
     containers: list[FetchedContainer]
@@ -48,7 +48,7 @@ def fits(network_id: int, genesis_file: str, upstream: tuple[str, ...], fees: tu
 
 
 def recorded_runs() -> Iterator[ContainerRun]:
-    """In the order in which they were accepted, so that what is imported was exported before."""
+    """In the order in which they were accepted, so that an export comes before its import."""
     raw = lzma.decompress((files("icefall.demo") / "data" / "history.jsonl.xz").read_bytes())
     rows = map(json.loads, raw.splitlines())
     for chain, run in groupby(rows, key=lambda row: str(row["chain"])):
@@ -63,10 +63,10 @@ def recorded_runs() -> Iterator[ContainerRun]:
         )
 
 
-async def bring_in(
-    chains: Mapping[str, FollowedChain], links: Mapping[str, ChainLinks], tell: Callable[[str, int], None]
+async def import_into(
+    chains: Mapping[str, FollowedChain], links: Mapping[str, ChainLinks], report: Callable[[str, int], None]
 ) -> None:
-    """All of it that the chains do not have yet. `tell` hears how many containers a chain has after each run."""
+    """Imports what the chains do not have yet. `report` gets a chain and its container count after each run."""
     positions = {
         name: ChainPosition(chain.count, chain.last_container_id, chain.last_block_id) for name, chain in chains.items()
     }
@@ -79,5 +79,5 @@ async def bring_in(
             offered, positions[name] = verify(links[name], positions[name], new)
             await chain.accept(offered)
         except (InvalidContainer, UnknownContainer, ContainerRejected, ImportPending, MissingTransaction) as error:
-            raise InvalidHistory(f"the recorded history of the demo cannot be taken over: {error}") from error
-        tell(name, chain.count)
+            raise InvalidHistory(f"the demo history cannot be imported: {error}") from error
+        report(name, chain.count)

@@ -1,4 +1,4 @@
-"""What an EVM client answered, as files that hold it word for word, and what the chain's state was at any block."""
+"""The recorded answers of an EVM client, byte for byte, and the state of the chain at any block."""
 
 import json
 import lzma
@@ -13,10 +13,10 @@ import msgspec
 
 Kind = Literal["geth", "coreth", "anvil"]
 
-_CLEARED = "0x" + "00" * 32  # geth's word for the code of an account whose delegation (EIP-7702) was taken
+_CLEARED = "0x" + "00" * 32  # geth's code hash of an account whose delegation (EIP-7702) was removed
 
 
-class _Row(msgspec.Struct):
+class _BlockLine(msgspec.Struct):
     number: int
     block: msgspec.Raw
     receipts: msgspec.Raw
@@ -28,15 +28,15 @@ class RecordedBlock:
     """One block, each part byte for byte as it was recorded. `calls` and `diffs` of an untraceable genesis are None."""
 
     def __init__(self, line: bytes) -> None:
-        row = msgspec.json.decode(line, type=_Row)
+        row = msgspec.json.decode(line, type=_BlockLine)
         self.number = row.number
         self.block, self.receipts = bytes(row.block), bytes(row.receipts)
         self.calls = None if bytes(row.calls) == b"null" else bytes(row.calls)
         self.diffs = None if bytes(row.diffs) == b"null" else bytes(row.diffs)
-        told = msgspec.json.decode(row.block)
-        self.hash: str = told["hash"]
-        self.parent_hash: str = told["parentHash"]
-        self.txids = tuple(tx["hash"] for tx in told["transactions"])
+        block = msgspec.json.decode(row.block)
+        self.hash: str = block["hash"]
+        self.parent_hash: str = block["parentHash"]
+        self.txids = tuple(tx["hash"] for tx in block["transactions"])
 
     @cached_property
     def slim(self) -> bytes:
@@ -45,7 +45,7 @@ class RecordedBlock:
 
     @cached_property
     def lean_diffs(self) -> bytes:
-        """Without code, as a client sends them that was asked to leave it out."""
+        """Without code, as a client sends them with `disableCode`."""
         rows = msgspec.json.decode(self.diffs or b"[]")
         for row in rows:
             for side in row["result"].values():
@@ -62,17 +62,17 @@ Blocks = dict[int, RecordedBlock]
 
 
 class Recording:
-    """A folder of recorded answers: meta.json, tokens.json, blocks.jsonl and state.jsonl, each packed by xz."""
+    """A folder of recorded answers: meta.json, tokens.json, blocks.jsonl and state.jsonl, each compressed by xz."""
 
     def __init__(self, folder: Traversable, kind: Kind) -> None:
         self.folder = folder
         self.kind = kind
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """One by one: all of them at once would be large."""
-        packed = (self.folder / f"{name}.jsonl.xz").read_bytes()
-        with lzma.LZMAFile(BytesIO(packed)) as unpacked:
-            for line in unpacked:
+        """Decompressed line by line, to save memory."""
+        compressed = (self.folder / f"{name}.jsonl.xz").read_bytes()
+        with lzma.LZMAFile(BytesIO(compressed)) as lines:
+            for line in lines:
                 yield line.rstrip(b"\n")
 
     def loaded(self, name: str) -> Any:
@@ -93,7 +93,7 @@ class Recording:
 
 
 class History:
-    """The values of one thing, by the block they hold from."""
+    """The values of one balance, owner or code, by the block from which they hold."""
 
     def __init__(self) -> None:
         self._blocks: list[int] = []
@@ -107,8 +107,8 @@ class History:
             self._values.append(value)
 
     def at(self, block: int, absent: Any = None) -> Any:
-        place = bisect_right(self._blocks, block)
-        return self._values[place - 1] if place else absent
+        count = bisect_right(self._blocks, block)
+        return self._values[count - 1] if count else absent
 
 
 class RecordedState:
@@ -129,7 +129,7 @@ class RecordedState:
         self.tokens: dict[str, Any] = recording.loaded("tokens")["tokens"]
 
     def at(self, block: int, *path: str) -> Any:
-        """None: nobody knows, or it fails."""
+        """None: not recorded, or the call fails."""
         history = self.values.get(path)
         return history.at(block) if history is not None else None
 

@@ -1,4 +1,4 @@
-"""A recorded chain, answering as the client that was recorded: what is not in the recording it does not know.
+"""A recorded chain that answers like the recorded client, errors included.
 
 `Replay` answers calls, `ReplayServer` serves several of them over HTTP, each at the path of its name.
 """
@@ -61,8 +61,8 @@ class Replay:
         start = b'{"jsonrpc":"2.0","id":' + msgspec.json.encode(call.get("id"))
         try:
             return start + b',"result":' + self.result(call["method"], call.get("params") or []) + b"}"
-        except ReplayError as complaint:
-            return start + b',"error":' + msgspec.json.encode(complaint.error) + b"}"
+        except ReplayError as error:
+            return start + b',"error":' + msgspec.json.encode(error.error) + b"}"
 
     def result(self, method: str, params: list[Any]) -> bytes:
         make = METHODS.get(method)
@@ -76,10 +76,10 @@ class Replay:
     # -- blocks ------------------------------------------------------------------------------------------------
 
     def block(self, where: Any, what: str) -> RecordedBlock | None:
-        """None where there is none and the client answers null."""
+        """None if there is no such block and the client answers null."""
         if isinstance(where, dict) or (isinstance(where, str) and len(where) == 66):
-            told = where["blockHash"] if isinstance(where, dict) else where
-            found = next((block for block in self.blocks.values() if block.hash == told), None)
+            block_hash = where["blockHash"] if isinstance(where, dict) else where
+            found = next((block for block in self.blocks.values() if block.hash == block_hash), None)
             if found is None and what != "block":
                 raise ReplayError(-32000, "header for hash not found")
             return found
@@ -92,23 +92,23 @@ class Replay:
             raise ReplayError(refusal[0], refusal[1].format(number, head=self.head))
         return self.blocks[number]
 
-    def there(self, where: Any, what: str) -> RecordedBlock:
+    def existing_block(self, where: Any, what: str) -> RecordedBlock:
         found = self.block(where, what)
         assert found is not None
         return found
 
-    def told_block(self, params: list[Any]) -> bytes:
+    def block_result(self, params: list[Any]) -> bytes:
         found = self.block(params[0], "block")
         return b"null" if found is None else found.block if params[1] else found.slim
 
-    def told_receipts(self, params: list[Any]) -> bytes:
+    def receipts_result(self, params: list[Any]) -> bytes:
         number = int(params[0], 16) if len(params[0]) < 66 else None
         if number is not None and (number > self.head or number not in self.blocks):
             return b"null"
         found = self.block(params[0], "block")
         return b"null" if found is None else found.receipts
 
-    def told_receipt(self, params: list[Any]) -> bytes:
+    def receipt_result(self, params: list[Any]) -> bytes:
         for block in self.blocks.values():
             if params[0] in block.txids and block.number <= self.head:
                 return block.single_receipts[block.txids.index(params[0])]
@@ -116,8 +116,8 @@ class Replay:
 
     # -- traces ------------------------------------------------------------------------------------------------
 
-    def told_traces(self, params: list[Any]) -> bytes:
-        block = self.there(params[0], "trace")
+    def traces_result(self, params: list[Any]) -> bytes:
+        block = self.existing_block(params[0], "trace")
         tracer, config = params[1]["tracer"], params[1].get("tracerConfig", {})
         if block.number == 0 and self.kind != "anvil":
             raise ReplayError(-32000, "genesis is not traceable")
@@ -130,8 +130,8 @@ class Replay:
         return self.diffs(block, config)
 
     def diffs(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
-        obeys = self.kind != "coreth"
-        return block.lean_diffs if config.get("disableCode") and obeys else block.diffs or b"[]"
+        can_omit_code = self.kind != "coreth"
+        return block.lean_diffs if config.get("disableCode") and can_omit_code else block.diffs or b"[]"
 
     def _mux(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
         if self.kind == "anvil":
@@ -146,17 +146,17 @@ class Replay:
 
     # -- state -------------------------------------------------------------------------------------------------
 
-    def told_balance(self, params: list[Any]) -> bytes:
-        block = self.there(params[1], "state")
+    def balance_result(self, params: list[Any]) -> bytes:
+        block = self.existing_block(params[1], "state")
         wei = self.state.at(block.number, "native", params[0].lower())
         return msgspec.json.encode(hex(int(wei or 0)))
 
-    def told_code(self, params: list[Any]) -> bytes:
-        block = self.there(params[1], "state")
+    def code_result(self, params: list[Any]) -> bytes:
+        block = self.existing_block(params[1], "state")
         return msgspec.json.encode(self.state.code(params[0].lower(), block.number))
 
-    def told_call(self, params: list[Any]) -> bytes:
-        block = self.there(params[1], "state")
+    def call_result(self, params: list[Any]) -> bytes:
+        block = self.existing_block(params[1], "state")
         try:
             return msgspec.json.encode(answer(self.state, params[0], block.number))
         except Reverts as reverts:
@@ -165,17 +165,17 @@ class Replay:
 
 
 METHODS: dict[str, Callable[[Replay, list[Any]], bytes]] = {
-    "eth_chainId": lambda it, _: msgspec.json.encode(hex(it.chain_id)),
-    "web3_clientVersion": lambda it, _: msgspec.json.encode(it.version),
-    "eth_blockNumber": lambda it, _: msgspec.json.encode(hex(it.head)),
-    "eth_getBlockByNumber": Replay.told_block,
-    "eth_getBlockByHash": Replay.told_block,
-    "eth_getBlockReceipts": Replay.told_receipts,
-    "eth_getTransactionReceipt": Replay.told_receipt,
-    "debug_traceBlockByNumber": lambda it, params: it.told_traces(params),
-    "eth_getBalance": Replay.told_balance,
-    "eth_getCode": Replay.told_code,
-    "eth_call": Replay.told_call,
+    "eth_chainId": lambda replay, _: msgspec.json.encode(hex(replay.chain_id)),
+    "web3_clientVersion": lambda replay, _: msgspec.json.encode(replay.version),
+    "eth_blockNumber": lambda replay, _: msgspec.json.encode(hex(replay.head)),
+    "eth_getBlockByNumber": Replay.block_result,
+    "eth_getBlockByHash": Replay.block_result,
+    "eth_getBlockReceipts": Replay.receipts_result,
+    "eth_getTransactionReceipt": Replay.receipt_result,
+    "debug_traceBlockByNumber": lambda replay, params: replay.traces_result(params),
+    "eth_getBalance": Replay.balance_result,
+    "eth_getCode": Replay.code_result,
+    "eth_call": Replay.call_result,
 }
 
 
@@ -189,7 +189,7 @@ class ReplayServer:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
 
     async def start(self, port: int = 0) -> str:
-        """Where it can be asked."""
+        """Its base URL."""
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", port, reuse_port=port != 0).start()
         return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
@@ -202,10 +202,10 @@ class ReplayServer:
         if replay is None:
             return web.Response(status=404)
         try:
-            asked = msgspec.json.decode(await request.read())
-            calls = asked if isinstance(asked, list) else [asked]
+            requested = msgspec.json.decode(await request.read())
+            calls = requested if isinstance(requested, list) else [requested]
             answers = [replay.answer(call) for call in calls]
         except (msgspec.DecodeError, KeyError, IndexError, TypeError, ValueError, AttributeError):
             return web.Response(status=400)
-        body = b"[" + b",".join(answers) + b"]" if isinstance(asked, list) else answers[0]
+        body = b"[" + b",".join(answers) + b"]" if isinstance(requested, list) else answers[0]
         return web.Response(body=body, content_type="application/json")

@@ -1,1 +1,1 @@
-"""EVM chains: from a block as a node tells it to the rows readers ask for."""
+"""EVM chains: from blocks as nodes return them to the rows that the API reads."""

@@ -1,4 +1,4 @@
-"""How the store writes numbers up to 2**256 and call data: short, and numbers so that their bytes sort like them."""
+"""Compact encodings for the store: of numbers up to 2**256, whose bytes sort like the numbers, and of call data."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""What one block of an EVM chain becomes: everything the store writes for it, in one value.
+"""The rows of one block of an EVM chain: everything the store writes for it, in one value.
 
-Positions order a chain: (block number, transaction index, log index or frame number, place in a batch).
+Positions order a chain: (block number, transaction index, log index or frame number, position in a batch).
 """
 
 import enum
@@ -9,29 +9,30 @@ from collections.abc import Mapping
 import msgspec
 
 ZERO_ADDRESS = bytes(20)
+ERC20, ERC721, ERC1155 = 1, 2, 4  # token standards, as bits of token.standards
 
 
 class TokenKind(enum.Enum):
-    """What a contract is whose transfer logs fit several standards."""
+    """The standard of a contract whose transfer logs fit several."""
 
-    ERC20 = "ERC-20"  # decimals() answers at most 255
-    ERC721 = "ERC-721"  # it does not, but ownerOf(id) answers
+    ERC20 = "ERC-20"  # decimals() returns at most 255
+    ERC721 = "ERC-721"  # it does not, but ownerOf(id) returns an address
     NEITHER = ""
 
 
-class ContractFacts(msgspec.Struct, frozen=True, gc=False):
-    """What the derivation must know besides the block: answers to `questions`, and what is fixed for the chain."""
+class ContractInfo(msgspec.Struct, frozen=True, gc=False):
+    """What the derivation needs besides the block: the values of `ContractLookups`, and what is fixed for the chain."""
 
     has_code: Mapping[bytes, bool] = {}  # as of the block before
     kinds: Mapping[bytes, TokenKind] = {}
     messenger: bytes = b""  # address of the chain's TeleporterMessenger; empty: none
-    native_asset_id: bytes = b""  # of atomic transactions that move native money; empty: unknown, state is asked
+    native_asset_id: bytes = b""  # the native coin in atomic transactions; empty: unknown, read balances from state
 
 
-class ContractQuestions(msgspec.Struct, frozen=True, gc=False):
-    """What `derive` will look up. Answers do not change with time, except code, which `code_changes` keeps current."""
+class ContractLookups(msgspec.Struct, frozen=True, gc=False):
+    """Contract properties that `derive` needs. They do not change, except code, which `code_changes` keeps current."""
 
-    code: frozenset[bytes]  # addresses whose code at the block before decides what a call was
+    code: frozenset[bytes]  # addresses whose code at the block before decides the type of a call
     kinds: Mapping[bytes, int | None]  # contracts, each with a token ID to try ownerOf with; None: no NFT in any case
 
 
@@ -66,7 +67,7 @@ class NativeTx(msgspec.Struct, frozen=True, gc=False):
     status: int  # 1 or 0
     type_id: int
     sender: bytes
-    to: bytes  # of a creation, the address it made or would have made
+    to: bytes  # of a creation, the address of the contract, created or not
     value: int
     nonce: int
     gas_limit: int
@@ -76,7 +77,7 @@ class NativeTx(msgspec.Struct, frozen=True, gc=False):
     max_priority_fee: int | None
     call_type: CallType
     selector: bytes  # first four bytes of a contract call's input, fewer if it is shorter; empty otherwise
-    input: bytes  # whole; readers need it of transactions that deployed something
+    input: bytes  # whole; readers need it of transactions that deployed a contract
 
 
 class Erc20TransferRow(msgspec.Struct, frozen=True, gc=False):
@@ -123,7 +124,7 @@ class InternalTx(msgspec.Struct, frozen=True, gc=False):
 
 
 class Deployment(msgspec.Struct, frozen=True, gc=False):
-    """A creation that succeeded, code left behind or not. Of several at one address the latest counts."""
+    """A creation that succeeded, with or without code as its result. Of several at one address the latest counts."""
 
     address: bytes
     tx_index: int
@@ -144,14 +145,14 @@ class NativeBalance(msgspec.Struct, frozen=True, gc=False):
 
 
 class NativeDelta(msgspec.Struct, frozen=True, gc=False):
-    """A change on top of a balance this block does not tell: the newest row, else state at the block before."""
+    """A change to a balance that is not in this block: it is the newest stored one, else that of the block before."""
 
     address: bytes
     delta: int  # wei
 
 
 class Erc20Delta(msgspec.Struct, frozen=True, gc=False):
-    """Net change of a holder in this block; 0 where logs only name it (also by Deposit and Withdrawal)."""
+    """Net change of a holder in this block; 0 where logs only name it (Deposit and Withdrawal)."""
 
     token: bytes
     holder: bytes  # never the zero address: from it is minting, to it is burning
@@ -175,10 +176,10 @@ class NftOwner(msgspec.Struct, frozen=True, gc=False):
 
 
 class CodeChange(msgspec.Struct, frozen=True, gc=False):
-    """An address that got or lost code: creation, delegation (EIP-7702), self-destruct."""
+    """An address whose code was set or removed: creation, delegation (EIP-7702), self-destruct."""
 
     address: bytes
-    has_code: bool | None  # None: the client's word is not enough, ask state at this block
+    has_code: bool | None  # None: the client's data is not reliable, read it from state at this block
 
 
 class MetadataChange(msgspec.Struct, frozen=True, gc=False):
@@ -212,14 +213,28 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     native_before: tuple[NativeBalance, ...]  # balance right before the block of every account in a diff
     native_after: tuple[NativeBalance, ...]  # balance right after it, where it is another
     native_deltas: tuple[NativeDelta, ...]  # withdrawals and atomic moves of accounts in no diff
-    ask_native: tuple[bytes, ...]  # addresses whose balance must be asked of state at this block
+    unknown_native: tuple[bytes, ...]  # addresses whose balance must be read from state at this block
     erc20_deltas: tuple[Erc20Delta, ...]  # the pairs to compare with balanceOf
     erc1155_deltas: tuple[Erc1155Delta, ...]  # the same for balanceOf(address,id)
     nft_owners: tuple[NftOwner, ...]  # the same for ownerOf
-    silent_contracts: tuple[
-        bytes, ...
-    ]  # storage changed in a transaction in which they logged nothing that explains it, or code came or went
+    silent_contracts: tuple[bytes, ...]  # their storage changed without a log that explains it, or their code changed
     code_changes: tuple[CodeChange, ...]
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]
     skipped_logs: Mapping[str, int]  # token events of wrong shape or kind, by event name
+
+
+class NativeRow(msgspec.Struct, frozen=True, gc=False):
+    address: bytes
+    block: int  # usually the resolved one; earlier where a change in no trace was found
+    balance: int
+    before: int | None  # on the address's first row: the balance until then
+
+
+class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
+    """A block's rows with the values that had to be read from state."""
+
+    rows: BlockRows
+    native: tuple[NativeRow, ...]
+    code: tuple[tuple[bytes, bool], ...]
+    earlier_code: tuple[tuple[bytes, bool], ...] = ()  # as of the block before

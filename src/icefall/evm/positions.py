@@ -1,20 +1,20 @@
-"""Positions in a chain as one integer that sorts like the chain: the block, then a place inside it."""
+"""Positions in a chain as one integer that sorts like the chain: the block number, then an index inside the block."""
 
 BITS = 24  # transactions, or logs, of one block
 PER_BLOCK = 1 << BITS
 BLOCK_MAX = (1 << (63 - BITS)) - 1
 
 
-def place(block: int, inside: int) -> int:
-    """Of transaction or log number `inside` of a block."""
-    return block << BITS | inside
+def position_of(block: int, index: int) -> int:
+    """The position of transaction or log number `index` of a block."""
+    return block << BITS | index
 
 
 def block_of(position: int) -> int:
     return position >> BITS
 
 
-def inside_of(position: int) -> int:
+def index_of(position: int) -> int:
     return position & (PER_BLOCK - 1)
 
 

@@ -1,4 +1,4 @@
-"""How a worker reaches the engine: calls by name over a local socket, many at a time on one connection.
+"""Calls from workers to the engine: by name, over a local socket, many at a time on one connection.
 
 A frame is a 4-byte length and a msgpack list: `[number, name, arguments]` one way, `[number, ok, value]` the other.
 """
@@ -21,7 +21,7 @@ FRAME_MAX = 8 << 20
 CALL_LIMIT_S = 30.0
 _SOCKET_PATH_MAX = 100  # the kernel allows 107 bytes
 _BROKEN = (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError, msgspec.DecodeError)  # the frames
-_CROSSING = {kind.__name__: kind for kind in (BadRequest, CallFailed, InternalError, NotFound, Unavailable)}
+_ERRORS = {kind.__name__: kind for kind in (BadRequest, CallFailed, InternalError, NotFound, Unavailable)}
 
 
 def socket_path(data_dir: Path, file_name: str = "engine.sock") -> Path:
@@ -43,12 +43,12 @@ async def _receive(reader: asyncio.StreamReader) -> Any:
 def _frame(value: Any) -> bytes:
     body = msgspec.msgpack.encode(value)
     if len(body) > FRAME_MAX:
-        raise BadRequest(f"a call and its answer may be {FRAME_MAX} bytes long at most, got {len(body)}")
+        raise BadRequest(f"a call and its answer may be at most {FRAME_MAX} bytes long, got {len(body)}")
     return len(body).to_bytes(4, "big") + body
 
 
 class EngineServer:
-    """The engine's end. `commands` may be plain or async; an IcefallError crosses as itself."""
+    """The engine's side. `commands` may be plain or async; an IcefallError is raised again in the worker."""
 
     def __init__(
         self, path: Path, commands: Mapping[str, Callable[..., Any]], on_call: Callable[[], Callable[[], None]]
@@ -63,15 +63,15 @@ class EngineServer:
     async def start(self) -> None:
         folder = self._path.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_uid != os.getuid() or folder.is_symlink():  # in /tmp anybody may have been first
-            raise StartRefused(f"{folder} belongs to somebody else: remove it, or use a shorter --data-dir")
+        if folder.stat().st_uid != os.getuid() or folder.is_symlink():  # in /tmp another user may have created it
+            raise StartRefused(f"{folder} belongs to another user: remove it, or use a shorter --data-dir")
         folder.chmod(0o700)
-        self._path.unlink(missing_ok=True)  # the store lock says that nobody else is listening
+        self._path.unlink(missing_ok=True)  # the store lock proves that no other process listens
         self._server = await asyncio.start_unix_server(self._serve, str(self._path))
         self._path.chmod(0o600)
 
     async def stop(self) -> None:
-        """Let the calls under way finish, then close."""
+        """Lets the running calls finish, then closes."""
         if self._server:
             self._server.close()
         if self._tasks:
@@ -79,7 +79,7 @@ class EngineServer:
         for writer in self._writers:
             writer.close()
         self._path.unlink(missing_ok=True)
-        with suppress(OSError):  # only ever empty where it was made for the socket alone
+        with suppress(OSError):  # empty only if it was created for the socket
             self._path.parent.rmdir()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -116,12 +116,12 @@ class EngineServer:
 
 
 class EngineLink:
-    """A worker's end. Connects when first used, again when the connection is lost; calls never wait for ever."""
+    """A worker's side. Connects at the first call and again when the connection is lost; calls have a time limit."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Any]] = {}  # of the connection there is now
+        self._waiting: dict[int, asyncio.Future[Any]] = {}  # of the present connection
         self._writer: asyncio.StreamWriter | None = None
         self._listener: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
@@ -169,11 +169,11 @@ class EngineLink:
                 if passed:
                     future.set_result(value)
                 else:
-                    future.set_exception(_CROSSING.get(value[0], InternalError)(value[1]))
+                    future.set_exception(_ERRORS.get(value[0], InternalError)(value[1]))
         except _BROKEN:
             pass
         finally:
             writer.close()
             for future in waiting.values():
                 if not future.done():
-                    future.set_exception(ConnectionResetError("the engine went away"))
+                    future.set_exception(ConnectionResetError("the connection to the engine was lost"))

@@ -1,1 +1,1 @@
-"""Time series of an EVM chain: rolled up as its blocks are written, read by the metrics interface."""
+"""Time series of an EVM chain: rolled up as its blocks are written, read by the metrics API."""

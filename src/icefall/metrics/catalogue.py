@@ -1,4 +1,7 @@
-"""METRICS: every series we can compute. Both interfaces, their documents and their tests read these rows."""
+"""METRICS: one row per metric, with the function that computes its value from stored rollups.
+
+Both versions of the metrics API, their documentation and their tests read these rows.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from icefall.metrics.periods import DAY, SPANS
-from icefall.metrics.rollup import Sums, Totals, mean_price, rate
+from icefall.metrics.rollup import CumulativeTotals, Sums, mean_price, rate
 
 Number = int | float
 EVERY_SPAN = tuple(SPANS)
@@ -15,67 +18,68 @@ WINDOWS_S = {"last_hour": 3600, "last_day": 86400, "last_month": 30 * 86400, "la
 
 
 class MetricInput(NamedTuple):
-    """What a value is made of: the blocks of a point or of a window, and what came before. All zero: no blocks."""
+    """What one value is computed from: the rollup of a period or a window. All zero for a period without blocks."""
 
     sums: Sums
-    time_before: int | None = None  # of the last block before
-    active: int = 0
-    senders: int = 0
-    totals: Totals = Totals()
+    previous_time: int | None = None  # of the last block before the period
+    active_addresses: int = 0
+    active_senders: int = 0
+    cumulative: CumulativeTotals = CumulativeTotals()
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is the name of version 1; `rolls`: also offered over rolling windows."""
+    """`name`: as in version 1 of the API. `value`: computes it. `has_rolling`: also offered over rolling windows."""
 
     name: str
     unit: str
-    says: str
+    summary: str
     value: Callable[[MetricInput], Number]
     spans: tuple[int, ...] = DAILY
-    rolls: bool = False
+    has_rolling: bool = False
 
     @property
     def camel_name(self) -> str:
-        """The name of version 2."""
+        """Its name in version 2 of the API."""
         first, *rest = self.name.split("_")
         return first + "".join(word.capitalize() for word in rest)
 
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
-    Metric(name="avg_tps", unit="transactions/s", rolls=True,
-           value=lambda s: rate(s.sums.tx_count, s.sums, s.time_before),
-           says="Transactions per second, from the last block before the period to its last block."),
-    Metric(name="max_tps", unit="transactions/s", rolls=True, value=lambda s: s.sums.tps_max,
-           says="The most transactions of a block per second since the block before it."),
-    Metric(name="avg_gps", unit="gas/s", rolls=True, value=lambda s: rate(s.sums.gas_used, s.sums, s.time_before),
-           says="Gas used per second, from the last block before the period to its last block."),
-    Metric(name="max_gps", unit="gas/s", rolls=True, value=lambda s: s.sums.gps_max,
-           says="The most gas used by a block per second since the block before it."),
-    Metric(name="tx_count", unit="transactions", rolls=True, spans=EVERY_SPAN, value=lambda s: s.sums.tx_count,
-           says="Transactions."),
-    Metric(name="gas_used", unit="gas", rolls=True, spans=EVERY_SPAN, value=lambda s: s.sums.gas_used,
-           says="Gas used."),
-    Metric(name="avg_gas_price", unit="wei", rolls=True, value=lambda s: mean_price(s.sums),
-           says="Mean over transactions of the price paid for gas."),
-    Metric(name="max_gas_price", unit="wei", rolls=True, value=lambda s: s.sums.price_max,
-           says="Highest price a transaction paid for gas."),
-    Metric(name="fees_paid", unit="wei", rolls=True, value=lambda s: s.sums.fees,
-           says="Gas used times price paid, over all transactions."),
-    Metric(name="active_addresses", unit="addresses", spans=EVERY_SPAN, value=lambda s: s.active,
-           says="Distinct senders and recipients of transactions and of token transfers."),
-    Metric(name="active_senders", unit="addresses", spans=EVERY_SPAN, value=lambda s: s.senders,
-           says="Distinct senders of transactions and of token transfers."),
-    Metric(name="cumulative_tx_count", unit="transactions", value=lambda s: s.totals.txs,
-           says="Transactions since the chain's beginning, to the end of the day."),
-    Metric(name="cumulative_addresses", unit="addresses", value=lambda s: s.totals.addresses,
-           says="Addresses ever active, to the end of the day."),
-    Metric(name="cumulative_contracts", unit="contracts", value=lambda s: s.totals.contracts,
-           says="Contracts ever created, to the end of the day."),
-    Metric(name="cumulative_deployers", unit="addresses", value=lambda s: s.totals.deployers,
-           says="Addresses that ever created a contract, to the end of the day."),
+    Metric(name="avg_tps", unit="transactions/s", has_rolling=True,
+           value=lambda given: rate(given.sums.tx_count, given.sums, given.previous_time),
+           summary="Transactions per second, from the last block before the period to its last block."),
+    Metric(name="max_tps", unit="transactions/s", has_rolling=True, value=lambda given: given.sums.tps_max,
+           summary="The most transactions of a block per second since the block before it."),
+    Metric(name="avg_gps", unit="gas/s", has_rolling=True,
+           value=lambda given: rate(given.sums.gas_used, given.sums, given.previous_time),
+           summary="Gas used per second, from the last block before the period to its last block."),
+    Metric(name="max_gps", unit="gas/s", has_rolling=True, value=lambda given: given.sums.gps_max,
+           summary="The most gas used by a block per second since the block before it."),
+    Metric(name="tx_count", unit="transactions", has_rolling=True, spans=EVERY_SPAN,
+           value=lambda given: given.sums.tx_count,
+           summary="Transactions."),
+    Metric(name="gas_used", unit="gas", has_rolling=True, spans=EVERY_SPAN, value=lambda given: given.sums.gas_used,
+           summary="Gas used."),
+    Metric(name="avg_gas_price", unit="wei", has_rolling=True, value=lambda given: mean_price(given.sums),
+           summary="Mean over transactions of the price paid for gas."),
+    Metric(name="max_gas_price", unit="wei", has_rolling=True, value=lambda given: given.sums.price_max,
+           summary="Highest price a transaction paid for gas."),
+    Metric(name="fees_paid", unit="wei", has_rolling=True, value=lambda given: given.sums.fees,
+           summary="Gas used times price paid, over all transactions."),
+    Metric(name="active_addresses", unit="addresses", spans=EVERY_SPAN, value=lambda given: given.active_addresses,
+           summary="Distinct senders and recipients of transactions and of token transfers."),
+    Metric(name="active_senders", unit="addresses", spans=EVERY_SPAN, value=lambda given: given.active_senders,
+           summary="Distinct senders of transactions and of token transfers."),
+    Metric(name="cumulative_tx_count", unit="transactions", value=lambda given: given.cumulative.txs,
+           summary="Transactions since the chain's beginning, to the end of the day."),
+    Metric(name="cumulative_addresses", unit="addresses", value=lambda given: given.cumulative.addresses,
+           summary="Addresses ever active, to the end of the day."),
+    Metric(name="cumulative_contracts", unit="contracts", value=lambda given: given.cumulative.contracts,
+           summary="Contracts ever created, to the end of the day."),
+    Metric(name="cumulative_deployers", unit="addresses", value=lambda given: given.cumulative.deployers,
+           summary="Addresses that ever created a contract, to the end of the day."),
 )
 # fmt: on
 
-BY_NAME = {metric.name: metric for metric in METRICS}
-BY_CAMEL_NAME = {metric.camel_name: metric for metric in METRICS}
+METRIC_BY_CAMEL_NAME = {metric.camel_name: metric for metric in METRICS}

@@ -1,4 +1,4 @@
-"""Hours, days, weeks and months of UTC as numbers, without gaps: the period after number n is n + 1. Any time >= 0."""
+"""Hours, days, weeks and months of UTC as consecutive numbers, for any time >= 0."""
 
 from typing import Literal, get_args
 
@@ -7,13 +7,13 @@ SpanName = Literal["hour", "day", "week", "month"]
 SPAN_NAMES: tuple[SpanName, ...] = get_args(SpanName)
 
 HOUR_S, DAY_S = 3600, 86400
-_THURSDAY = 3  # 1 January 1970 came three days after a Monday
+_THURSDAY = 3  # 1 January 1970 was three days after a Monday
 _ERA_DAYS = 146_097  # of 400 years
 _EPOCH_SHIFT = 719_468  # from 1 March of the year 0 to 1970
 
 
 def period_of(span: int, time: int) -> int:
-    """The number of the period that holds this second."""
+    """The number of the period that contains this Unix time."""
     if span == HOUR:
         return time // HOUR_S
     day = time // DAY_S
@@ -25,7 +25,7 @@ def period_of(span: int, time: int) -> int:
 
 
 def start_of(span: int, period: int) -> int:
-    """Its first second. The first week begins in 1969."""
+    """The first second of a period. Week 0 begins in 1969."""
     if span == HOUR:
         return period * HOUR_S
     if span == DAY:
@@ -36,13 +36,13 @@ def start_of(span: int, period: int) -> int:
 
 
 def first_from(span: int, time: int) -> int:
-    """The first period that begins at this second or later."""
+    """The first period that begins at this Unix time or later."""
     period = period_of(span, time)
     return period if start_of(span, period) == time else period + 1
 
 
 def _month_of(day: int) -> int:
-    """Civil months, counted from a 1 March so that the leap day comes last (the usual proleptic arithmetic)."""
+    """Days to civil months. Years are counted from 1 March, so that the leap day is the last day of a year."""
     era, day_of_era = divmod(day + _EPOCH_SHIFT, _ERA_DAYS)
     year = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year + year // 4 - year // 100)

@@ -1,4 +1,4 @@
--- What the writer and the readers of rollups ask.
+-- Statements of the writer (store.py) and the reader of rollups.
 
 -- name: put_rollup
 insert or replace into rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
@@ -9,7 +9,7 @@ select * from rollup where span = :span and period = :period;
 -- name: newest_rollup
 select * from rollup where span = :span order by period desc limit 1;
 
--- The newest period of a span that ends before another begins.
+-- The newest period of a span before another.
 -- name: rollup_before
 select * from rollup where span = :span and period < :period order by period desc limit 1;
 
@@ -29,15 +29,15 @@ select (select min(period) from rollup where span = :span), (select max(period) 
 -- name: every_rollup
 select * from rollup where span = :span order by period;
 
--- name: put_ran
-insert into fact (name, value) values ('metrics_ran', :at) on conflict (name) do update set value = excluded.value;
+-- name: put_last_rollup_time
+insert into meta (name, value) values ('metrics_ran', :at) on conflict (name) do update set value = excluded.value;
 
--- name: ran
-select value from fact where name = 'metrics_ran';
+-- name: last_rollup_time
+select value from meta where name = 'metrics_ran';
 
 -- Of the addresses in a JSON list, those that were seen before.
 -- name: last_activity
-select l.address, l.active, l.sent from json_each(:addresses) asked cross join last_activity l on l.address = asked.value;
+select l.address, l.active, l.sent from json_each(:addresses) given cross join last_activity l on l.address = given.value;
 
 -- name: newest_active
 select coalesce(max(address), 0) from last_activity;
@@ -60,7 +60,7 @@ insert into block_price (number, price_sum, price_max) values (?, ?, ?);
 -- name: cumulative_txs
 select cumulative_txs from block where number = :number;
 
--- The hour that holds a block: from the newest back, so that the cost is what is undone.
+-- The hour that contains a block, searched from the newest: the cost is that of the hours to roll back.
 -- name: hour_of_block
 select * from rollup where span = 0 and first_block <= :block order by period desc limit 1;
 
@@ -87,7 +87,7 @@ select b.number, b.time, b.tx_count, b.gas_used, b.fees_spent, p.price_sum, p.pr
 from block b left join block_price p on p.number = b.number
 where b.number between :first and :last order by b.number;
 
--- Who was seen in a stretch of the chain, by positions; a transaction that creates has no recipient.
+-- Addresses seen in a range of blocks, by position; a transaction that creates a contract has no recipient.
 -- name: senders_between
 select sender from tx where tx_at >= :first and tx_at < :end
 union select sender from erc20 where log_at >= :first and log_at < :end

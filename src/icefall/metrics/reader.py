@@ -1,4 +1,4 @@
-"""What a worker may ask of a chain's rollups: a page of a series, rolling windows, when they were last brought up."""
+"""Reads a chain's rollups for the metrics API: a page of a series, rolling windows, the time of the last rollup."""
 
 from functools import reduce
 from typing import NamedTuple
@@ -7,8 +7,8 @@ from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.metrics.catalogue import WINDOWS_S, Metric, MetricInput, Number
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, first_from, period_of, start_of
-from icefall.metrics.rollup import Sums, TimedBlock, Totals, joined, sums_of, timed
-from icefall.metrics.rows import facts_of_row, figures_of, sums_of_row
+from icefall.metrics.rollup import CumulativeTotals, Sums, TimedBlock, merge_sums, sums_of, with_times
+from icefall.metrics.rows import RollupRow, unpack_block_stats, unpack_rollup, unpack_sums
 
 SQL = load("icefall.metrics", "queries.sql")
 
@@ -19,21 +19,21 @@ class SeriesPoint(NamedTuple):
 
 
 class SeriesPage(NamedTuple):
-    """Newest first. `next_before`: where the next page goes on; None: there is none."""
+    """Newest first. `next_before`: the `before` of the next page; None: this is the last page."""
 
     points: list[SeriesPoint]
     next_before: int | None
 
 
 class MetricsReader:
-    """A series has a point for every period from the first block's to the last's, also for those without blocks."""
+    """A series has a point for every period from that of the first block to that of the last, including empty ones."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     async def last_run(self) -> int:
         """When the rollups were last written, in Unix seconds; 0: never."""
-        rows = await self._reader.rows(SQL.ran)
+        rows = await self._reader.rows(SQL.last_rollup_time)
         return int(rows[0][0]) if rows else 0
 
     async def series(
@@ -56,59 +56,62 @@ class MetricsReader:
         return SeriesPage(points[::-1], first if first > oldest else None)
 
     async def _points(self, metric: Metric, span: int, first: int, last: int) -> list[SeriesPoint]:
-        rows = await self._reader.rows(SQL.rollups_of_page, {"span": span, "first": first, "last": last})
-        stored = {row[1]: figures_of(row) for row in rows}
-        time_before: int | None = None
-        totals = Totals()
-        if rows and rows[0][1] < first:
-            earlier = stored[rows[0][1]]
-            time_before, totals = earlier.sums.last_time, earlier.totals
+        rows = await self._rollups(SQL.rollups_of_page, span=span, first=first, last=last)
+        stored = {row.period: unpack_rollup(row) for row in rows}
+        previous_time: int | None = None
+        cumulative = CumulativeTotals()
+        if rows and rows[0].period < first:
+            earlier = stored[rows[0].period]
+            previous_time, cumulative = earlier.sums.last_time, earlier.cumulative
         points = []
         for period in range(first, last + 1):
             found = stored.get(period)
             if found is None:
-                stretch = MetricInput(Sums(), time_before, totals=totals)
+                given = MetricInput(Sums(), previous_time, cumulative=cumulative)
             else:
-                totals = found.totals
-                stretch = MetricInput(found.sums, time_before, found.active[span], found.senders[span], totals)
-                time_before = found.sums.last_time
-            points.append(SeriesPoint(start_of(span, period), metric.value(stretch)))
+                cumulative = found.cumulative
+                given = MetricInput(found.sums, previous_time, found.active[span], found.senders[span], cumulative)
+                previous_time = found.sums.last_time
+            points.append(SeriesPoint(start_of(span, period), metric.value(given)))
         return points
 
     async def rolling(self, metric: Metric, now: int) -> dict[str, Number]:
-        """The last hour, day, 30 days and 365 days up to and with this second, and all there is."""
+        """The value over the last hour, day, 30 days and 365 days up to `now` inclusive, and over the whole chain."""
         values = {}
         for name, seconds in WINDOWS_S.items():
             values[name] = metric.value(await self._window(now - seconds + 1, now + 1))
-        rows = await self._reader.rows(SQL.every_rollup, {"span": MONTH})
-        values["all_time"] = metric.value(MetricInput(_whole([sums_of_row(row) for row in rows])))
+        rows = await self._rollups(SQL.every_rollup, span=MONTH)
+        values["all_time"] = metric.value(MetricInput(_total([unpack_sums(row) for row in rows])))
         return values
 
     async def _window(self, begin: int, end: int) -> MetricInput:
-        """Whole days where they lie inside, whole hours around them, single blocks of an hour that is cut."""
-        rows = await self._reader.rows(SQL.rollup_before, {"span": HOUR, "period": begin // HOUR_S})
-        latest = sums_of_row(rows[0]).last_time if rows else None
-        time_before, parts = latest, []
+        """From whole days inside the window, whole hours around them, and single blocks of an hour that it cuts."""
+        rows = await self._rollups(SQL.rollup_before, span=HOUR, period=begin // HOUR_S)
+        latest = rows[0].last_time if rows else None
+        previous_time, parts = latest, []
         for span, first, last in _pieces(begin, end):
-            for row in await self._reader.rows(SQL.rollups_between, {"span": span, "first": first, "last": last}):
-                sums = sums_of_row(row)
+            for row in await self._rollups(SQL.rollups_between, span=span, first=first, last=last):
+                sums = unpack_sums(row)
                 if span == HOUR and (sums.first_time < begin or sums.last_time >= end):
                     blocks = await self._blocks(sums, latest)
-                    time_before = max((one.at for one in blocks if one.at < begin), default=time_before)
-                    inside = [one for one in blocks if begin <= one.at < end]
+                    previous_time = max((block.at for block in blocks if block.at < begin), default=previous_time)
+                    inside = [block for block in blocks if begin <= block.at < end]
                     parts += [sums_of(inside)] if inside else []
                 else:
                     parts.append(sums)
                 latest = sums.last_time
-        return MetricInput(_whole(parts), time_before)
+        return MetricInput(_total(parts), previous_time)
+
+    async def _rollups(self, statement: str, **params: int) -> list[RollupRow]:
+        return [RollupRow(*row) for row in await self._reader.rows(statement, params)]
 
     async def _blocks(self, hour: Sums, latest: int | None) -> list[TimedBlock]:
         rows = await self._reader.rows(SQL.blocks_between, {"first": hour.first_block, "last": hour.last_block})
-        return timed(map(facts_of_row, rows), latest)
+        return with_times(map(unpack_block_stats, rows), latest)
 
 
-def _whole(parts: list[Sums]) -> Sums:
-    return reduce(joined, parts) if parts else Sums()
+def _total(parts: list[Sums]) -> Sums:
+    return reduce(merge_sums, parts) if parts else Sums()
 
 
 def _pieces(begin: int, end: int) -> list[tuple[int, int, int]]:

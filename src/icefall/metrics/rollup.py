@@ -1,7 +1,7 @@
-"""The arithmetic of metrics: from blocks to the figures of a period, from two periods to a longer one. Nothing else.
+"""The arithmetic of metrics: from blocks to the sums of a period, from two periods to a longer one. Pure.
 
-Block 0 is left out: its time may be 0 or years old, so it is neither a point nor a reference. A block that claims to be
-older than the one before counts at that one's time.
+Block 0 is left out: its time may be 0 or years old, so it is neither a point nor a reference. A block with an earlier
+time than its parent counts at its parent's time.
 """
 
 from bisect import bisect_left
@@ -12,10 +12,10 @@ import msgspec
 
 from icefall.metrics.periods import HOUR_S, SPANS, period_of, start_of
 
-NEVER = -1  # an hour
+NEVER = -1  # instead of an hour: not seen before
 
 
-class BlockFacts(NamedTuple):
+class BlockStats(NamedTuple):
     number: int
     time: int
     tx_count: int
@@ -26,15 +26,15 @@ class BlockFacts(NamedTuple):
 
 
 class TimedBlock(NamedTuple):
-    """A block, when it counts, and the seconds since the one before: None if there is none, at least 1 otherwise."""
+    """A block, the time at which it counts, and the seconds since its parent: at least 1; None for the first block."""
 
     at: int
     gap: int | None
-    facts: BlockFacts
+    stats: BlockStats
 
 
 class Sums(msgspec.Struct, frozen=True, gc=False):
-    """What a row of consecutive blocks comes to."""
+    """Sums and maxima over consecutive blocks."""
 
     first_block: int = 0
     last_block: int = 0
@@ -49,8 +49,8 @@ class Sums(msgspec.Struct, frozen=True, gc=False):
     gps_max: float = 0.0
 
 
-class Totals(msgspec.Struct, frozen=True, gc=False):
-    """Since the chain's beginning."""
+class CumulativeTotals(msgspec.Struct, frozen=True, gc=False):
+    """Counted from the first block of the chain."""
 
     txs: int = 0
     addresses: int = 0
@@ -58,21 +58,21 @@ class Totals(msgspec.Struct, frozen=True, gc=False):
     deployers: int = 0
 
 
-Distinct = tuple[int, ...]  # by span: how many were not seen before in the same hour, day, week, month
-NOBODY: Distinct = (0, 0, 0, 0)
+DistinctCounts = tuple[int, ...]  # by span: addresses not seen before in the same hour, day, week, month
+NO_ADDRESSES: DistinctCounts = (0, 0, 0, 0)
 
 
-class PeriodRow(msgspec.Struct, frozen=True, gc=False):
-    """Everything of a period, as a row of the store holds it."""
+class PeriodRollup(msgspec.Struct, frozen=True, gc=False):
+    """All values of a period, as a row of table `rollup` stores them."""
 
     sums: Sums
-    active: Distinct
-    senders: Distinct
-    totals: Totals  # at the end of the period
+    active: DistinctCounts
+    senders: DistinctCounts
+    cumulative: CumulativeTotals  # at the end of the period
 
 
-def timed(blocks: Iterable[BlockFacts], latest: int | None) -> list[TimedBlock]:
-    """`latest`: when the block before them counts; None: they are the first."""
+def with_times(blocks: Iterable[BlockStats], latest: int | None) -> list[TimedBlock]:
+    """The blocks with the times at which they count. `latest`: that of the block before them; None: there is none."""
     found = []
     for block in blocks:
         if block.number == 0:
@@ -84,25 +84,25 @@ def timed(blocks: Iterable[BlockFacts], latest: int | None) -> list[TimedBlock]:
 
 
 def sums_of(blocks: Sequence[TimedBlock]) -> Sums:
-    """Of at least one block."""
-    facts = [block.facts for block in blocks]
+    """The sums of at least one block."""
+    stats = [block.stats for block in blocks]
     return Sums(
-        first_block=facts[0].number,
-        last_block=facts[-1].number,
+        first_block=stats[0].number,
+        last_block=stats[-1].number,
         first_time=blocks[0].at,
         last_time=blocks[-1].at,
-        tx_count=sum(block.tx_count for block in facts),
-        gas_used=sum(block.gas_used for block in facts),
-        fees=sum(block.fees for block in facts),
-        price_sum=sum(block.price_sum for block in facts),
-        price_max=max(block.price_max for block in facts),
-        tps_max=max((block.facts.tx_count / block.gap for block in blocks if block.gap), default=0.0),
-        gps_max=max((block.facts.gas_used / block.gap for block in blocks if block.gap), default=0.0),
+        tx_count=sum(block.tx_count for block in stats),
+        gas_used=sum(block.gas_used for block in stats),
+        fees=sum(block.fees for block in stats),
+        price_sum=sum(block.price_sum for block in stats),
+        price_max=max(block.price_max for block in stats),
+        tps_max=max((block.stats.tx_count / block.gap for block in blocks if block.gap), default=0.0),
+        gps_max=max((block.stats.gas_used / block.gap for block in blocks if block.gap), default=0.0),
     )
 
 
-def joined(early: Sums, late: Sums) -> Sums:
-    """`late` follows `early`."""
+def merge_sums(early: Sums, late: Sums) -> Sums:
+    """The sums of both; `late` follows `early`."""
     return Sums(
         first_block=early.first_block,
         last_block=late.last_block,
@@ -118,34 +118,38 @@ def joined(early: Sums, late: Sums) -> Sums:
     )
 
 
-def merged(early: PeriodRow, late: PeriodRow) -> PeriodRow:
-    """Two parts of one period become the whole; `late` follows `early`."""
-    return PeriodRow(
-        joined(early.sums, late.sums),
+def merge_periods(early: PeriodRollup, late: PeriodRollup) -> PeriodRollup:
+    """One period from two parts of it; `late` follows `early`."""
+    return PeriodRollup(
+        merge_sums(early.sums, late.sums),
         tuple(a + b for a, b in zip(early.active, late.active, strict=True)),
         tuple(a + b for a, b in zip(early.senders, late.senders, strict=True)),
-        late.totals,
+        late.cumulative,
     )
 
 
-def distinct(hour: int, seen_before: Collection[int]) -> Distinct:
-    """Of addresses seen in an hour, each with the hour in which it was last seen before (NEVER): how many are new in
-    the hour, the day, the week, the month."""
+def count_distinct(hour: int, seen_before: Collection[int]) -> DistinctCounts:
+    """How many of an hour's addresses are new in the hour, the day, the week, the month.
+
+    `seen_before`: per address, the hour in which it was last seen before, or NEVER.
+    """
     if not seen_before:
-        return NOBODY
+        return NO_ADDRESSES
     time = hour * HOUR_S
     ordered = sorted(seen_before)
     starts = [start_of(span, period_of(span, time)) // HOUR_S for span in SPANS]
     return tuple(bisect_left(ordered, max(start, 0)) for start in starts)
 
 
-def rate(amount: int, sums: Sums, time_before: int | None) -> float:
-    """Per second, from the last block before the period (the first of it, where there is none) to its last. No time, no
-    rate: 0."""
-    seconds = sums.last_time - (sums.first_time if time_before is None else time_before)
+def rate(amount: int, sums: Sums, previous_time: int | None) -> float:
+    """Per second, from the last block before the period (or its first block, without one before) to its last block.
+
+    0 where that is no time at all.
+    """
+    seconds = sums.last_time - (sums.first_time if previous_time is None else previous_time)
     return amount / seconds if seconds > 0 else 0.0
 
 
 def mean_price(sums: Sums) -> float:
-    """Over transactions, each counting once."""
+    """Over transactions, all with the same weight."""
     return sums.price_sum / sums.tx_count if sums.tx_count else 0.0

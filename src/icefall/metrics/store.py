@@ -1,7 +1,8 @@
-"""Rollups in a chain's own file: written in the transaction of the blocks they are of, and taken back with them.
+"""Writes rollups into a chain's store, in the transaction that writes or rolls back the blocks they are computed from.
 
-What a run costs does not depend on what is stored: it reads the newest period of each span and the last activity of the
-addresses it names. Taking back costs what is taken back, and one hour of rows that is counted anew.
+The cost of adding blocks does not depend on what is stored: it reads the newest period of each span and the last
+activity of the addresses in the blocks. The cost of a rollback is that of the removed rows, and of one hour that is
+counted again.
 """
 
 import time
@@ -15,22 +16,22 @@ from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint
 from icefall.evm.model import ZERO_ADDRESS, BlockRows, CallType
-from icefall.evm.positions import above, place
+from icefall.evm.positions import above, position_of
 from icefall.evm.storing.writing import CALL_TYPES
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, SPANS, WEEK, period_of, start_of
 from icefall.metrics.rollup import (
     NEVER,
-    BlockFacts,
-    Distinct,
-    PeriodRow,
+    BlockStats,
+    CumulativeTotals,
+    DistinctCounts,
+    PeriodRollup,
     TimedBlock,
-    Totals,
-    distinct,
-    merged,
+    count_distinct,
+    merge_periods,
     sums_of,
-    timed,
+    with_times,
 )
-from icefall.metrics.rows import facts_of_row, figures_of, row_of
+from icefall.metrics.rows import RollupRow, pack_rollup, unpack_block_stats, unpack_rollup
 
 SQL = load("icefall.metrics", "queries.sql")
 Ids = Callable[[bytes], int]
@@ -43,7 +44,7 @@ _earlier = msgspec.msgpack.Decoder(list[tuple[int, int, int]])
 
 
 class _Hour(NamedTuple):
-    """Blocks of one hour and who was seen in them, as interned addresses."""
+    """Blocks of one hour and the addresses seen in them, as address IDs."""
 
     hour: int
     blocks: list[TimedBlock]
@@ -53,61 +54,65 @@ class _Hour(NamedTuple):
 
 
 class RollupWriter:
-    """The engine's: called by the writer of blocks inside its open transaction."""
+    """Called by the writer of blocks inside its open transaction."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
 
-    def put_run(self, tx: Transaction, run: Sequence[BlockRows], ids: Ids) -> None:
-        """After the rows of a run of consecutive blocks were written. `ids` knows every address in them."""
+    def put_batch(self, tx: Transaction, run: Sequence[BlockRows], ids: Ids) -> None:
+        """After the rows of consecutive blocks were written. `ids`: the ID of every address in them."""
         newest = _newest(tx)
-        blocks = timed(map(facts_of, run), newest.sums.last_time if newest else None)
-        rows = run[len(run) - len(blocks) :]  # without block 0
+        blocks = with_times(map(block_stats, run), newest.sums.last_time if newest else None)
+        counted = run[len(run) - len(blocks) :]  # without block 0
         hours = []
-        for hour, group in groupby(zip(blocks, rows, strict=True), lambda pair: pair[0].at // HOUR_S):
+        for hour, group in groupby(zip(blocks, counted, strict=True), lambda pair: pair[0].at // HOUR_S):
             pairs = list(group)
-            hours.append(_hour_of(hour, [block for block, _ in pairs], [one for _, one in pairs], ids))
-        prices = [block.facts for block in blocks if block.facts.tx_count]
+            hours.append(_hour_of(hour, [block for block, _ in pairs], [rows for _, rows in pairs], ids))
+        with_txs = [block.stats for block in blocks if block.stats.tx_count]
         tx.run_many(
-            SQL.put_block_price, [(one.number, pack_uint(one.price_sum), pack_uint(one.price_max)) for one in prices]
+            SQL.put_block_price,
+            [(block.number, pack_uint(block.price_sum), pack_uint(block.price_max)) for block in with_txs],
         )
         if hours:
             _add(tx, hours, newest)
-        self._ran(tx)
+        self._put_time(tx)
 
-    def undo_above(self, tx: Transaction, ancestor: int) -> None:
+    def roll_back_above(self, tx: Transaction, ancestor: int) -> None:
         """After the rows of all blocks above `ancestor` were deleted."""
-        found = tx.rows(SQL.hour_of_block, {"block": ancestor})
+        found = _rollups(tx, SQL.hour_of_block, block=ancestor)
         newest = found[0] if found else None
         cut_hour, is_cut = 0, False
         if newest is not None:
-            figures = figures_of(newest)
-            is_cut = figures.sums.last_block > ancestor
-            cut_hour = newest[1] if is_cut else newest[1] + 1
+            is_cut = newest.last_block > ancestor
+            cut_hour = newest.period if is_cut else newest.period + 1
         _restore_activity(tx, cut_hour)
         tx.run(SQL.drop_deployers, {"hour": cut_hour})
         tx.run(SQL.drop_block_prices, {"block": ancestor})
         _drop_from(tx, cut_hour)
-        if is_cut:
+        if newest is not None and is_cut:
             before = _newest(tx)
-            _add(tx, [_stored_hour(tx, figures.sums.first_block, ancestor, before)], before)
-        self._ran(tx)
+            _add(tx, [_stored_hour(tx, newest.first_block, ancestor, before)], before)
+        self._put_time(tx)
 
-    def _ran(self, tx: Transaction) -> None:
-        tx.run(SQL.put_ran, {"at": str(int(self._clock()))})
+    def _put_time(self, tx: Transaction) -> None:
+        tx.run(SQL.put_last_rollup_time, {"at": str(int(self._clock()))})
 
 
-def facts_of(rows: BlockRows) -> BlockFacts:
+def block_stats(rows: BlockRows) -> BlockStats:
     block = rows.block
     prices = [tx.gas_price for tx in rows.txs]
-    return BlockFacts(
+    return BlockStats(
         block.number, block.time, block.tx_count, block.gas_used, block.fees_spent, sum(prices), max(prices, default=0)
     )
 
 
-def _newest(tx: Transaction) -> PeriodRow | None:
-    rows = tx.rows(SQL.newest_rollup, {"span": HOUR})
-    return figures_of(rows[0]) if rows else None
+def _rollups(tx: Transaction, statement: str, **params: int) -> list[RollupRow]:
+    return [RollupRow(*row) for row in tx.rows(statement, params)]
+
+
+def _newest(tx: Transaction) -> PeriodRollup | None:
+    rows = _rollups(tx, SQL.newest_rollup, span=HOUR)
+    return unpack_rollup(rows[0]) if rows else None
 
 
 # -- adding ------------------------------------------------------------------------------------------------------
@@ -124,61 +129,62 @@ def _hour_of(hour: int, blocks: list[TimedBlock], run: Iterable[BlockRows], ids:
             if moves:
                 senders.update([move.sender for move in moves])
                 active.update([move.to for move in moves])
-        creators.extend([made.creator for made in rows.deployments])
+        creators.extend([deployment.creator for deployment in rows.deployments])
     active |= senders
     active.discard(ZERO_ADDRESS)
     senders.discard(ZERO_ADDRESS)
     return _Hour(hour, blocks, set(map(ids, active)), set(map(ids, senders)), list(map(ids, creators)))
 
 
-def _add(tx: Transaction, hours: Sequence[_Hour], newest: PeriodRow | None) -> None:
-    """Hours in order, none before the newest stored; the first may be its continuation."""
+def _add(tx: Transaction, hours: Sequence[_Hour], newest: PeriodRollup | None) -> None:
+    """Add hours in order, none before the newest stored one; the first may continue that one."""
     seen = _put_activity(tx, hours)
     deployers = _put_deployers(tx, hours)
-    last_block = hours[-1].blocks[-1].facts.number
+    last_block = hours[-1].blocks[-1].stats.number
     sums = [sums_of(hour.blocks) for hour in hours]
     txs = int(tx.rows(SQL.cumulative_txs, {"number": last_block})[0][0]) - sum(one.tx_count for one in sums)
-    totals = newest.totals if newest else Totals()
+    cumulative = newest.cumulative if newest else CumulativeTotals()
     added = []
     for hour, one, (active, senders, fresh), deploying in zip(hours, sums, seen, deployers, strict=True):
         txs += one.tx_count
-        totals = Totals(
-            txs, totals.addresses + fresh, totals.contracts + len(hour.creators), totals.deployers + deploying
+        cumulative = CumulativeTotals(
+            txs,
+            cumulative.addresses + fresh,
+            cumulative.contracts + len(hour.creators),
+            cumulative.deployers + deploying,
         )
-        added.append(PeriodRow(one, active, senders, totals))
+        added.append(PeriodRollup(one, active, senders, cumulative))
     rows = []
     for span in SPANS:
-        for number, period in enumerate(_by_period(span, added)):
-            figures = period
-            if number == 0:
-                stored = _stored(tx, span, period_of(span, period.sums.first_time))
-                figures = merged(stored, period) if stored else period
-            rows.append(row_of(span, period_of(span, figures.sums.last_time), figures))
+        for index, part in enumerate(_by_period(span, added)):
+            stored = _stored(tx, span, period_of(span, part.sums.first_time)) if index == 0 else None
+            whole = merge_periods(stored, part) if stored else part
+            rows.append(pack_rollup(span, period_of(span, whole.sums.last_time), whole))
     tx.run_many(SQL.put_rollup, rows)
 
 
-def _by_period(span: int, parts: Sequence[PeriodRow]) -> Iterable[PeriodRow]:
+def _by_period(span: int, parts: Sequence[PeriodRollup]) -> Iterable[PeriodRollup]:
     for _, group in groupby(parts, lambda part: period_of(span, part.sums.last_time)):
         whole, *rest = group
         for part in rest:
-            whole = merged(whole, part)
+            whole = merge_periods(whole, part)
         yield whole
 
 
-def _stored(tx: Transaction, span: int, period: int) -> PeriodRow | None:
-    rows = tx.rows(SQL.rollup_at, {"span": span, "period": period})
-    return figures_of(rows[0]) if rows else None
+def _stored(tx: Transaction, span: int, period: int) -> PeriodRollup | None:
+    rows = _rollups(tx, SQL.rollup_at, span=span, period=period)
+    return unpack_rollup(rows[0]) if rows else None
 
 
-def _put_activity(tx: Transaction, hours: Sequence[_Hour]) -> list[tuple[Distinct, Distinct, int]]:
-    """Of each hour: how many addresses and senders are new in its hour, day, week and month, and how many at all."""
+def _put_activity(tx: Transaction, hours: Sequence[_Hour]) -> list[tuple[DistinctCounts, DistinctCounts, int]]:
+    """Per hour: how many addresses and senders are new in its hour, day, week, month, and how many on the chain."""
     newest = int(tx.rows(SQL.newest_active)[0][0])  # later addresses cannot have been seen
     known = sorted({address for hour in hours for address in hour.active if address <= newest})
     last: dict[int, tuple[int, int]] = {}
     if known:
-        asked = {"addresses": msgspec.json.encode(known).decode()}
-        last = {address: (active, sent) for address, active, sent in tx.rows(SQL.last_activity, asked)}
-    notes, counts = [], []
+        params = {"addresses": msgspec.json.encode(known).decode()}
+        last = {address: (active, sent) for address, active, sent in tx.rows(SQL.last_activity, params)}
+    changes, counts = [], []
     changed: dict[int, tuple[int, int]] = {}
     for hour, blocks, active, senders, _ in hours:
         fresh = active.difference(last)
@@ -193,26 +199,26 @@ def _put_activity(tx: Transaction, hours: Sequence[_Hour]) -> list[tuple[Distinc
                 active_before.append(was_active)
             if is_sender and was_sent < hour:
                 sent_before.append(was_sent)
-            if was != (told := (hour, hour if is_sender else was_sent)):
-                now[address] = told
+            if was != (seen := (hour, hour if is_sender else was_sent)):
+                now[address] = seen
         last |= now
         changed |= now
         if fresh or earlier:
             lists = (_pack(sorted(fresh)), _pack(sorted(earlier)))
-            notes.append((hour, blocks[-1].facts.number, *lists))
-        counts.append((distinct(hour, active_before), distinct(hour, sent_before), len(fresh)))
-    tx.run_many(SQL.put_activity, notes)
+            changes.append((hour, blocks[-1].stats.number, *lists))
+        counts.append((count_distinct(hour, active_before), count_distinct(hour, sent_before), len(fresh)))
+    tx.run_many(SQL.put_activity, changes)
     tx.run_many(SQL.put_last_activity, [(address, *when) for address, when in sorted(changed.items())])
     return counts
 
 
 def _put_deployers(tx: Transaction, hours: Sequence[_Hour]) -> list[int]:
-    """Of each hour: how many create a contract for the first time."""
+    """Per hour: how many addresses create a contract for the first time."""
     creators = {address for hour in hours for address in hour.creators}
     if not creators:
         return [0] * len(hours)
-    asked = {"addresses": msgspec.json.encode(sorted(creators)).decode()}
-    known = {address for (address,) in tx.rows(SQL.deployers, asked)}
+    params = {"addresses": msgspec.json.encode(sorted(creators)).decode()}
+    known = {address for (address,) in tx.rows(SQL.deployers, params)}
     rows: list[tuple[int, int]] = []
     counts = []
     for hour in hours:
@@ -224,13 +230,13 @@ def _put_deployers(tx: Transaction, hours: Sequence[_Hour]) -> list[int]:
     return counts
 
 
-# -- taking back -------------------------------------------------------------------------------------------------
+# -- rolling back ------------------------------------------------------------------------------------------------
 
 
 def _restore_activity(tx: Transaction, hour: int) -> None:
-    """As it was before this hour."""
+    """Restore the last activity of every address to what it was before this hour."""
     before: dict[int, tuple[int, int]] = {}
-    for fresh, earlier in tx.rows(SQL.activity_from, {"hour": hour}):  # newest first: the oldest has the last word
+    for fresh, earlier in tx.rows(SQL.activity_from, {"hour": hour}):  # newest first: the oldest is applied last
         before |= dict.fromkeys(_fresh.decode(fresh), _UNSEEN)
         before |= {address: (active, sent) for address, active, sent in _earlier.decode(earlier)}
     tx.run_many(SQL.drop_last_activity, [(address,) for address, was in before.items() if was == _UNSEEN])
@@ -239,30 +245,32 @@ def _restore_activity(tx: Transaction, hour: int) -> None:
 
 
 def _drop_from(tx: Transaction, hour: int) -> None:
-    """The hours from this one on, and of longer periods the part they make up: a day is counted again from the hours
-    that are left of it, a week and a month from its days."""
+    """Drop the hours from this one on, and their part of longer periods.
+
+    The day is summed again from its remaining hours, the week and the month from their remaining days.
+    """
     begin = hour * HOUR_S
     tx.run(SQL.drop_rollups, {"span": HOUR, "period": hour})
     for span, part in ((DAY, HOUR), (WEEK, DAY), (MONTH, DAY)):
         period = period_of(span, begin)
         tx.run(SQL.drop_rollups, {"span": span, "period": period})
-        reach = {"span": part, "first": period_of(part, max(start_of(span, period), 0)), "last": period_of(part, begin)}
-        left = [figures_of(row) for row in tx.rows(SQL.rollups_between, reach)]
-        tx.run_many(SQL.put_rollup, [row_of(span, period, whole) for whole in _by_period(span, left)])
+        first, last = period_of(part, max(start_of(span, period), 0)), period_of(part, begin)
+        left = [unpack_rollup(row) for row in _rollups(tx, SQL.rollups_between, span=part, first=first, last=last)]
+        tx.run_many(SQL.put_rollup, [pack_rollup(span, period, whole) for whole in _by_period(span, left)])
 
 
-def _stored_hour(tx: Transaction, first_block: int, last_block: int, before: PeriodRow | None) -> _Hour:
-    """An hour, or its beginning, from the rows of the chain."""
-    facts = map(facts_of_row, tx.rows(SQL.blocks_between, {"first": first_block, "last": last_block}))
-    blocks = timed(facts, before.sums.last_time if before else None)
-    reach = {"first": place(first_block, 0), "end": above(last_block)}
-    senders = {address for (address,) in tx.rows(SQL.senders_between, reach)}
-    recipients = tx.rows(SQL.recipients_between, {**reach, "creation": CALL_TYPES.index(_CREATION)})
-    nobody = {address for (address,) in tx.rows(SQL.address_id, {"address": ZERO_ADDRESS})}
+def _stored_hour(tx: Transaction, first_block: int, last_block: int, before: PeriodRollup | None) -> _Hour:
+    """An hour, or the first part of it, from the rows of the chain."""
+    stats = map(unpack_block_stats, tx.rows(SQL.blocks_between, {"first": first_block, "last": last_block}))
+    blocks = with_times(stats, before.sums.last_time if before else None)
+    between = {"first": position_of(first_block, 0), "end": above(last_block)}
+    senders = {address for (address,) in tx.rows(SQL.senders_between, between)}
+    recipients = tx.rows(SQL.recipients_between, {**between, "creation": CALL_TYPES.index(_CREATION)})
+    zero_address = {address for (address,) in tx.rows(SQL.address_id, {"address": ZERO_ADDRESS})}
     return _Hour(
         blocks[0].at // HOUR_S,
         blocks,
-        (senders | {address for (address,) in recipients}) - nobody,
-        senders - nobody,
-        [address for (address,) in tx.rows(SQL.creators_between, reach)],
+        (senders | {address for (address,) in recipients}) - zero_address,
+        senders - zero_address,
+        [address for (address,) in tx.rows(SQL.creators_between, between)],
     )

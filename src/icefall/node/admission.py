@@ -9,7 +9,7 @@ import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.errors import StartRefused
-from icefall.node.store import SQL, fact
+from icefall.node.store import SQL, meta
 
 OWN, FOLLOWED = "own", "followed"
 
@@ -57,12 +57,12 @@ def refusal(known: Callable[[str], str | None], start: StartRequest) -> str | No
 
 def admit(tx: Transaction, start: StartRequest, genesis_time: int) -> None:
     """Bind the data directory. `genesis_time` decides where a local network's P-Chain begins; the first one stays."""
-    reason = refusal(lambda name: fact(tx, name), start)
+    reason = refusal(lambda name: meta(tx, name), start)
     if reason is not None:
         raise StartRefused(reason)
     facts = {"network_id": str(start.network_id), "mode": start.mode}
-    if fact(tx, "genesis_time") is None:
+    if meta(tx, "genesis_time") is None:
         facts["genesis_time"] = str(genesis_time)
     facts["indexed" if start.index_enabled else "index_incomplete"] = "1"
     for name, value in facts.items():
-        tx.run(SQL.put_fact, {"name": name, "value": value})
+        tx.run(SQL.put_meta, {"name": name, "value": value})

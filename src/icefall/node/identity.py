@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.utils import CryptographyDeprecationWarning
 
+from icefall.errors import StartRefused
 from icefall.wire.ids import node_id_text
 
 CERTIFICATE_NAME = "staker.crt"
@@ -31,7 +32,7 @@ KEY_NAME = "staker.key"
 VALID_YEARS = 100
 
 
-class IdentityError(Exception):
+class IdentityError(StartRefused):
     """The identity cannot be read or made; the text names the file and the way out."""
 
 

@@ -1,25 +1,25 @@
--- name: fact
-select value from fact where name = :name;
+-- name: meta
+select value from meta where name = :name;
 
--- name: put_fact
-insert into fact (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
+-- name: put_meta
+insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
 
 -- name: endpoint_of_alias
 select endpoint from endpoint_alias where alias = :alias;
 
 -- name: put_endpoint_alias
-insert into endpoint_alias (alias, endpoint, place)
-values (:alias, :endpoint, (select coalesce(max(place), 0) + 1 from endpoint_alias));
+insert into endpoint_alias (alias, endpoint, position)
+values (:alias, :endpoint, (select coalesce(max(position), 0) + 1 from endpoint_alias));
 
 -- name: chain_of_alias
 select chain_id from chain_alias where alias = :alias;
 
 -- name: aliases_of_chain
-select alias from chain_alias where chain_id = :chain_id order by place;
+select alias from chain_alias where chain_id = :chain_id order by position;
 
 -- name: put_chain_alias
-insert into chain_alias (alias, chain_id, place)
-values (:alias, :chain_id, (select coalesce(max(place), 0) + 1 from chain_alias));
+insert into chain_alias (alias, chain_id, position)
+values (:alias, :chain_id, (select coalesce(max(position), 0) + 1 from chain_alias));
 
 -- name: logger_levels
 select logger, log_level, display_level from logger_level order by logger;

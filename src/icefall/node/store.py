@@ -65,7 +65,7 @@ class NodeReader:
 
     async def bootstrapping(self) -> list[str]:
         """The names of the chains that are not bootstrapped yet."""
-        rows = await self._reader.rows(SQL.fact, {"name": "bootstrapping"})
+        rows = await self._reader.rows(SQL.meta, {"name": "bootstrapping"})
         return self._tags.decode(rows[0][0]) if rows else []
 
     async def plugins(self) -> list[StoredPlugin]:
@@ -73,8 +73,8 @@ class NodeReader:
         return [StoredPlugin(vm_id, self._tags.decode(aliases), failure) for vm_id, aliases, failure in rows]
 
 
-def fact(tx: Transaction, name: str) -> str | None:
-    rows = tx.rows(SQL.fact, {"name": name})
+def meta(tx: Transaction, name: str) -> str | None:
+    rows = tx.rows(SQL.meta, {"name": name})
     return rows[0][0] if rows else None
 
 
@@ -82,17 +82,17 @@ class _Reads(Protocol):
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
 
-def read_fact(store: _Reads, name: str) -> str | None:
-    rows = store.read(SQL.fact, {"name": name})
+def read_meta(store: _Reads, name: str) -> str | None:
+    rows = store.read(SQL.meta, {"name": name})
     return rows[0][0] if rows else None
 
 
-def facts_learned(store: _Reads) -> tuple[bytes, bytes] | None:
+def read_learned(store: _Reads) -> tuple[bytes, bytes] | None:
     """X genesis and C-Chain ID of a network that was learnt from an upstream."""
-    x_genesis, c_chain_id = read_fact(store, "learned_x_genesis"), read_fact(store, "learned_c_chain_id")
+    x_genesis, c_chain_id = read_meta(store, "learned_x_genesis"), read_meta(store, "learned_c_chain_id")
     return (bytes.fromhex(x_genesis), bytes.fromhex(c_chain_id)) if x_genesis and c_chain_id else None
 
 
 def put_learned(tx: Transaction, x_genesis: bytes, c_chain_id: bytes) -> None:
-    tx.run(SQL.put_fact, {"name": "learned_x_genesis", "value": x_genesis.hex()})
-    tx.run(SQL.put_fact, {"name": "learned_c_chain_id", "value": c_chain_id.hex()})
+    tx.run(SQL.put_meta, {"name": "learned_x_genesis", "value": x_genesis.hex()})
+    tx.run(SQL.put_meta, {"name": "learned_c_chain_id", "value": c_chain_id.hex()})

@@ -1,6 +1,6 @@
-"""Counters of calls, shared by all processes without a lock: one small memory-mapped file a process, one writer each.
+"""Counters of calls of all processes, without a lock: one small memory-mapped file per process, written by it alone.
 
-Whoever is asked for the figures adds the files up. A process that died keeps its counts and loses what was in flight.
+Who reports the totals adds up the files. Of a process that has ended the counts stay, its calls in flight do not.
 """
 
 import mmap
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FIELDS = ("calls", "failures", "duration_ns", "in_flight")
-_SUFFIX = ".meters"
+_SUFFIX = ".counters"
 
 
 class CallCounts(NamedTuple):
@@ -52,15 +52,15 @@ class CallCounters:
         words[at + 2] += time.perf_counter_ns() - began_ns
         words[at + 3] -= 1
 
-    def refuse(self) -> None:
-        """A request that no row answered: the last label counts those."""
+    def count_unrouted(self) -> None:
+        """A request that no endpoint answers; the last label counts those."""
         words, at = self._words, 4 * (len(self.labels) - 1)
         words[at] += 1
         words[at + 1] += 1
 
 
 def clear(directory: Path) -> None:
-    """A program that starts counts from zero."""
+    """Removes the counts of an earlier run."""
     if directory.is_dir():
         for path in directory.glob(f"*{_SUFFIX}"):
             path.unlink(missing_ok=True)
@@ -83,13 +83,13 @@ def alive(pid: int) -> bool:
 def totals(directory: Path, count: int) -> list[CallCounts]:
     sums = [[0, 0, 0, 0] for _ in range(count)]
     for pid in processes(directory):
-        living = alive(pid)
-        for slot, figures in enumerate(_read(directory / f"{pid}{_SUFFIX}", count)):
+        is_alive = alive(pid)
+        for slot, counts in enumerate(_read(directory / f"{pid}{_SUFFIX}", count)):
             total = sums[slot]
-            for place in range(3):
-                total[place] += figures[place]
-            if living:
-                total[3] += figures[3]
+            for field in range(3):
+                total[field] += counts[field]
+            if is_alive:
+                total[3] += counts[3]
     return [CallCounts(*total) for total in sums]
 
 
@@ -110,8 +110,8 @@ class ProcessStats(NamedTuple):
     started_unix: float
 
 
-def process_figures(pid: int) -> ProcessStats | None:
-    """What the kernel says of a process; None where there is no /proc or it is gone."""
+def process_stats(pid: int) -> ProcessStats | None:
+    """What the kernel reports of a process; None if it has ended or there is no /proc."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))

@@ -1,7 +1,7 @@
-"""Log lines: structured, to a file per logger and to the terminal, at levels an administrator can change while we run.
+"""Log lines: structured, to a file per logger and to the terminal, at levels that can be changed at run time.
 
-The levels of all loggers live in one small page of shared memory. The engine writes it, every process reads it before a
-line is made, so a change holds everywhere at once and a line that is not wanted costs one byte look-up.
+The levels of all loggers are in one small page of shared memory. The engine writes it and every process reads it before
+it formats a line, so a change holds everywhere at once and a line below the level costs one byte read.
 """
 
 import logging
@@ -24,10 +24,10 @@ _REOPEN_S = 1.0
 
 
 class LevelPage:
-    """Two bytes a logger, in the order of their names: what is written, and what is displayed."""
+    """Two bytes per logger, in the order of their names: the level of the file and that of the terminal."""
 
     def __init__(self, names: Iterable[str], memory: "mmap.mmap | bytearray") -> None:
-        self._slots = {name: 2 * place for place, name in enumerate(sorted(names))}
+        self._slots = {name: 2 * position for position, name in enumerate(sorted(names))}
         self._memory = memory
 
     @classmethod
@@ -68,7 +68,7 @@ class LevelPage:
 
 
 class LogFile:
-    """An appended file that survives being moved away (logrotate) and a full disk."""
+    """A file that is appended to, also after it was moved away (logrotate) and after a full disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -81,9 +81,9 @@ class LogFile:
             if time.monotonic() - self._checked > _REOPEN_S:
                 self._reopen()
             whole = b"\n" + line if self._torn else line
-            self._torn = os.write(self._fd, whole) < len(whole)  # a disk that fills up takes part of a line
+            self._torn = os.write(self._fd, whole) < len(whole)  # a full disk takes part of a line
         except OSError:
-            self._checked = 0.0  # a log that cannot be written must not stop what it tells of
+            self._checked = 0.0  # a log that cannot be written must not stop the program
 
     def _reopen(self) -> None:
         if self._fd >= 0:
@@ -115,7 +115,7 @@ class Log:
         self._as_json = as_json
 
     def debugs(self) -> bool:
-        """Whether a DEBUG line would go anywhere: asked at every request, so it must cost nothing."""
+        """Whether a DEBUG line would be written: checked at every request, so it must be cheap."""
         return self._page.wants(self._slot, _DEBUG)
 
     def write(self, level: str, message: str, **fields: Any) -> None:
@@ -175,7 +175,7 @@ class Logs:
         return self._by_name[name]
 
     def adopt_libraries(self) -> None:
-        """Libraries that log through the standard module speak as `main`, from WARN up."""
+        """Lines that libraries log through the standard module go to `main`, from WARN up."""
         root = logging.getLogger()
         root.handlers[:] = [_Forward(self["main"])]
         root.setLevel(logging.WARNING)
@@ -201,7 +201,7 @@ def open_logs(
     shared: Path | None = None,
     create: bool = False,
 ) -> Logs:
-    """The loggers of a process. Only who creates the shared page, or has none, sets its levels."""
+    """The loggers of a process. Only the process that creates the shared page, or one without it, sets the levels."""
     page = LevelPage.shared(names, shared, create=create) if shared else LevelPage.private(names)
     if create or not shared:
         for name in names:
@@ -212,7 +212,7 @@ def open_logs(
 
 
 def quiet() -> Log:
-    """A logger that says nothing: for what will be said otherwise."""
+    """A logger that writes nothing."""
     page = LevelPage.private(["main"])
     page.put("main", "OFF", "OFF")
     return Logs("", page, None, "plain")["main"]

@@ -1,11 +1,10 @@
-"""What the configuration says the network is: its genesis, its chains, and what is fixed for each asset chain."""
+"""The network that the settings describe: its genesis, its chains, and the rules of each asset chain."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from icefall.config.load import AssetChainConfig, Config
 from icefall.errors import StartRefused
 from icefall.node.chains import Chain, primary_chains
 from icefall.wire.avm.codec import genesis_txs, pack_block, unpack_genesis
@@ -15,7 +14,7 @@ from icefall.wire.genesis.network import KNOWN_NETWORKS, NetworkGenesis, network
 from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID, network_hrp, network_name
 from icefall.wire.ids import AVM_ID, EMPTY_ID, PRIMARY_NETWORK, hash256, id_from_text
 from icefall.wire.packer import u16, u32, u64
-from icefall.wire.text.checkhex import decode as decode_hex
+from icefall.wire.text.checksum_hex import decode as decode_hex
 from icefall.xchain.model import ChainRules
 from icefall.xchain.semantics import unknown_chain
 from icefall.xchain.view import ChainView
@@ -27,8 +26,26 @@ _RESERVED = frozenset((*_INTERFACES, *_CHECKS, *_LOGGERS))
 _TX_FEE, _CREATE_ASSET_TX_FEE = 1_000_000, 10_000_000  # of the public networks
 
 
+class AssetChainSource(msgspec.Struct, frozen=True):
+    """Another instance of the asset chain, as configured. `genesis` is the path of its genesis file."""
+
+    id: str
+    genesis: str
+    aliases: tuple[str, ...]
+
+
+class NetworkSettings(msgspec.Struct, frozen=True):
+    """What decides which network this is. An empty `genesis_file` means the packaged genesis."""
+
+    network_id: int
+    genesis_file: str
+    tx_fee: int
+    create_asset_tx_fee: int
+    asset_chains: tuple[AssetChainSource, ...] = ()
+
+
 class AssetChainSpec(msgspec.Struct, frozen=True):
-    """An asset chain to run: who it is, where it starts, what its transactions cost."""
+    """An asset chain to run: its IDs and names, its genesis and its fees."""
 
     chain: Chain
     genesis: bytes
@@ -38,14 +55,14 @@ class AssetChainSpec(msgspec.Struct, frozen=True):
 
 
 class LearnedNetwork(msgspec.Struct, frozen=True):
-    """What an upstream told of a network we have no genesis file of."""
+    """What an upstream reported of a network that we have no genesis file of."""
 
     x_genesis: bytes
     c_chain_id: bytes
 
 
 class Network(msgspec.Struct, frozen=True):
-    """`genesis_config` is the file behind the genesis; empty for a network that was learnt from an upstream."""
+    """`genesis_config` is the genesis file; empty for a network that was learned from an upstream."""
 
     genesis: NetworkGenesis
     genesis_config: bytes
@@ -64,28 +81,28 @@ class Network(msgspec.Struct, frozen=True):
 
 
 def is_public(network_id: int) -> bool:
-    """Fees and upgrade times are the network's own, not the operator's."""
+    """Whether fees and upgrade times are fixed by the network and not by settings."""
     return network_id in (MAINNET_ID, FUJI_ID)
 
 
-def network_of(config: Config, now: int, learned: LearnedNetwork | None = None) -> Network:
-    """The configured network. `now` moves the start of a local one, and with it P's first block."""
-    source, genesis = _genesis(config, now)
+def network_of(settings: NetworkSettings, now: int, learned: LearnedNetwork | None = None) -> Network:
+    """`now` is the start time of a local network, which decides P's first block."""
+    source, genesis = _genesis(settings, now)
     if learned is not None and learned.x_genesis != genesis.x_genesis:
-        source, genesis = b"", _as_learned(config.network_id, genesis, learned)
+        source, genesis = b"", _as_learned(settings.network_id, genesis, learned)
     primary = primary_chains(
         genesis.x_chain_id, genesis.c_chain_id, genesis.x_block_0_id, genesis.p_block_0_id, genesis.c_block_0_id
     )
     x = next(chain for chain in primary if chain.chain_id == genesis.x_chain_id)
-    specs = [_spec(config, x, genesis.x_genesis, genesis.x_block_0)]
-    specs += [_other(config, entry, genesis.x_block_0_time) for entry in config.asset_chain]
+    specs = [_spec(settings, x, genesis.x_genesis, genesis.x_block_0)]
+    specs += [_other(settings, entry, genesis.x_block_0_time) for entry in settings.asset_chains]
     chains = (*primary, *(spec.chain for spec in specs[1:]))
     _refuse_taken_names(chains)
     return Network(genesis, source, chains, tuple(specs))
 
 
 def _refuse_taken_names(chains: Iterable[Chain]) -> None:
-    """A chain's names lead to it alone: not to another chain, an interface, a check or a logger."""
+    """A name of a chain must not be that of another chain, an interface, a check or a logger."""
     taken = set(_RESERVED)
     for chain in chains:
         for name in (*chain.aliases, chain.id_text):
@@ -95,7 +112,7 @@ def _refuse_taken_names(chains: Iterable[Chain]) -> None:
 
 
 def _as_learned(network_id: int, genesis: NetworkGenesis, learned: LearnedNetwork) -> NetworkGenesis:
-    """A network of its own: its X-Chain follows from its genesis, the others begin where its index does."""
+    """A private network: its X-Chain follows from its genesis, the others begin where its index does."""
     chain_id = x_chain_id(network_id, learned.x_genesis)
     stop_vertex_id = _empty_stop_vertex(chain_id)
     block_0 = pack_block(stop_vertex_id, 0, genesis.x_block_0_time, ())
@@ -113,41 +130,41 @@ def _as_learned(network_id: int, genesis: NetworkGenesis, learned: LearnedNetwor
 
 
 def _empty_stop_vertex(chain_id: bytes) -> bytes:
-    """What block 0 of a chain that never had a DAG names as its parent."""
+    """The parent of block 0 of a chain that never had a DAG."""
     return hash256(u16(1) + chain_id + u64(0) + u32(0))
 
 
-def _genesis(config: Config, now: int) -> tuple[bytes, NetworkGenesis]:
+def _genesis(settings: NetworkSettings, now: int) -> tuple[bytes, NetworkGenesis]:
     try:
-        own = Path(config.genesis_file).read_bytes() if config.genesis_file else None
-        if own is None and config.network_id == MAINNET_ID:
+        own = Path(settings.genesis_file).read_bytes() if settings.genesis_file else None
+        if own is None and settings.network_id == MAINNET_ID:
             raise StartRefused("mainnet's genesis is not part of the package: give it with --genesis-file")
-        source = own or packaged_genesis(config.network_id)
-        genesis = network_genesis(source, config.network_id, now)
+        source = own or packaged_genesis(settings.network_id)
+        genesis = network_genesis(source, settings.network_id, now)
     except OSError as error:
-        raise StartRefused(f"--genesis-file {config.genesis_file}: {error.strerror}") from error
+        raise StartRefused(f"--genesis-file {settings.genesis_file}: {error.strerror}") from error
     except WireError as error:
-        raise StartRefused(f"--genesis-file {config.genesis_file}: {error}") from error
-    known = KNOWN_NETWORKS.get(config.network_id)
+        raise StartRefused(f"--genesis-file {settings.genesis_file}: {error}") from error
+    known = KNOWN_NETWORKS.get(settings.network_id)
     wrong = known.differences(genesis) if known else []
     if wrong:
-        name = network_name(config.network_id)
+        name = network_name(settings.network_id)
         raise StartRefused(
-            f"--genesis-file {config.genesis_file} is not the genesis of {name}: other {', '.join(wrong)}"
+            f"--genesis-file {settings.genesis_file} is not the genesis of {name}: other {', '.join(wrong)}"
         )
     return source, genesis
 
 
-def _spec(config: Config, chain: Chain, genesis: bytes, block_0: bytes) -> AssetChainSpec:
-    public = is_public(config.network_id)
-    tx_fee = _TX_FEE if public else config.tx_fee
-    create_fee = _CREATE_ASSET_TX_FEE if public else config.create_asset_tx_fee
+def _spec(settings: NetworkSettings, chain: Chain, genesis: bytes, block_0: bytes) -> AssetChainSpec:
+    public = is_public(settings.network_id)
+    tx_fee = _TX_FEE if public else settings.tx_fee
+    create_fee = _CREATE_ASSET_TX_FEE if public else settings.create_asset_tx_fee
     assets = unpack_genesis(genesis)
     asset_ids = {row.alias: tx.txid for row, tx in zip(assets, genesis_txs(assets), strict=True)}
     if not asset_ids:
         raise StartRefused(f"the genesis of {chain.id_text} holds no asset")
     rules = ChainRules(
-        network_id=config.network_id,
+        network_id=settings.network_id,
         chain_id=chain.chain_id,
         fee_asset_id=next(iter(asset_ids.values())),
         tx_fee=tx_fee,
@@ -155,7 +172,7 @@ def _spec(config: Config, chain: Chain, genesis: bytes, block_0: bytes) -> Asset
     )
     view = ChainView(
         chain_id=chain.chain_id,
-        place=ChainNaming(chain.name, network_hrp(config.network_id)),
+        naming=ChainNaming(chain.name, network_hrp(settings.network_id)),
         asset_ids=asset_ids,
         tx_fee=tx_fee,
         create_asset_tx_fee=create_fee,
@@ -163,24 +180,24 @@ def _spec(config: Config, chain: Chain, genesis: bytes, block_0: bytes) -> Asset
     return AssetChainSpec(chain, genesis, block_0, rules, view)
 
 
-def _other(config: Config, entry: AssetChainConfig, start_time: int) -> AssetChainSpec:
+def _other(settings: NetworkSettings, entry: AssetChainSource, start_time: int) -> AssetChainSpec:
     """Another instance of the asset chain: `[[asset_chain]]`. Its genesis file holds the bytes, or their hex text."""
     try:
         chain_id = id_from_text(entry.id)
         raw = Path(entry.genesis).read_bytes()
-        genesis = _unhexed(raw)
+        genesis = _decoded(raw)
         block_0 = pack_block(_empty_stop_vertex(chain_id), 0, start_time, ())
-        # The first alias names its check and its log file, so it must be fit for both.
+        # The first alias names its check and its log file, so it must be an identifier.
         name = next((alias for alias in entry.aliases if alias.isidentifier()), entry.id)
         chain = Chain(name, chain_id, AVM_ID, PRIMARY_NETWORK, entry.aliases, block_0.block_id)
-        return _spec(config, chain, genesis, block_0.raw)
+        return _spec(settings, chain, genesis, block_0.raw)
     except OSError as error:
         raise StartRefused(f"[[asset_chain]] {entry.id}: genesis {entry.genesis}: {error.strerror}") from error
     except WireError as error:
         raise StartRefused(f"[[asset_chain]] {entry.id}: {error}") from error
 
 
-def _unhexed(raw: bytes) -> bytes:
+def _decoded(raw: bytes) -> bytes:
     text = raw.strip()
     if not text.startswith(b"0x"):
         return raw

@@ -1,10 +1,8 @@
-"""The processes of one program: an engine that must live, listeners that are restarted, a supervisor that watches.
+"""The processes of one program: an engine whose end ends the program, and listeners that are restarted.
 
-A child reads its orders as one line of JSON from its standard input; the end of that input means that the supervisor is
-gone and the child stops too. The engine says `ready` on its standard output.
+`run/child.py` is the other side: arguments and messages go to the standard input of a child.
 """
 
-import os
 import queue
 import select
 import signal
@@ -18,24 +16,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from icefall.config.load import Config
+from icefall.config.settings import Config
 from icefall.errors import StartRefused
+from icefall.run.child import DRAINING, ENGINE, READY, ChildArguments
 
-READY = b"ready\n"
 START_LIMIT_S = 120.0
 _RESTARTS_MAX, _RESTARTS_WINDOW_S = 5, 60.0
 _RESTART_PAUSE_S = 0.2
-_LOOK_S = 0.05
-
-
-class ChildArguments(msgspec.Struct, frozen=True):
-    """What a child is told: its role (`engine`, or the name of a listener), the configuration, and for a role that
-    has no setting for it the port it listens on."""
-
-    role: str
-    verb: str
-    config: Config
-    port: int = 0
+_POLL_S = 0.05
 
 
 class Address(NamedTuple):
@@ -49,24 +37,24 @@ class Address(NamedTuple):
 
 
 class PortClaim(NamedTuple):
-    """An address that is ours. The guard is bound but never listens: it only keeps others from being given the port."""
+    """An address that is ours. The guard is bound but never listens: it keeps the port from being given to others."""
 
     address: Address
     guard: socket.socket
 
 
 def claim(what: str, address: Address) -> PortClaim:
-    """Refuse an address somebody listens on. Port 0 becomes a free one."""
+    """StartRefused if the address is in use. Port 0 becomes a free one."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     guard = socket.socket(family, socket.SOCK_STREAM)
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((address.host, address.port))
-            probe.listen(1)  # without SO_REUSEPORT, so that sharing a port with somebody fails here and now
+            probe.listen(1)  # without SO_REUSEPORT, so that a port in use fails here
             port = probe.getsockname()[1]
         guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the listeners bind beside it
+        guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the listeners bind to it too
         guard.bind((address.host, port))
     except (OSError, OverflowError) as error:
         guard.close()
@@ -80,46 +68,46 @@ def claim(what: str, address: Address) -> PortClaim:
 class Child:
     """One child process, watched by a thread of its own."""
 
-    def __init__(self, orders: ChildArguments, ended: Callable[["Child"], None]) -> None:
-        self.orders = orders
+    def __init__(self, arguments: ChildArguments, ended: Callable[["Child"], None]) -> None:
+        self.arguments = arguments
         self.stopping = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "icefall.run.up", orders.role],
+            [sys.executable, "-m", "icefall.run.up", arguments.role],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE if orders.role == "engine" else None,
+            stdout=subprocess.PIPE if arguments.role == ENGINE else None,
             start_new_session=True,  # a ^C in the terminal is ours to pass on, in the right order
         )
-        self._told(msgspec.json.encode(orders) + b"\n")
+        self._write(msgspec.json.encode(arguments) + b"\n")
         threading.Thread(target=self._watch, args=(ended,), daemon=True).start()
 
     def _watch(self, ended: Callable[["Child"], None]) -> None:
         self._process.wait()
         ended(self)
 
-    def _told(self, line: bytes) -> None:
+    def _write(self, line: bytes) -> None:
         try:
             assert self._process.stdin is not None
             self._process.stdin.write(line)
             self._process.stdin.flush()
         except OSError:
-            pass  # it is gone; the watcher will say so
+            pass  # it has ended, which the watcher reports
 
-    def tell(self, line: str) -> None:
-        self._told(line.encode() + b"\n")
+    def send(self, message: str) -> None:
+        self._write(message.encode() + b"\n")
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def wait_ready(self, unless: Callable[[], bool]) -> bool:
-        """Whether it has said so: not if it ended first, or `unless` came true."""
+        """Whether it became ready: not if it ended first, or `unless` came true."""
         assert self._process.stdout is not None
-        while not select.select([self._process.stdout], [], [], _LOOK_S)[0]:
+        while not select.select([self._process.stdout], [], [], _POLL_S)[0]:
             if unless():
                 return False
         return self._process.stdout.readline() == READY
 
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def how_it_ended(self) -> str:
@@ -127,7 +115,7 @@ class Child:
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def stop(self, deadline: float) -> None:
-        """Ask, wait until `deadline`, then insist."""
+        """SIGTERM, and at `deadline` SIGKILL."""
         self.stopping = True
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
@@ -139,30 +127,30 @@ class Child:
 
 
 class Supervisor:
-    """Starts the children in order, keeps the listeners alive, and ends when told to or when the engine dies."""
+    """Starts the children in order, restarts listeners, and ends at a signal or when the engine has ended."""
 
-    def __init__(self, verb: str, config: Config, say: Callable[[str], None]) -> None:
+    def __init__(self, verb: str, config: Config, report: Callable[[str], None]) -> None:
         self._verb = verb
         self._config = config
-        self._say = say
+        self._report = report
         self._events: queue.SimpleQueue[Child | int] = queue.SimpleQueue()  # a signal handler may put into it
         self._engine: Child | None = None
         self._others: list[Child] = []
         self._restarts: list[float] = []
-        self.told_to_stop = False
+        self.stop_requested = False
 
     def start(self, role: str, port: int = 0) -> Child:
         child = Child(ChildArguments(role, self._verb, self._config, port), self._events.put)
-        if role == "engine":
+        if role == ENGINE:
             self._engine = child
-            if not child.wait_ready(unless=lambda: self.told_to_stop):
-                raise StartRefused("")  # the engine has said why, or somebody wants us to stop
+            if not child.wait_ready(unless=lambda: self.stop_requested):
+                raise StartRefused("")  # the engine has printed why, or a signal came
         else:
             self._others.append(child)
         return child
 
     def await_listeners(self, addresses: Iterable[Address]) -> None:
-        """Until all accept connections, or something ended, or somebody wants us to stop."""
+        """Until all accept connections, a child ended or a signal came."""
         waiting = list(addresses)
         deadline = time.monotonic() + START_LIMIT_S
         while waiting and self._events.empty():
@@ -176,11 +164,11 @@ class Supervisor:
             signal.signal(number, self._stop_signal)
 
     def _stop_signal(self, number: int, _frame: object) -> None:
-        self.told_to_stop = True
+        self.stop_requested = True
         self._events.put(number)
 
     def watch(self) -> int:
-        """Blocks until the end; the program's exit code."""
+        """Blocks until the program is to end; its exit code."""
         while True:
             event = self._events.get()
             if isinstance(event, int):
@@ -188,7 +176,7 @@ class Supervisor:
             if event.stopping:
                 continue
             if event is self._engine:
-                self._say(f"the engine ended unexpectedly ({event.how_it_ended()}): stopping")
+                self._report(f"the engine ended unexpectedly ({event.how_it_ended()}): stopping")
                 return 1
             if not self._restart(event):
                 return 1
@@ -196,21 +184,21 @@ class Supervisor:
     def _restart(self, child: Child) -> bool:
         now = time.monotonic()
         self._restarts = [then for then in self._restarts if now - then < _RESTARTS_WINDOW_S] + [now]
-        role = child.orders.role
+        role = child.arguments.role
         if len(self._restarts) > _RESTARTS_MAX:
-            self._say(f"the {role} keeps ending ({child.how_it_ended()}): stopping")
+            self._report(f"the {role} keeps ending ({child.how_it_ended()}): stopping")
             return False
-        self._say(f"the {role} ended ({child.how_it_ended()}): starting it again")
+        self._report(f"the {role} ended ({child.how_it_ended()}): starting it again")
         time.sleep(_RESTART_PAUSE_S)
         self._others.remove(child)
-        self.start(role, child.orders.port)
+        self.start(role, child.arguments.port)
         return True
 
     def stop(self) -> None:
-        """The engine last, so that what listeners are answering can still reach it."""
+        """The engine last, so that requests being answered can still reach it."""
         wait_s, limit_s = self._config.http_shutdown_wait / 1e9, self._config.http_shutdown_timeout / 1e9
-        if wait_s and self._engine and self._engine.lives():
-            self._engine.tell("draining")
+        if wait_s and self._engine and self._engine.is_alive():
+            self._engine.send(DRAINING)
             time.sleep(wait_s)
         deadline = time.monotonic() + limit_s
         threads = [threading.Thread(target=child.stop, args=(deadline,)) for child in self._others]
@@ -229,40 +217,3 @@ def _answers(address: Address) -> bool:
     except OSError:
         return False
     return True
-
-
-def orders() -> ChildArguments:
-    """A child's first line of standard input. Read unbuffered: a thread goes on with the rest."""
-    return msgspec.json.decode(_line(), type=ChildArguments)
-
-
-def _line() -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        piece = os.read(0, 1)
-        if not piece:
-            break
-        line += piece
-    return line
-
-
-def when_orphaned(heard: Callable[[str], None]) -> None:
-    """Hear what the supervisor says from a thread; an empty line when it is gone."""
-
-    def listen() -> None:
-        while line := _line():
-            heard(line.decode().strip())
-        heard("")
-
-    threading.Thread(target=listen, daemon=True).start()
-
-
-def die_with_parent(parent_pid: int) -> None:
-    """For processes whose standard input is not ours: end when the parent has, also if it already has."""
-
-    def look() -> None:
-        while os.getppid() == parent_pid:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=look, daemon=True).start()

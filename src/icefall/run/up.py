@@ -1,4 +1,4 @@
-"""Which processes a verb means, and what each of them runs. `engine.py` and `worker.py` say what they are made of."""
+"""`icefall up | node | data | metrics`: which processes a verb starts, and what each of them runs."""
 
 import asyncio
 import json
@@ -10,38 +10,36 @@ from typing import Any
 import msgspec
 
 from icefall import __version__
-from icefall.access.store import ensure_store
-from icefall.api.endpoint import DATA, METRICS, NODE
-from icefall.config.load import Config, with_chains
+from icefall.api.endpoints.row import DATA, METRICS, NODE
+from icefall.config.load import with_chains
+from icefall.config.settings import Config
 from icefall.db.engine import StoreError
 from icefall.demo.chains import tables
-from icefall.demo.tour import shown
+from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
-from icefall.evm.storing.store import store_path
-from icefall.node.identity import IdentityError
-from icefall.run.engine import run_engine
-from icefall.run.indexer import run_indexer
-from icefall.run.supervisor import Address, PortClaim, Supervisor, claim, orders
-from icefall.run.worker import run_listener
+from icefall.run.child import ENGINE, INDEXER, REPLAY, child_arguments
+from icefall.run.data_dir import create_data_dir
+from icefall.run.stores import access_writer, has_chain_store
+from icefall.run.supervisor import Address, PortClaim, Supervisor, claim
 from icefall.wire.genesis.networks import LOCAL_ID, network_name
 
 LISTENERS_OF = {"up": (NODE, DATA, METRICS), "node": (NODE,), "data": (DATA,), "metrics": (METRICS,)}
 HAS_ENGINE = ("up", "node")
-INDEXER, REPLAY = "indexer", "replay"
 
 
 def run(verb: str, config: Config) -> int:
     """`icefall up | node | data | metrics`."""
-    config, claims = _claimed(verb, config)
+    config, claims = _with_ports(verb, config)
     addresses = {listener: claimed.address for listener, claimed in claims.items()}
     config, replay = _with_demo(config)
-    data_dir = _made(Path(config.data_dir))
-    _ensure_access(data_dir)
-    greeting = _greeting(verb, config, addresses, demo=replay is not None)
+    data_dir = Path(config.data_dir)
+    create_data_dir(data_dir, "run")
+    _create_access_store(data_dir)
+    start_text = _start_text(verb, config, addresses, demo=replay is not None)
     supervisor = Supervisor(verb, config, lambda text: print(f"icefall: {text}", file=sys.stderr, flush=True))
     supervisor.catch_signals()
     try:
-        engine = supervisor.start("engine") if verb in HAS_ENGINE else None
+        engine = supervisor.start(ENGINE) if verb in HAS_ENGINE else None
         if replay:
             supervisor.start(REPLAY, replay.address.port)
         for listener in addresses:
@@ -49,39 +47,39 @@ def run(verb: str, config: Config) -> int:
         supervisor.await_listeners([*addresses.values(), *([replay.address] if replay else [])])
         if verb == "up" and config.chain:
             supervisor.start(INDEXER)
-        process_file = data_dir / ("process.json" if engine else f"process-{verb}.json")  # beside a node's, not over it
-        told = {"pid": os.getpid(), "enginePid": engine.pid if engine else None}
-        _put(process_file, told | {f"{name}Uri": address.url for name, address in addresses.items()})
-        print(greeting, flush=True)
+        process_file = data_dir / ("process.json" if engine else f"process-{verb}.json")  # not the file of a node
+        processes = {"pid": os.getpid(), "enginePid": engine.pid if engine else None}
+        _put_process_file(process_file, processes | {f"{name}Uri": address.url for name, address in addresses.items()})
+        print(start_text, flush=True)
         code = supervisor.watch()
         process_file.unlink(missing_ok=True)
         return code
     except StartRefused as refused:
         if str(refused):
             raise
-        return 0 if supervisor.told_to_stop else 1
+        return 0 if supervisor.stop_requested else 1
     finally:
         supervisor.stop()
 
 
-def _ensure_access(data_dir: Path) -> None:
-    """Before any worker starts: they only read it."""
+def _create_access_store(data_dir: Path) -> None:
+    """Creates the access store before any worker starts, because workers only read it."""
     try:
-        ensure_store(data_dir)
+        access_writer(data_dir).ensure()
     except StoreError as error:
         raise StartRefused(str(error)) from error
 
 
-def _put(process_file: Path, told: dict[str, Any]) -> None:
-    """Where this program is to be found, for scripts."""
+def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:
+    """Process IDs and addresses, for scripts."""
     try:
-        process_file.write_text(json.dumps(told, indent=2))
+        process_file.write_text(json.dumps(content, indent=2))
     except OSError as error:
         raise StartRefused(f"{process_file} cannot be written: {error.strerror}") from error
 
 
-def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, PortClaim]]:
-    """The configuration with real ports in place of 0, and what each listener may listen on."""
+def _with_ports(verb: str, config: Config) -> tuple[Config, dict[str, PortClaim]]:
+    """The configuration with real ports in place of 0, and the claimed address of each listener."""
     ports = {NODE: "http_port", DATA: "data_port", METRICS: "metrics_port"}
     claims = {
         listener: claim(listener, Address(config.http_host, getattr(config, ports[listener])))
@@ -92,9 +90,9 @@ def _claimed(verb: str, config: Config) -> tuple[Config, dict[str, PortClaim]]:
 
 
 def _with_demo(config: Config) -> tuple[Config, PortClaim | None]:
-    """The recorded chains among those to index, and where they are replayed: for a local network of its own only.
+    """The recorded chains added to those to index, and where they are replayed; only for a local network.
 
-    Where there are no other chains nothing leaves the machine: of their NFTs, what the chains hold is read.
+    If there are no other chains, NFT metadata is not fetched from the web, so that the demo needs no network.
     """
     if not config.demo or config.network_id != LOCAL_ID or config.upstream:
         return config, None
@@ -105,24 +103,14 @@ def _with_demo(config: Config) -> tuple[Config, PortClaim | None]:
     return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), claimed
 
 
-def _made(data_dir: Path) -> Path:
-    try:
-        (data_dir / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StartRefused(f"the data directory {data_dir} cannot be made: {error.strerror}") from error
-    if not all(os.access(path, os.W_OK | os.X_OK) for path in (data_dir, data_dir / "run")):
-        raise StartRefused(f"the data directory {data_dir} cannot be written: Permission denied")
-    return data_dir
-
-
-def _greeting(verb: str, config: Config, addresses: dict[str, Address], *, demo: bool) -> str:
+def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, demo: bool) -> str:
     lines = [f"Icefall {__version__} is up: network {network_name(config.network_id)}, data in {config.data_dir}", ""]
     lines += [f"  {name:<8} {address.url}   (read {address.url}/docs)" for name, address in addresses.items()]
     if demo:
         lines += ["", "Ten calls to try, on recorded chains (--no-demo starts without them):"]
-        if not all(store_path(Path(config.data_dir), chain.id).exists() for chain in config.chain):
+        if not all(has_chain_store(Path(config.data_dir), chain.id) for chain in config.chain):
             lines += ["The EVM chains are being indexed now, which takes some seconds the first time."]
-        lines += ["", *shown({name: address.url for name, address in addresses.items()})]
+        lines += ["", *tour_lines({name: address.url for name, address in addresses.items()})]
     elif NODE in addresses:
         url = addresses[NODE].url
         lines += ["", "Try:", f"  curl {url}/ext/health",
@@ -131,25 +119,34 @@ def _greeting(verb: str, config: Config, addresses: dict[str, Address], *, demo:
     return "\n".join([*lines, "", "Stop with Ctrl-C." if verb == "up" else ""]).rstrip() + "\n"
 
 
-def _child() -> int:
-    """`python -m icefall.run.up <role>`, started by the supervisor."""
-    told = orders()
+def run_child() -> int:
+    """`python -m icefall.run.up <role>`, started by the supervisor.
+
+    A process imports only what its role needs: imports are most of the time that a start takes.
+    """
+    arguments = child_arguments()
     try:
-        if told.role == "engine":
+        if arguments.role == ENGINE:
             import uvloop  # noqa: PLC0415
 
-            return uvloop.run(run_engine(told.config))
-        if told.role == REPLAY:
+            from icefall.run.engine import run_engine  # noqa: PLC0415
+
+            return uvloop.run(run_engine(arguments.config))
+        if arguments.role == REPLAY:
             from icefall.run.replay import run_replay  # noqa: PLC0415
 
-            return asyncio.run(run_replay(told.port))
-        if told.role == INDEXER:
-            return asyncio.run(run_indexer(told.config, show=False))
-        return run_listener(told.role, told.config, beside_engine=told.verb in HAS_ENGINE)
-    except (StartRefused, StoreError, IdentityError) as error:
+            return asyncio.run(run_replay(arguments.port))
+        if arguments.role == INDEXER:
+            from icefall.run.indexer import run_indexer  # noqa: PLC0415
+
+            return asyncio.run(run_indexer(arguments.config, show=False))
+        from icefall.run.worker import run_listener  # noqa: PLC0415
+
+        return run_listener(arguments.role, arguments.config, with_engine=arguments.verb in HAS_ENGINE)
+    except (StartRefused, StoreError) as error:
         print(f"icefall: {error}", file=sys.stderr, flush=True)
         return 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(_child())
+    raise SystemExit(run_child())

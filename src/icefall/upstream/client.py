@@ -1,10 +1,9 @@
-"""JSON-RPC over HTTP to one upstream: bounded in time, size and number, tried again where that can help."""
+"""JSON-RPC over HTTP to one upstream, with timeouts, size and concurrency limits, and retries where they can help."""
 
 import asyncio
 import itertools
 import random
-import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
@@ -13,41 +12,42 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from icefall.upstream.body import InvalidGzip, body_chunks
 from icefall.upstream.meter import Clock, Meter
 
 _T = TypeVar("_T")
 _EXCERPT_SIZE = 200
-_COMPLAINT_SIZE = 10_000
-_CHUNK_SIZE = 1 << 16
-_UNPACKED_SIZE = 1 << 20
-MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested without end
+_ERROR_TEXT_MAX = 10_000
+_CHUNK_SIZE_MAX = 1 << 20
+MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested too deeply
 
 
 class UpstreamFailure(Exception):
-    """A call without a result. `again`: the same request may fare better; `sent`: the upstream may have got it."""
+    """A call without a result. `retryable`: the same request may succeed later; `sent`: the upstream may have received
+    it."""
 
-    again = False
+    retryable = False
     sent = True
 
 
 class UpstreamDown(UpstreamFailure):
-    """No answer: not reached, too slow, overloaded, or cut off. Another time may do, or another upstream."""
+    """No answer: not reached, too slow, overloaded, or disconnected. A retry or another upstream may help."""
 
-    again = True
+    retryable = True
 
     def __init__(self, text: str, *, sent: bool = True, timed_out: bool = False, after_s: float = 0.0) -> None:
         super().__init__(text)
         self.sent = sent
         self.timed_out = timed_out
-        self.after_s = after_s  # how long it asked to be left alone
+        self.after_s = after_s  # from its retry-after header
 
 
 class UpstreamBusy(UpstreamDown):
-    """Turned away at the door: we ask too much at once, or it has no time for anyone."""
+    """It refused the request because of its rate limit or its load (429, 503)."""
 
 
 class UpstreamError(UpstreamFailure):
-    """It answered no. `str(error)` is its own text, `status` the HTTP status it came with."""
+    """It answered with an error. `str(error)` is the upstream's own text, `status` the HTTP status."""
 
     def __init__(self, text: str, status: int = 200) -> None:
         super().__init__(text)
@@ -55,23 +55,23 @@ class UpstreamError(UpstreamFailure):
 
 
 class InvalidAnswer(UpstreamFailure):
-    """An answer that means nothing: not JSON, the wrong shape, or without end."""
+    """An answer that is not JSON, has the wrong shape, or is too long."""
 
-    def __init__(self, text: str, *, again: bool = False) -> None:
+    def __init__(self, text: str, *, retryable: bool = False) -> None:
         super().__init__(text)
-        self.again = again
+        self.retryable = retryable
 
 
 class AnswerTooLong(InvalidAnswer):
-    """More bytes than any honest answer has. Asking for less may do."""
+    """More bytes than any valid answer has. A smaller request may help."""
 
 
 class ByteBudgetExceeded(AnswerTooLong):
-    """More bytes than the caller has room for."""
+    """More bytes than the caller allows."""
 
 
 class ByteBudget:
-    """How many bytes some answers may still fill, together."""
+    """How many bytes several answers together may still have."""
 
     def __init__(self, size: int) -> None:
         self.left = size
@@ -85,17 +85,17 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """The pause doubles from `first_s`; half of it is left to chance, so that many clients do not return together."""
+    """The pause doubles from `first_s`; half of it is random, so that many clients do not retry at the same moment."""
 
     attempts: int = 4
     first_s: float = 0.25
     longest_s: float = 10.0
-    asked_for_max_s: float = 30.0  # of what a retry-after header asks for
+    retry_after_max_s: float = 30.0  # longer retry-after headers are cut to this
 
     def pause_s(self, attempt: int, after_s: float, chance: float) -> float:
         """Between attempt number `attempt` (from 1) and the next."""
         doubled = min(self.longest_s, self.first_s * 2.0 ** min(attempt - 1, 32))
-        return max(doubled * (0.5 + chance / 2), min(after_s, self.asked_for_max_s))
+        return max(doubled * (0.5 + chance / 2), min(after_s, self.retry_after_max_s))
 
 
 LIMITS, RETRY = Limits(), Retry()
@@ -117,7 +117,7 @@ _DECODER = msgspec.json.Decoder(RpcAnswer)
 
 
 class Client:
-    """One upstream. `name` is its address without whatever may be secret in it."""
+    """One upstream. `name` is its address without parts that may be secret (path, query, password)."""
 
     def __init__(
         self,
@@ -157,12 +157,12 @@ class Client:
         result: type[_T],
         *,
         repeatable: bool = True,
-        patient: bool = True,
+        retry_timeouts: bool = True,
     ) -> _T:
         """The result of a method, as `result`.
 
-        What is not `repeatable` is tried again only if the upstream cannot have seen it. Without patience a call that
-        timed out is not tried again: the caller would rather ask for less.
+        A call that is not `repeatable` is retried only if the upstream cannot have seen it. Without `retry_timeouts` a
+        call that timed out is not retried: the caller would rather send a smaller request.
         """
         for attempt in itertools.count(1):
             try:
@@ -170,8 +170,8 @@ class Client:
                     return await self._attempt(path, method, params, result)
             except UpstreamFailure as failure:
                 timed_out = isinstance(failure, UpstreamDown) and failure.timed_out
-                useless = not failure.again or (failure.sent and not repeatable) or (timed_out and not patient)
-                if useless or attempt >= self.retry.attempts:
+                may_retry = failure.retryable and (repeatable or not failure.sent) and (retry_timeouts or not timed_out)
+                if not may_retry or attempt >= self.retry.attempts:
                     raise
                 after_s = failure.after_s if isinstance(failure, UpstreamDown) else 0.0
             await self.clock.sleep(self.retry.pause_s(attempt, after_s, self.chance()))
@@ -183,7 +183,7 @@ class Client:
 
     @contextmanager
     def metered(self) -> Iterator[None]:
-        """Around one attempt, from the request to the understood answer."""
+        """Counts one attempt, from the request to the decoded answer."""
         ticket = self.meter.begin()
         try:
             yield
@@ -208,11 +208,11 @@ class Client:
             raise InvalidAnswer(f"{self.name} answered {method} with something else: {error}") from error
         except MALFORMED as error:
             text = f"{self.name} answered {method} with something that is not JSON: {error}"
-            raise InvalidAnswer(text, again=True) from error
+            raise InvalidAnswer(text, retryable=True) from error
         if answer.id != number:
             raise InvalidAnswer(f"{self.name} answered request {number} with the answer to {excerpt(answer.id)}")
         if answer.error is not None:
-            raise UpstreamError(answer.error.message[:_COMPLAINT_SIZE])
+            raise UpstreamError(answer.error.message[:_ERROR_TEXT_MAX])
         if not bytes(answer.result):
             raise InvalidAnswer(f"{self.name} answered {method} with neither a result nor an error")
         try:
@@ -220,7 +220,7 @@ class Client:
         except MALFORMED as error:
             raise InvalidAnswer(f"{self.name} answered {method} with something else: {error}") from error
 
-    async def post(self, path: str, body: bytes, room: ByteBudget | None = None) -> bytes:
+    async def post(self, path: str, body: bytes, budget: ByteBudget | None = None) -> bytes:
         """One attempt: the body of an answer with status 200."""
         url = self._base
         if path:
@@ -228,7 +228,7 @@ class Client:
         try:
             async with self._open().post(url, data=body, allow_redirects=False) as response:
                 if response.status == 200:
-                    return await self._read(response, room)
+                    return await self._read(response, budget)
                 raise await self._refusal(response, path)
         except TimeoutError as error:
             sent = not isinstance(error, aiohttp.ConnectionTimeoutError)
@@ -239,54 +239,38 @@ class Client:
             reason = getattr(error, "os_error", error)  # a bad certificate has none
             raise UpstreamDown(f"{self.name} cannot be reached: {reason}", sent=False) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamDown(f"{self.name} broke off: {error or type(error).__name__}") from error
+            raise UpstreamDown(f"{self.name} disconnected: {error or type(error).__name__}") from error
 
-    async def _read(self, response: aiohttp.ClientResponse, room: ByteBudget | None) -> bytes:
-        """The whole body, unless it is longer than any honest one, or than there is room for: that is left unread."""
+    async def _read(self, response: aiohttp.ClientResponse, budget: ByteBudget | None) -> bytes:
+        """The whole body. One that is longer than allowed is not read to its end."""
         raw = bytearray()
+        is_gzip = self._compressed and response.headers.get("content-encoding", "").lower() == "gzip"
         try:
-            async for chunk in self._chunks(response):
+            async for chunk in body_chunks(response, is_gzip=is_gzip, chunk_size_max=_CHUNK_SIZE_MAX):
                 raw += chunk
                 if len(raw) > self.limits.answer_size_max:
                     raise AnswerTooLong(f"{self.name} answered with more than {self.limits.answer_size_max} bytes")
-                if room is not None:
-                    room.left -= len(chunk)
-                    if room.left < 0:
-                        raise ByteBudgetExceeded(f"{self.name} answered with more bytes than there is room for")
-        except BaseException:
+                if budget is not None:
+                    budget.left -= len(chunk)
+                    if budget.left < 0:
+                        raise ByteBudgetExceeded(f"{self.name} answered with more bytes than the budget allows")
+        except BaseException as error:
             response.close()
-            if room is not None:
-                room.left += len(raw)
+            if budget is not None:
+                budget.left += len(raw)
+            if isinstance(error, InvalidGzip):
+                raise InvalidAnswer(f"{self.name} sent {error}", retryable=True) from error
             raise
         return bytes(raw)
 
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """The body, piece by piece. It is unpacked only if we asked for it packed, and never much of it at once."""
-        packed = self._compressed and response.headers.get("content-encoding", "").lower() == "gzip"
-        unpack = zlib.decompressobj(31) if packed else None
-        try:
-            async for chunk in response.content.iter_chunked(_CHUNK_SIZE):
-                rest = chunk
-                while unpack is not None and rest:
-                    yield unpack.decompress(rest, _UNPACKED_SIZE)
-                    rest = unpack.unconsumed_tail
-                if unpack is None:
-                    yield chunk
-            if unpack is not None:
-                yield unpack.flush()
-        except zlib.error as error:
-            raise InvalidAnswer(f"{self.name} sent damaged gzip: {error}", again=True) from error
-        if unpack is not None and not unpack.eof:
-            raise InvalidAnswer(f"{self.name} sent half of some gzip", again=True)
-
     async def _refusal(self, response: aiohttp.ClientResponse, path: str) -> UpstreamFailure:
         status = response.status
-        said = excerpt((await response.content.read(_EXCERPT_SIZE)).decode("utf-8", "replace"))
-        text = f"{self.name}{path} answered {status}{': ' if said else ''}{said}"
+        body = excerpt((await response.content.read(_EXCERPT_SIZE)).decode("utf-8", "replace"))
+        text = f"{self.name}{path} answered {status}{': ' if body else ''}{body}"
         if status in (429, 503):
-            return UpstreamBusy(text, sent=False, after_s=_seconds(response))
-        if status >= 500:  # it may have been acted upon
-            return UpstreamDown(text, after_s=_seconds(response))
+            return UpstreamBusy(text, sent=False, after_s=_retry_after_s(response))
+        if status >= 500:  # it may have processed the request
+            return UpstreamDown(text, after_s=_retry_after_s(response))
         if 300 <= status < 400:
             text += f" (it points to {excerpt(response.headers.get('location', ''))}: give that address)"
         return UpstreamError(text, status)
@@ -299,13 +283,13 @@ class Client:
                 timeout=aiohttp.ClientTimeout(total=self.limits.total_s, sock_connect=self.limits.connect_s),
                 connector=aiohttp.TCPConnector(limit=self.limits.calls_at_once),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,  # a small body that grows is a trap: _chunks unpacks with a limit
+                auto_decompress=False,  # body_chunks decompresses with a limit
             )
         return self._session
 
 
-def _seconds(response: aiohttp.ClientResponse) -> float:
-    """What a retry-after header asks for: seconds, or a date measured from the answer's own."""
+def _retry_after_s(response: aiohttp.ClientResponse) -> float:
+    """The retry-after header in seconds; if it is a date, counted from the date header."""
     text = response.headers.get("retry-after", "")
     try:
         if text.isascii() and text.isdigit():
@@ -317,6 +301,6 @@ def _seconds(response: aiohttp.ClientResponse) -> float:
 
 
 def excerpt(value: Any) -> str:
-    """Something an upstream said, fit for a log line."""
+    """A value from an upstream, shortened and printable, for a log line."""
     text = " ".join(str(value)[:_EXCERPT_SIZE].split())
     return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,4 +1,4 @@
-"""What there is to say about the calls to one upstream: how many, how many failed lately, what is under way."""
+"""Counts the calls to one upstream: how many, how many failed lately, how many are in flight."""
 
 import asyncio
 import time
@@ -9,10 +9,10 @@ _WINDOW_CALLS_MAX = 10_000
 
 
 class Clock:
-    """Time as this package sees it, so that a test can hand in another."""
+    """The time, passed in so that a test can replace it."""
 
     def now(self) -> float:
-        """Seconds that never run backwards."""
+        """Seconds of a monotonic clock."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
@@ -20,7 +20,7 @@ class Clock:
 
 
 class Meter:
-    """An attempt failed when no JSON-RPC answer came of it; an upstream that says no in JSON-RPC has answered."""
+    """An attempt failed if it got no JSON-RPC answer; a JSON-RPC error is an answer."""
 
     def __init__(self, clock: Clock) -> None:
         self.calls = 0
@@ -29,18 +29,18 @@ class Meter:
         self.last_received_s: float | None = None
         self.reachable = False  # by its latest attempt
         self._clock = clock
-        self._under_way: dict[int, float] = {}
+        self._in_flight: dict[int, float] = {}
         self._ended: deque[tuple[float, bool]] = deque(maxlen=_WINDOW_CALLS_MAX)
 
     def begin(self) -> int:
         """A ticket to end the attempt with."""
         self.calls += 1
-        self.last_sent_s = self._under_way[self.calls] = self._clock.now()
+        self.last_sent_s = self._in_flight[self.calls] = self._clock.now()
         return self.calls
 
     def end(self, ticket: int, *, failed: bool) -> None:
         now = self._clock.now()
-        del self._under_way[ticket]
+        del self._in_flight[ticket]
         self._ended.append((now, failed))
         self.reachable = not failed
         if failed:
@@ -49,8 +49,8 @@ class Meter:
             self.last_received_s = now
 
     def abandon(self, ticket: int) -> None:
-        """We lost interest: that says nothing about the upstream."""
-        del self._under_way[ticket]
+        """The call was cancelled on our side: counted neither as success nor as failure."""
+        del self._in_flight[ticket]
 
     def recent(self, window_s: float = WINDOW_S) -> tuple[int, int]:
         """Attempts that ended within the window, and how many of them failed."""
@@ -61,9 +61,9 @@ class Meter:
 
     @property
     def in_flight(self) -> int:
-        return len(self._under_way)
+        return len(self._in_flight)
 
     @property
     def longest_s(self) -> float:
-        """For how long the oldest attempt has been under way."""
-        return self._clock.now() - min(self._under_way.values()) if self._under_way else 0.0
+        """For how long the oldest attempt has been in flight."""
+        return self._clock.now() - min(self._in_flight.values()) if self._in_flight else 0.0

@@ -1,4 +1,4 @@
-"""What we ask of a node we follow, typed: who it is, what it has accepted, and to issue a transaction."""
+"""Typed calls to a followed node: its network, its accepted containers, and issuing a transaction."""
 
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -11,9 +11,9 @@ from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import x_chain_id
 from icefall.wire.ids import hash256, id_from_text, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 
-RANGE_MAX = 1024  # containers a node hands out at once
+RANGE_MAX = 1024  # containers a node returns per call
 
 _T = TypeVar("_T")
 _EMPTY = "no containers have been accepted"
@@ -23,11 +23,11 @@ _Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class IndexOff(UpstreamError):
-    """The node keeps no index, so there is nothing to follow it by."""
+    """The node keeps no index, so it cannot be followed."""
 
 
 class FetchedContainer(NamedTuple):
-    """A container as an upstream tells of it: nothing has been checked but that the text is well-formed."""
+    """A container as an upstream sent it: only the encoding has been checked."""
 
     number: int
     id_text: str
@@ -36,7 +36,7 @@ class FetchedContainer(NamedTuple):
 
 
 class FirstAsset(NamedTuple):
-    """How an asset chain begins, proven by its ID."""
+    """The genesis of an asset chain, proven by the chain's ID."""
 
     network_id: int
     chain_id: bytes
@@ -86,13 +86,13 @@ class _Issued(msgspec.Struct, rename={"txid_text": "txID"}):
 
 
 class UpstreamNode:
-    """One node. Every answer is decoded strictly; what it says is believed by nobody yet."""
+    """One node. Every answer is decoded strictly; whether its content is true is checked by the callers."""
 
     def __init__(self, client: Client) -> None:
         self.name = client.name
         self.client = client
 
-    # -- who it is ---------------------------------------------------------------------------------------------
+    # -- its network -------------------------------------------------------------------------------------------
 
     async def network_id(self) -> int:
         return int((await self.client.call("/ext/info", "info.getNetworkID", {}, _NetworkId)).network_id)
@@ -106,7 +106,7 @@ class UpstreamNode:
         return answer.is_bootstrapped
 
     async def first_asset(self) -> FirstAsset:
-        """The X-Chain's genesis, rebuilt from the transaction of its fee asset. It must come to the chain's ID."""
+        """The X-Chain's genesis, rebuilt from the transaction of its fee asset. Its hash must be the chain's ID."""
         network_id, chain_id = await self.network_id(), await self.blockchain_id("X")
         described = await self.client.call("/ext/bc/X", "avm.getAssetDescription", {"assetID": "AVAX"}, _Asset)
         asset_id = self._id(described.asset_id)
@@ -116,7 +116,7 @@ class UpstreamNode:
         try:
             genesis = genesis_from_asset_tx(raw)
         except WireError as error:
-            raise InvalidAnswer(f"{self.name} sent a first asset that is none: {error}") from error
+            raise InvalidAnswer(f"{self.name} sent an invalid fee asset: {error}") from error
         if x_chain_id(network_id, genesis) != chain_id:
             raise UpstreamError(
                 f"the genesis of {self.name}'s X-Chain cannot be rebuilt from its fee asset alone: "
@@ -130,7 +130,7 @@ class UpstreamNode:
         answer = await self.client.call("/ext/bc/X", "avm.getTx", params, _Encoded)
         return self._bytes(answer.tx, answer.encoding)
 
-    # -- what it has accepted ----------------------------------------------------------------------------------
+    # -- accepted containers -----------------------------------------------------------------------------------
 
     async def last_accepted(self, chain: str, kind: str = "block") -> FetchedContainer | None:
         """The newest container; None while there is none."""
@@ -165,20 +165,20 @@ class UpstreamNode:
                 return None
             raise
 
-    # -- what it may do for us ---------------------------------------------------------------------------------
+    # -- issuing -----------------------------------------------------------------------------------------------
 
     async def issue_tx(self, text: str, encoding: str = "hex", *, path: str = "/ext/bc/X", method: str = "") -> str:
-        """The ID of the transaction it took. UpstreamError carries its own words; it is never sent twice."""
+        """The ID of the transaction it took. UpstreamError carries the node's own text; it is never sent twice."""
         params = {"tx": text, "encoding": encoding}
         name = method or ("wallet.issueTx" if path.endswith("/wallet") else "avm.issueTx")
         return (await self.client.call(path, name, params, _Issued, repeatable=False)).txid_text
 
     async def _index(self, chain: str, kind: str, method: str, params: dict[str, str], result: type[_T]) -> _T:
-        """Without patience: who follows has others to ask, or can ask for less."""
+        """Timeouts are not retried: a follower can use another upstream, or request less."""
         path = f"/ext/index/{chain}/{kind}"
         try:
             given = {**params, "encoding": "hex"}
-            return await self.client.call(path, f"index.{method}", given, result, patient=False)
+            return await self.client.call(path, f"index.{method}", given, result, retry_timeouts=False)
         except UpstreamError as error:
             if error.status == 404:
                 raise IndexOff(
@@ -195,7 +195,7 @@ class UpstreamNode:
         if encoding != "hex":
             raise InvalidAnswer(f"{self.name} answered in {encoding[:20]!r} when asked for hex")
         try:
-            raw = checkhex.decode(text)
+            raw = checksum_hex.decode(text)
         except WireError as error:
             raise InvalidAnswer(f"{self.name} sent damaged bytes: {error}") from error
         if not raw or len(raw) > GENESIS_SIZE_MAX:
@@ -206,4 +206,4 @@ class UpstreamNode:
         try:
             return id_from_text(text)
         except WireError as error:
-            raise InvalidAnswer(f"{self.name} sent an ID that is none: {error}") from error
+            raise InvalidAnswer(f"{self.name} sent an invalid ID: {error}") from error

@@ -1,6 +1,7 @@
-"""What we think of each of several upstreams: whose turn it is, who needs a rest, and who is not asked again."""
+"""Several upstreams of one network or chain: which is used next, which back off after a failure, which are disabled."""
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
@@ -10,7 +11,7 @@ import msgspec
 from icefall.upstream.client import Retry, UpstreamDown, UpstreamFailure
 from icefall.upstream.meter import Clock
 
-_REST = Retry(first_s=0.5, longest_s=60.0, asked_for_max_s=60.0)
+_BACKOFF = Retry(first_s=0.5, longest_s=60.0, retry_after_max_s=60.0)
 
 
 class Named(Protocol):
@@ -18,7 +19,7 @@ class Named(Protocol):
 
 
 class PoolLog(Protocol):
-    """Where what happens to upstreams is told; observe.Log is one."""
+    """Where changes in the state of upstreams are logged; observe.Log is one."""
 
     def warn(self, message: str, **fields: Any) -> None: ...
 
@@ -29,42 +30,50 @@ _Member = TypeVar("_Member", bound=Named)
 
 
 class NoUpstreamLeft(UpstreamFailure):
-    """Every upstream has been dropped."""
+    """Every upstream has been disabled."""
 
 
 class UpstreamState(msgspec.Struct):
-    sound: bool = False  # the latest thing it was asked came out right
-    dropped: str | None = None  # why it is not asked again
+    usable: bool = False  # its latest probe succeeded and no call has failed since
+    disabled: str | None = None  # why it is never used again
     failures: int = 0  # in a row
-    rests_until: float = 0.0
-    trouble: str | None = None  # the latest failure, until something comes out right
+    retry_at: float = 0.0  # when it may be probed again
+    failure: str | None = None  # the latest one, until a call succeeds
 
 
 class Pool(Generic[_Member]):
-    """Only sound members are handed out. The others are greeted in the background when they have rested.
+    """Only usable members are picked. The others are probed in the background when their pause is over, so that one
+    which hangs does not hold up the rest.
 
-    `greet` finds out whether a member is fit for use: it returns why it must be dropped, or None; a failure is a rest.
+    `probe` checks whether a member is fit for use: it returns why it must be disabled, or None. If it raises an
+    UpstreamFailure, the member backs off.
     """
 
     def __init__(
         self,
         members: Sequence[_Member],
-        greet: Callable[[_Member], Awaitable[str | None]],
+        probe: Callable[[_Member], Awaitable[str | None]],
         log: PoolLog,
         *,
-        clock: Clock,
+        clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.members = tuple(members)
-        for place, member in enumerate(self.members):  # two may differ only in what a name leaves out
-            if any(member.name == other.name for other in self.members[:place]):
-                member.name += f"#{place + 1}"
-        self._greet = greet
+        for index, member in enumerate(self.members):  # two may differ only in what a name leaves out
+            if any(member.name == other.name for other in self.members[:index]):
+                member.name += f"#{index + 1}"
+        self.clock = clock or Clock()
+        self._probe = probe
         self._log = log
-        self._clock = clock
         self._chance = chance
-        self._standings = [UpstreamState() for _ in self.members]
-        self._greetings: dict[int, asyncio.Task[None]] = {}
+        self._states = {member: UpstreamState() for member in self.members}
+        self._probes: dict[_Member, asyncio.Task[None]] = {}
+
+    async def close(self) -> None:
+        tasks = list(self._probes.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- choosing ----------------------------------------------------------------------------------------------
 
@@ -72,77 +81,93 @@ class Pool(Generic[_Member]):
         self,
         last: _Member | None = None,
         *,
+        move_on: bool = False,
         able: Callable[[_Member], bool] = lambda member: True,
-        patience_s: float = 60.0,
+        timeout_s: float = math.inf,
     ) -> _Member:
-        """`last` again if it is sound and able, else the next that is. Waits for one, but not for ever."""
-        until = self._clock.now() + patience_s
+        """`last` again if it is usable and able and we need not move on, else the next that is. Waits for one until
+        the timeout, and for probes that run then."""
+        until = self.clock.now() + timeout_s
+        self._probe_due()
         while True:
-            self._greet_the_rested()
-            places = [place for place in self._order(last) if self._is_sound(place) and able(self.members[place])]
-            if places:
-                return self.members[places[0]]
-            if all(standing.dropped for standing in self._standings):
-                raise NoUpstreamLeft("no upstream is left: " + "; ".join(self.lies().values()))
-            resting = any(not standing.sound and not standing.dropped for standing in self._standings)
-            if not self._greetings and (self._clock.now() >= until or not resting):
-                raise UpstreamDown("no upstream can be asked: " + "; ".join(self._complaints()), sent=False)
+            for member in self._in_turn(last, move_on=move_on):
+                if self._is_usable(member) and able(member):
+                    return member
+            if all(state.disabled for state in self._states.values()):
+                raise NoUpstreamLeft("no upstream is left: " + "; ".join(self.disabled().values()))
+            backing_off = any(not state.usable and not state.disabled for state in self._states.values())
+            if not self._probes and (self.clock.now() >= until or not backing_off):
+                raise UpstreamDown("no upstream can be used: " + "; ".join(self._reasons()), sent=False)
             await self._change(until)
+            if self.clock.now() < until:
+                self._probe_due()
 
-    def sound(self) -> list[_Member]:
-        return [member for place, member in enumerate(self.members) if self._is_sound(place)]
+    def usable(self) -> list[_Member]:
+        return [member for member in self.members if self._is_usable(member)]
 
-    def _is_sound(self, place: int) -> bool:
-        return self._standings[place].sound and self._standings[place].dropped is None
+    def others(self, member: _Member) -> list[_Member]:
+        """The usable ones besides `member`, in turn after it."""
+        return [it for it in self._in_turn(member, move_on=True) if it is not member and self._is_usable(it)]
 
-    def _order(self, last: _Member | None) -> Sequence[int]:
-        start = 0 if last is None else self.members.index(last)
-        return [(start + step) % len(self.members) for step in range(len(self.members))]
+    def _is_usable(self, member: _Member) -> bool:
+        return self._states[member].usable and self._states[member].disabled is None
 
-    def _complaints(self) -> list[str]:
-        return [*self.lies().values(), *(f"{name}: {text}" for name, text in self.troubles().items())] or ["not able"]
+    def _in_turn(self, last: _Member | None, *, move_on: bool) -> Sequence[_Member]:
+        """All of them, from `last` on, or from the one after it."""
+        start = 0 if last is None else self.members.index(last) + move_on
+        return (*self.members[start:], *self.members[:start])
 
-    # -- greeting ----------------------------------------------------------------------------------------------
+    def _reasons(self) -> list[str]:
+        failing = [f"{name}: {text}" for name, text in self.failing().items()]
+        return [*self.disabled().values(), *failing] or ["none is able"]
 
-    async def greet_all(self) -> dict[str, str]:
-        """What stands against any of them, by name."""
-        places = [place for place, standing in enumerate(self._standings) if not standing.dropped]
-        await asyncio.gather(*(self._greeting(place) for place in places))
-        return self.lies() | self.troubles()
+    # -- probing -----------------------------------------------------------------------------------------------
 
-    def _greet_the_rested(self) -> None:
-        now = self._clock.now()
-        for place, standing in enumerate(self._standings):
-            if not standing.sound and standing.dropped is None and standing.rests_until <= now:
-                self._greeting(place)
+    async def probe_all(self) -> dict[str, str]:
+        """Probe every upstream now. What is wrong with any of them, by name."""
+        await asyncio.gather(*(self._probing(it) for it, state in self._states.items() if not state.disabled))
+        return self.disabled() | self.failing()
 
-    def _greeting(self, place: int) -> asyncio.Task[None]:
-        task = self._greetings.get(place)
+    async def usable_once_probed(self) -> list[_Member]:
+        """The usable ones; if there are none yet, after the first running probe has ended."""
+        self._probe_due()
+        if self._probes and not self.usable():
+            await asyncio.wait(self._probes.values(), return_when=asyncio.FIRST_COMPLETED)
+        return self.usable()
+
+    def _probe_due(self) -> None:
+        now = self.clock.now()
+        for member, state in self._states.items():
+            if not state.usable and state.disabled is None and state.retry_at <= now:
+                self._probing(member)
+
+    def _probing(self, member: _Member) -> asyncio.Task[None]:
+        task = self._probes.get(member)
         if task is None:
-            task = self._greetings[place] = asyncio.create_task(self._meet(place))
-            task.add_done_callback(lambda _: self._greetings.pop(place, None))
+            task = self._probes[member] = asyncio.create_task(self._run_probe(member))
+            task.add_done_callback(lambda _: self._probes.pop(member, None))
         return task
 
-    async def _meet(self, place: int) -> None:
-        member, standing = self.members[place], self._standings[place]
+    async def _run_probe(self, member: _Member) -> None:
+        state = self._states[member]
         try:
-            against = await self._greet(member)
+            reason = await self._probe(member)
         except UpstreamFailure as failure:
-            standing.sound = True  # so that it is laid to rest
-            self.rest(member, failure)
+            self.back_off(member, failure)
             return
-        if against is not None:
-            self.drop(member, against)
-        standing.sound, standing.trouble = against is None, None  # `failures` stay: it has yet to do some real work
+        if reason is not None:
+            self.disable(member, reason)
+        state.usable, state.failure = reason is None, None  # `failures` stays until a real call succeeds
 
     async def _change(self, until: float) -> None:
-        """Until a greeting has ended, somebody has rested, or patience is over."""
-        waits: set[asyncio.Task[None]] = set(self._greetings.values())
+        """Wait until a probe or a pause has ended; if no probe is running, not beyond the timeout."""
+        waits = set(self._probes.values())
         alarm = None
-        if not waits:
-            rests = [it.rests_until for it in self._standings if not it.dropped and not it.sound]
-            pause_s = min([*rests, until]) - self._clock.now()
-            alarm = asyncio.create_task(self._clock.sleep(max(0.0, pause_s)))
+        now = self.clock.now()
+        rows = self._states.items()
+        pauses = [it.retry_at for member, it in rows if not (it.usable or it.disabled or member in self._probes)]
+        if not waits or (pauses and now < until):
+            alarm = asyncio.create_task(self.clock.sleep(max(0.0, min([*pauses, until]) - now)))
             waits.add(alarm)
         try:
             done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -152,47 +177,42 @@ class Pool(Generic[_Member]):
             if alarm is not None:
                 alarm.cancel()
 
-    # -- judging -----------------------------------------------------------------------------------------------
+    # -- results of calls --------------------------------------------------------------------------------------
 
-    def drop(self, member: _Member, text: str) -> None:
-        """For good: until this program starts again."""
-        standing = self._standing(member)
-        if standing.dropped is None:
-            standing.dropped = f"{member.name}: {text}"
-            self._log.error("an upstream is not asked again", upstream=member.name, reason=text)
+    def mark_ok(self, member: _Member) -> None:
+        """A call succeeded."""
+        state = self._states[member]
+        state.failures, state.failure = 0, None
 
-    def rest(self, member: _Member, failure: UpstreamFailure) -> None:
-        """Leave it alone for a while, longer each time. Failures of what was under way meanwhile add nothing."""
-        standing = self._standing(member)
-        if standing.dropped is not None or not standing.sound:
+    def back_off(self, member: _Member, failure: UpstreamFailure) -> None:
+        """Leave it alone for a while, longer each time."""
+        state = self._states[member]
+        if state.disabled is not None:
             return
-        standing.sound = False
-        standing.failures += 1
-        standing.trouble = str(failure)
+        state.usable = False
+        state.failures += 1
+        state.failure = str(failure)
         after_s = failure.after_s if isinstance(failure, UpstreamDown) else 0.0
-        pause_s = _REST.pause_s(standing.failures, after_s, self._chance())
-        standing.rests_until = self._clock.now() + pause_s
-        self._log.warn("an upstream failed", upstream=member.name, failure=str(failure), rest_s=round(pause_s, 2))
+        pause_s = _BACKOFF.pause_s(state.failures, after_s, self._chance())
+        state.retry_at = self.clock.now() + pause_s
+        fields = {"upstream": member.name, "failure": str(failure), "pause_s": round(pause_s, 2)}
+        self._log.warn("upstream failed, backing off", **fields)
 
-    def praise(self, member: _Member) -> None:
-        """It did what it was asked."""
-        standing = self._standing(member)
-        standing.failures, standing.trouble = 0, None
+    def disable(self, member: _Member, reason: str) -> None:
+        """Until this program starts again."""
+        state = self._states[member]
+        if state.disabled is None:
+            state.disabled = f"{member.name}: {reason}"
+            self._log.error("upstream disabled", upstream=member.name, reason=reason)
 
-    def lies(self) -> dict[str, str]:
-        """By name, for those that were dropped."""
-        return {member.name: it.dropped for member, it in zip(self.members, self._standings, strict=True) if it.dropped}
+    def is_disabled(self, member: _Member) -> bool:
+        return self._states[member].disabled is not None
 
-    def troubles(self) -> dict[str, str]:
-        """By name, for those whose latest call failed."""
-        rows = zip(self.members, self._standings, strict=True)
-        return {member.name: it.trouble for member, it in rows if it.trouble is not None and it.dropped is None}
+    def disabled(self) -> dict[str, str]:
+        """Why, by name."""
+        return {member.name: state.disabled for member, state in self._states.items() if state.disabled is not None}
 
-    def _standing(self, member: _Member) -> UpstreamState:
-        return self._standings[self.members.index(member)]
-
-    async def close(self) -> None:
-        tasks = list(self._greetings.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    def failing(self) -> dict[str, str]:
+        """The failure of the latest call, by name, where there was one; not of those that are disabled."""
+        rows = self._states.items()
+        return {it.name: state.failure for it, state in rows if state.failure is not None and state.disabled is None}

@@ -2,4 +2,4 @@
 
 
 class WireError(ValueError):
-    """Bytes or text that do not mean what they should. `str(error)` is the text a node would answer with."""
+    """Invalid bytes or text. `str(error)` is the text a node would answer with."""

@@ -17,7 +17,7 @@ _FAST_RIPEMD160 = "ripemd160" in hashlib.algorithms_available  # OpenSSL builds 
 ID_SIZE = 32
 SHORT_ID_SIZE = 20
 NODE_ID_PREFIX = "NodeID-"
-_TEXT_SIZE_MAX = 1024  # so many digits are no ID any more, and a megabyte of them takes seconds to read
+_TEXT_SIZE_MAX = 1024  # longer texts are no IDs, and decoding a megabyte of digits takes seconds
 
 EMPTY_ID = bytes(ID_SIZE)
 EMPTY_SHORT_ID = bytes(SHORT_ID_SIZE)

@@ -12,11 +12,6 @@ SIGNATURE_SIZE = 65
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
-def private_key_text(secret: bytes) -> str:
-    """`PrivateKey-...`"""
-    return PRIVATE_KEY_PREFIX + cb58.encode(secret)
-
-
 def private_key_from_text(text: str) -> bytes:
     """The 32 secret bytes behind `PrivateKey-...`."""
     if not text.startswith(PRIVATE_KEY_PREFIX):
@@ -54,7 +49,7 @@ def recover(signature: bytes, digest: bytes) -> bytes:
     version = signature[64]
     if version >= 8:
         raise WireError("invalid signature")
-    # Versions 4..7 say "compressed key". A node notices only after the recovery has worked.
+    # Versions 4..7 mean "compressed key", which a node checks only after the recovery succeeded.
     try:
         key = PublicKey.from_signature_and_message(signature[:64] + bytes([version & 3]), digest, hasher=None)
     except Exception as error:  # coincurve raises a bare Exception for an unrecoverable signature

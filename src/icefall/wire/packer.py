@@ -1,14 +1,14 @@
 """The linear codec: big-endian numbers, counted lists, raw arrays, values of several types behind a type ID.
 
-A reader walks one bytes object. Neighbouring fields of fixed size are read together (`Layout`); only when the bytes run
-out does the reader look which field was hit, because the node's error text depends on it.
+An `Unpacker` reads one bytes object from start to end. Adjacent fields of fixed size are read together (`Layout`); only
+when the bytes run out is the incomplete field determined, because the node's error text depends on it.
 """
 
 import struct
 from typing import Any
 
 from icefall.wire.errors import WireError
-from icefall.wire.text.goquote import from_utf8, utf8
+from icefall.wire.text.go_text import from_utf8, utf8
 
 VERSION_BYTES = b"\0\0"
 SIZE_MAX = 262_144
@@ -16,7 +16,7 @@ GENESIS_SIZE_MAX = 2**31 - 1
 COUNT_MAX = 2**31 - 1
 
 _SHORT = "packer has insufficient length for input"
-# kind of field -> (struct code, size, what the node puts before its complaint)
+# kind of field -> (struct code, size, prefix of the node's error text)
 _KINDS = {
     "uint8": ("B", 1, "couldn't unmarshal uint8: "),
     "uint16": ("H", 2, "couldn't unmarshal uint16: "),
@@ -34,7 +34,7 @@ u64 = struct.Struct(">Q").pack
 
 
 class Layout:
-    """Neighbouring fields of fixed size: names of kinds, or a number of raw bytes."""
+    """Adjacent fields of fixed size: names of kinds, or a number of raw bytes."""
 
     __slots__ = ("_fields", "pack", "size", "unpack_from")
 
@@ -47,7 +47,7 @@ class Layout:
         self.size = shape.size
 
     def shortfall(self, available: int) -> WireError:
-        """The complaint about the first field that `available` bytes do not cover."""
+        """The error for the first field that `available` bytes do not cover."""
         for size, prefix in self._fields:
             available -= size
             if available < 0:
@@ -98,7 +98,7 @@ class Unpacker:
         return value
 
     def type_id(self) -> int:
-        """What stands before a value of one of several types."""
+        """The type ID before a value that can have several types."""
         value: int = self.take(_TYPE)[0]
         return value
 
@@ -120,7 +120,7 @@ class Unpacker:
         return self.fixed(self.count())
 
     def string(self) -> str:
-        """A text with a 16-bit length. It need not be UTF-8: `from_utf8` keeps what is not."""
+        """A text with a 16-bit length. It need not be UTF-8: `from_utf8` preserves other bytes."""
         (size,) = self.take(_LENGTH)
         try:
             return from_utf8(self.fixed(size))

@@ -3,7 +3,7 @@
 from icefall.wire.avm.codec import unpack_tx
 from icefall.wire.avm.types import Tx
 from icefall.wire.errors import WireError
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.mempool import Mempool
 from icefall.xchain.model import ChainRules, LedgerState, TxRefused
 from icefall.xchain.ownership import Recover
@@ -12,9 +12,9 @@ from icefall.xchain.syntax import verify_syntax
 
 
 def parse_issue(tx_text: str, encoding: str = "hex") -> Tx:
-    """A transaction as `issueTx` receives it. `encoding` is a canonical name (`checkhex.encoding_name`)."""
+    """A transaction as `issueTx` receives it. `encoding` is a canonical name (`checksum_hex.encoding_name`)."""
     try:
-        raw = checkhex.decode(tx_text, encoding)
+        raw = checksum_hex.decode(tx_text, encoding)
     except WireError as error:
         raise TxRefused(f"problem decoding transaction: {error}") from error
     try:

@@ -40,8 +40,8 @@ class OwnUtxos:
         self._chain = chain
 
     async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]:
-        place = None if utxo_id == EMPTY_ID else await self._chain.place(address, utxo_id)
-        return await self._chain.utxos(address, NEWEST if place is None else place, limit)
+        position = None if utxo_id == EMPTY_ID else await self._chain.position(address, utxo_id)
+        return await self._chain.utxos(address, NEWEST if position is None else position, limit)
 
     def end_of(self, _address: bytes, _start: bytes, looked: list[StoredUtxo], before: bytes) -> bytes:
         return looked[-1].utxo_id if looked else before
@@ -55,8 +55,8 @@ class ExportedUtxos:
         self._source = source
 
     async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]:
-        place = None if utxo_id == EMPTY_ID else await self._chain.atomic_place(self._source, utxo_id)
-        return await self._chain.atomic_utxos(self._source, address, NEWEST if place is None else place + 1, limit)
+        position = None if utxo_id == EMPTY_ID else await self._chain.atomic_position(self._source, utxo_id)
+        return await self._chain.atomic_utxos(self._source, address, NEWEST if position is None else position + 1, limit)
 
     def end_of(self, _address: bytes, start: bytes, looked: list[StoredUtxo], _before: bytes) -> bytes:
         return looked[-1].utxo_id if looked else start

@@ -1,15 +1,15 @@
 -- name: ledger
-select chain, genesis_hash, genesis_txs, height, next_seq, next_place from ledger where chain_id = :chain_id;
+select chain, genesis_hash, genesis_txs, height, next_seq, next_position from ledger where chain_id = :chain_id;
 
 -- name: put_ledger
-insert into ledger (chain_id, genesis_hash, genesis_txs, height, next_seq, next_place)
+insert into ledger (chain_id, genesis_hash, genesis_txs, height, next_seq, next_position)
 values (:chain_id, :genesis_hash, :genesis_txs, -1, 0, 0);
 
 -- name: advance_ledger
-update ledger set height = :height, next_seq = :next_seq, next_place = :next_place where chain = :chain and height = :height - 1;
+update ledger set height = :height, next_seq = :next_seq, next_position = :next_position where chain = :chain and height = :height - 1;
 
 -- name: advance_before_blocks
-update ledger set next_seq = :next_seq, next_place = :next_place
+update ledger set next_seq = :next_seq, next_position = :next_position
 where chain = :chain and height = 0 and next_seq = :seq_before;
 
 -- name: put_block
@@ -44,46 +44,46 @@ select 1 from ledger_tx where chain = :chain and txid = :txid;
 select seq, txid, height from ledger_tx where chain = :chain and seq = :seq;
 
 -- name: put_utxo
-insert into utxo (place, chain, utxo_id, bytes) values (?, ?, ?, ?);
+insert into utxo (position, chain, utxo_id, bytes) values (?, ?, ?, ?);
 
 -- name: put_utxo_owner
-insert into utxo_owner (chain, address, place) values (?, ?, ?);
+insert into utxo_owner (chain, address, position) values (?, ?, ?);
 
 -- name: take_utxo
-delete from utxo where chain = ? and utxo_id = ? returning place;
+delete from utxo where chain = ? and utxo_id = ? returning position;
 
 -- name: take_utxo_owner
-delete from utxo_owner where chain = ? and address = ? and place = ?;
+delete from utxo_owner where chain = ? and address = ? and position = ?;
 
 -- name: utxo
 select bytes from utxo where chain = :chain and utxo_id = :utxo_id;
 
--- name: utxo_place
-select u.place from utxo u join utxo_owner o on o.chain = u.chain and o.place = u.place
+-- name: utxo_position
+select u.position from utxo u join utxo_owner o on o.chain = u.chain and o.position = u.position
 where u.chain = :chain and u.utxo_id = :utxo_id and o.address = :address;
 
 -- name: utxos_of_address
-select u.place, u.utxo_id, u.bytes from utxo_owner o join utxo u on u.place = o.place
-where o.chain = :chain and o.address = :address and o.place < :below order by o.place desc limit :limit;
+select u.position, u.utxo_id, u.bytes from utxo_owner o join utxo u on u.position = o.position
+where o.chain = :chain and o.address = :address and o.position < :below order by o.position desc limit :limit;
 
--- name: next_atomic_place
-insert into atomic_count (destination, source, next_place) values (:destination, :source, 1)
-on conflict (destination, source) do update set next_place = next_place + 1 returning next_place;
+-- name: next_atomic_position
+insert into atomic_count (destination, source, next_position) values (:destination, :source, 1)
+on conflict (destination, source) do update set next_position = next_position + 1 returning next_position;
 
 -- name: put_atomic
-insert into atomic_utxo (destination, source, place, utxo_id, bytes)
-values (:destination, :source, :place, :utxo_id, :bytes);
+insert into atomic_utxo (destination, source, position, utxo_id, bytes)
+values (:destination, :source, :position, :utxo_id, :bytes);
 
 -- name: put_atomic_owner
-insert into atomic_owner (destination, source, address, place) values (:destination, :source, :address, :place);
+insert into atomic_owner (destination, source, address, position) values (:destination, :source, :address, :position);
 
 -- name: take_atomic
 delete from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id
-returning place, bytes;
+returning position, bytes;
 
 -- name: take_atomic_owner
 delete from atomic_owner
-where destination = :destination and source = :source and address = :address and place = :place;
+where destination = :destination and source = :source and address = :address and position = :position;
 
 -- name: put_taken
 insert into atomic_taken (destination, source, utxo_id) values (:destination, :source, :utxo_id);
@@ -94,14 +94,14 @@ delete from atomic_taken where destination = :destination and source = :source a
 -- name: atomic
 select bytes from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
 
--- name: atomic_place
-select place from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
+-- name: atomic_position
+select position from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
 
 -- name: atomic_of_address
-select u.place, u.utxo_id, u.bytes from atomic_owner o
-join atomic_utxo u on u.destination = o.destination and u.source = o.source and u.place = o.place
-where o.destination = :destination and o.source = :source and o.address = :address and o.place < :below
-order by o.place desc limit :limit;
+select u.position, u.utxo_id, u.bytes from atomic_owner o
+join atomic_utxo u on u.destination = o.destination and u.source = o.source and u.position = o.position
+where o.destination = :destination and o.source = :source and o.address = :address and o.position < :below
+order by o.position desc limit :limit;
 
 -- name: put_address_tx
 insert into address_tx (chain, address, seq, asset) values (?, ?, ?, ?);
@@ -119,8 +119,8 @@ insert into refused_tx (chain, txid, reason) values (:chain, :txid, :reason)
 on conflict (chain, txid) do update set reason = excluded.reason;
 
 -- name: trim_refused
-delete from refused_tx where chain = :chain and place <= (
-    select place from refused_tx where chain = :chain order by place desc limit 1 offset :keep);
+delete from refused_tx where chain = :chain and position <= (
+    select position from refused_tx where chain = :chain order by position desc limit 1 offset :keep);
 
 -- name: refused
 select reason from refused_tx where chain = :chain and txid = :txid;

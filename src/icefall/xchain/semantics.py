@@ -53,12 +53,6 @@ def unknown_chain(chain_id: bytes) -> TxRefused:
     return TxRefused(f'failed to get subnet of "{text}": problem retrieving blockchain "{text}": not found')
 
 
-def not_a_chain(txid: bytes) -> TxRefused:
-    """What a `LedgerState` says of a P-Chain transaction that created no chain."""
-    text = id_text(txid)
-    return TxRefused(f'failed to get subnet of "{text}": "{text}" is not a blockchain')
-
-
 class _Verification:
     """One transaction being looked at: what it is checked against, and what has been found out so far."""
 

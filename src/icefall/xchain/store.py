@@ -13,12 +13,12 @@ from icefall.wire.avm.codec import unpack_tx, unpack_utxo
 from icefall.wire.avm.types import Tx, Utxo
 from icefall.wire.ids import hash256
 from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.xchain.mempool import REFUSALS_MAX
 from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of
 
 SQL = load("icefall.xchain", "queries.sql")
-REFUSED_KEPT = 64
 NEWEST = (1 << 63) - 1
-_PLACE_BITS = 48  # places of different chains never meet
+_POSITION_BITS = 48  # positions of different chains never overlap
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -28,13 +28,13 @@ class Checkpoint(msgspec.Struct, frozen=True):
     genesis_txs: int
     height: int
     next_seq: int
-    next_place: int
+    next_position: int
 
 
 class StoredUtxo(msgspec.Struct, frozen=True, gc=False):
     """A UTXO as it stands in an address's list."""
 
-    place: int
+    position: int
     utxo_id: bytes
     raw: bytes
 
@@ -58,7 +58,7 @@ def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: Accepte
     count = len(first.effects)
     tx.run(SQL.put_ledger, {"chain_id": chain_id, "genesis_hash": hash256(genesis), "genesis_txs": count})
     chain = tx.rows(SQL.ledger, {"chain_id": chain_id})[0][0]
-    return put_accepted(tx, Checkpoint(chain, count, -1, 0, chain << _PLACE_BITS), chain_id, first)
+    return put_accepted(tx, Checkpoint(chain, count, -1, 0, chain << _POSITION_BITS), chain_id, first)
 
 
 def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: AcceptedBlock) -> Checkpoint:
@@ -78,7 +78,7 @@ def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Acc
         },
     )
     after = _put_effects(tx, at, chain_id, block.height, accepted.effects)
-    moved = {"chain": at.chain, "height": after.height, "next_seq": after.next_seq, "next_place": after.next_place}
+    moved = {"chain": at.chain, "height": after.height, "next_seq": after.next_seq, "next_position": after.next_position}
     if not tx.run(SQL.advance_ledger, moved):
         raise StoreError(f"block {block.height} does not follow the stored height {at.height}")
     return after
@@ -87,7 +87,7 @@ def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Acc
 def put_before_blocks(tx: Transaction, at: Checkpoint, chain_id: bytes, effects: Sequence[TxEffects]) -> Checkpoint:
     """Transactions of a DAG that came before block 1: they are kept under height 0, behind the genesis assets."""
     after = _put_effects(tx, at, chain_id, 0, effects)
-    moved = {"chain": at.chain, "next_seq": after.next_seq, "next_place": after.next_place}
+    moved = {"chain": at.chain, "next_seq": after.next_seq, "next_position": after.next_position}
     if not tx.run(SQL.advance_before_blocks, {**moved, "seq_before": at.next_seq}):
         raise StoreError(f"transactions from before block 1 do not follow number {at.next_seq} at height {at.height}")
     return after
@@ -104,36 +104,36 @@ def _put_effects(
             for seq, row in enumerate(effects, at.next_seq)
         ],
     )
-    next_place = _put_created(tx, at, effects)
+    next_position = _put_created(tx, at, effects)
     _take_spent(tx, at.chain, effects)
     for row in effects:
         for utxo_id in row.imported:
             take_atomic(tx, chain_id, row.peer_chain_id, utxo_id)
         put_atomic(tx, row.peer_chain_id, chain_id, row.exported)
     _put_history(tx, at, effects)
-    return Checkpoint(at.chain, at.genesis_txs, height, at.next_seq + len(effects), next_place)
+    return Checkpoint(at.chain, at.genesis_txs, height, at.next_seq + len(effects), next_position)
 
 
 def _put_created(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) -> int:
     """All outputs a block makes, before any is spent: a later transaction may spend what an earlier one made."""
-    place = at.next_place
+    position = at.next_position
     utxos, owners = [], []
     for row in effects:
         for new in row.created:
-            utxos.append((place, at.chain, new.utxo_id, new.raw))
-            owners += [(at.chain, address, place) for address in new.addresses]
-            place += 1
+            utxos.append((position, at.chain, new.utxo_id, new.raw))
+            owners += [(at.chain, address, position) for address in new.addresses]
+            position += 1
     tx.run_many(SQL.put_utxo, utxos)
     tx.run_many(SQL.put_utxo_owner, owners)
-    return place
+    return position
 
 
 def _take_spent(tx: Transaction, chain: int, effects: Iterable[TxEffects]) -> None:
     owners = []
     for row in effects:
         for utxo_id, utxo in zip(row.spent, row.spent_utxos, strict=False):  # imported ones follow those
-            place = tx.rows(SQL.take_utxo, (chain, utxo_id))[0][0]
-            owners += [(chain, address, place) for address in owners_of(utxo.output)]
+            position = tx.rows(SQL.take_utxo, (chain, utxo_id))[0][0]
+            owners += [(chain, address, position) for address in owners_of(utxo.output)]
     tx.run_many(SQL.take_utxo_owner, owners)
 
 
@@ -154,7 +154,7 @@ def put_atomic(tx: Transaction, destination: bytes, source: bytes, exports: Iter
         if tx.run(SQL.cancel_taken, key):
             continue
         sides: dict[str, bytes | int] = {"destination": destination, "source": source}
-        sides["place"] = tx.rows(SQL.next_atomic_place, sides)[0][0]
+        sides["position"] = tx.rows(SQL.next_atomic_position, sides)[0][0]
         tx.run(SQL.put_atomic, {**sides, "utxo_id": new.utxo_id, "bytes": new.raw})
         tx.run_many(SQL.put_atomic_owner, [sides | {"address": address} for address in new.addresses])
 
@@ -165,8 +165,8 @@ def take_atomic(tx: Transaction, destination: bytes, source: bytes, utxo_id: byt
     if not taken:
         tx.run(SQL.put_taken, key)
         return
-    place, raw = taken[0]
-    sides = {"destination": destination, "source": source, "place": place}
+    position, raw = taken[0]
+    sides = {"destination": destination, "source": source, "position": position}
     owners = owners_of(unpack_utxo(raw).output)
     tx.run_many(SQL.take_atomic_owner, [sides | {"address": address} for address in owners])
 
@@ -174,7 +174,7 @@ def take_atomic(tx: Transaction, destination: bytes, source: bytes, utxo_id: byt
 def put_refusals(tx: Transaction, chain: int, refusals: Iterable[tuple[bytes, str]]) -> None:
     for txid, reason in refusals:
         tx.run(SQL.put_refused, {"chain": chain, "txid": txid, "reason": reason})
-    tx.run(SQL.trim_refused, {"chain": chain, "keep": REFUSED_KEPT})
+    tx.run(SQL.trim_refused, {"chain": chain, "keep": REFUSALS_MAX})
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -262,19 +262,19 @@ class AssetChainReader:
         key = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
         return [StoredUtxo(*row) for row in await self._reader.rows(SQL.utxos_of_address, key)]
 
-    async def place(self, address: bytes, utxo_id: bytes) -> int | None:
+    async def position(self, address: bytes, utxo_id: bytes) -> int | None:
         """Where a UTXO stands in an address's list."""
         key = {"chain": await self._chain(), "address": address, "utxo_id": utxo_id}
-        rows = await self._reader.rows(SQL.utxo_place, key)
+        rows = await self._reader.rows(SQL.utxo_position, key)
         return rows[0][0] if rows else None
 
     async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
         key = {"destination": self._chain_id, "source": source, "address": address, "below": below, "limit": limit}
         return [StoredUtxo(*row) for row in await self._reader.rows(SQL.atomic_of_address, key)]
 
-    async def atomic_place(self, source: bytes, utxo_id: bytes) -> int | None:
+    async def atomic_position(self, source: bytes, utxo_id: bytes) -> int | None:
         key = {"destination": self._chain_id, "source": source, "utxo_id": utxo_id}
-        rows = await self._reader.rows(SQL.atomic_place, key)
+        rows = await self._reader.rows(SQL.atomic_position, key)
         return rows[0][0] if rows else None
 
     async def address_txs(self, address: bytes, asset: bytes, below: int, limit: int) -> list[tuple[int, bytes, int]]:

@@ -20,7 +20,7 @@ from icefall.wire.avm.types import (
     Tx,
 )
 from icefall.wire.ids import EMPTY_ID
-from icefall.wire.text.goquote import utf8
+from icefall.wire.text.go_text import utf8
 from icefall.xchain.model import ChainRules, TxRefused
 from icefall.xchain.wellformed import (
     ascending,
@@ -62,14 +62,14 @@ def verify_syntax(tx: Tx, rules: ChainRules) -> None:
 
 
 def _verify_base(tx: BaseTx, rules: ChainRules) -> int:
-    _verify_place(tx, rules)
+    _verify_chain(tx, rules)
     _verify_flow(rules, rules.tx_fee, (tx.outputs,), (tx.inputs,))
     return len(tx.inputs)
 
 
 def _verify_create_asset(tx: CreateAssetTx, rules: ChainRules) -> int:
     _verify_names(tx)
-    _verify_place(tx, rules)
+    _verify_chain(tx, rules)
     _verify_flow(rules, rules.create_asset_tx_fee, (tx.outputs,), (tx.inputs,))
     for state in tx.initial_states:
         _verify_state(state, rules)
@@ -81,7 +81,7 @@ def _verify_create_asset(tx: CreateAssetTx, rules: ChainRules) -> int:
 def _verify_operation_tx(tx: OperationTx, rules: ChainRules) -> int:
     if not tx.operations:
         raise TxRefused("an operationTx must have at least one operation")
-    _verify_place(tx, rules)
+    _verify_chain(tx, rules)
     _verify_flow(rules, rules.tx_fee, (tx.outputs,), (tx.inputs,))
     spent = {(at.txid, at.output_index) for at in tx.inputs}
     for operation in tx.operations:
@@ -94,7 +94,7 @@ def _verify_operation_tx(tx: OperationTx, rules: ChainRules) -> int:
 def _verify_import(tx: ImportTx, rules: ChainRules) -> int:
     if not tx.imported_inputs:
         raise TxRefused("no import inputs")
-    _verify_place(tx, rules)
+    _verify_chain(tx, rules)
     _verify_flow(rules, rules.tx_fee, (tx.outputs,), (tx.inputs, tx.imported_inputs))
     return len(tx.inputs) + len(tx.imported_inputs)
 
@@ -102,7 +102,7 @@ def _verify_import(tx: ImportTx, rules: ChainRules) -> int:
 def _verify_export(tx: ExportTx, rules: ChainRules) -> int:
     if not tx.exported_outputs:
         raise TxRefused("no export outputs")
-    _verify_place(tx, rules)
+    _verify_chain(tx, rules)
     _verify_flow(rules, rules.tx_fee, (tx.outputs, tx.exported_outputs), (tx.inputs,))
     return len(tx.inputs)
 
@@ -116,7 +116,7 @@ _KINDS: dict[type, Callable[[Any, ChainRules], int]] = {
 }
 
 
-def _verify_place(tx: BaseTx, rules: ChainRules) -> None:
+def _verify_chain(tx: BaseTx, rules: ChainRules) -> None:
     if tx.network_id != rules.network_id:
         raise TxRefused("tx has wrong network ID")
     if tx.blockchain_id != rules.chain_id:

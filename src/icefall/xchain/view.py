@@ -10,7 +10,7 @@ from icefall.wire.ids import id_text
 
 class ChainView(msgspec.Struct, frozen=True):
     chain_id: bytes
-    place: ChainNaming
+    naming: ChainNaming
     asset_ids: Mapping[str, bytes]  # by genesis alias, the fee asset first
     tx_fee: int
     create_asset_tx_fee: int

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from icefall.api.bind import NoParams
 from icefall.api.dialect import Dialect
+from icefall.api.params.node_binder import NoParams
 from icefall.api.schema import admin as schema
 from icefall.api.schema.names import Empty
 from icefall.ipc.socket import EngineLink
@@ -12,32 +12,32 @@ from icefall.node.chains import Chains
 from icefall.observe.log import LevelPage
 
 
-async def alias(ask: schema.AliasEndpointParams, engine: EngineLink) -> Empty:
-    await engine.call("alias", endpoint=ask.endpoint, alias=ask.alias)
+async def alias(params: schema.AliasEndpointParams, engine: EngineLink) -> Empty:
+    await engine.call("alias", endpoint=params.endpoint, alias=params.alias)
     return Empty()
 
 
-async def alias_chain(ask: schema.AliasChainParams, engine: EngineLink) -> Empty:
-    await engine.call("alias_chain", chain=ask.chain, alias=ask.alias)
+async def alias_chain(params: schema.AliasChainParams, engine: EngineLink) -> Empty:
+    await engine.call("alias_chain", chain=params.chain, alias=params.alias)
     return Empty()
 
 
-async def get_chain_aliases(ask: schema.ChainAliasesParams, chains: Chains, dialect: Dialect) -> schema.ChainAliases:
-    names = await chains.aliases(ask.chain)
+async def get_chain_aliases(params: schema.ChainAliasesParams, chains: Chains, dialect: Dialect) -> schema.ChainAliases:
+    names = await chains.aliases(params.chain)
     return schema.ChainAliases(dialect.no_aliases if names is None else names)
 
 
-async def get_logger_level(ask: schema.LoggerParams, page: LevelPage) -> schema.LoggerLevels:
-    return _levels(page, loggers_named(page, ask.logger_name))
+async def get_logger_level(params: schema.LoggerParams, page: LevelPage) -> schema.LoggerLevels:
+    return _levels(page, loggers_named(page, params.logger_name))
 
 
 async def set_logger_level(
-    ask: schema.SetLevelParams, engine: EngineLink, page: LevelPage, dialect: Dialect
+    params: schema.SetLevelParams, engine: EngineLink, page: LevelPage, dialect: Dialect
 ) -> Empty | schema.LoggerLevels:
     touched = await engine.call(
-        "set_logger_level", logger=ask.logger_name, log_level=ask.log_level, display_level=ask.display_level
+        "set_logger_level", logger=params.logger_name, log_level=params.log_level, display_level=params.display_level
     )
-    return _levels(page, touched) if dialect.set_level_tells else Empty()
+    return _levels(page, touched) if dialect.set_level_result else Empty()
 
 
 def _levels(page: LevelPage, names: list[str]) -> schema.LoggerLevels:

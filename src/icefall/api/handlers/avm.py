@@ -7,8 +7,8 @@ from typing import NoReturn
 import msgspec
 
 from icefall.api.addresses import AddressParser
-from icefall.api.bind import NoParams
 from icefall.api.dialect import Dialect
+from icefall.api.params.node_binder import NoParams
 from icefall.api.schema import avm as schema
 from icefall.errors import CallFailed
 from icefall.ipc.socket import EngineLink
@@ -19,7 +19,7 @@ from icefall.wire.avm.types import CreateAssetTx
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, id_from_text, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.xchain.balance import UINT64_MAX, spendable
 from icefall.xchain.paging import ExportedUtxos, OwnUtxos, UtxoCursor, UtxoLists, page_of
 from icefall.xchain.store import NEWEST, AssetChainReader
@@ -39,63 +39,63 @@ async def get_tx_fee(_: NoParams, view: ChainView) -> schema.TxFees:
 
 
 async def get_block(
-    ask: schema.GetBlockParams, chain: AssetChainReader, view: ChainView, dialect: Dialect
+    params: schema.GetBlockParams, chain: AssetChainReader, view: ChainView, dialect: Dialect
 ) -> schema.GetBlockResult:
-    raw = await chain.block(ask.block_id)
+    raw = await chain.block(params.block_id)
     if raw is None and dialect.block_by_container_id:
-        raw = await chain.block_in_container(ask.block_id)
+        raw = await chain.block_in_container(params.block_id)
     if raw is None:
-        raise CallFailed(f"couldn't get block with id {id_text(ask.block_id)}: not found")
-    return _block(raw, ask.encoding, view)
+        raise CallFailed(f"couldn't get block with id {id_text(params.block_id)}: not found")
+    return _block(raw, params.encoding, view)
 
 
 async def get_block_by_height(
-    ask: schema.BlockByHeightParams, chain: AssetChainReader, view: ChainView
+    params: schema.BlockByHeightParams, chain: AssetChainReader, view: ChainView
 ) -> schema.GetBlockResult:
-    raw = await chain.block_at(ask.height)
+    raw = await chain.block_at(params.height)
     if raw is None:
-        raise CallFailed(f"couldn't get block at height {ask.height}: not found")
-    return _block(raw, ask.encoding, view)
+        raise CallFailed(f"couldn't get block at height {params.height}: not found")
+    return _block(raw, params.encoding, view)
 
 
 def _block(raw: bytes, encoding: str, view: ChainView) -> schema.GetBlockResult:
     if encoding == "json":
-        return schema.GetBlockResult(msgspec.Raw(block_json(unpack_block(raw, GENESIS_SIZE_MAX), view.place)), encoding)
-    return schema.GetBlockResult(checkhex.encode(raw, encoding), encoding)
+        return schema.GetBlockResult(msgspec.Raw(block_json(unpack_block(raw, GENESIS_SIZE_MAX), view.naming)), encoding)
+    return schema.GetBlockResult(checksum_hex.encode(raw, encoding), encoding)
 
 
-async def get_tx(ask: schema.GetTxParams, chain: AssetChainReader, view: ChainView) -> schema.GetTxResult:
-    if ask.tx_id == EMPTY_ID:
+async def get_tx(params: schema.GetTxParams, chain: AssetChainReader, view: ChainView) -> schema.GetTxResult:
+    if params.tx_id == EMPTY_ID:
         raise CallFailed("nil transaction ID")
-    raw = await chain.tx(ask.tx_id)
+    raw = await chain.tx(params.tx_id)
     if raw is None:
         raise CallFailed("not found")
-    if ask.encoding == "json":
-        return schema.GetTxResult(msgspec.Raw(tx_json(unpack_tx(raw, GENESIS_SIZE_MAX), view.place)), ask.encoding)
-    return schema.GetTxResult(checkhex.encode(raw, ask.encoding), ask.encoding)
+    if params.encoding == "json":
+        return schema.GetTxResult(msgspec.Raw(tx_json(unpack_tx(raw, GENESIS_SIZE_MAX), view.naming)), params.encoding)
+    return schema.GetTxResult(checksum_hex.encode(raw, params.encoding), params.encoding)
 
 
 async def get_tx_status(
-    ask: schema.TxStatusParams, chain: AssetChainReader, view: ChainView, engine: EngineLink, dialect: Dialect
+    params: schema.TxStatusParams, chain: AssetChainReader, view: ChainView, engine: EngineLink, dialect: Dialect
 ) -> schema.TxStatus:
-    if ask.tx_id == EMPTY_ID:
+    if params.tx_id == EMPTY_ID:
         raise CallFailed("nil transaction ID")
-    if await chain.tx(ask.tx_id) is not None:
+    if await chain.tx(params.tx_id) is not None:
         return schema.TxStatus("Accepted")
     if not dialect.four_tx_states:
         return schema.TxStatus("Unknown")
-    state = await engine.call("tx_state", chain=view.chain_id, txid=ask.tx_id)
-    if not state and await chain.tx(ask.tx_id) is not None:  # accepted between the two questions
+    state = await engine.call("tx_state", chain=view.chain_id, txid=params.tx_id)
+    if not state and await chain.tx(params.tx_id) is not None:  # accepted between the two questions
         state = "Accepted"
-    if not state and await chain.refusal(ask.tx_id) is not None:  # before the last restart
+    if not state and await chain.refusal(params.tx_id) is not None:  # before the last restart
         state = "Rejected"
     return schema.TxStatus(state or "Unknown")
 
 
 async def get_asset_description(
-    ask: schema.AssetParams, chain: AssetChainReader, view: ChainView
+    params: schema.AssetParams, chain: AssetChainReader, view: ChainView
 ) -> schema.AssetDescription:
-    asset_id = _asset_id(ask.asset_id, view)
+    asset_id = _asset_id(params.asset_id, view)
     raw = await chain.tx(asset_id)
     if raw is None:
         raise CallFailed("not found")
@@ -117,12 +117,12 @@ def _asset_id(text: str, view: ChainView) -> bytes:
 
 
 async def get_balance(
-    ask: schema.BalanceParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
+    params: schema.BalanceParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
 ) -> schema.Balance:
-    address = await _owner(ask.address, addresses)
-    wanted = _asset_id(ask.asset_id, view)
+    address = await _owner(params.address, addresses)
+    wanted = _asset_id(params.asset_id, view)
     total, references = 0, []
-    for asset_id, amount, txid, output_index in await _spendable(chain, address, partial=ask.include_partial):
+    for asset_id, amount, txid, output_index in await _spendable(chain, address, partial=params.include_partial):
         if asset_id == wanted:
             total += amount
             references.append(schema.UtxoReference(id_text(txid), output_index))
@@ -132,11 +132,11 @@ async def get_balance(
 
 
 async def get_all_balances(
-    ask: schema.AddressParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
+    params: schema.AddressParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
 ) -> schema.AllBalances:
-    address = await _owner(ask.address, addresses)
+    address = await _owner(params.address, addresses)
     totals: dict[bytes, int] = {}
-    for asset_id, amount, _, _ in await _spendable(chain, address, partial=ask.include_partial):
+    for asset_id, amount, _, _ in await _spendable(chain, address, partial=params.include_partial):
         totals[asset_id] = min(UINT64_MAX, totals.get(asset_id, 0) + amount)
     named = sorted((view.asset_name(asset_id), total) for asset_id, total in totals.items())
     return schema.AllBalances([schema.AssetBalance(name, str(total)) for name, total in named])
@@ -155,7 +155,7 @@ async def _spendable(chain: AssetChainReader, address: bytes, *, partial: bool) 
             found += spendable((utxo.raw for utxo in utxos), now_s, partial=partial)
             if last_try or len(utxos) < PAGE_MAX:
                 break
-            below = utxos[-1].place
+            below = utxos[-1].position
             await asyncio.sleep(0)
         if last_try or below == NEWEST or await chain.height() == height:
             return found
@@ -170,30 +170,30 @@ async def _owner(text: str, addresses: AddressParser) -> bytes:
 
 
 async def get_utxos(
-    ask: schema.UtxosParams,
+    params: schema.UtxosParams,
     chain: AssetChainReader,
     view: ChainView,
     addresses: AddressParser,
     chains: Chains,
     dialect: Dialect,
 ) -> schema.Utxos:
-    if not ask.addresses:
+    if not params.addresses:
         raise CallFailed("no addresses provided")
-    if len(ask.addresses) > ADDRESSES_MAX:
-        raise CallFailed(f"number of addresses given, {len(ask.addresses)}, exceeds maximum, {ADDRESSES_MAX}")
-    lists = await _lists(ask.source_chain, chain, view, chains)
-    owners = [await addresses.parse(text) for text in ask.addresses]
-    start = await _start(ask.start_index, addresses)
-    limit = ask.limit if 0 < ask.limit <= PAGE_MAX else PAGE_MAX
+    if len(params.addresses) > ADDRESSES_MAX:
+        raise CallFailed(f"number of addresses given, {len(params.addresses)}, exceeds maximum, {ADDRESSES_MAX}")
+    lists = await _lists(params.source_chain, chain, view, chains)
+    owners = [await addresses.parse(text) for text in params.addresses]
+    start = await _start(params.start_index, addresses)
+    limit = params.limit if 0 < params.limit <= PAGE_MAX else PAGE_MAX
     page = await page_of(lists, owners, start, limit)
-    if page.utxos and ask.encoding == "json":
+    if page.utxos and params.encoding == "json":
         _cannot_encode(page.utxos[0].utxo_id)
     return schema.Utxos(
         num_fetched=str(len(page.utxos)),
-        utxos=[checkhex.encode(utxo.raw, ask.encoding) for utxo in page.utxos],
+        utxos=[checksum_hex.encode(utxo.raw, params.encoding) for utxo in page.utxos],
         end_index=schema.Index(addresses.text(page.end.address), id_text(page.end.utxo_id)),
-        encoding=ask.encoding,
-        source_chain=ask.source_chain if ask.source_chain and dialect.tells_source_chain else msgspec.UNSET,
+        encoding=params.encoding,
+        source_chain=params.source_chain if params.source_chain and dialect.shows_source_chain else msgspec.UNSET,
     )
 
 
@@ -225,18 +225,18 @@ async def _start(start: tuple[str, str], addresses: AddressParser) -> UtxoCursor
         raise CallFailed(f"couldn't parse start index utxo: {error}") from error
 
 
-async def issue_tx(ask: schema.IssueTxParams, view: ChainView, engine: EngineLink) -> schema.Issued:
-    txid = await engine.call("issue_tx", chain=view.chain_id, tx=ask.tx, encoding=ask.encoding)
+async def issue_tx(params: schema.IssueTxParams, view: ChainView, engine: EngineLink) -> schema.Issued:
+    txid = await engine.call("issue_tx", chain=view.chain_id, tx=params.tx, encoding=params.encoding)
     return schema.Issued(id_text(txid))
 
 
 async def get_address_txs(
-    ask: schema.AddressTxsParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
+    params: schema.AddressTxsParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
 ) -> schema.AddressTxs:
-    address = await _owner(ask.address, addresses)
-    asset_id = _asset_id(ask.asset_id, view) if ask.asset_id else b""
-    size = ask.page_size if 0 < ask.page_size <= PAGE_MAX else PAGE_MAX
-    below = min(ask.cursor, NEWEST) or NEWEST
+    address = await _owner(params.address, addresses)
+    asset_id = _asset_id(params.asset_id, view) if params.asset_id else b""
+    size = params.page_size if 0 < params.page_size <= PAGE_MAX else PAGE_MAX
+    below = min(params.cursor, NEWEST) or NEWEST
     rows = await chain.address_txs(address, asset_id, below, size + 1)
     cursor = str(rows[size - 1][0]) if len(rows) > size else msgspec.UNSET
     return schema.AddressTxs([id_text(txid) for _, txid, _ in rows[:size]], cursor)

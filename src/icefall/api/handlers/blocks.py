@@ -6,56 +6,56 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.dialect import Dialect
 from icefall.api.paging import Paging
-from icefall.api.presenting.knowledge import knowledge_for
-from icefall.api.presenting.pages import pack_places, places_after
-from icefall.api.presenting.rows import block, native
+from icefall.api.presenting.context import context_for
+from icefall.api.presenting.pages import pack_cursor, cursor_of
+from icefall.api.presenting.transactions import block, native
 from icefall.api.schema.blocks import BlockParams, BlocksParams, BlockTxsParams, EvmBlock, EvmBlockPage
 from icefall.api.schema.transactions import NativeTransaction, NativeTransactionPage
 from icefall.errors import NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead
 
-PIECE = 200  # transactions of a whole block read at a time: other requests get their turn in between
+PIECE = 200  # transactions of a whole block read at a time, so that other requests can run in between
 
 
-async def latest_blocks(ask: BlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
-    chain = await chains.find(ask.chain_id)
-    (before,) = places_after("blocks", ask, paging) or (None,)
-    rows = await chain.chain.blocks(before, ask.page_size + 1)
+async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
+    chain = await chains.find(params.chain_id)
+    (before,) = cursor_of("blocks", params, paging) or (None,)
+    rows = await chain.chain.blocks(before, params.page_size + 1)
     token: str | UnsetType = UNSET
-    if len(rows) > ask.page_size:
+    if len(rows) > params.page_size:
         rows.pop()
-        token = paging.token("blocks", ask, pack_places(rows[-1].number))
+        token = paging.token("blocks", params, pack_cursor(rows[-1].number))
     return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
 
 
-async def get_block(ask: BlockParams, chains: ChainDirectory) -> EvmBlock:
-    chain = await chains.find(ask.chain_id)
-    return block(chain.info.id, await _block(chain, ask.block_id))
+async def get_block(params: BlockParams, chains: ChainDirectory) -> EvmBlock:
+    chain = await chains.find(params.chain_id)
+    return block(chain.info.id, await _block(chain, params.block_id))
 
 
 async def block_transactions(
-    ask: BlockTxsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
+    params: BlockTxsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> NativeTransactionPage:
-    chain = await chains.find(ask.chain_id)
-    number = (await _block(chain, ask.block_id)).number
-    (before,) = places_after("blockTransactions", ask, paging) or (None,)
-    if ask.page_size == 0:
+    chain = await chains.find(params.chain_id)
+    number = (await _block(chain, params.block_id)).number
+    (before,) = cursor_of("blockTransactions", params, paging) or (None,)
+    if params.page_size == 0:
         return NativeTransactionPage(transactions=await _whole(chain, dialect, number, before))
-    found = await chain.chain.txs_of_block(number, before, ask.page_size + 1)
-    txs = found[: ask.page_size]
-    known = await knowledge_for(chain, dialect, txs=txs)
+    found = await chain.chain.txs_of_block(number, before, params.page_size + 1)
+    txs = found[: params.page_size]
+    context = await context_for(chain, dialect, txs)
     token: str | UnsetType = UNSET
     if len(found) > len(txs):
-        token = paging.token("blockTransactions", ask, pack_places(txs[-1].tx_index))
-    return NativeTransactionPage(next_page_token=token, transactions=[native(known, tx) for tx in txs])
+        token = paging.token("blockTransactions", params, pack_cursor(txs[-1].tx_index))
+    return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
 
 
 async def _whole(chain: EvmChain, dialect: Dialect, number: int, before: int | None) -> list[NativeTransaction]:
     shown: list[NativeTransaction] = []
     while txs := await chain.chain.txs_of_block(number, before, PIECE):
-        known = await knowledge_for(chain, dialect, txs=txs)
-        shown += [native(known, tx) for tx in txs]
+        context = await context_for(chain, dialect, txs)
+        shown += [native(context, tx) for tx in txs]
         before = txs[-1].tx_index
         if len(txs) < PIECE:
             break

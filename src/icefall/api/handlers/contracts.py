@@ -3,8 +3,8 @@
 from msgspec import UNSET, UnsetType
 
 from icefall.api.paging import Paging
-from icefall.api.presenting.pages import cut, places_after
-from icefall.api.presenting.texts import address_text, hash_text
+from icefall.api.presenting.hex import address_text, hash_text
+from icefall.api.presenting.pages import cut, cursor_of
 from icefall.api.schema.contracts import (
     Contract,
     ContractPage,
@@ -19,24 +19,24 @@ from icefall.api.schema.contracts import (
 from icefall.errors import NotFound
 from icefall.evm.reading.contracts import ContractRead
 from icefall.evm.reading.directory import ChainDirectory
-from icefall.evm.reading.model import DeploymentRead, Span
+from icefall.evm.reading.model import DeploymentRead, PageRange
 
 
-async def contract_metadata(ask: ContractParams, chains: ChainDirectory) -> Contract:
+async def contract_metadata(params: ContractParams, chains: ChainDirectory) -> Contract:
     """An address without code, deployment and transfers of its own is no contract."""
-    chain = await chains.find(ask.chain_id)
-    known = await chain.contracts.contract(ask.address)
-    made = await chain.transfers.deployment(ask.address)
+    chain = await chains.find(params.chain_id)
+    known = await chain.contracts.contract(params.address)
+    made = await chain.transfers.deployment(params.address)
     if made is None and (known is None or not (known.erc_type or known.has_code)):
-        raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(ask.address)}")
-    return _told(ask.address, known, made)
+        raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}")
+    return _told(params.address, known, made)
 
 
-async def contract_deployments(ask: DeploymentsParams, chains: ChainDirectory, paging: Paging) -> ContractPage:
-    chain = await chains.find(ask.chain_id)
-    span = Span(before=places_after("deployments", ask, paging))
-    found = await chain.transfers.deployed_by(ask.address, span, ask.page_size + 1)
-    rows, token = cut("deployments", ask, paging, found)
+async def contract_deployments(params: DeploymentsParams, chains: ChainDirectory, paging: Paging) -> ContractPage:
+    chain = await chains.find(params.chain_id)
+    span = PageRange(before=cursor_of("deployments", params, paging))
+    found = await chain.transfers.deployed_by(params.address, span, params.page_size + 1)
+    rows, token = cut("deployments", params, paging, found)
     told = [_told(row.address, await chain.contracts.contract(row.address), row) for row in rows]
     return ContractPage(next_page_token=token, contracts=told)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from icefall.api.bind import NoParams
+from icefall.api.params.node_binder import NoParams
 from icefall.api.schema.health import HealthReport, TagQuery, TagsParams
 from icefall.node.health.runner import HEALTH, READINESS, Freshness
 from icefall.node.store import NodeReader
@@ -25,24 +25,24 @@ async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[
     return HealthReport(checks, all(result.passed for result in results))
 
 
-async def health(ask: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
-    return await _report(node, fresh, HEALTH, ask.tags)
+async def health(params: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, HEALTH, params.tags)
 
 
-async def readiness(ask: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
-    return await _report(node, fresh, READINESS, ask.tags)
+async def readiness(params: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, READINESS, params.tags)
 
 
 async def liveness(_: TagsParams) -> HealthReport:
     return _ALIVE
 
 
-async def get_health(ask: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
-    return await _report(node, fresh, HEALTH, ask.tag)
+async def get_health(params: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, HEALTH, params.tag)
 
 
-async def get_readiness(ask: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
-    return await _report(node, fresh, READINESS, ask.tag)
+async def get_readiness(params: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, READINESS, params.tag)
 
 
 async def get_liveness(_: NoParams) -> HealthReport:

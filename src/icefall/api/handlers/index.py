@@ -8,7 +8,7 @@ from icefall.errors import CallFailed
 from icefall.node.index import IndexedContainer, IndexReader
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_text
-from icefall.wire.text import checkhex
+from icefall.wire.text import checksum_hex
 from icefall.wire.text.duration import SECOND_NS, rfc3339_nano
 
 FETCH_MAX = 1024
@@ -16,59 +16,59 @@ _NUMBER_MAX = (1 << 63) - 1
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 
 
-async def get_container_by_id(ask: schema.ContainerByIdParams, index: IndexReader) -> schema.IndexContainer:
-    number = await index.number_of(ask.id)
+async def get_container_by_id(params: schema.ContainerByIdParams, index: IndexReader) -> schema.IndexContainer:
+    number = await index.number_of(params.id)
     if number is None:
         raise CallFailed("not found")
-    return _told((await index.run(number, 1))[0], ask.encoding)
+    return _told((await index.run(number, 1))[0], params.encoding)
 
 
-async def get_container_by_index(ask: schema.ContainerByIndexParams, index: IndexReader) -> schema.IndexContainer:
-    found = await index.run(ask.index, 1) if ask.index <= _NUMBER_MAX else []
-    if not found or found[0].number != ask.index:
-        raise CallFailed(f"no container at index {ask.index}")
-    return _told(found[0], ask.encoding)
+async def get_container_by_index(params: schema.ContainerByIndexParams, index: IndexReader) -> schema.IndexContainer:
+    found = await index.run(params.index, 1) if params.index <= _NUMBER_MAX else []
+    if not found or found[0].number != params.index:
+        raise CallFailed(f"no container at index {params.index}")
+    return _told(found[0], params.encoding)
 
 
 async def get_container_range(
-    ask: schema.ContainerRangeParams, index: IndexReader, dialect: Dialect
+    params: schema.ContainerRangeParams, index: IndexReader, dialect: Dialect
 ) -> list[schema.IndexContainer] | schema.Containers | None:
-    if ask.num_to_fetch > FETCH_MAX or (ask.num_to_fetch == 0 and not dialect.empty_range):
+    if params.num_to_fetch > FETCH_MAX or (params.num_to_fetch == 0 and not dialect.empty_range):
         raise CallFailed(
-            f"numToFetch must be in [{int(not dialect.empty_range)},{FETCH_MAX}] but is {ask.num_to_fetch}"
+            f"numToFetch must be in [{int(not dialect.empty_range)},{FETCH_MAX}] but is {params.num_to_fetch}"
         )
-    if ask.num_to_fetch == 0:
+    if params.num_to_fetch == 0:
         return None
     last = await index.last_number()
     if last is None:
         raise CallFailed("no containers have been accepted")
-    if ask.start_index > last:
-        raise CallFailed(f"start index ({ask.start_index}) > last accepted index ({last})")
-    told = [_told(container, ask.encoding) for container in await index.run(ask.start_index, ask.num_to_fetch)]
+    if params.start_index > last:
+        raise CallFailed(f"start index ({params.start_index}) > last accepted index ({last})")
+    told = [_told(container, params.encoding) for container in await index.run(params.start_index, params.num_to_fetch)]
     return told if dialect.range_is_array else schema.Containers(told)
 
 
-async def get_index(ask: schema.ContainerIdParams, index: IndexReader) -> schema.IndexNumber:
-    number = await index.number_of(ask.id)
+async def get_index(params: schema.ContainerIdParams, index: IndexReader) -> schema.IndexNumber:
+    number = await index.number_of(params.id)
     if number is None:
         raise CallFailed("not found")
     return schema.IndexNumber(str(number))
 
 
-async def get_last_accepted(ask: schema.EncodingParams, index: IndexReader) -> schema.IndexContainer:
+async def get_last_accepted(params: schema.EncodingParams, index: IndexReader) -> schema.IndexContainer:
     last = await index.last_number()
     if last is None:
         raise CallFailed("no containers have been accepted")
-    return _told((await index.run(last, 1))[0], ask.encoding)
+    return _told((await index.run(last, 1))[0], params.encoding)
 
 
-async def is_accepted(ask: schema.ContainerIdParams, index: IndexReader) -> schema.IsAccepted:
-    return schema.IsAccepted(await index.number_of(ask.id) is not None)
+async def is_accepted(params: schema.ContainerIdParams, index: IndexReader) -> schema.IsAccepted:
+    return schema.IsAccepted(await index.number_of(params.id) is not None)
 
 
 def _told(container: IndexedContainer, encoding: str) -> schema.IndexContainer:
     try:
-        text = checkhex.encode(container.raw, encoding)
+        text = checksum_hex.encode(container.raw, encoding)
     except WireError as error:
         raise CallFailed(str(error)) from error
     return schema.IndexContainer(

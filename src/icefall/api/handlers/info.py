@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from icefall.api.bind import NoParams
+from icefall.api.params.node_binder import NoParams
 from icefall.api.schema import info as schema
 from icefall.errors import CallFailed
 from icefall.node.chains import Chains
-from icefall.node.facts import NodeFacts, upgrade_times
+from icefall.node.info import NodeInfo, upgrade_times
 from icefall.node.store import NodeReader
 from icefall.wire.ids import FX_NAMES, VM_NAMES, id_text
 
@@ -17,38 +17,38 @@ _P_CHAIN_FEE = "100000000"
 _SUBNET_STAKER_FEE = "1000000"
 
 
-async def get_network_id(_: NoParams, facts: NodeFacts) -> schema.NetworkId:
-    return schema.NetworkId(str(facts.network_id))
+async def get_network_id(_: NoParams, info: NodeInfo) -> schema.NetworkId:
+    return schema.NetworkId(str(info.network_id))
 
 
-async def get_network_name(_: NoParams, facts: NodeFacts) -> schema.NetworkName:
-    return schema.NetworkName(facts.network_name)
+async def get_network_name(_: NoParams, info: NodeInfo) -> schema.NetworkName:
+    return schema.NetworkName(info.network_name)
 
 
-async def get_blockchain_id(ask: schema.BlockchainAliasParams, chains: Chains) -> schema.BlockchainId:
-    return schema.BlockchainId(id_text(await chains.lookup(ask.alias)))
+async def get_blockchain_id(params: schema.BlockchainAliasParams, chains: Chains) -> schema.BlockchainId:
+    return schema.BlockchainId(id_text(await chains.lookup(params.alias)))
 
 
-async def get_node_id(_: NoParams, facts: NodeFacts) -> schema.NodeId:
-    return schema.NodeId(facts.node_id_text)
+async def get_node_id(_: NoParams, info: NodeInfo) -> schema.NodeId:
+    return schema.NodeId(info.node_id_text)
 
 
-async def get_node_version(_: NoParams, facts: NodeFacts) -> schema.NodeVersion:
-    versions = dict.fromkeys(sorted(VM_NAMES.values()), facts.version)
-    return schema.NodeVersion(facts.version, _DATABASE_VERSION, _RPC_PROTOCOL_VERSION, "", versions)
+async def get_node_version(_: NoParams, info: NodeInfo) -> schema.NodeVersion:
+    versions = dict.fromkeys(sorted(VM_NAMES.values()), info.version)
+    return schema.NodeVersion(info.version, _DATABASE_VERSION, _RPC_PROTOCOL_VERSION, "", versions)
 
 
-async def get_node_ip(_: NoParams, facts: NodeFacts) -> schema.NodeIp:
-    return schema.NodeIp(facts.address)
+async def get_node_ip(_: NoParams, info: NodeInfo) -> schema.NodeIp:
+    return schema.NodeIp(info.address)
 
 
-async def is_bootstrapped(ask: schema.BootstrappedParams, chains: Chains, node: NodeReader) -> schema.Bootstrapped:
-    if not ask.chain:
+async def is_bootstrapped(params: schema.BootstrappedParams, chains: Chains, node: NodeReader) -> schema.Bootstrapped:
+    if not params.chain:
         raise CallFailed("argument 'chain' not given")
     try:
-        chain_id = await chains.lookup(ask.chain)
+        chain_id = await chains.lookup(params.chain)
     except CallFailed as error:
-        raise CallFailed(f"there is no chain with alias/ID '{ask.chain}'") from error
+        raise CallFailed(f"there is no chain with alias/ID '{params.chain}'") from error
     chain = chains.get(chain_id)
     return schema.Bootstrapped(chain is not None and chain.name not in await node.bootstrapping())
 
@@ -65,10 +65,10 @@ async def get_vms(_: NoParams, node: NodeReader) -> schema.Vms:
     return schema.Vms(dict(sorted(vms.items())), dict(sorted(fxs.items())))
 
 
-async def get_tx_fee(_: NoParams, facts: NodeFacts) -> schema.Fees:
+async def get_tx_fee(_: NoParams, info: NodeInfo) -> schema.Fees:
     return schema.Fees(
-        tx_fee=str(facts.tx_fee),
-        create_asset_tx_fee=str(facts.create_asset_tx_fee),
+        tx_fee=str(info.tx_fee),
+        create_asset_tx_fee=str(info.create_asset_tx_fee),
         create_subnet_tx_fee=_P_CHAIN_FEE,
         transform_subnet_tx_fee=_P_CHAIN_FEE,
         create_blockchain_tx_fee=_P_CHAIN_FEE,
@@ -88,8 +88,8 @@ async def acps(_: NoParams) -> schema.Acps:
     return schema.Acps({})
 
 
-async def upgrades(_: NoParams, facts: NodeFacts) -> schema.Upgrades:
-    times = upgrade_times(facts.network_id)
+async def upgrades(_: NoParams, info: NodeInfo) -> schema.Upgrades:
+    times = upgrade_times(info.network_id)
     phase1, phase2, phase3, phase4, phase5, pre6, phase6, post6 = map(_z, times.apricot)
     return schema.Upgrades(
         apricot_phase1_time=phase1,
@@ -103,7 +103,7 @@ async def upgrades(_: NoParams, facts: NodeFacts) -> schema.Upgrades:
         apricot_phase_post6_time=post6,
         banff_time=_z(times.banff),
         cortina_time=_z(times.cortina),
-        cortina_x_chain_stop_vertex_id=facts.stop_vertex_text,
+        cortina_x_chain_stop_vertex_id=info.stop_vertex_text,
         durango_time=_z(times.durango),
         etna_time=_z(times.etna),
         fortuna_time=_z(times.fortuna),

@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET
 
-from icefall.api.bind import NoParams
-from icefall.api.endpoint import Handler
+from icefall.api.endpoints.row import Handler
 from icefall.api.paging import NumberPaging
+from icefall.api.params.node_binder import NoParams
 from icefall.api.schema.metrics import (
     DaysParams,
     DaysResult,
@@ -28,7 +28,7 @@ from icefall.api.schema.metrics import (
 )
 from icefall.errors import BadRequest
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
-from icefall.metrics.catalogue import BY_CAMEL_NAME, METRICS, Metric
+from icefall.metrics.catalogue import METRIC_BY_CAMEL_NAME, METRICS, Metric
 from icefall.metrics.periods import DAY, SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, SeriesPage
 
@@ -46,11 +46,11 @@ class MetricsClock(msgspec.Struct, frozen=True):
 def days_of(metric: Metric) -> Handler:
     """The handler of one series of version 1."""
 
-    async def days(ask: DaysParams, chains: ChainDirectory, paging: NumberPaging) -> DaysResult:
-        reader = MetricsReader((await chains.find(ask.chain_id)).reader)
-        before = paging.after(metric.name, ask)
+    async def days(params: DaysParams, chains: ChainDirectory, paging: NumberPaging) -> DaysResult:
+        reader = MetricsReader((await chains.find(params.chain_id)).reader)
+        before = paging.after(metric.name, params)
         page = await reader.series(metric, DAY, None, None, before, DAYS_A_PAGE)
-        more = UNSET if page.next_before is None else paging.token(metric.name, ask, page.next_before)
+        more = UNSET if page.next_before is None else paging.token(metric.name, params, page.next_before)
         return DaysResult(results=_points(page), status=200, last_run=await reader.last_run(), next_page_token=more)
 
     return days
@@ -63,49 +63,49 @@ async def list_metrics(_: NoParams) -> MetricsResult:
                 name=metric.name,
                 chain_metric=metric.camel_name,
                 unit=metric.unit,
-                description=metric.says,
+                description=metric.summary,
                 time_intervals=[SPAN_NAMES[span] for span in metric.spans],
-                rolling_windows=metric.rolls,
+                rolling_windows=metric.has_rolling,
             )
             for metric in METRICS
         ]
     )
 
 
-async def series(ask: SeriesParams, chains: ChainDirectory, paging: NumberPaging) -> SeriesResult:
-    metric, span = BY_CAMEL_NAME[ask.metric], SPAN_NAMES.index(ask.time_interval)
+async def series(params: SeriesParams, chains: ChainDirectory, paging: NumberPaging) -> SeriesResult:
+    metric, span = METRIC_BY_CAMEL_NAME[params.metric], SPAN_NAMES.index(params.time_interval)
     if span not in metric.spans:
         allowed = ", ".join(SPAN_NAMES[one] for one in metric.spans)
-        raise BadRequest(f"timeInterval of {ask.metric} must be one of {allowed}, got {ask.time_interval}")
-    if ask.start_timestamp is not None and ask.end_timestamp is not None and ask.start_timestamp > ask.end_timestamp:
+        raise BadRequest(f"timeInterval of {params.metric} must be one of {allowed}, got {params.time_interval}")
+    if params.start_timestamp is not None and params.end_timestamp is not None and params.start_timestamp > params.end_timestamp:
         raise BadRequest(
-            f"startTimestamp must not be after endTimestamp, got {ask.start_timestamp} and {ask.end_timestamp}"
+            f"startTimestamp must not be after endTimestamp, got {params.start_timestamp} and {params.end_timestamp}"
         )
-    reader = MetricsReader((await chains.find(ask.chain_id)).reader)
-    before = paging.after(_SERIES, ask)
-    page = await reader.series(metric, span, ask.start_timestamp, ask.end_timestamp, before, ask.page_size)
-    more = UNSET if page.next_before is None else paging.token(_SERIES, ask, page.next_before)
+    reader = MetricsReader((await chains.find(params.chain_id)).reader)
+    before = paging.after(_SERIES, params)
+    page = await reader.series(metric, span, params.start_timestamp, params.end_timestamp, before, params.page_size)
+    more = UNSET if page.next_before is None else paging.token(_SERIES, params, page.next_before)
     return SeriesResult(results=_points(page), next_page_token=more)
 
 
-async def rolling(ask: RollingParams, chains: ChainDirectory, clock: MetricsClock) -> RollingResult:
-    reader = MetricsReader((await chains.find(ask.chain_id)).reader)
-    return RollingResult(result=WindowsResult(**await reader.rolling(BY_CAMEL_NAME[ask.metric], int(clock.now()))))
+async def rolling(params: RollingParams, chains: ChainDirectory, clock: MetricsClock) -> RollingResult:
+    reader = MetricsReader((await chains.find(params.chain_id)).reader)
+    return RollingResult(result=WindowsResult(**await reader.rolling(METRIC_BY_CAMEL_NAME[params.metric], int(clock.now()))))
 
 
-async def list_chains(ask: MeasuredChainsParams, chains: ChainDirectory, paging: NumberPaging) -> MeasuredChains:
-    network = "testnet" if ask.network == "fuji" else ask.network
+async def list_chains(params: MeasuredChainsParams, chains: ChainDirectory, paging: NumberPaging) -> MeasuredChains:
+    network = "testnet" if params.network == "fuji" else params.network
     wanted = [one for one in chains.all() if not one.info.private and network in (None, _network(one))]
-    begin = paging.after(_CHAINS, ask) or 0
+    begin = paging.after(_CHAINS, params) or 0
     end = begin + CHAINS_A_PAGE
     told = [await _chain(one) for one in wanted[begin:end]]
     if end >= len(wanted):
         return MeasuredChains(chains=told)
-    return MeasuredChains(chains=told, next_page_token=paging.token(_CHAINS, ask, end))
+    return MeasuredChains(chains=told, next_page_token=paging.token(_CHAINS, params, end))
 
 
-async def get_chain(ask: MeasuredChainParams, chains: ChainDirectory) -> MeasuredChain:
-    return await _chain(await chains.find(ask.chain_id))
+async def get_chain(params: MeasuredChainParams, chains: ChainDirectory) -> MeasuredChain:
+    return await _chain(await chains.find(params.chain_id))
 
 
 def _network(chain: EvmChain) -> Literal["mainnet", "testnet"]:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from icefall.api.bind import NoParams
-from icefall.evm.following.health import ChainHealth, wellbeing
+from icefall.api.params.node_binder import NoParams
+from icefall.evm.following.health import ChainHealth, chain_health
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.node.health.runner import HEALTH
 from icefall.node.store import NodeReader
-from icefall.observe.counters import FIELDS, process_figures, processes, totals
+from icefall.observe.counters import FIELDS, process_stats, processes, totals
 
 
 class Pages(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ _CHAIN = {
 
 async def _chain_figures(chains: ChainDirectory) -> list[str]:
     """What the indexers have stored of themselves: the same on every listener, and after a restart."""
-    found = [(one.info.id, await wellbeing(one.chain, time.time())) for one in chains.all()]
+    found = [(one.info.id, await chain_health(one.chain, time.time())) for one in chains.all()]
     lines = []
     if found:
         lines += _head("icefall_chain_synced", "gauge", "1 when everything up to the head is stored")
@@ -79,7 +79,7 @@ async def _chain_figures(chains: ChainDirectory) -> list[str]:
 
 
 def _told(one: ChainHealth, what: str) -> int:
-    known = one.told.get(what)
+    known = one.details.get(what)
     return -1 if known is None else int(known)
 
 
@@ -98,7 +98,7 @@ async def prometheus(_: NoParams, source: CounterSource, chains: ChainDirectory)
         for result in await source.node.health_results(HEALTH):
             lines.append(f'icefall_health_check_passing{{check="{result.name}"}} {int(result.passed)}')
     lines += await _chain_figures(chains)
-    living = [(pid, known) for pid in processes(source.directory) if (known := process_figures(pid))]
+    living = [(pid, known) for pid in processes(source.directory) if (known := process_stats(pid))]
     for field, (name, kind, says) in _PROCESS.items():
         lines += _head(name, kind, says)
         lines += [f'{name}{{pid="{pid}"}} {_number(getattr(known, field))}' for pid, known in living]

@@ -1,6 +1,6 @@
 """The platform chain's one call that the asset chain's clients cannot do without."""
 
-from icefall.api.bind import NoParams
+from icefall.api.params.node_binder import NoParams
 from icefall.api.schema.platform import FeeConfig
 
 # The dynamic fee parameters every network of this generation starts with.

@@ -5,9 +5,9 @@ import time
 from msgspec import UNSET
 
 from icefall.access.store import AccessReader
-from icefall.api.bind import NoParams
+from icefall.api.params.node_binder import NoParams
 from icefall.api.schema.service import Indicator, ServiceHealth
-from icefall.evm.following.health import wellbeing
+from icefall.evm.following.health import chain_health
 from icefall.evm.reading.directory import ChainDirectory
 
 
@@ -16,8 +16,8 @@ async def health_check(_: NoParams, access: AccessReader, chains: ChainDirectory
     await access.check()  # raises what becomes a 503, in the shape of every other failure
     details = {"store": Indicator(status="up")}
     for chain in chains.all():
-        complaint = (await wellbeing(chain.chain, time.time())).complaint
-        details[f"chain-{chain.info.id}"] = Indicator("down" if complaint else "up", complaint or UNSET)
+        problem = (await chain_health(chain.chain, time.time())).problem
+        details[f"chain-{chain.info.id}"] = Indicator("down" if problem else "up", problem or UNSET)
     up = {name: one for name, one in details.items() if one.status == "up"}
     down = {name: one for name, one in details.items() if one.status == "down"}
     return ServiceHealth(status="error" if down else "ok", info=up, error=down, details=details)

@@ -1,1 +1,1 @@
-"""From what readers tell to what the chain data interface shows: texts, money, parties, rows, pages."""
+"""From the rows of readers to the results of the chain data interface."""

@@ -1,10 +1,10 @@
-"""A chain and its native token as the interface writes them. What is not configured is absent."""
+"""A chain and its native token as the chain data API returns them. Fields that are not configured are absent."""
 
 from typing import Literal, cast
 
 from msgspec import UNSET
 
-from icefall.api.presenting.texts import address_text
+from icefall.api.presenting.hex import address_text
 from icefall.api.schema.chains import EvmChainResult, UtilityAddresses
 from icefall.api.schema.parties import NetworkToken
 from icefall.evm.reading.directory import ChainInfo, TokenInfo
@@ -12,7 +12,7 @@ from icefall.evm.reading.directory import ChainInfo, TokenInfo
 Features = list[Literal["nftIndexing", "webhooks", "teleporter"]]
 
 
-def chain_told(info: ChainInfo, blockchain_id: str, *, is_served: bool) -> EvmChainResult:
+def chain_result(info: ChainInfo, blockchain_id: str, *, is_served: bool) -> EvmChainResult:
     return EvmChainResult(
         chain_id=info.id,
         status="OK" if is_served else "UNAVAILABLE",

@@ -1,4 +1,4 @@
-"""What something is worth. Prices are decimal texts and stay exact until the last step."""
+"""Prices and values of balances. Prices are decimal strings and stay exact until the last step."""
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import cast
@@ -12,26 +12,26 @@ _EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)  # any balance times any pr
 
 
 class Money:
-    """`as_numbers`: the live dialect, whose clients read numbers."""
+    """`as_numbers`: prices as JSON numbers, as in the live dialect, instead of strings."""
 
     def __init__(self, currency: str, *, as_numbers: bool) -> None:
-        self._currency = cast(CurrencyCode, currency)  # the parameter's kind has seen to that
+        self._currency = cast(CurrencyCode, currency)  # checked by the kind of the parameter
         self._as_numbers = as_numbers
 
-    def price(self, value: str | None) -> Price | UnsetType:
-        if value is None:
+    def price(self, price: str | None) -> Price | UnsetType:
+        if price is None:
             return UNSET
-        return Price(self._currency, float(value) if self._as_numbers else value)
+        return Price(self._currency, float(price) if self._as_numbers else price)
 
-    def worth(self, balance: int, decimals: int, value: str | None) -> Price | UnsetType:
-        """Of a balance in the token's smallest unit, with at most eight digits after the point."""
-        if value is None:
+    def value(self, balance: int, decimals: int, price: str | None) -> Price | UnsetType:
+        """Value of a balance in the token's smallest unit, with at most eight decimals."""
+        if price is None:
             return UNSET
-        whole = _EXACT.multiply(Decimal(balance).scaleb(-decimals, _EXACT), Decimal(value))
-        return self.price(plain(whole.quantize(_FRACTION, context=_EXACT)))
+        exact = _EXACT.multiply(Decimal(balance).scaleb(-decimals, _EXACT), Decimal(price))
+        return self.price(plain(exact.quantize(_FRACTION, context=_EXACT)))
 
 
 def plain(number: Decimal) -> str:
-    """Without exponent, and without zeros that say nothing."""
+    """Without exponent and trailing zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,4 +1,4 @@
-"""Pages of lists in chain order: where the asked one begins, and the token of the next."""
+"""Pages of lists in chain order: where a page begins, and the token of the next."""
 
 import struct
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.paging import Paging
 from icefall.errors import BadRequest
-from icefall.evm.reading.model import Span
+from icefall.evm.reading.model import PageRange
 
-PLACE_SIZE = 8
+_NUMBER_SIZE = 8
 
 
 class ListRow(Protocol):
@@ -23,31 +23,31 @@ class ListRow(Protocol):
 T = TypeVar("T", bound=ListRow)
 
 
-def pack_places(*places: int) -> bytes:
-    return struct.pack(f">{len(places)}Q", *places)
+def pack_cursor(*numbers: int) -> bytes:
+    return struct.pack(f">{len(numbers)}Q", *numbers)
 
 
-def unpack_places(cursor: bytes) -> tuple[int, ...]:
-    return struct.unpack(f">{len(cursor) // PLACE_SIZE}Q", cursor)
+def unpack_cursor(cursor: bytes) -> tuple[int, ...]:
+    return struct.unpack(f">{len(cursor) // _NUMBER_SIZE}Q", cursor)
 
 
-def places_after(route: str, ask: Any, paging: Paging) -> tuple[int, ...] | None:
-    """Where the page before ended; None for the first."""
-    cursor = paging.after(route, ask)
-    return None if cursor is None else unpack_places(cursor)
+def cursor_of(route: str, params: Any, paging: Paging) -> tuple[int, ...] | None:
+    """Where the page before ended; None for the first page."""
+    cursor = paging.after(route, params)
+    return None if cursor is None else unpack_cursor(cursor)
 
 
-def span_of(route: str, ask: Any, paging: Paging) -> Span:
-    """The blocks of a query, and where in them its page begins."""
-    start, end = ask.start_block, ask.end_block
+def page_range(route: str, params: Any, paging: Paging) -> PageRange:
+    """The blocks of a query, and where in them the page begins."""
+    start, end = params.start_block, params.end_block
     if start is not None and end is not None and start > end:
         raise BadRequest(f"startBlock must not be greater than endBlock, got {start} and {end}")
-    return Span(start or 0, end, places_after(route, ask, paging))
+    return PageRange(start or 0, end, cursor_of(route, params, paging))
 
 
-def cut(route: str, ask: Any, paging: Paging, rows: Sequence[T]) -> tuple[Sequence[T], str | UnsetType]:
-    """Of one row more than a page holds: the page, and the token of the next if there is one."""
-    if len(rows) <= ask.page_size:
+def cut(route: str, params: Any, paging: Paging, rows: Sequence[T]) -> tuple[Sequence[T], str | UnsetType]:
+    """The page, and the token of the next one. `rows` holds one row more than a page if there is a next."""
+    if len(rows) <= params.page_size:
         return rows, UNSET
-    page = rows[: ask.page_size]
-    return page, paging.token(route, ask, pack_places(*page[-1].cursor))
+    page = rows[: params.page_size]
+    return page, paging.token(route, params, pack_cursor(*page[-1].cursor))

@@ -1,11 +1,11 @@
-"""Parties and tokens."""
+"""Parties and tokens as the chain data API returns them."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.presenting.knowledge import AnswerContext
-from icefall.api.presenting.texts import address_text
+from icefall.api.presenting.context import AnswerContext
+from icefall.api.presenting.hex import address_text
 from icefall.api.schema.parties import Party
 from icefall.api.schema.tokens import (
     Erc20Token,
@@ -15,52 +15,52 @@ from icefall.api.schema.tokens import (
     Erc1155Token,
     IndexStatus,
 )
-from icefall.evm.enriching.reader import NftFacts, TokenFacts
+from icefall.evm.enriching.reader import NftDetails, TokenDetails
 from icefall.evm.model import ZERO_ADDRESS
 
-_NO_TOKEN, _NO_NFT = TokenFacts(), NftFacts()
+_NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 
-def party(known: AnswerContext, address: bytes, ref: int) -> Party:
-    """`address` is empty for a creation that failed: nobody."""
-    shown = known.parties.get(address)
+def party(context: AnswerContext, address: bytes, ref: int) -> Party:
+    """`address` is empty for a creation that failed."""
+    shown = context.parties.get(address)
     if shown is None:
-        shown = known.parties[address] = _party(known.tokens.get(ref), address_text(address) if address else "")
+        shown = context.parties[address] = _party(context.tokens.get(ref), address_text(address) if address else "")
     return shown
 
 
-def _party(facts: TokenFacts | None, text: str) -> Party:
-    if facts is None or not facts.is_read:
+def _party(details: TokenDetails | None, text: str) -> Party:
+    if details is None or not details.is_read:
         return Party(address=text)
-    decimals = UNSET if facts.decimals is None else facts.decimals
-    return Party(name=facts.name or UNSET, symbol=facts.symbol or UNSET, decimals=decimals, address=text)
+    decimals = UNSET if details.decimals is None else details.decimals
+    return Party(name=details.name or UNSET, symbol=details.symbol or UNSET, decimals=decimals, address=text)
 
 
-def erc20_token(known: AnswerContext, address: bytes, ref: int) -> Erc20Token:
-    shown = known.erc20_tokens.get(address)
+def erc20_token(context: AnswerContext, address: bytes, ref: int) -> Erc20Token:
+    shown = context.erc20_tokens.get(address)
     if shown is None:
-        facts = known.tokens.get(ref, _NO_TOKEN)
-        shown = known.erc20_tokens[address] = Erc20Token(
+        details = context.tokens.get(ref, _NO_TOKEN)
+        shown = context.erc20_tokens[address] = Erc20Token(
             address=address_text(address),
-            name=facts.name,
-            symbol=facts.symbol,
-            decimals=facts.decimals or 0,
-            price=known.money.price(facts.price),
+            name=details.name,
+            symbol=details.symbol,
+            decimals=details.decimals or 0,
+            price=context.money.price(details.price),
         )
     return shown
 
 
-def erc721_token(known: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc721Token:
-    facts = known.tokens.get(ref, _NO_TOKEN)
-    nft = known.nfts.get((ref, token_id), _NO_NFT)
+def erc721_token(context: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc721Token:
+    details = context.tokens.get(ref, _NO_TOKEN)
+    nft = context.nfts.get((ref, token_id), _NO_NFT)
     return Erc721Token(
         address=address_text(address),
-        name=facts.name,
-        symbol=facts.symbol,
+        name=details.name,
+        symbol=details.symbol,
         token_id=str(token_id),
         token_uri=nft.token_uri,
-        metadata=erc721_metadata(known, nft),
-        owner_address=owner_text(known.owners.get((address, token_id))),
+        metadata=erc721_metadata(context, nft),
+        owner_address=owner_text(context.owners.get((address, token_id))),
     )
 
 
@@ -68,51 +68,43 @@ def owner_text(owner: bytes | None) -> str | UnsetType:
     return UNSET if owner is None or owner == ZERO_ADDRESS else address_text(owner)
 
 
-def erc1155_token(known: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc1155Token:
-    nft = known.nfts.get((ref, token_id), _NO_NFT)
+def erc1155_token(context: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc1155Token:
+    nft = context.nfts.get((ref, token_id), _NO_NFT)
     return Erc1155Token(
         address=address_text(address),
         token_id=str(token_id),
         token_uri=nft.token_uri,
-        metadata=erc1155_metadata(known, nft),
+        metadata=erc1155_metadata(context, nft),
     )
 
 
-def erc721_metadata(known: AnswerContext, nft: NftFacts) -> Erc721Metadata:
-    told = nft.metadata
-    return Erc721Metadata(
-        index_status=_status(known, nft),
-        metadata_last_updated_timestamp=_or_absent(nft.read_at),
-        name=_or_absent(told.name),
-        symbol=_or_absent(told.symbol),
-        image_uri=_or_absent(told.image_uri),
-        description=_or_absent(told.description),
-        animation_uri=_or_absent(told.animation_uri),
-        external_url=_or_absent(told.external_url),
-        background=_or_absent(told.background),
-        attributes=_or_absent(told.attributes),
-    )
+def erc721_metadata(context: AnswerContext, nft: NftDetails) -> Erc721Metadata:
+    return Erc721Metadata(**_metadata(context, nft), attributes=_or_absent(nft.metadata.attributes))
 
 
-def erc1155_metadata(known: AnswerContext, nft: NftFacts) -> Erc1155Metadata:
-    told = nft.metadata
-    return Erc1155Metadata(
-        index_status=_status(known, nft),
-        metadata_last_updated_timestamp=_or_absent(nft.read_at),
-        name=_or_absent(told.name),
-        symbol=_or_absent(told.symbol),
-        image_uri=_or_absent(told.image_uri),
-        description=_or_absent(told.description),
-        animation_uri=_or_absent(told.animation_uri),
-        external_url=_or_absent(told.external_url),
-        background=_or_absent(told.background),
-        decimals=_or_absent(told.decimals),
-        properties=_or_absent(told.properties),
-    )
+def erc1155_metadata(context: AnswerContext, nft: NftDetails) -> Erc1155Metadata:
+    decimals, properties = _or_absent(nft.metadata.decimals), _or_absent(nft.metadata.properties)
+    return Erc1155Metadata(**_metadata(context, nft), decimals=decimals, properties=properties)
 
 
-def _status(known: AnswerContext, nft: NftFacts) -> IndexStatus:
-    return nft.status if known.dialect.index_status_is_upper else nft.status.lower()  # type: ignore[return-value]
+def _metadata(context: AnswerContext, nft: NftDetails) -> dict[str, Any]:
+    """The fields that both standards have."""
+    metadata = nft.metadata
+    return {
+        "index_status": _status(context, nft),
+        "metadata_last_updated_timestamp": _or_absent(nft.read_at),
+        "name": _or_absent(metadata.name),
+        "symbol": _or_absent(metadata.symbol),
+        "image_uri": _or_absent(metadata.image_uri),
+        "description": _or_absent(metadata.description),
+        "animation_uri": _or_absent(metadata.animation_uri),
+        "external_url": _or_absent(metadata.external_url),
+        "background": _or_absent(metadata.background),
+    }
+
+
+def _status(context: AnswerContext, nft: NftDetails) -> IndexStatus:
+    return nft.status if context.dialect.index_status_is_upper else nft.status.lower()  # type: ignore[return-value]
 
 
 T = TypeVar("T")

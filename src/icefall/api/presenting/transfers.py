@@ -1,9 +1,9 @@
-"""Transfers and internal transactions, standing alone in a list or nested in their transaction."""
+"""Transfers and internal transactions, as items of a list or nested in their transaction."""
 
-from typing import cast
+from typing import Any, cast
 
-from icefall.api.presenting.knowledge import AnswerContext
-from icefall.api.presenting.texts import hash_text
+from icefall.api.presenting.context import AnswerContext
+from icefall.api.presenting.hex import hash_text
 from icefall.api.presenting.tokens import erc20_token, erc721_token, erc1155_token, party
 from icefall.api.schema.transfers import (
     Erc20Transfer,
@@ -14,121 +14,61 @@ from icefall.api.schema.transfers import (
     Erc1155TransferDetails,
     InternalTransaction,
     InternalTransactionDetails,
-    InternalTxType,
     TokenTransfer,
+    TokenTransferDetails,
 )
-from icefall.evm.reading.model import Erc20Read, Erc721Read, Erc1155Read, InternalRead
+from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.reading.model import InternalRead, TransferRead, TxLocation
 
-# -- standing alone ----------------------------------------------------------------------------------------------------
+_LISTED: dict[int, Any] = {ERC20: Erc20Transfer, ERC721: Erc721Transfer, ERC1155: Erc1155Transfer}
+_NESTED: dict[int, Any] = {ERC20: Erc20TransferDetails, ERC721: Erc721TransferDetails, ERC1155: Erc1155TransferDetails}
 
 
-def erc20(known: AnswerContext, row: Erc20Read) -> Erc20Transfer:
-    place = row.place
-    return Erc20Transfer(  # in the order of its fields: this is the busiest list
-        str(place.block_number),
-        place.time,
-        hash_text(place.block_hash),
-        hash_text(place.tx_hash),
-        party(known, row.sender, row.sender_ref),
-        party(known, row.to, row.to_ref),
-        row.log_index,
+def transfer(context: AnswerContext, row: TransferRead) -> TokenTransfer:
+    return cast(TokenTransfer, _LISTED[row.standard](*_location(row.location), *_transfer_fields(context, row)))
+
+
+def nested_transfer(context: AnswerContext, row: TransferRead) -> TokenTransferDetails:
+    return cast(TokenTransferDetails, _NESTED[row.standard](*_transfer_fields(context, row)))
+
+
+def internal(context: AnswerContext, row: InternalRead) -> InternalTransaction:
+    return InternalTransaction(*_location(row.location), *_internal_fields(context, row))
+
+
+def nested_internal(context: AnswerContext, row: InternalRead) -> InternalTransactionDetails:
+    return InternalTransactionDetails(*_internal_fields(context, row))
+
+
+# -- the fields of both forms, in the order of the schema: these are the busiest lists --------------------------------
+
+
+def _location(location: TxLocation) -> tuple[str, int, str, str]:
+    return (
+        str(location.block_number),
+        location.time,
+        hash_text(location.block_hash),
+        hash_text(location.tx_hash),
+    )
+
+
+def _transfer_fields(context: AnswerContext, row: TransferRead) -> tuple[Any, ...]:
+    sender, to = party(context, row.sender, row.sender_ref), party(context, row.to, row.to_ref)
+    if row.standard == ERC20:
+        return sender, to, row.log_index, str(row.value), erc20_token(context, row.token, row.token_ref)
+    if row.standard == ERC721:
+        return sender, to, row.log_index, erc721_token(context, row.token, row.token_ref, row.token_id)
+    token = erc1155_token(context, row.token, row.token_ref, row.token_id)
+    return sender, to, row.log_index, str(row.value), token
+
+
+def _internal_fields(context: AnswerContext, row: InternalRead) -> tuple[Any, ...]:
+    return (
+        party(context, row.sender, row.sender_ref),
+        party(context, row.to, row.to_ref),
+        row.kind,
         str(row.value),
-        erc20_token(known, row.token, row.token_ref),
-    )
-
-
-def erc721(known: AnswerContext, row: Erc721Read) -> Erc721Transfer:
-    return Erc721Transfer(
-        block_number=str(row.place.block_number),
-        block_timestamp=row.place.time,
-        block_hash=hash_text(row.place.block_hash),
-        tx_hash=hash_text(row.place.tx_hash),
-        from_=party(known, row.sender, row.sender_ref),
-        to=party(known, row.to, row.to_ref),
-        log_index=row.log_index,
-        erc721_token=erc721_token(known, row.token, row.token_ref, row.token_id),
-    )
-
-
-def erc1155(known: AnswerContext, row: Erc1155Read) -> Erc1155Transfer:
-    return Erc1155Transfer(
-        block_number=str(row.place.block_number),
-        block_timestamp=row.place.time,
-        block_hash=hash_text(row.place.block_hash),
-        tx_hash=hash_text(row.place.tx_hash),
-        from_=party(known, row.sender, row.sender_ref),
-        to=party(known, row.to, row.to_ref),
-        log_index=row.log_index,
-        value=str(row.value),
-        erc1155_token=erc1155_token(known, row.token, row.token_ref, row.token_id),
-    )
-
-
-def internal(known: AnswerContext, row: InternalRead) -> InternalTransaction:
-    return InternalTransaction(
-        block_number=str(row.place.block_number),
-        block_timestamp=row.place.time,
-        block_hash=hash_text(row.place.block_hash),
-        tx_hash=hash_text(row.place.tx_hash),
-        from_=party(known, row.sender, row.sender_ref),
-        to=party(known, row.to, row.to_ref),
-        internal_tx_type=cast(InternalTxType, row.kind),
-        value=str(row.value),
-        is_reverted=row.is_reverted,
-        gas_used=str(row.gas_used),
-        gas_limit=str(row.gas_limit),
-    )
-
-
-def token_transfer(known: AnswerContext, row: Erc20Read | Erc721Read | Erc1155Read) -> TokenTransfer:
-    match row:
-        case Erc20Read():
-            return erc20(known, row)
-        case Erc721Read():
-            return erc721(known, row)
-        case Erc1155Read():
-            return erc1155(known, row)
-
-
-# -- nested ------------------------------------------------------------------------------------------------------------
-
-
-def nested_erc20(known: AnswerContext, row: Erc20Read) -> Erc20TransferDetails:
-    return Erc20TransferDetails(
-        from_=party(known, row.sender, row.sender_ref),
-        to=party(known, row.to, row.to_ref),
-        log_index=row.log_index,
-        value=str(row.value),
-        erc20_token=erc20_token(known, row.token, row.token_ref),
-    )
-
-
-def nested_erc721(known: AnswerContext, row: Erc721Read) -> Erc721TransferDetails:
-    return Erc721TransferDetails(
-        from_=party(known, row.sender, row.sender_ref),
-        to=party(known, row.to, row.to_ref),
-        log_index=row.log_index,
-        erc721_token=erc721_token(known, row.token, row.token_ref, row.token_id),
-    )
-
-
-def nested_erc1155(known: AnswerContext, row: Erc1155Read) -> Erc1155TransferDetails:
-    return Erc1155TransferDetails(
-        from_=party(known, row.sender, row.sender_ref),
-        to=party(known, row.to, row.to_ref),
-        log_index=row.log_index,
-        value=str(row.value),
-        erc1155_token=erc1155_token(known, row.token, row.token_ref, row.token_id),
-    )
-
-
-def nested_internal(known: AnswerContext, row: InternalRead) -> InternalTransactionDetails:
-    return InternalTransactionDetails(
-        from_=party(known, row.sender, row.sender_ref),
-        to=party(known, row.to, row.to_ref),
-        internal_tx_type=cast(InternalTxType, row.kind),
-        value=str(row.value),
-        is_reverted=row.is_reverted,
-        gas_used=str(row.gas_used),
-        gas_limit=str(row.gas_limit),
+        row.is_reverted,
+        str(row.gas_used),
+        str(row.gas_limit),
     )

@@ -2,30 +2,30 @@
 
 import msgspec
 
-from icefall.api.kinds import Level, Text
+from icefall.api.params.node_kinds import Level, String
 from icefall.api.schema.names import Params, Result
 
 
 class AliasEndpointParams(Params, frozen=True):
-    endpoint: Text = ""
-    alias: Text = ""
+    endpoint: String = ""
+    alias: String = ""
 
 
 class AliasChainParams(Params, frozen=True):
-    chain: Text = ""
-    alias: Text = ""
+    chain: String = ""
+    alias: String = ""
 
 
 class ChainAliasesParams(Params, frozen=True):
-    chain: Text = ""
+    chain: String = ""
 
 
 class LoggerParams(Params, frozen=True):
-    logger_name: Text = ""
+    logger_name: String = ""
 
 
 class SetLevelParams(Params, frozen=True):
-    logger_name: Text = ""
+    logger_name: String = ""
     log_level: Level = ""
     display_level: Level = ""
 

@@ -4,22 +4,22 @@ from typing import Annotated, Any
 
 import msgspec
 
-from icefall.api.kinds import NO_ID, Boolean, Encoding, Id, StartIndex, Text, Texts, Uint32, Uint64
+from icefall.api.params.node_kinds import NO_ID, Boolean, Encoding, Id, StartIndex, String, Strings, Uint32, Uint64
 from icefall.api.schema.names import Params, Result
 
 
 class AddressParams(Params, frozen=True):
-    address: Text = ""
+    address: String = ""
     include_partial: Boolean = False
 
 
 class AssetParams(Params, frozen=True):
-    asset_id: Text = ""
+    asset_id: String = ""
 
 
 class BalanceParams(Params, frozen=True):
-    address: Text = ""
-    asset_id: Text = ""
+    address: String = ""
+    asset_id: String = ""
     include_partial: Boolean = False
 
 
@@ -43,21 +43,21 @@ class TxStatusParams(Params, frozen=True):
 
 
 class UtxosParams(Params, frozen=True):
-    addresses: Texts = []
+    addresses: Strings = []
     limit: Uint32 = 0
     start_index: StartIndex = ("", "")
-    source_chain: Text = ""
+    source_chain: String = ""
     encoding: Encoding = "hex"
 
 
 class IssueTxParams(Params, frozen=True):
-    tx: Text = ""
+    tx: String = ""
     encoding: Encoding = "hex"
 
 
 class AddressTxsParams(Params, frozen=True):
-    address: Text = ""
-    asset_id: Text = ""
+    address: String = ""
+    asset_id: String = ""
     cursor: Uint64 = 0
     page_size: Uint64 = 0
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.rest_kinds import (
+from icefall.api.params.rest_kinds import (
     BalancePageSize,
     BlockNumber,
     ChainName,
@@ -16,7 +16,7 @@ from icefall.api.rest_kinds import (
     PageToken,
     Switch,
 )
-from icefall.api.schema.names import RestParams, RestResult
+from icefall.api.schema.names import Page, RestParams, RestResult
 from icefall.api.schema.parties import Price
 from icefall.api.schema.tokens import Erc721Metadata, Erc1155Metadata
 
@@ -110,24 +110,20 @@ class NativeBalanceResult(RestResult, frozen=True):
     native_token_balance: NativeTokenBalance
 
 
-class Erc20Balances(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class Erc20Balances(Page, frozen=True, kw_only=True):
     native_token_balance: NativeTokenBalance
     erc20_token_balances: list[Erc20TokenBalance]
 
 
-class Erc721Balances(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class Erc721Balances(Page, frozen=True, kw_only=True):
     native_token_balance: NativeTokenBalance
     erc721_token_balances: list[Erc721TokenBalance]
 
 
-class Erc1155Balances(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class Erc1155Balances(Page, frozen=True, kw_only=True):
     native_token_balance: NativeTokenBalance
     erc1155_token_balances: list[Erc1155TokenBalance]
 
 
-class CollectibleBalances(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class CollectibleBalances(Page, frozen=True, kw_only=True):
     collectible_balances: list[Erc721TokenBalance | Erc1155TokenBalance]

@@ -2,8 +2,8 @@
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.rest_kinds import BlockId, BlockPageSize, ChainName, PageSize, PageToken
-from icefall.api.schema.names import RestParams, RestResult
+from icefall.api.params.rest_kinds import BlockId, BlockPageSize, ChainName, PageSize, PageToken
+from icefall.api.schema.names import Page, RestParams, RestResult
 
 
 class BlocksParams(RestParams, frozen=True):
@@ -41,6 +41,5 @@ class EvmBlock(RestResult, frozen=True, gc=False):
     cumulative_transactions: str
 
 
-class EvmBlockPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class EvmBlockPage(Page, frozen=True, kw_only=True):
     blocks: list[EvmBlock]

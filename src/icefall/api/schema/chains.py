@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.rest_kinds import ChainName, EvmAddress, Feature, Network
+from icefall.api.params.rest_kinds import ChainName, EvmAddress, Feature, Network
 from icefall.api.schema.names import RestParams, RestResult
 from icefall.api.schema.parties import NetworkToken
 

@@ -1,9 +1,9 @@
-"""What is known of a contract, and which contracts an account deployed."""
+"""Contracts: standard, names and deployment."""
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.rest_kinds import ChainName, EvmAddress, PageSize, PageToken
-from icefall.api.schema.names import RestParams, RestResult
+from icefall.api.params.rest_kinds import ChainName, EvmAddress, PageSize, PageToken
+from icefall.api.schema.names import Page, RestParams, RestResult
 
 
 class ContractParams(RestParams, frozen=True):
@@ -34,22 +34,23 @@ class Erc20Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", 
     deployment_details: DeploymentDetails | UnsetType = UNSET
 
 
-class Erc721Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-721"):
+class NftContract(RestResult, frozen=True, kw_only=True):
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
     address: str
     deployment_details: DeploymentDetails | UnsetType = UNSET
 
 
-class Erc1155Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-1155"):
-    name: str | UnsetType = UNSET
-    symbol: str | UnsetType = UNSET
-    address: str
-    deployment_details: DeploymentDetails | UnsetType = UNSET
+class Erc721Contract(NftContract, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-721"):
+    pass
+
+
+class Erc1155Contract(NftContract, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-1155"):
+    pass
 
 
 class UnknownContract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="UNKNOWN"):
-    """No token that moved yet."""
+    """A contract without token transfers."""
 
     address: str
     deployment_details: DeploymentDetails | UnsetType = UNSET
@@ -58,6 +59,5 @@ class UnknownContract(RestResult, frozen=True, kw_only=True, tag_field="ercType"
 Contract = Erc20Contract | Erc721Contract | Erc1155Contract | UnknownContract
 
 
-class ContractPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class ContractPage(Page, frozen=True, kw_only=True):
     contracts: list[Contract]

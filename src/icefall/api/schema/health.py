@@ -4,16 +4,16 @@ from typing import Annotated
 
 import msgspec
 
-from icefall.api.kinds import Texts
+from icefall.api.params.node_kinds import Strings
 from icefall.api.schema.names import Params, Result
 
 
 class TagsParams(Params, frozen=True):
-    tags: Texts = []
+    tags: Strings = []
 
 
 class TagQuery(msgspec.Struct, frozen=True):
-    tag: Texts = []
+    tag: Strings = []
 
 
 # A check response is stored as it is sent, so this only describes it.

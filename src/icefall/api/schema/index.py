@@ -1,6 +1,6 @@
 """The index of accepted containers: parameters and results."""
 
-from icefall.api.kinds import NO_ID, Encoding, Id, Uint64
+from icefall.api.params.node_kinds import NO_ID, Encoding, Id, Uint64
 from icefall.api.schema.names import Params, Result
 
 

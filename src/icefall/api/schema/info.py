@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from icefall.api.kinds import NodeIds, Text
+from icefall.api.params.node_kinds import NodeIds, String
 from icefall.api.schema.names import Params, Result
 
 
 class BlockchainAliasParams(Params, frozen=True):
-    alias: Text = ""
+    alias: String = ""
 
 
 class BootstrappedParams(Params, frozen=True):
-    chain: Text = ""
+    chain: String = ""
 
 
 class PeersParams(Params, frozen=True):

@@ -4,13 +4,21 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.rest_kinds import ChainName, MetricsPageSize, Network, PageToken, TimeInterval, Timestamp, one_of
+from icefall.api.params.rest_kinds import (
+    ChainName,
+    MetricsPageSize,
+    Network,
+    PageToken,
+    TimeInterval,
+    Timestamp,
+    one_of,
+)
 from icefall.api.schema.names import RestParams, RestResult
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SpanName
 
 ChainMetric = Annotated[str, one_of(*(metric.camel_name for metric in METRICS))]
-RollingMetric = Annotated[str, one_of(*(metric.camel_name for metric in METRICS if metric.rolls))]
+RollingMetric = Annotated[str, one_of(*(metric.camel_name for metric in METRICS if metric.has_rolling))]
 
 
 class DaysParams(RestParams, frozen=True):

@@ -1,4 +1,5 @@
-"""How a field is spelt on the wire: `network_id` is `networkID`, `new_vms` is `newVMs`."""
+"""Bases of parameter and result structs, and how a field is spelt on the wire: `network_id` is `networkID`, `new_vms` is
+`newVMs`."""
 
 import msgspec
 
@@ -24,6 +25,12 @@ class RestParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class RestResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of their result structs. A field that may be absent is `str | msgspec.UnsetType = msgspec.UNSET`."""
+
+
+class Page(RestResult, frozen=True, kw_only=True):
+    """Base of pages of a list. `nextPageToken` is absent on the last one."""
+
+    next_page_token: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Empty(Result, frozen=True):

@@ -1,4 +1,4 @@
-"""Tokens as transfers and balances name them, and the metadata of single NFTs."""
+"""Tokens as transfers and balances show them, and the metadata of single NFTs."""
 
 from typing import Literal
 
@@ -27,8 +27,8 @@ class Erc20Token(RestResult, frozen=True, gc=False, kw_only=True):
     price: Price | UnsetType = UNSET
 
 
-class Erc721Metadata(RestResult, frozen=True, gc=False):
-    """`attributes` is JSON as text."""
+class NftMetadataResult(RestResult, frozen=True, gc=False):
+    """The metadata fields of both standards."""
 
     index_status: IndexStatus
     metadata_last_updated_timestamp: int | UnsetType = UNSET
@@ -39,21 +39,17 @@ class Erc721Metadata(RestResult, frozen=True, gc=False):
     animation_uri: str | UnsetType = UNSET
     external_url: str | UnsetType = UNSET
     background: str | UnsetType = UNSET
+
+
+class Erc721Metadata(NftMetadataResult, frozen=True, gc=False):
+    """`attributes` is JSON as text."""
+
     attributes: str | UnsetType = UNSET
 
 
-class Erc1155Metadata(RestResult, frozen=True, gc=False):
+class Erc1155Metadata(NftMetadataResult, frozen=True, gc=False):
     """`properties` is JSON as text."""
 
-    index_status: IndexStatus
-    metadata_last_updated_timestamp: int | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    symbol: str | UnsetType = UNSET
-    image_uri: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    animation_uri: str | UnsetType = UNSET
-    external_url: str | UnsetType = UNSET
-    background: str | UnsetType = UNSET
     decimals: int | UnsetType = UNSET
     properties: str | UnsetType = UNSET
 

@@ -4,8 +4,17 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.rest_kinds import ChainName, Currency, EvmAddress, PageSize, PageToken, SortOrder, StatusFilter, TxHash
-from icefall.api.schema.names import RestParams, RestResult
+from icefall.api.params.rest_kinds import (
+    ChainName,
+    Currency,
+    EvmAddress,
+    PageSize,
+    PageToken,
+    SortOrder,
+    StatusFilter,
+    TxHash,
+)
+from icefall.api.schema.names import Page, RestParams, RestResult
 from icefall.api.schema.parties import NetworkToken, Party, Price
 from icefall.api.schema.transfers import (
     AddressPage,
@@ -72,8 +81,7 @@ class FullNativeTransaction(NativeTransaction, frozen=True, gc=False):
     max_priority_fee_per_gas: str | UnsetType = UNSET
 
 
-class NativeTransactionPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class NativeTransactionPage(Page, frozen=True, kw_only=True):
     transactions: list[NativeTransaction]
 
 
@@ -87,8 +95,7 @@ class TransactionDetails(RestResult, frozen=True):
     internal_transactions: list[InternalTransactionDetails]
 
 
-class TransactionDetailsPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class TransactionDetailsPage(Page, frozen=True, kw_only=True):
     transactions: list[TransactionDetails]
 
 

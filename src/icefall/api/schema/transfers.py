@@ -1,12 +1,12 @@
-"""Token transfers and internal transactions: the nested form inside a transaction, and the standalone one of lists,
-which says in addition where it happened."""
+"""Token transfers and internal transactions: nested in their transaction, and as items of a list, with the block and the
+transaction they belong to."""
 
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from icefall.api.rest_kinds import BlockNumber, ChainName, EvmAddress, PageSize, PageToken
-from icefall.api.schema.names import RestParams, RestResult
+from icefall.api.params.rest_kinds import BlockNumber, ChainName, EvmAddress, PageSize, PageToken
+from icefall.api.schema.names import Page, RestParams, RestResult
 from icefall.api.schema.parties import Party
 from icefall.api.schema.tokens import Erc20Token, Erc721Token, Erc1155Token
 
@@ -24,25 +24,24 @@ class AddressPage(RestParams, frozen=True):
     end_block: BlockNumber = None
 
 
-class Erc20TransferDetails(RestResult, frozen=True, gc=False):
+class TransferDetails(RestResult, frozen=True, gc=False):
+    """The fields of a nested transfer of any standard."""
+
     from_: Party
     to: Party
     log_index: int
+
+
+class Erc20TransferDetails(TransferDetails, frozen=True, gc=False):
     value: str
     erc20_token: Erc20Token
 
 
-class Erc721TransferDetails(RestResult, frozen=True, gc=False):
-    from_: Party
-    to: Party
-    log_index: int
+class Erc721TransferDetails(TransferDetails, frozen=True, gc=False):
     erc721_token: Erc721Token
 
 
-class Erc1155TransferDetails(RestResult, frozen=True, gc=False):
-    from_: Party
-    to: Party
-    log_index: int
+class Erc1155TransferDetails(TransferDetails, frozen=True, gc=False):
     value: str
     erc1155_token: Erc1155Token
 
@@ -57,48 +56,35 @@ class InternalTransactionDetails(RestResult, frozen=True, gc=False):
     gas_limit: str
 
 
-class Erc20Transfer(RestResult, frozen=True, gc=False):
+class InTransaction(RestResult, frozen=True, gc=False):
+    """The block and transaction of an item of a list, and its parties."""
+
     block_number: str
     block_timestamp: int
     block_hash: str
     tx_hash: str
     from_: Party
     to: Party
+
+
+class Erc20Transfer(InTransaction, frozen=True, gc=False):
     log_index: int
     value: str
     erc20_token: Erc20Token
 
 
-class Erc721Transfer(RestResult, frozen=True, gc=False):
-    block_number: str
-    block_timestamp: int
-    block_hash: str
-    tx_hash: str
-    from_: Party
-    to: Party
+class Erc721Transfer(InTransaction, frozen=True, gc=False):
     log_index: int
     erc721_token: Erc721Token
 
 
-class Erc1155Transfer(RestResult, frozen=True, gc=False):
-    block_number: str
-    block_timestamp: int
-    block_hash: str
-    tx_hash: str
-    from_: Party
-    to: Party
+class Erc1155Transfer(InTransaction, frozen=True, gc=False):
     log_index: int
     value: str
     erc1155_token: Erc1155Token
 
 
-class InternalTransaction(RestResult, frozen=True, gc=False):
-    block_number: str
-    block_timestamp: int
-    block_hash: str
-    tx_hash: str
-    from_: Party
-    to: Party
+class InternalTransaction(InTransaction, frozen=True, gc=False):
     internal_tx_type: InternalTxType
     value: str
     is_reverted: bool
@@ -106,34 +92,30 @@ class InternalTransaction(RestResult, frozen=True, gc=False):
     gas_limit: str
 
 
-class Erc20TransferPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class Erc20TransferPage(Page, frozen=True, kw_only=True):
     transactions: list[Erc20Transfer]
 
 
-class Erc721TransferPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class Erc721TransferPage(Page, frozen=True, kw_only=True):
     transactions: list[Erc721Transfer]
 
 
-class Erc1155TransferPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class Erc1155TransferPage(Page, frozen=True, kw_only=True):
     transactions: list[Erc1155Transfer]
 
 
-class InternalTransactionPage(RestResult, frozen=True, kw_only=True):
-    next_page_token: str | UnsetType = UNSET
+class InternalTransactionPage(Page, frozen=True, kw_only=True):
     transactions: list[InternalTransaction]
 
 
+TokenTransferDetails = Erc20TransferDetails | Erc721TransferDetails | Erc1155TransferDetails
 TokenTransfer = Erc20Transfer | Erc721Transfer | Erc1155Transfer
 _ONE_OF_THREE = {
     "items": {"anyOf": [{"$ref": f"#/components/schemas/{kind}Transfer"} for kind in ("Erc20", "Erc721", "Erc1155")]}
 }
 
 
-class TokenTransferPage(RestResult, frozen=True, kw_only=True):
-    """Items of all three kinds, told apart by the name of their token field."""
+class TokenTransferPage(Page, frozen=True, kw_only=True):
+    """Items of all three standards, distinguished by the name of their token field."""
 
-    next_page_token: str | UnsetType = UNSET
     transfers: Annotated[list[Any], Meta(extra_json_schema=_ONE_OF_THREE)]

@@ -14,8 +14,8 @@ select distinct token, token_id from erc721 where log_at between :from_log and :
 -- name: journals
 select touched from block where number > :after and number <= :to;
 
--- name: even_token
-select a.address, t.standards from token t join address a on a.id = t.token where t.token = ? and t.odd_since is null;
+-- name: trusted_token
+select a.address, t.standards from token t join address a on a.id = t.token where t.token = ? and t.untrusted_since is null;
 
 -- name: holders
 select holder from erc20_holding where token = ? order by since desc limit ?;
@@ -46,8 +46,8 @@ from address a where a.id = :holder;
 select a.address from nft_owner o join address a on a.id = o.owner
 where o.token = :token and o.token_id = :token_id and o.block <= :block order by o.block desc limit 1;
 
--- name: mark_odd
-update token set odd_since = ? where token = ? and odd_since is null;
+-- name: mark_untrusted
+update token set untrusted_since = ? where token = ? and untrusted_since is null;
 
 -- name: put_audited
-insert into fact (name, value) values ('audited_to', :to) on conflict (name) do update set value = excluded.value;
+insert into meta (name, value) values ('audited_to', :to) on conflict (name) do update set value = excluded.value;

@@ -1,4 +1,4 @@
-"""Compares what is stored with what the upstream has now: every block fetched, proven and derived anew."""
+"""Compares stored rows with the upstream's chain: fetches, verifies and derives every block again."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -7,11 +7,10 @@ import msgspec
 
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_uint
-from icefall.evm.deriving.derive import derive, questions
-from icefall.evm.model import BlockRows, ContractFacts, TokenKind
-from icefall.evm.positions import above, place
+from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.model import BlockRows, ContractInfo, TokenKind
+from icefall.evm.positions import above, position_of
 from icefall.evm.storing.store import ChainStore
-from icefall.evm.storing.writing import SQL as WRITES
 from icefall.evm.storing.writing import BatchRows
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.errors import WireError
@@ -21,14 +20,15 @@ from icefall.wire.evm.verify import verify_full
 
 SQL = load("icefall.evm.auditing", "verify.sql")
 
-_TABLES = {
-    "transactions": (SQL.tx, WRITES.put_tx),
-    "ERC-20 transfers": (SQL.erc20, WRITES.put_erc20),
-    "ERC-721 transfers": (SQL.erc721, WRITES.put_erc721),
-    "ERC-1155 transfers": (SQL.erc1155, WRITES.put_erc1155),
-    "internal transactions": (SQL.internal, WRITES.put_internal),
-    "deployments": (SQL.deployment, WRITES.put_deployment),
-    "messages": (SQL.message, WRITES.put_message),
+# By table: the statement that selects a block's rows, with the columns of the insert, and what the rows are.
+COMPARED = {
+    "tx": (SQL.tx, "transactions"),
+    "erc20": (SQL.erc20, "ERC-20 transfers"),
+    "erc721": (SQL.erc721, "ERC-721 transfers"),
+    "erc1155": (SQL.erc1155, "ERC-1155 transfers"),
+    "internal": (SQL.internal, "internal transactions"),
+    "deployment": (SQL.deployment, "deployments"),
+    "message": (SQL.message, "messages"),
 }
 
 
@@ -38,7 +38,7 @@ class StoreDifference(msgspec.Struct, frozen=True):
 
 
 class Verification:
-    """Of one chain. Facts are taken as they were stored: they are inputs of the derivation, not results."""
+    """Of one chain. Contract info is taken from the store: it is an input of the derivation, not a result."""
 
     def __init__(self, store: ChainStore, upstream: EvmUpstream, messenger: bytes, native_asset_id: bytes) -> None:
         self._store = store
@@ -46,7 +46,8 @@ class Verification:
         self._messenger = messenger
         self._native_asset_id = native_asset_id
 
-    async def run(self, first: int | None, last: int | None, looked: Callable[[int], None]) -> list[StoreDifference]:
+    async def run(self, first: int | None, last: int | None, on_block: Callable[[int], None]) -> list[StoreDifference]:
+        """The differences found; `on_block` is called with the number of each block that was compared."""
         (lowest, highest), found = self._store.read(SQL.bounds)[0], []
         if lowest is None:
             return []
@@ -59,10 +60,10 @@ class Verification:
                     )
                     verify_full(full, None, roots=True)
                 except WireError as error:
-                    found.append(StoreDifference(block.number, f"the upstream's block is not sound: {error}"))
+                    found.append(StoreDifference(block.number, f"the upstream's block is invalid: {error}"))
                     continue
                 found += [StoreDifference(block.number, what) for what in self._compared(full)]
-                looked(block.number)
+                on_block(block.number)
         return found
 
     def _compared(self, full: FullBlock) -> Iterator[str]:
@@ -71,28 +72,29 @@ class Verification:
             yield "another block is stored"
             return
         try:
-            rows = derive(full, self._facts(full))
+            rows = derive(full, self._contract_info(full))
         except KeyError:
-            yield "a contract is called that the store knows nothing of"
+            yield "a contract is called that is not in the store"
             return
         ids = _Ids(self._store)
         gathered = BatchRows(ids)
         gathered.add(rows)
-        span = {"from_at": place(number, 0), "to_at": above(number) - 1}
-        for name, (select, insert) in _TABLES.items():
-            stored = {tuple(row) for row in self._store.read(select, span)}
-            derived = {tuple(map(_plain, row)) for row in gathered.rows_for(insert)}
+        span = {"from_at": position_of(number, 0), "to_at": above(number) - 1}
+        for table, (select, name) in COMPARED.items():
+            stored = set(self._store.read(select, span))
+            derived = {tuple(map(_as_stored, row)) for row in gathered.of_table(table)}
             if stored != derived:
-                yield f"{name}: {len(stored - derived)} stored that are not there, {len(derived - stored)} missing"
+                extra, missing = len(stored - derived), len(derived - stored)
+                yield f"{name}: {extra} stored that are not in the block, {missing} missing"
         if full.diffs is not None:
             yield from self._balances(rows, ids)
 
-    def _facts(self, full: FullBlock) -> ContractFacts:
-        asked = questions(full)
-        code = {address: self._had_code(address, full.block.number - 1) for address in asked.code}
-        kinds = {address: TokenKind(self._store.token_kind(address) or "") for address in asked.kinds}
+    def _contract_info(self, full: FullBlock) -> ContractInfo:
+        lookups = contract_lookups(full)
+        code = {address: self._had_code(address, full.block.number - 1) for address in lookups.code}
+        kinds = {address: TokenKind(self._store.token_kind(address) or "") for address in lookups.kinds}
         known = {address: has for address, has in code.items() if has is not None}
-        return ContractFacts(known, kinds, self._messenger, self._native_asset_id)
+        return ContractInfo(known, kinds, self._messenger, self._native_asset_id)
 
     def _had_code(self, address: bytes, block: int) -> bool | None:
         number = self._store.id_of(address)
@@ -116,7 +118,7 @@ class _Ids:
         return self._store.id_of(address) or -int.from_bytes(address[-6:], "big") - 1
 
 
-def _plain(value: object) -> object:
+def _as_stored(value: object) -> object:
     return int(value) if isinstance(value, bool) else value
 
 

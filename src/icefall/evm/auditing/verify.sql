@@ -1,4 +1,4 @@
--- The stored rows of a range of blocks, column for column as writes.sql put them.
+-- The stored rows of a range of blocks, with the columns of the inserts in writes.sql, in the same order.
 
 -- name: tx
 select tx_at, hash, sender, recipient, value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee, kind,

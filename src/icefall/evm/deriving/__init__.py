@@ -1,1 +1,1 @@
-"""Each file derives one kind of row from a block. Pure: what they need to know besides the block is passed in."""
+"""Derives the rows of a block, one kind per file. Pure: whatever they need besides the block is passed in."""

@@ -1,22 +1,22 @@
-"""Native balances after a block, from what its transactions did to state and from what no transaction shows."""
+"""Native balances after a block: from the state diffs of its transactions, and from changes outside transactions."""
 
 from collections.abc import Iterable
 
 import msgspec
 
-from icefall.evm.deriving.untold import destroyed_untold
+from icefall.evm.deriving.incomplete_diffs import destroyed_not_in_diff
 from icefall.evm.model import NativeBalance, NativeDelta, NativeTx
 from icefall.wire.container.coreth import unpack_atomic_moves
 from icefall.wire.evm.types import DecodedBlock, FullBlock
 
-_WEI_PER_GWEI = 10**9  # withdrawals and the other Avalanche chains count in billionths
+_WEI_PER_GWEI = 10**9  # the unit of withdrawals and of atomic transactions
 
 
 class Balances(msgspec.Struct, frozen=True, gc=False):
     before: tuple[NativeBalance, ...]
     after: tuple[NativeBalance, ...]
     deltas: tuple[NativeDelta, ...]
-    ask: tuple[bytes, ...]
+    unknown: tuple[bytes, ...]  # to be read from state
 
 
 def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -> Balances:
@@ -25,7 +25,7 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
         return Balances((), (), (), tuple(_touched(full, txs)))
     before: dict[bytes, int] = {}
     after: dict[bytes, int] = {}
-    ask: dict[bytes, None] = {}
+    unknown: dict[bytes, None] = {}
     for index, diff in enumerate(full.diffs):
         for account in diff.accounts:
             if account.balance_before is None or account.balance_after is None:
@@ -33,15 +33,15 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
             before.setdefault(account.address, account.balance_before)
             after[account.address] = account.balance_after
             if account.is_gone and account.had_code:
-                # coreth says so of every contract that ran SELFDESTRUCT, though it may live on with money in it.
-                ask[account.address] = None
+                # coreth reports this for every contract that ran SELFDESTRUCT, though it may live on with a balance.
+                unknown[account.address] = None
             else:
-                ask.pop(account.address, None)
-        ask.update(dict.fromkeys(destroyed_untold(full, index)))
+                unknown.pop(account.address, None)
+        unknown.update(dict.fromkeys(destroyed_not_in_diff(full, index)))
     deltas: dict[bytes, int] = {}
-    for address, delta in _unseen(full.block, native_asset_id):
+    for address, delta in _outside_txs(full.block, native_asset_id):
         if delta is None:
-            ask[address] = None
+            unknown[address] = None
         elif address in after:
             after[address] += delta
         else:
@@ -52,16 +52,16 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
             [
                 NativeBalance(address, balance)
                 for address, balance in after.items()
-                if balance != before[address] and address not in ask
+                if balance != before[address] and address not in unknown
             ]
         ),
-        deltas=tuple([NativeDelta(address, delta) for address, delta in deltas.items() if address not in ask]),
-        ask=tuple(ask),
+        deltas=tuple([NativeDelta(address, delta) for address, delta in deltas.items() if address not in unknown]),
+        unknown=tuple(unknown),
     )
 
 
-def _unseen(block: DecodedBlock, native_asset_id: bytes) -> list[tuple[bytes, int | None]]:
-    """Changes that are in no transaction; None where only state can tell the amount."""
+def _outside_txs(block: DecodedBlock, native_asset_id: bytes) -> list[tuple[bytes, int | None]]:
+    """Changes that are in no transaction; None where the amount must be read from state."""
     found: list[tuple[bytes, int | None]] = [
         (one.address, one.amount_gwei * _WEI_PER_GWEI) for one in block.withdrawals or ()
     ]
@@ -82,5 +82,5 @@ def _touched(full: FullBlock, txs: Iterable[NativeTx]) -> dict[bytes, None]:
             found[frame.sender] = None
             if frame.to:
                 found[frame.to] = None
-    found.update(dict.fromkeys([address for address, _ in _unseen(full.block, b"")]))
+    found.update(dict.fromkeys([address for address, _ in _outside_txs(full.block, b"")]))
     return found

@@ -1,14 +1,14 @@
-"""Addresses that got code or lost it."""
+"""Addresses whose code was set or removed."""
 
 from collections.abc import Iterable, Iterator
 
-from icefall.evm.deriving.untold import code_untold
+from icefall.evm.deriving.incomplete_diffs import code_not_in_diff
 from icefall.evm.model import CodeChange, Deployment
 from icefall.wire.evm.types import FullBlock
 
 
 def code_changes(full: FullBlock, made: Iterable[Deployment]) -> Iterator[CodeChange]:
-    """The state after the block, one row for each address. What a client's diff cannot be trusted for is left open."""
+    """The state after the block, one row per address; None where the client's diff is not reliable."""
     found: dict[bytes, bool | None] = {}
     if full.diffs is not None:
         for index, diff in enumerate(full.diffs):
@@ -19,7 +19,7 @@ def code_changes(full: FullBlock, made: Iterable[Deployment]) -> Iterator[CodeCh
                     found[account.address] = None  # gone on geth and anvil, still there on coreth
                 elif account.has_code != account.had_code or account.address in found:
                     found[account.address] = account.has_code
-            found.update(dict.fromkeys(code_untold(full, index)))
+            found.update(dict.fromkeys(code_not_in_diff(full, index)))
     else:
         # A creation may leave no code. Delegations (EIP-7702) cannot be seen here at all.
         found.update(dict.fromkeys([one.address for one in made]))

@@ -1,4 +1,4 @@
-"""Where each contract came from."""
+"""Contract creations that succeeded."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,14 +1,14 @@
-"""From a verified block to all its rows. Pure: same block and facts, same rows."""
+"""From a verified block to all its rows. Pure: the same block and contract info give the same rows."""
 
 from icefall.evm.deriving.balances import balances
 from icefall.evm.deriving.code import code_changes
 from icefall.evm.deriving.deployments import deployments
 from icefall.evm.deriving.internals import internals
-from icefall.evm.deriving.logs import told, unsure
+from icefall.evm.deriving.logs import ambiguous_contracts, parse_logs
 from icefall.evm.deriving.participants import participants
 from icefall.evm.deriving.teleporter import messages
 from icefall.evm.deriving.totals import totals
-from icefall.evm.deriving.transactions import transactions, undecided
+from icefall.evm.deriving.transactions import transactions, unknown_code
 from icefall.evm.deriving.transfers import (
     erc20_deltas,
     erc1155_deltas,
@@ -17,23 +17,23 @@ from icefall.evm.deriving.transfers import (
     silent_contracts,
     transfers,
 )
-from icefall.evm.model import BlockRows, ContractFacts, ContractQuestions
+from icefall.evm.model import BlockRows, ContractInfo, ContractLookups
 from icefall.wire.evm.types import FullBlock
 
 
-def questions(full: FullBlock) -> ContractQuestions:
-    """What `derive` will want to know of contracts. Ask only what the store does not know yet."""
-    return ContractQuestions(code=undecided(full), kinds=unsure(full.receipts))
+def contract_lookups(full: FullBlock) -> ContractLookups:
+    """The contract properties that `derive` needs. Read from state only what the store does not have yet."""
+    return ContractLookups(code=unknown_code(full), kinds=ambiguous_contracts(full.receipts))
 
 
-def derive(full: FullBlock, facts: ContractFacts) -> BlockRows:
-    """All rows of a block. KeyError where `facts` leaves one of the `questions` open."""
-    txs = tuple(transactions(full, facts.has_code))
-    events, skipped = told(full.receipts, facts.kinds)
+def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
+    """All rows of a block. KeyError where `info` lacks one of the `contract_lookups`."""
+    txs = tuple(transactions(full, info.has_code))
+    events, skipped = parse_logs(full.receipts, info.kinds)
     moves = transfers(events)
     calls = tuple(internals(full.traces, txs))
     made = tuple(deployments(full.traces, txs))
-    native = balances(full, txs, facts.native_asset_id)
+    native = balances(full, txs, info.native_asset_id)
     recoded = tuple(code_changes(full, made))
     return BlockRows(
         block=totals(full.block, txs),
@@ -47,13 +47,13 @@ def derive(full: FullBlock, facts: ContractFacts) -> BlockRows:
         native_before=native.before,
         native_after=native.after,
         native_deltas=native.deltas,
-        ask_native=native.ask,
+        unknown_native=native.unknown,
         erc20_deltas=tuple(erc20_deltas(moves.erc20, events)),
         erc1155_deltas=tuple(erc1155_deltas(moves.erc1155)),
         nft_owners=tuple(nft_owners(moves.erc721)),
         silent_contracts=tuple(silent_contracts(full.diffs, events, recoded)),
         code_changes=recoded,
         metadata_changes=tuple(metadata_changes(events)),
-        messages=tuple(messages(events, facts.messenger)),
+        messages=tuple(messages(events, info.messenger)),
         skipped_logs=skipped,
     )

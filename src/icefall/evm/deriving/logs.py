@@ -1,4 +1,4 @@
-"""A block's logs, decoded once for all who read them. What a log alone leaves open, the contract's kind decides."""
+"""Decodes a block's logs once, for every derivation. The contract's kind decides how an ambiguous log is read."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from icefall.wire.evm.types import Receipt
 
 
 class ParsedLog(msgspec.Struct, frozen=True, gc=False):
-    """What one log says."""
+    """A decoded log."""
 
     tx_index: int
     log_index: int
@@ -19,7 +19,7 @@ class ParsedLog(msgspec.Struct, frozen=True, gc=False):
     event: Event
 
 
-def told(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[ParsedLog], dict[str, int]]:
+def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[ParsedLog], dict[str, int]]:
     """Events in log order, and how many token events were skipped, by name."""
     events = []
     skipped: Counter[str] = Counter()
@@ -27,7 +27,7 @@ def told(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple
         for log in receipt.logs:
             event = decode_log(log)
             if isinstance(event, AmbiguousTransfer):
-                event = _settled(event, kinds[log.address])
+                event = _disambiguated(event, kinds[log.address])
             if isinstance(event, MalformedEvent):
                 skipped[event.event] += 1
             elif event is not None:
@@ -35,8 +35,8 @@ def told(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple
     return events, dict(skipped)
 
 
-def unsure(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
-    """Contracts whose kind must be known, each with a token ID to ask the owner of if one of their logs names any."""
+def ambiguous_contracts(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
+    """Contracts whose kind must be known, each with a token ID to try ownerOf with, if one of its logs may name one."""
     found: dict[bytes, int | None] = {}
     for receipt in receipts:
         for log in receipt.logs:
@@ -46,7 +46,7 @@ def unsure(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
     return found
 
 
-def _settled(event: AmbiguousTransfer, kind: TokenKind) -> Event:
+def _disambiguated(event: AmbiguousTransfer, kind: TokenKind) -> Event:
     if kind is TokenKind.ERC20:
         return Erc20Moved(event.sender, event.to, event.number)
     if kind is TokenKind.ERC721 and event.can_be_nft:

@@ -1,4 +1,4 @@
-"""In whose list of transactions a transaction belongs."""
+"""Addresses in whose lists a transaction appears."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,9 +11,9 @@ def participants(txs: Sequence[NativeTx], moves: Transfers, calls: Iterable[Inte
     parties: list[dict[bytes, None]] = [{tx.sender: None, tx.to: None} for tx in txs]
     for rows in (moves.erc20, moves.erc721, moves.erc1155, calls):
         for row in rows:
-            mine = parties[row.tx_index]
-            mine[row.sender] = mine[row.to] = None
+            own = parties[row.tx_index]
+            own[row.sender] = own[row.to] = None
     for tx_index, addresses in enumerate(parties):
         for address in addresses:
-            if address:  # a failed creation has no place
+            if address:  # a failed creation has no address
                 yield Participant(address, tx_index)

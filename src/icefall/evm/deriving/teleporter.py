@@ -7,10 +7,10 @@ from icefall.evm.model import TeleporterMessage
 from icefall.wire.evm.events import CrossChainMessage
 
 
-def messages(told: Iterable[ParsedLog], messenger: bytes) -> Iterator[TeleporterMessage]:
-    """The first of each transaction, if the chain's messenger logged it: anybody else can log the same."""
+def messages(events: Iterable[ParsedLog], messenger: bytes) -> Iterator[TeleporterMessage]:
+    """The first of each transaction that the chain's messenger logged; other contracts can log the same event."""
     last = -1
-    for one in told:
+    for one in events:
         event = one.event
         if isinstance(event, CrossChainMessage) and one.address == messenger and one.tx_index != last:
             last = one.tx_index

@@ -1,4 +1,4 @@
-"""The block's own row."""
+"""The row of the block itself, with totals over its transactions."""
 
 from collections.abc import Sequence
 

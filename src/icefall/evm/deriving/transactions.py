@@ -1,16 +1,16 @@
-"""Native transactions: what was sent, what it cost, and what kind of call it was."""
+"""Native transactions: their fields, what they cost, and the type of call."""
 
 from collections.abc import Iterator, Mapping
 
-from icefall.evm.deriving.untold import made_untold
+from icefall.evm.deriving.incomplete_diffs import created_not_in_diff
 from icefall.evm.model import CallType, NativeTx
 from icefall.wire.evm.hashes import created_address
 from icefall.wire.evm.types import EvmTx, FullBlock, Receipt, TxDiff
 
 
 def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[NativeTx]:
-    """One row for each, in order. `has_code` holds the answers for what `undecided` names."""
-    coded: dict[bytes, bool] = {}  # what earlier transactions of the block did to code
+    """One row for each, in order. `has_code` covers the addresses of `unknown_code`."""
+    coded: dict[bytes, bool] = {}  # changed by earlier transactions of the block
     for index, (tx, receipt) in enumerate(zip(full.block.txs, full.receipts, strict=True)):
         diff = full.diffs[index] if full.diffs is not None else None
         call_type = _call_type(tx, diff, coded, has_code)
@@ -20,7 +20,7 @@ def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[Na
             status=status(full, index),
             type_id=tx.type_id,
             sender=tx.sender,
-            to=tx.to or made_at(tx, receipt),
+            to=tx.to or created_at(tx, receipt),
             value=tx.value,
             nonce=tx.nonce,
             gas_limit=tx.gas,
@@ -35,8 +35,8 @@ def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[Na
         _note_code(full, index, coded)
 
 
-def undecided(full: FullBlock) -> frozenset[bytes]:
-    """Recipients of transactions without input of which no diff tells whether there is code."""
+def unknown_code(full: FullBlock) -> frozenset[bytes]:
+    """Recipients of transactions without input that no diff shows to have code or not."""
     found = set()
     for index, tx in enumerate(full.block.txs):
         if tx.to and not tx.input and (full.diffs is None or _code_in(full.diffs[index], tx.to) is None):
@@ -45,20 +45,20 @@ def undecided(full: FullBlock) -> frozenset[bytes]:
 
 
 def status(full: FullBlock, index: int) -> int:
-    """1 or 0. Before Byzantium receipts did not say, but traces do."""
-    told = full.receipts[index].status
-    if told is not None:
-        return told
+    """1 or 0. Receipts before Byzantium have no status, but traces show it."""
+    stated = full.receipts[index].status
+    if stated is not None:
+        return stated
     return 1 if full.traces is None else int(not full.traces[index].frames[0].is_reverted)
 
 
 def gas_price(tx: EvmTx, receipt: Receipt) -> int:
-    """What a unit of gas cost; old clients only say it in the transaction."""
+    """Wei paid per unit of gas; old clients report it in the transaction only."""
     return tx.gas_price if receipt.gas_price is None else receipt.gas_price
 
 
-def made_at(tx: EvmTx, receipt: Receipt) -> bytes:
-    """Where a creation put its contract, or would have; some clients keep that to themselves when it failed."""
+def created_at(tx: EvmTx, receipt: Receipt) -> bytes:
+    """The address of a created contract, or of one that failed: some clients omit it then."""
     return receipt.contract or created_address(tx.sender, tx.nonce)
 
 
@@ -74,7 +74,7 @@ def _call_type(tx: EvmTx, diff: TxDiff | None, coded: Mapping[bytes, bool], has_
 
 
 def _code_in(diff: TxDiff, address: bytes) -> bool | None:
-    """Whether an account had code when the transaction called it; None where its diff does not tell.
+    """Whether an account had code when the transaction called it; None where its diff does not show it.
 
     A delegation that the transaction itself sets or clears applies before the call, a self-destruct after it.
     """
@@ -89,4 +89,4 @@ def _note_code(full: FullBlock, index: int, coded: dict[bytes, bool]) -> None:
         for account in full.diffs[index].accounts:
             if account.has_code is not None and account.has_code != account.had_code and not account.is_gone:
                 coded[account.address] = account.has_code
-    coded.update(dict.fromkeys(made_untold(full, index), True))
+    coded.update(dict.fromkeys(created_not_in_diff(full, index), True))

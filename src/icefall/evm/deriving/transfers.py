@@ -1,4 +1,4 @@
-"""Token movements that logs assert, and what they come to for holders and owners."""
+"""Token transfers according to logs, and the resulting changes of balances and owners."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -28,25 +28,25 @@ class Transfers(msgspec.Struct, frozen=True, gc=False):
     erc1155: tuple[Erc1155TransferRow, ...]
 
 
-def transfers(told: Iterable[ParsedLog]) -> Transfers:
+def transfers(events: Iterable[ParsedLog]) -> Transfers:
     """Rows in log order, those of a batch in its order. Equal IDs and zero values are kept."""
     erc20, erc721, erc1155 = [], [], []
-    for one in told:
+    for one in events:
         event = one.event
-        place = one.tx_index, one.log_index
+        at = one.tx_index, one.log_index
         if isinstance(event, Erc20Moved):
-            erc20.append(Erc20TransferRow(*place, one.address, event.sender, event.to, event.value))
+            erc20.append(Erc20TransferRow(*at, one.address, event.sender, event.to, event.value))
         elif isinstance(event, Erc721Moved):
-            erc721.append(Erc721TransferRow(*place, one.address, event.sender, event.to, event.token_id))
+            erc721.append(Erc721TransferRow(*at, one.address, event.sender, event.to, event.token_id))
         elif isinstance(event, Erc1155Moved):
             for position, (token_id, value) in enumerate(event.items):
                 parties = one.address, event.sender, event.to
-                erc1155.append(Erc1155TransferRow(*place, position, *parties, token_id, value))
+                erc1155.append(Erc1155TransferRow(*at, position, *parties, token_id, value))
     return Transfers(tuple(erc20), tuple(erc721), tuple(erc1155))
 
 
-def erc20_deltas(moves: Iterable[Erc20TransferRow], told: Iterable[ParsedLog]) -> Iterator[Erc20Delta]:
-    """Net change by token and holder. Deposit and Withdrawal only name holders: what they mean differs by contract."""
+def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog]) -> Iterator[Erc20Delta]:
+    """Net change by token and holder. Deposit and Withdrawal only name holders: their meaning differs by contract."""
     net: dict[tuple[bytes, bytes], int] = {}
     for move in moves:
         if move.sender != ZERO_ADDRESS:
@@ -55,7 +55,7 @@ def erc20_deltas(moves: Iterable[Erc20TransferRow], told: Iterable[ParsedLog]) -
         if move.to != ZERO_ADDRESS:
             pair = move.token, move.to
             net[pair] = net.get(pair, 0) + move.value
-    for one in told:
+    for one in events:
         if isinstance(one.event, NativeWrapped) and one.event.holder != ZERO_ADDRESS:
             net.setdefault((one.address, one.event.holder), 0)
     for (token, holder), delta in net.items():
@@ -77,7 +77,7 @@ def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta
 
 
 def nft_owners(moves: Iterable[Erc721TransferRow]) -> Iterator[NftOwner]:
-    """Who owns each moved token after the block, and who did before."""
+    """The owner of each moved token after the block, and before it."""
     before: dict[tuple[bytes, int], bytes] = {}
     after: dict[tuple[bytes, int], bytes] = {}
     for move in moves:
@@ -88,20 +88,20 @@ def nft_owners(moves: Iterable[Erc721TransferRow]) -> Iterator[NftOwner]:
         yield NftOwner(token, token_id, owner, before[token, token_id])
 
 
-def metadata_changes(told: Iterable[ParsedLog]) -> Iterator[MetadataChange]:
-    for one in told:
+def metadata_changes(events: Iterable[ParsedLog]) -> Iterator[MetadataChange]:
+    for one in events:
         if isinstance(one.event, MetadataChanged):
             yield MetadataChange(one.address, one.event.first, one.event.last)
 
 
 def silent_contracts(
-    diffs: Sequence[TxDiff] | None, told: Iterable[ParsedLog], recoded: Iterable[CodeChange]
+    diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog], recoded: Iterable[CodeChange]
 ) -> Iterator[bytes]:
-    """Contracts that changed storage in a transaction without a log that says why: tokens among them may rebase.
+    """Contracts whose storage changed in a transaction without a log that explains it: a token among them may rebase.
 
-    Those whose code came or went as well: balances that end with their token are in no log.
+    And contracts whose code changed: no log shows balances that end with their token.
     """
-    explained = {(one.tx_index, one.address) for one in told if isinstance(one.event, _EXPLAINS_STORAGE)}
+    explained = {(one.tx_index, one.address) for one in events if isinstance(one.event, _EXPLAINS_STORAGE)}
     seen = {change.address: None for change in recoded}
     for tx_index, diff in enumerate(diffs or ()):
         for account in diff.accounts:

@@ -1,1 +1,1 @@
-"""What blocks do not say: names, metadata, prices, reputations, signatures. Read slowly, beside the index."""
+"""Data that blocks do not contain: token and NFT metadata, prices, reputations; fetched in the background."""

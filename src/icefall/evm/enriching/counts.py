@@ -1,4 +1,4 @@
-"""What the loops have done since the start, for the metrics page."""
+"""Counters of the enrichment loops since the start, for /ext/metrics."""
 
 from collections import Counter
 

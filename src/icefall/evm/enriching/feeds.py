@@ -1,4 +1,4 @@
-"""Lists that are kept elsewhere: a file that is read when it changed, or an address that is asked now and then."""
+"""Imports of external lists (prices, reputations): a file that is read when it changes, or a URL polled regularly."""
 
 import asyncio
 import hashlib
@@ -10,58 +10,58 @@ from urllib.parse import urlsplit
 
 from icefall.db.engine import Store, Transaction
 from icefall.evm.enriching.counts import EnrichCounts
-from icefall.evm.enriching.guard import GuardedFetcher, TooLarge, Unreachable
+from icefall.evm.enriching.guarded_fetcher import FetchFailed, GuardedFetcher, TooLarge
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import PoolLog
 
-SIZE_MAX = 64 << 20
+SIZE_MAX = 64 << 20  # bytes of a list
 _RETRY_S = 60.0
 T = TypeVar("T")
 
 
 class FeedError(Exception):
-    """There is nothing to be had, or nothing that makes sense. What was had before stays."""
+    """The list cannot be read or is invalid. What was imported before stays."""
 
 
 class FileFeed:
-    """A file. Changed means another time of change, size or file."""
+    """A file. It has changed if its modification time, size or inode differ."""
 
     def __init__(self, path: str) -> None:
         self.name = path
         self._path = Path(path)
-        self._seen: tuple[int, int, int] | None = None
-        self._taking: tuple[int, int, int] | None = None
+        self._imported: tuple[int, int, int] | None = None
+        self._pending: tuple[int, int, int] | None = None
 
     async def fresh(self) -> bytes | None:
-        """Its bytes, if they are not those that were taken last."""
+        """Its bytes, if they differ from what was imported last."""
         try:
             stat = self._path.stat()
-            self._taking = stat.st_mtime_ns, stat.st_size, stat.st_ino
-            if self._taking == self._seen:
+            self._pending = stat.st_mtime_ns, stat.st_size, stat.st_ino
+            if self._pending == self._imported:
                 return None
             if stat.st_size > SIZE_MAX:
                 raise FeedError(f"{self.name} has more than {SIZE_MAX} bytes")
             return await asyncio.to_thread(self._path.read_bytes)
         except OSError as error:
-            self._taking = None  # what is mended may look the same
+            self._pending = None  # a repaired file may have the same time and size
             raise FeedError(f"{self.name} cannot be read: {error.strerror}") from error
 
-    def taken(self) -> None:
-        self._seen = self._taking
+    def mark_imported(self) -> None:
+        self._imported = self._pending
 
 
 class HttpFeed:
-    """An address, asked every so often; sooner if it failed."""
+    """A URL, fetched every `every_s` seconds; sooner after a failure."""
 
     def __init__(self, url: str, guard: GuardedFetcher, every_s: float, clock: Clock) -> None:
         parts = urlsplit(url)
-        self.name = f"{parts.scheme}://{parts.hostname}"  # the rest may be secret
+        self.name = f"{parts.scheme}://{parts.hostname}"  # path and query may contain a secret
         self._url = url
         self._guard = guard
         self._every_s = every_s
         self._clock = clock
         self._next_s = clock.now()
-        self._last = self._taking = b""  # digests
+        self._last = self._pending = b""  # digests
 
     async def fresh(self) -> bytes | None:
         if self._clock.now() < self._next_s:
@@ -69,25 +69,22 @@ class HttpFeed:
         self._next_s = self._clock.now() + min(self._every_s, _RETRY_S)
         try:
             body = await self._guard.get(self._url, trusted=True)
-        except (Unreachable, TooLarge) as error:
-            raise FeedError(f"{self.name} gives nothing: {error}") from error
+        except (FetchFailed, TooLarge) as error:
+            raise FeedError(f"{self.name} cannot be fetched: {error}") from error
         self._next_s = self._clock.now() + self._every_s
-        self._taking = hashlib.sha256(body).digest()
-        return None if self._taking == self._last else body
+        self._pending = hashlib.sha256(body).digest()
+        return None if self._pending == self._last else body
 
-    def taken(self) -> None:
-        self._last = self._taking
+    def mark_imported(self) -> None:
+        self._last = self._pending
 
 
 class FeedImport(Generic[T]):
-    """One list, from its feed into its table: all of it in one transaction, or what was there before stays.
-
-    Without a feed the table is emptied once.
-    """
+    """Imports one list from its feed into its table, in one transaction. Without a feed the table is emptied once."""
 
     def __init__(
         self,
-        what: str,
+        name: str,
         feed: FileFeed | HttpFeed | None,
         parse: Callable[[bytes], T],
         put: Callable[[T, Transaction], None],
@@ -97,7 +94,7 @@ class FeedImport(Generic[T]):
         counts: EnrichCounts,
         log: PoolLog,
     ) -> None:
-        self._what = what
+        self._name = name
         self._feed = feed
         self._parse = parse
         self._put = put
@@ -105,10 +102,10 @@ class FeedImport(Generic[T]):
         self._store = store
         self._counts = counts
         self._log = log
-        self._said = ""
+        self._last_error = ""
 
     async def round(self) -> bool:
-        """Take what is new. Whether there was anything."""
+        """Import the list if it has changed. Whether it had."""
         if self._feed is None:
             if self._empty is not None:
                 await self._store.write(partial(self._put, self._empty))
@@ -119,18 +116,18 @@ class FeedImport(Generic[T]):
             if raw is None:
                 return False
             rows = await asyncio.to_thread(self._parse, raw)
-        except FeedError as trouble:
-            self._feed.taken()  # nonsense is not read twice
-            self._complain(str(trouble))
+        except FeedError as error:
+            self._feed.mark_imported()  # an invalid list is not parsed twice
+            self._report(str(error))
             return False
         await self._store.write(partial(self._put, rows))
-        self._feed.taken()
-        self._counts.lists_loaded[self._what] += 1
-        self._said = ""
+        self._feed.mark_imported()
+        self._counts.lists_loaded[self._name] += 1
+        self._last_error = ""
         return True
 
-    def _complain(self, trouble: str) -> None:
-        self._counts.failures[self._what] += 1
-        if trouble != self._said:
-            self._log.warn(f"{self._what}: the list cannot be used, what was read before stays", reason=trouble)
-            self._said = trouble
+    def _report(self, error: str) -> None:
+        self._counts.failures[self._name] += 1
+        if error != self._last_error:
+            self._log.warn(f"{self._name}: list not imported, the previous one stays", error=error)
+            self._last_error = error

@@ -1,6 +1,6 @@
-"""The loops of enrichment, side by side. Each does what is due in small rounds, sleeps when nothing is, and survives.
+"""Runs the enrichment loops concurrently. Each works in small rounds, sleeps when nothing is due, backs off on errors.
 
-None of them holds up blocks: they ask an upstream object of their own, and their transactions are short.
+They do not delay blocks: they use an upstream object of their own, and their transactions are short.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from yarl import URL
 from icefall.db.engine import Store
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.feeds import SIZE_MAX, FeedImport, FileFeed, HttpFeed
-from icefall.evm.enriching.guard import FetchLimits, GuardedFetcher
-from icefall.evm.enriching.nfts import NftMetadataLoop, NftSettings
+from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher
+from icefall.evm.enriching.nft_loop import NftMetadataLoop, NftSettings
 from icefall.evm.enriching.prices import Prices, prices_of, put_prices
 from icefall.evm.enriching.reputation import Reputations, put_reputations, reputations_of
-from icefall.evm.enriching.tokens import TokenMetadataLoop
+from icefall.evm.enriching.token_loop import TokenMetadataLoop
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import PoolLog
@@ -46,12 +46,12 @@ async def enrich_forever(
     wall: Callable[[], float] = time.time,
     guard: GuardedFetcher | None = None,
 ) -> None:
-    """Until cancelled. `upstream` should not be the one that blocks are fetched by: what is slow here is let rest."""
+    """Until cancelled. `upstream` must not be the one that fetches blocks: slow calls here would make it back off."""
     counts, clock = counts or EnrichCounts(), clock or Clock()
     rounds = rounds_of(store, upstream, settings, log, counts=counts, clock=clock, wall=wall, guard=guard)
     async with asyncio.TaskGroup() as group:
-        for name, one in rounds.items():
-            group.create_task(_forever(name, one, log, counts, clock))
+        for name, one_round in rounds.items():
+            group.create_task(_forever(name, one_round, log, counts, clock))
 
 
 def rounds_of(
@@ -65,20 +65,20 @@ def rounds_of(
     wall: Callable[[], float] = time.time,
     guard: GuardedFetcher | None = None,
 ) -> dict[str, Callable[[], Awaitable[bool]]]:
-    """One round of each loop, by name: whether it found something to do."""
+    """One round of each loop, by name. A round returns whether there was something to do."""
     nfts = settings.nfts
     guard = guard or GuardedFetcher(allow=nfts.allow, trusted=[nfts.gateway])
-    feed = _feed(settings.prices, settings.prices_every_s, clock)
-    rated = FileFeed(settings.reputation) if settings.reputation else None
-    prices = FeedImport[Prices]("prices", feed, prices_of, put_prices, {}, store=store, counts=counts, log=log)
-    words = FeedImport[Reputations](
-        "reputation", rated, reputations_of, put_reputations, {}, store=store, counts=counts, log=log
+    price_feed = _feed(settings.prices, settings.prices_every_s, clock)
+    reputation_feed = FileFeed(settings.reputation) if settings.reputation else None
+    prices = FeedImport[Prices]("prices", price_feed, prices_of, put_prices, {}, store=store, counts=counts, log=log)
+    reputations = FeedImport[Reputations](
+        "reputation", reputation_feed, reputations_of, put_reputations, {}, store=store, counts=counts, log=log
     )
     return {
         "tokens": TokenMetadataLoop(store, upstream, counts, wall).round,
         "nfts": NftMetadataLoop(store, upstream, guard, nfts, counts, wall, log).round,
         "prices": prices.round,
-        "reputation": words.round,
+        "reputation": reputations.round,
     }
 
 
@@ -90,19 +90,19 @@ def _feed(source: str, every_s: float, clock: Clock) -> FileFeed | HttpFeed | No
 
 
 async def _forever(
-    name: str, one: Callable[[], Awaitable[bool]], log: PoolLog, counts: EnrichCounts, clock: Clock
+    name: str, one_round: Callable[[], Awaitable[bool]], log: PoolLog, counts: EnrichCounts, clock: Clock
 ) -> None:
-    failures, said = 0, ""
+    failures, last_error = 0, ""
     while True:
         try:
-            busy = await one()
-            failures, said = 0, ""
+            busy = await one_round()
+            failures, last_error = 0, ""
         except Exception as error:
             counts.failures[name] += 1
             failures += 1
-            if repr(error) != said:
-                said = repr(error)
-                log.warn(f"enrichment: {name} failed, and goes on later", error=said)
+            if repr(error) != last_error:
+                last_error = repr(error)
+                log.warn(f"enrichment of {name} failed, backing off", error=last_error)
             await clock.sleep(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16)))
             continue
         if not busy:

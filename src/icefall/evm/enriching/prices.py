@@ -1,4 +1,4 @@
-"""Prices of the native token and of tokens, now and day by day, as a provider lists them (docs/lists.md)."""
+"""Reads a list of prices of the native token and of tokens, current and daily (docs/lists.md)."""
 
 import re
 from datetime import date
@@ -9,6 +9,7 @@ import msgspec
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.enriching.feeds import FeedError
+from icefall.upstream.client import MALFORMED
 
 CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
 NATIVE = "native"
@@ -19,7 +20,6 @@ _VALUE = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH = date(1970, 1, 1).toordinal()
-_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 SQL = load("icefall.evm.enriching", "queries.sql")
 
 
@@ -43,10 +43,10 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 
 def prices_of(raw: bytes) -> Prices:
-    """All prices of a document; FeedTrouble says where it is wrong."""
+    """All prices of a document; FeedError says where it is invalid."""
     try:
         document = _DECODER.decode(raw)
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise FeedError(f"not a list of prices: {error}") from None
     prices: Prices = {}
     for currency, tokens in document.currencies.items():
@@ -63,7 +63,7 @@ def prices_of(raw: bytes) -> Prices:
 
 
 def put_prices(prices: Prices, tx: Transaction) -> None:
-    """The table becomes the list; only what differs is written."""
+    """Make the table equal to the list; only differences are written."""
     stored = {PricePoint(address, currency, day): value for address, currency, day, value in tx.rows(SQL.prices)}
     tx.run_many(SQL.drop_price, [tuple(point) for point in stored if point not in prices])
     tx.run_many(SQL.put_price, [(*point, value) for point, value in prices.items() if stored.get(point) != value])

@@ -1,22 +1,22 @@
--- Enrichment reads and writes token, nft, price and reputation. The block writer makes the rows of the first two; an
--- address's ID may be given to another address after a rollback, so what was read is stored only under the same address.
+-- Enrichment reads and writes token, nft, price and reputation. The block writer inserts the rows of the first two. After
+-- a rollback an address ID may belong to another address, so an update also compares the address.
 
 -- name: due_tokens
 select t.token, a.address, t.failures from token t join address a on a.id = t.token
 where t.read_at is null and t.retry_at <= :now order by t.retry_at, t.token limit :count;
 
--- name: settle_token
+-- name: put_token
 update token set name = :name, symbol = :symbol, decimals = :decimals, read_at = :now
 where token = :token and read_at is null and exists (select 1 from address where id = :token and address = :address);
 
--- name: put_off_token
+-- name: postpone_token
 update token set retry_at = :retry_at, failures = failures + 1
 where token = :token and read_at is null and exists (select 1 from address where id = :token and address = :address);
 
 -- name: nft_due
 select min(retry_at) <= :now from nft where retry_at is not null;
 
--- One contract after another, so that a large one does not keep the others waiting.
+-- One contract after another, so that a large one does not delay the others.
 -- name: contracts_to_read
 with recursive walk(token) as (
     select min(token) from nft where retry_at is not null and token > :after
@@ -31,35 +31,35 @@ select n.token, a.address, n.token_id, t.standards, n.status, n.token_uri, n.fai
 from nft n join address a on a.id = n.token left join token t on t.token = n.token
 where n.token = :token and n.retry_at <= :now order by n.retry_at limit :count;
 
--- Whoever sets retry_at to 0 while a row is in hand has it read again. -1: outcomes.IN_HAND.
--- name: take_nft
+-- retry_at -1: being read; due at once after a crash. A row whose retry_at becomes 0 meanwhile is read again.
+-- name: claim_nft
 update nft set retry_at = -1, failures = case when retry_at = 0 then 0 else failures end
 where token = :token and token_id = :token_id and retry_at = :retry_at
     and exists (select 1 from address where id = :token and address = :address);
 
--- name: settle_nft
+-- name: put_nft
 update nft set token_uri = :token_uri, status = :status, read_at = :read_at, retry_at = :retry_at,
     failures = :failures, metadata = :metadata
 where token = :token and token_id = :token_id and retry_at = -1
     and exists (select 1 from address where id = :token and address = :address);
 
--- The metadata that was read before stays.
--- name: put_off_nft
+-- Metadata that was read before stays.
+-- name: postpone_nft
 update nft set retry_at = :retry_at, failures = :failures
 where token = :token and token_id = :token_id and retry_at = -1
     and exists (select 1 from address where id = :token and address = :address);
 
--- name: nfts_put_off
-select token, token_id from nft where retry_at = :put_off limit :count;
+-- name: postponed_nfts
+select token, token_id from nft where retry_at = :postponed limit :count;
 
--- name: release_nft
+-- name: make_nft_due
 update nft set retry_at = 0 where token = ? and token_id = ?;
 
--- name: fact
-select value from fact where name = :name;
+-- name: meta
+select value from meta where name = :name;
 
--- name: put_fact
-insert into fact (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
+-- name: put_meta
+insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
 
 -- name: prices
 select token_address, currency, day, value from price;
@@ -72,21 +72,18 @@ on conflict (token_address, currency, day) do update set value = excluded.value;
 delete from price where token_address = ? and currency = ? and day = ?;
 
 -- name: reputations
-select token_address, word from reputation;
+select token_address, reputation from reputation;
 
 -- name: put_reputation
-insert into reputation (token_address, word) values (?, ?)
-on conflict (token_address) do update set word = excluded.word;
+insert into reputation (token_address, reputation) values (?, ?)
+on conflict (token_address) do update set reputation = excluded.reputation;
 
 -- name: drop_reputation
 delete from reputation where token_address = ?;
 
--- What the API reads, a seek each.
+-- What the API reads, one seek each.
 
--- name: token_facts
-select name, symbol, decimals, read_at from token where token = :token;
-
--- All that a page names, at once. :tokens is a JSON list of IDs, of which most are no tokens; -1: prices.NOW.
+-- All tokens of a page at once. :tokens is a JSON list of address IDs, most of which are not tokens; -1: prices.NOW.
 -- name: priced_tokens
 select t.token, t.name, t.symbol, t.decimals, t.read_at,
     (select p.value from price p where p.token_address = a.address and p.currency = :currency and p.day = -1)
@@ -100,4 +97,4 @@ select status, token_uri, read_at, metadata from nft where token = :token and to
 select value from price where token_address = :token_address and currency = :currency and day = :day;
 
 -- name: reputation
-select word from reputation where token_address = :token_address;
+select reputation from reputation where token_address = :token_address;

@@ -1,4 +1,4 @@
-"""Which tokens are known to be malicious or benign, as a list says (docs/lists.md)."""
+"""Reads the list of malicious and benign tokens (docs/lists.md)."""
 
 import re
 from typing import Literal
@@ -8,33 +8,34 @@ import msgspec
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.enriching.feeds import FeedError
+from icefall.upstream.client import MALFORMED
 
-Word = Literal["Malicious", "Benign"]
-Reputations = dict[bytes, Word]
+Reputation = Literal["Malicious", "Benign"]
+Reputations = dict[bytes, Reputation]
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
-_DECODER = msgspec.json.Decoder(dict[Word, list[str]])
-_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_DECODER = msgspec.json.Decoder(dict[Reputation, list[str]])
 SQL = load("icefall.evm.enriching", "queries.sql")
 
 
 def reputations_of(raw: bytes) -> Reputations:
-    """The word for each token address; FeedTrouble says where the list is wrong."""
+    """The reputation of each listed token address; FeedError says where the list is invalid."""
     try:
         document = _DECODER.decode(raw)
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise FeedError(f"not a list of reputations: {error}") from None
-    words: Reputations = {}
-    for word, addresses in document.items():
+    found: Reputations = {}
+    for reputation, addresses in document.items():
         for text in addresses:
             if not _ADDRESS.fullmatch(text):
-                raise FeedError(f"{word}: {text[:50]!r} is not an address of 0x and 40 hex digits")
-            if words.setdefault(bytes.fromhex(text[2:]), word) != word:
+                raise FeedError(f"{reputation}: {text[:50]!r} is not an address of 0x and 40 hex digits")
+            if found.setdefault(bytes.fromhex(text[2:]), reputation) != reputation:
                 raise FeedError(f"{text} is listed as both Malicious and Benign")
-    return words
+    return found
 
 
-def put_reputations(words: Reputations, tx: Transaction) -> None:
-    """The table becomes the list; only what differs is written."""
+def put_reputations(listed: Reputations, tx: Transaction) -> None:
+    """Make the table equal to the list; only differences are written."""
     stored: Reputations = dict(tx.rows(SQL.reputations))
-    tx.run_many(SQL.drop_reputation, [(address,) for address in stored if address not in words])
-    tx.run_many(SQL.put_reputation, [(address, word) for address, word in words.items() if stored.get(address) != word])
+    tx.run_many(SQL.drop_reputation, [(address,) for address in stored if address not in listed])
+    changed = [(address, reputation) for address, reputation in listed.items() if stored.get(address) != reputation]
+    tx.run_many(SQL.put_reputation, changed)

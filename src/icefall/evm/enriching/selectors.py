@@ -1,6 +1,6 @@
-"""Method names by selector: a table of common signatures that comes with the package, and a file of further ones.
+"""Method names by selector: a bundled list of common signatures, and an optional file with more.
 
-Only signatures are written down; selectors are computed. Where two signatures have one selector, neither is the name.
+The lists hold signatures; selectors are computed. Where two signatures share a selector, neither is used.
 """
 
 import re
@@ -21,7 +21,7 @@ MethodNames = dict[bytes, str]
 
 
 def method_names(extension: str = "") -> MethodNames:
-    """Signature by selector. `extension` is the path of a file with one signature a line; StartRefused if it is bad."""
+    """Signature by selector. `extension`: a file with one signature per line; StartRefused if it is invalid."""
     bundled = files("icefall.evm.enriching").joinpath("signatures.txt").read_text("utf-8")
     signatures = list(_lines("signatures.txt", bundled))
     if extension:
@@ -44,8 +44,8 @@ def _lines(origin: str, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         signature = line.partition("#")[0].strip()
         if signature and not is_signature(signature):
-            told = f"{origin}: line {number}: {signature[:80]!r} is not a signature such as transfer(address,uint256)"
-            raise StartRefused(told)
+            wrong = f"{origin}: line {number}: {signature[:80]!r}"
+            raise StartRefused(f"{wrong} is not a signature such as transfer(address,uint256)")
         if signature:
             yield signature
 
@@ -64,7 +64,7 @@ def is_signature(text: str) -> bool:
 
 
 def _tuple_end(text: str, at: int, depth: int) -> int:
-    """Where a list of types that begins with `(` ends; -1 if it is not one."""
+    """The end of a list of types that begins with `(`; -1 if it is not one."""
     if depth > _DEPTH_MAX or text[at : at + 1] != "(":
         return -1
     if text[at + 1 : at + 2] == ")":

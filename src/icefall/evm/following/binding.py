@@ -1,4 +1,4 @@
-"""A store belongs to one chain: what it was begun with is remembered, and nothing else goes into it."""
+"""Binds a store to its chain: stores what identifies it, and refuses another chain later."""
 
 import msgspec
 
@@ -17,70 +17,70 @@ _PAUSE_S = (1.0, 30.0)
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """What the configuration says. `blockchain_id` empty: the chain is asked."""
+    """What is configured. `blockchain_id` empty: it is read from the chain."""
 
     chain_id: str
     blockchain_id: bytes
     first_block: int
 
 
-async def bind(store: ChainStore, upstream: EvmUpstream, told: Binding, log: Log) -> bytes:
+async def bind(store: ChainStore, upstream: EvmUpstream, binding: Binding, log: Log) -> bytes:
     """The chain's ID on its network, if it has one. Waits until an upstream answers.
 
     StartRefused where configuration, upstream and store contradict each other.
     """
-    _check_stored(store, told)
-    await _greeted(upstream, log)
+    _check_stored(store, binding)
+    await _wait_for_upstream(upstream, log)
     genesis = upstream.genesis_hash or ""
-    stored = store.fact("genesis_hash")
+    stored = store.meta("genesis_hash")
     if stored and genesis and stored != genesis:
         raise StartRefused(
-            f"chain {told.chain_id}: the store began with genesis {stored}, the upstream has {genesis}: this is "
+            f"chain {binding.chain_id}: the store began with genesis {stored}, the upstream has {genesis}: this is "
             "another chain. Check its address, or use another --data-dir"
         )
-    facts = {"chain_id": told.chain_id, "first_block": str(told.first_block)}
+    meta = {"chain_id": binding.chain_id, "first_block": str(binding.first_block)}
     if genesis:
-        facts["genesis_hash"] = genesis
-    blockchain_id = await _blockchain_id(upstream, told)
+        meta["genesis_hash"] = genesis
+    blockchain_id = await _blockchain_id(upstream, binding)
     if blockchain_id:
-        facts["blockchain_id"] = id_text(blockchain_id)
-    await store.put_facts(facts)
+        meta["blockchain_id"] = id_text(blockchain_id)
+    await store.put_meta(meta)
     return blockchain_id
 
 
-def _check_stored(store: ChainStore, told: Binding) -> None:
-    begun = store.fact("first_block")
-    if begun is not None and store.tip() is not None and int(begun) != told.first_block:
+def _check_stored(store: ChainStore, binding: Binding) -> None:
+    stored = store.meta("first_block")
+    if stored is not None and store.tip() is not None and int(stored) != binding.first_block:
         raise StartRefused(
-            f"chain {told.chain_id}: this index begins with block {begun}, not with {told.first_block}: balances and "
-            "totals follow from there. Keep start_block, or index into another --data-dir"
+            f"chain {binding.chain_id}: this index begins with block {stored}, not with {binding.first_block}: "
+            "balances and totals follow from there. Keep start_block, or index into another --data-dir"
         )
 
 
-async def _greeted(upstream: EvmUpstream, log: Log) -> None:
+async def _wait_for_upstream(upstream: EvmUpstream, log: Log) -> None:
     pause = _PAUSE_S[0]
     while True:
         try:
-            against = await upstream.greet()
+            problems = await upstream.probe_all()
         except WrongChain as error:
             raise StartRefused(str(error)) from error
         if upstream.capabilities():
             return
-        log.warn("no upstream answers", why=against)
+        log.warn("no upstream answers", reason=problems)
         await upstream.clock.sleep(pause)
         pause = min(pause * 2, _PAUSE_S[1])
 
 
-async def _blockchain_id(upstream: EvmUpstream, told: Binding) -> bytes:
-    """The configured one; where the chain itself says one, it must be the same."""
+async def _blockchain_id(upstream: EvmUpstream, binding: Binding) -> bytes:
+    """The configured one; where the chain itself reports one, both must agree."""
     try:
         (answer,) = await upstream.answers([ContractCall(_WARP, _GET_BLOCKCHAIN_ID)], await upstream.head())
     except UpstreamFailure:
-        return told.blockchain_id
-    said = b"" if isinstance(answer, Reverted) or len(answer) != 32 else answer
-    if said and told.blockchain_id and said != told.blockchain_id:
+        return binding.blockchain_id
+    reported = b"" if isinstance(answer, Reverted) or len(answer) != 32 else answer
+    if reported and binding.blockchain_id and reported != binding.blockchain_id:
         raise StartRefused(
-            f"chain {told.chain_id}: blockchain_id is {id_text(told.blockchain_id)}, the chain itself says "
-            f"{id_text(said)}: correct icefall.toml or its rpc address"
+            f"chain {binding.chain_id}: blockchain_id is {id_text(binding.blockchain_id)}, the chain itself reports "
+            f"{id_text(reported)}: correct icefall.toml or its rpc address"
         )
-    return told.blockchain_id or said
+    return binding.blockchain_id or reported

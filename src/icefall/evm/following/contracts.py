@@ -1,23 +1,23 @@
-"""What the derivation must know of contracts: asked of state once, at first sight, and then kept current.
+"""Contract info that the derivation needs: read from state when first needed, then kept current.
 
-Code is asked as of the block before a batch and followed through its changes; what kind of token a contract
-is, as of the block that first showed it.
+Code is read as of the block before a batch and followed through its changes; the token standard of a contract is read
+as of the first block that needs it.
 """
 
 from collections.abc import Sequence
 
-from icefall.evm.auditing.token_calls import address_of, decimals, owner_of, uint_of
 from icefall.evm.following.decoder import BlockOutline
-from icefall.evm.following.settling import StateSource
-from icefall.evm.model import ContractFacts, TokenKind
+from icefall.evm.model import ContractInfo, TokenKind
+from icefall.evm.state_source import StateSource
 from icefall.evm.storing.store import ChainStore
+from icefall.evm.token_calls import address_of, decimals, owner_of, uint_of
 
 _DECIMALS_MAX = 255
 _KEPT = 100_000
 
 
 class ContractCache:
-    """Of one chain. `forget` whenever blocks that were shown to it are not stored after all."""
+    """Of one chain. Call `forget` whenever blocks it has seen are not stored after all."""
 
     def __init__(self, store: ChainStore, state: StateSource, messenger: bytes, native_asset_id: bytes = b"") -> None:
         self._store = store
@@ -32,51 +32,51 @@ class ContractCache:
         self._kinds.clear()
 
     def trim(self) -> None:
-        """Only when everything that was shown is stored: what is forgotten is read again from there."""
+        """Call only when every block it has seen is stored: what is dropped here is read from the store again."""
         if len(self._code) > _KEPT:
             self._code.clear()
 
-    async def ask_code(self, blocks: Sequence[BlockOutline]) -> dict[bytes, bool]:
-        """Answers not known before, as of the block before these; each is stored with the block that needs it."""
-        open_ones = []
-        followed = all(one.has_diffs for one in blocks)  # without diffs a delegation is not seen: it is asked each time
-        for address in dict.fromkeys(address for one in blocks for address in sorted(one.questions.code)):
+    async def fetch_code(self, blocks: Sequence[BlockOutline]) -> dict[bytes, bool]:
+        """Reads unknown code as of the block before these; the result is stored with the blocks that need it."""
+        unknown_addresses = []
+        followed = all(one.has_diffs for one in blocks)  # without diffs a delegation is not seen: it is read each time
+        for address in dict.fromkeys(address for one in blocks for address in sorted(one.lookups.code)):
             if followed and address in self._code:
                 continue
             stored = self._store.has_code(address) if followed else None
             if stored is None:
-                open_ones.append(address)
+                unknown_addresses.append(address)
             else:
                 self._code[address] = stored
-        if not open_ones:
+        if not unknown_addresses:
             return {}
         first = blocks[0]
-        codes = await self._state.codes(open_ones, first.parent_hash if first.number else first.block_hash)
-        asked = {address: bool(code) for address, code in zip(open_ones, codes, strict=True)}
-        self._code.update(asked)
-        return asked
+        codes = await self._state.codes(unknown_addresses, first.parent_hash if first.number else first.block_hash)
+        found = {address: bool(code) for address, code in zip(unknown_addresses, codes, strict=True)}
+        self._code.update(found)
+        return found
 
-    async def ask_kinds(self, block: BlockOutline) -> list[tuple[bytes, int, str]]:
-        """Answers not known before, with the block they are of."""
-        asked = []
-        for address, token_id in block.questions.kinds.items():
+    async def fetch_kinds(self, block: BlockOutline) -> list[tuple[bytes, int, str]]:
+        """Reads unknown token standards; (contract, block, TokenKind) of each."""
+        found = []
+        for address, token_id in block.lookups.kinds.items():
             if address in self._kinds:
                 continue
             stored = self._store.token_kind(address)
             if stored is None:
                 stored = (await self._kind(address, token_id, block.block_hash)).value
-                asked.append((address, block.number, stored))
+                found.append((address, block.number, stored))
             self._kinds[address] = TokenKind(stored)
-        return asked
+        return found
 
-    def of(self, blocks: Sequence[BlockOutline]) -> ContractFacts:
-        """What `derive` needs for the blocks; everything must have been asked."""
-        code = {address: self._code[address] for one in blocks for address in one.questions.code}
-        kinds = {address: self._kinds[address] for one in blocks for address in one.questions.kinds}
-        return ContractFacts(code, kinds, self._messenger, self.native_asset_id)
+    def info_for(self, blocks: Sequence[BlockOutline]) -> ContractInfo:
+        """What `derive` needs for the blocks; all of it must have been fetched."""
+        code = {address: self._code[address] for one in blocks for address in one.lookups.code}
+        kinds = {address: self._kinds[address] for one in blocks for address in one.lookups.kinds}
+        return ContractInfo(code, kinds, self._messenger, self.native_asset_id)
 
-    def learn(self, code: Sequence[tuple[bytes, bool]]) -> None:
-        """What a derived block changed."""
+    def update_code(self, code: Sequence[tuple[bytes, bool]]) -> None:
+        """With the changes of a derived block."""
         self._code.update(code)
 
     async def _kind(self, address: bytes, token_id: int | None, at: bytes) -> TokenKind:

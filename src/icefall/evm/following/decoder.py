@@ -1,6 +1,6 @@
-"""Blocks made into rows: decoded, proven, derived. Most of the work, and it shares nothing, so another core may do it.
+"""Turns fetched blocks into rows: decodes, verifies and derives them, in another process if there is a core for it.
 
-In two steps, because between them somebody must say what the contracts are that a block speaks of.
+In two steps, `verify` and `derive`: between them the follower looks up what the contracts of the blocks are.
 """
 
 import asyncio
@@ -16,63 +16,63 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from icefall.evm.deriving.derive import derive, questions
-from icefall.evm.model import BlockRows, ContractFacts, ContractQuestions
-from icefall.upstream.evm.parts import FetchedBlock
+from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.model import BlockRows, ContractInfo, ContractLookups
+from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.types import FullBlock
 from icefall.wire.evm.verify import verify_full
 
 T = TypeVar("T")
-_HELD_MAX = 16  # batches of a chain between the two steps; of a run that was given up the second never comes
-Ticket = tuple[int, int]  # of a chain, and its own number
+_HELD_MAX = 16  # chunks of a chain between the two steps; for an abandoned batch the second never comes
+Ticket = tuple[int, int]  # a chain, and the number of a chunk
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
 
 
 class BlockOutline(msgspec.Struct, frozen=True):
-    """What must be known of a proven block before it can be derived."""
+    """What the follower needs of a verified block before it can be derived."""
 
     number: int
     block_hash: bytes
     parent_hash: bytes
-    questions: ContractQuestions
+    lookups: ContractLookups
     has_diffs: bool
 
 
-class VerifiedBatch(msgspec.Struct, frozen=True):
-    """A batch after its first step. `lie`: the place of the first block that is not what it claims, and why."""
+class VerifiedChunk(msgspec.Struct, frozen=True):
+    """A chunk after its first step. `invalid`: the index of the first invalid block, and the reason."""
 
     ticket: Ticket
-    sketches: list[BlockOutline]
-    unproven: list[str]  # what could not be told, in words
-    lie: tuple[int, str] | None = None
+    outlines: list[BlockOutline]
+    unverified: list[str]  # descriptions of what could not be verified
+    invalid: tuple[int, str] | None = None
 
 
 class DecoderDied(Exception):
-    """The process that did the work has died: nothing is lost, the work must be done again."""
+    """The decoding process has died: nothing is lost, the work must be done again."""
 
 
 class DecoderState:
-    """Where the work is done, here or in another process."""
+    """Verified blocks that wait for their second step, in the process that decodes them."""
 
     def __init__(self) -> None:
         self._held: dict[int, OrderedDict[int, list[FullBlock]]] = {}
 
-    def prove(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedBatch:
-        sketches: list[BlockOutline] = []
-        unproven: dict[str, None] = {}
+    def verify(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedChunk:
+        outlines: list[BlockOutline] = []
+        unverified: dict[str, None] = {}
         held: list[FullBlock] = []
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             try:
                 full = decode_full(*part)
-                unproven.update(dict.fromkeys(verify_full(full, None, roots=roots)))
+                unverified.update(dict.fromkeys(verify_full(full, None, roots=roots)))
             except WireError as error:
-                return VerifiedBatch(ticket, sketches, list(unproven), (place, str(error)))
+                return VerifiedChunk(ticket, outlines, list(unverified), (index, str(error)))
             block = full.block
-            asked = questions(full)
-            sketches.append(
-                BlockOutline(block.number, block.block_hash, block.parent_hash, asked, full.diffs is not None)
+            lookups = contract_lookups(full)
+            outlines.append(
+                BlockOutline(block.number, block.block_hash, block.parent_hash, lookups, full.diffs is not None)
             )
             held.append(full)
         chain, number = ticket
@@ -80,31 +80,31 @@ class DecoderState:
         of_chain[number] = held
         while len(of_chain) > _HELD_MAX:
             of_chain.popitem(last=False)
-        return VerifiedBatch(ticket, sketches, list(unproven))
+        return VerifiedChunk(ticket, outlines, list(unverified))
 
-    def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
-        """Those of the batch, or as many of them as come before somebody's code is anybody's guess."""
+    def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+        """Rows of the chunk's blocks at `indices`; stops early after a block whose code changes only state can show."""
         chain, number = ticket
         held = self._held.setdefault(chain, OrderedDict()).get(number)
         if held is None:
-            raise DecoderDied("a batch was proven by a process that has died since")
-        has_code, found = dict(facts.has_code), []
-        facts = msgspec.structs.replace(facts, has_code=has_code)
-        for full in held[places.start : places.stop]:
-            rows = derive(full, facts)
+            raise DecoderDied("the process that verified these blocks has died")
+        has_code, found = dict(info.has_code), []
+        info = msgspec.structs.replace(info, has_code=has_code)
+        for full in held[indices.start : indices.stop]:
+            rows = derive(full, info)
             found.append(rows)
             if any(change.has_code is None for change in rows.code_changes):
                 break
             has_code.update((change.address, bool(change.has_code)) for change in rows.code_changes)
-        if places.start + len(found) == len(held):
+        if indices.start + len(found) == len(held):
             del self._held[chain][number]
         return found
 
 
 class BlockDecoder(Protocol):
-    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedBatch: ...
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk: ...
 
-    async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]: ...
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]: ...
 
     def close(self) -> None: ...
 
@@ -114,28 +114,28 @@ def _parts(blocks: Sequence[FetchedBlock]) -> list[_Parts]:
 
 
 class InlineBlockDecoder:
-    """On this core."""
+    """Decodes in this process."""
 
     def __init__(self, *, roots: bool) -> None:
         self._roots = roots
-        self._bench = DecoderState()
+        self._state = DecoderState()
         self._tickets = itertools.count()
 
-    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedBatch:
-        return self._bench.prove((chain, next(self._tickets)), _parts(blocks), self._roots)
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk:
+        return self._state.verify((chain, next(self._tickets)), _parts(blocks), self._roots)
 
-    async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
-        return self._bench.derive(ticket, places, facts)
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+        return self._state.derive(ticket, indices, info)
 
     def close(self) -> None:
         pass
 
 
-_bench = DecoderState()  # of the other process
+_state = DecoderState()  # of the other process
 
 
 def _die_with_parent() -> None:
-    """A parent that was killed cannot tell its pool to end."""
+    """A parent that is killed cannot end its pool."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -146,27 +146,27 @@ def _die_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _prove(ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedBatch:
-    return _bench.prove(ticket, parts, roots)
+def _verify(ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedChunk:
+    return _state.verify(ticket, parts, roots)
 
 
-def _derive(ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
-    return _bench.derive(ticket, places, facts)
+def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+    return _state.derive(ticket, indices, info)
 
 
 class ProcessBlockDecoder:
-    """On another core. A process that dies is replaced at the next question."""
+    """Decodes in another process, which is replaced at the next call if it died."""
 
     def __init__(self, *, roots: bool) -> None:
         self._roots = roots
         self._pool: Executor | None = None
         self._tickets = itertools.count()
 
-    async def prove(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedBatch:
-        return await self._run(_prove, (chain, next(self._tickets)), _parts(blocks), self._roots)
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk:
+        return await self._run(_verify, (chain, next(self._tickets)), _parts(blocks), self._roots)
 
-    async def derive(self, ticket: Ticket, places: range, facts: ContractFacts) -> list[BlockRows]:
-        return await self._run(_derive, ticket, places, facts)
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+        return await self._run(_derive, ticket, indices, info)
 
     async def _run(self, work: Callable[..., T], *args: Any) -> T:
         if self._pool is None:
@@ -177,7 +177,7 @@ class ProcessBlockDecoder:
         except BrokenProcessPool as died:
             if pool is self._pool:  # it may have been replaced since
                 self.close()
-            raise DecoderDied("the process that proves and derives blocks has died") from died
+            raise DecoderDied("the process that decodes blocks has died") from died
 
     def close(self) -> None:
         if self._pool is not None:

@@ -1,7 +1,7 @@
-"""Follows one chain: from the stored tip to the upstream's head, for ever; back where the chain itself went back.
+"""Follows one chain from the stored tip to the upstream's head, and rolls the store back when the chain reorganises.
 
-Nothing is stored that was not proven and linked. What the upstream does wrong is retried, or taken from another; only
-a chain that shares no block with the stored one stops the follower.
+Only verified and linked blocks are stored. Failures of an upstream are retried, or another one is used; only a chain
+that shares no block with the stored one stops the follower.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,20 +13,20 @@ import msgspec
 from icefall.db.engine import StoreError
 from icefall.errors import IcefallError
 from icefall.evm.auditing.audit import Audit
+from icefall.evm.following.batches import BatchMaker, BlockBatch, InvalidBlock
 from icefall.evm.following.decoder import DecoderDied
-from icefall.evm.following.runs import BatchMaker, BlockBatch, InvalidBlock
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.upstream.client import UpstreamFailure
+from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.errors import NoState, NotThere
-from icefall.upstream.evm.parts import FetchedBlock
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.evm.types import ParentMismatch
 
 POLL_S = 1.0
 PAUSE_S = (1.0, 30.0)  # after a round that failed: first, and at most
-LAG_S = 15.0  # how long a head may stay below the stored tip before it counts as the chain's own
+LAG_S = 15.0  # how long a head may stay below the stored tip before it counts as a reorganisation
 AUDIT_EVERY = 2_000  # blocks, while far behind the head
-_NEAR = 64  # blocks behind the head: from here on every run is audited
+_NEAR = 64  # blocks behind the head: from here on every batch is audited
 
 
 class FollowerLog(Protocol):
@@ -48,13 +48,13 @@ class BlockRange(msgspec.Struct, frozen=True):
 
 
 class FollowerStatus(msgspec.Struct):
-    """How far the follower is, for health, meters and the progress bar."""
+    """How far the follower is, for health, counters and the progress bar."""
 
     head: int | None = None  # newest block of the upstream; None: not known yet
     tip: int | None = None  # newest stored block
     audited_to: int = -1
     target: int | None = None  # block to reach: the head less the confirmations, or the end of the range
-    heard_at: float = 0.0  # when the upstream last gave something, on the follower's clock
+    upstream_seen_at: float = 0.0  # when the upstream last answered, on the follower's clock
     problem: str = ""  # what went wrong in the last round
     stopped: bool = False
     blocks: int = 0  # stored since the start
@@ -67,10 +67,10 @@ class FollowerStatus(msgspec.Struct):
 
     @property
     def synced(self) -> bool:
-        """Everything up to the target is stored, and what was folded was compared with state."""
+        """Everything up to the target is stored and audited."""
         if self.target is None or self.tip is None or self.problem:
             return False
-        if self.head is not None and self.head < self.tip:  # it lags, or the chain goes back: that is not known yet
+        if self.head is not None and self.head < self.tip:  # it lags or the chain was reorganised: not known yet
             return False
         return self.tip >= self.target and self.audited_to >= self.tip
 
@@ -86,10 +86,10 @@ class EvmFollower:
         log: FollowerLog,
         *,
         final: Callable[[], bool] = lambda: False,
-        remember: Callable[[], Mapping[str, str]] = dict,
+        meta: Callable[[], Mapping[str, str]] = dict,
         on_step: Callable[[], None] = lambda: None,
     ) -> None:
-        self.standing = FollowerStatus()
+        self.status = FollowerStatus()
         self._blocks = blocks
         self._store = store
         self._upstream = upstream
@@ -97,12 +97,12 @@ class EvmFollower:
         self._audit = audit
         self._log = log
         self._final = final
-        self._remember = remember
+        self._meta = meta
         self._on_step = on_step
         self._lower_since: float | None = None
         self._absent_since: float | None = None
-        self._said: set[str] = set()
-        self._see_store()
+        self._warned: set[str] = set()
+        self._update_from_store()
 
     @property
     def first_block(self) -> int:
@@ -111,24 +111,24 @@ class EvmFollower:
     # -- rounds ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until the end of the range; for ever without one. Stranger if this cannot be the stored chain."""
+        """Until the end of the range; for ever without one. NoCommonBlock if this cannot be the stored chain."""
         pause = PAUSE_S[0]
         while True:
             try:
                 moved = await self._round()
-                self.standing.problem = ""
+                self.status.problem = ""
                 pause = PAUSE_S[0]
                 if self._done():
                     self._on_step()
                     return
                 wait = 0.0 if moved else POLL_S
             except (InvalidBlock, ParentMismatch):
-                wait = 0.0  # acted upon; what is there now is seen in the next round
+                wait = 0.0  # handled; the next round starts from what is there now
             except (UpstreamFailure, StoreError, DecoderDied) as error:  # a full disk too may have room again
                 wait, pause = pause, min(pause * 2, PAUSE_S[1])
-                self._tell(str(error) or type(error).__name__)
+                self._report_problem(str(error) or type(error).__name__)
             except NoCommonBlock as error:
-                self.standing.problem, self.standing.stopped = str(error), True
+                self.status.problem, self.status.stopped = str(error), True
                 self._on_step()
                 raise
             self._on_step()
@@ -137,59 +137,60 @@ class EvmFollower:
 
     def _done(self) -> bool:
         last = self._blocks.last
-        return last is not None and self.standing.tip is not None and self.standing.tip >= last and self._audited()
+        return last is not None and self.status.tip is not None and self.status.tip >= last and self._audited()
 
     def _audited(self) -> bool:
-        return self.standing.audited_to >= (self.standing.tip or 0)
+        return self.status.audited_to >= (self.status.tip or 0)
 
-    def _tell(self, problem: str) -> None:
-        if problem != self.standing.problem:
-            self._log.warn("indexing waits", why=problem)
-        self.standing.problem = problem
+    def _report_problem(self, problem: str) -> None:
+        if problem != self.status.problem:
+            self._log.warn("indexing waits", reason=problem)
+        self.status.problem = problem
 
     async def _round(self) -> bool:
-        """One look at the head, and everything up to it. Whether anything was stored."""
+        """Reads the head and stores everything up to it. Whether anything was stored."""
         head = await self._upstream.head()
-        standing = self.standing
-        standing.head, standing.heard_at = head, self._upstream.clock.now()
+        status = self.status
+        status.head, status.upstream_seen_at = head, self._upstream.clock.now()
         target = head - self._blocks.confirmations
-        standing.target = target if self._blocks.last is None else min(target, self._blocks.last)
+        status.target = target if self._blocks.last is None else min(target, self._blocks.last)
         tip = self._store.tip()
-        if tip is not None and not await self._still_there(tip, head):
+        if tip is not None and not await self._tip_is_current(tip, head):
             return False
         first = self._blocks.first if tip is None else tip.number + 1
         moved = False
-        if first <= standing.target:
-            moved = await self._take(range(first, standing.target + 1), tip)
+        if first <= status.target:
+            moved = await self._store_blocks(range(first, status.target + 1), tip)
         tip = self._store.tip()
         if tip is not None:
-            await self._compare(tip)
+            await self._run_audit(tip)
         return moved
 
-    async def _take(self, numbers: range, tip: Tip | None) -> bool:
-        """Whether all of them could be had."""
+    async def _store_blocks(self, numbers: range, tip: Tip | None) -> bool:
+        """Whether all of them were stored."""
         parent = tip.block_hash if tip is not None else None
         try:
             async with (
                 aclosing(self._upstream.fetch(numbers)) as fetched,
-                aclosing(self._maker.runs(fetched, parent, self._arrived)) as runs,
+                aclosing(self._maker.batches(fetched, parent, self._on_fetched)) as batches,
             ):
-                async for run in runs:
-                    await self._put(run)
+                async for batch in batches:
+                    await self._put(batch)
         except ParentMismatch:
             self._maker.forget()
             tip = self._store.tip()
             if tip is not None:
-                await self._go_back(tip.number)
+                await self._roll_back_to_common_block(tip.number)
             raise
-        except InvalidBlock as lie:
+        except InvalidBlock as error:
             self._maker.forget()
-            self._upstream.distrust(lie.block, str(lie))
-            self._log.warn("an upstream lied", upstream=lie.block.source, block=lie.block.number, why=str(lie))
+            block, reason = error.block, str(error)
+            self._upstream.disable_source(block, reason)
+            self._log.warn("invalid block from upstream", upstream=block.source, block=block.number, reason=reason)
             raise
         except NotThere:
             self._maker.forget()
-            if not self._is_passing():
+            if not self._absence_is_temporary():
                 raise
             return False
         except BaseException:
@@ -198,62 +199,64 @@ class EvmFollower:
         self._absent_since = None
         return True
 
-    def _is_passing(self) -> bool:
-        """A block that is gone again: the chain got shorter, or a node lags. For so long, and then it is a problem."""
+    def _absence_is_temporary(self) -> bool:
+        """A block below the head may be absent during a reorganisation or while a node lags, but not for long."""
         now = self._upstream.clock.now()
         if self._absent_since is None:
             self._absent_since = now
         return now - self._absent_since < LAG_S
 
-    def _arrived(self, block: FetchedBlock) -> None:
-        self.standing.fetched_bytes += block.size
-        self.standing.heard_at = self._upstream.clock.now()
+    def _on_fetched(self, block: FetchedBlock) -> None:
+        self.status.fetched_bytes += block.size
+        self.status.upstream_seen_at = self._upstream.clock.now()
 
-    async def _put(self, run: BlockBatch) -> None:
-        await self._store.commit(run.blocks, run.kinds, run.baselines, self._remember())
-        standing = self.standing
-        for one in run.blocks:
+    async def _put(self, batch: BlockBatch) -> None:
+        await self._store.commit(batch.blocks, batch.kinds, batch.baselines, self._meta())
+        status = self.status
+        for one in batch.blocks:
             rows = one.rows
-            standing.blocks += 1
-            standing.txs += len(rows.txs)
-            standing.transfers += len(rows.erc20_transfers) + len(rows.erc721_transfers) + len(rows.erc1155_transfers)
-            standing.skipped_logs += sum(rows.skipped_logs.values())
-        for problem in run.unproven:
-            if problem not in self._said:  # once; a chain's own header layout does not change
-                self._said.add(problem)
-                self._log.warn("not everything can be proven", what=problem)
-        self._see_store()
+            status.blocks += 1
+            status.txs += len(rows.txs)
+            status.transfers += len(rows.erc20_transfers) + len(rows.erc721_transfers) + len(rows.erc1155_transfers)
+            status.skipped_logs += sum(rows.skipped_logs.values())
+        for problem in batch.unverified:
+            if problem not in self._warned:  # once; a chain's own header layout does not change
+                self._warned.add(problem)
+                self._log.warn("block not fully verified", problem=problem)
+        self._update_from_store()
         self._on_step()
-        behind = (standing.target or 0) - (standing.tip or 0)
-        if behind < _NEAR or (standing.tip or 0) - standing.audited_to >= AUDIT_EVERY:
+        behind = (status.target or 0) - (status.tip or 0)
+        if behind < _NEAR or (status.tip or 0) - status.audited_to >= AUDIT_EVERY:
             tip = self._store.tip()
             if tip is not None:
-                await self._compare(tip)
+                await self._run_audit(tip)
 
-    async def _compare(self, tip: Tip) -> None:
+    async def _run_audit(self, tip: Tip) -> None:
         try:
             await self._audit.run(tip)
-        except NoState as error:  # of an old block: the newest one's is there when we get to it
-            self._log.info("an audit waits for a block whose state is kept", block=tip.number, why=str(error))
-        self._see_store()
+        except NoState as error:  # an old block's; the newest block's will be there
+            self._log.info(
+                "audit postponed: no upstream has the state of the block", block=tip.number, reason=str(error)
+            )
+        self._update_from_store()
 
-    def _see_store(self) -> None:
+    def _update_from_store(self) -> None:
         tip = self._store.tip()
-        self.standing.tip = tip.number if tip is not None else None
-        self.standing.audited_to = self._audit.audited_to()
+        self.status.tip = tip.number if tip is not None else None
+        self.status.audited_to = self._audit.audited_to()
 
     # -- reorganisations ---------------------------------------------------------------------------------------
 
-    async def _still_there(self, tip: Tip, head: int) -> bool:
+    async def _tip_is_current(self, tip: Tip, head: int) -> bool:
         """Whether the stored tip is part of the upstream's chain; if not, the store has been rolled back."""
         at = min(tip.number, head)
         if self._store.lowest() is not None and at < (self._store.lowest() or 0):
             raise UpstreamFailure(f"the upstream is at block {head}, below the first indexed one")
         theirs = await self._upstream.block_hash(at)
         if theirs is None:
-            return False  # it is changing under our eyes
+            return False  # the chain is being reorganised right now
         if theirs != self._store.block_hash(at):
-            await self._go_back(at)
+            await self._roll_back_to_common_block(at)
             return False
         if head >= tip.number:
             self._lower_since = None
@@ -263,17 +266,17 @@ class EvmFollower:
             self._lower_since = now
         elif now - self._lower_since >= LAG_S and not self._final():
             self._lower_since = None
-            await self._drop_above(head)
+            await self._roll_back(head)
         return False
 
-    async def _go_back(self, above: int) -> None:
-        """To the newest block that both have: steps that double, then halves."""
+    async def _roll_back_to_common_block(self, above: int) -> None:
+        """Finds the newest common block, by doubling steps and then binary search, and rolls the store back to it."""
         lowest = self._store.lowest() or 0
         bad, step = above + 1, 1
         good = above
-        while not await self._same(good):
-            if good <= lowest and lowest > 0:  # begun inside the chain: the part that was there is gone
-                await self._drop_above(lowest - 1)
+        while not await self._has_same_block(good):
+            if good <= lowest and lowest > 0:  # the index begins inside the chain, and all of it was reorganised
+                await self._roll_back(lowest - 1)
                 return
             if good <= lowest:
                 raise NoCommonBlock(
@@ -284,22 +287,22 @@ class EvmFollower:
             step *= 2
         while bad - good > 1:
             middle = (good + bad) // 2
-            if await self._same(middle):
+            if await self._has_same_block(middle):
                 good = middle
             else:
                 bad = middle
-        await self._drop_above(good)
+        await self._roll_back(good)
 
-    async def _same(self, number: int) -> bool:
+    async def _has_same_block(self, number: int) -> bool:
         return await self._upstream.block_hash(number) == self._store.block_hash(number)
 
-    async def _drop_above(self, ancestor: int) -> None:
+    async def _roll_back(self, ancestor: int) -> None:
         tip = self._store.tip()
         if tip is None or tip.number <= ancestor:
             return
         self._maker.forget()
         await self._store.roll_back(ancestor)
-        self.standing.reorgs += 1
-        self.standing.reorged_blocks += tip.number - ancestor
-        self._log.info("the chain was reorganised", ancestor=ancestor, dropped=tip.number - ancestor)
-        self._see_store()
+        self.status.reorgs += 1
+        self.status.reorged_blocks += tip.number - ancestor
+        self._log.info("chain reorganised", ancestor=ancestor, dropped=tip.number - ancestor)
+        self._update_from_store()

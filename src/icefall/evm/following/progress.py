@@ -1,61 +1,46 @@
-"""How indexing goes, for people: a bar on a terminal, a line now and then elsewhere."""
+"""Shows the progress of indexing: a bar on a terminal, lines elsewhere."""
 
 import shutil
 import sys
-from collections import deque
 from collections.abc import Mapping
 from typing import TextIO
 
 from icefall.evm.following.follower import FollowerStatus
+from icefall.observe.rate import Rate
 
-_WINDOW_S = 30.0
 _LINE_EVERY_S = 10.0
 _BAR = 24
 
 
-class Rate:
-    """Of something that only grows, over the last half minute."""
-
-    def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()
-
-    def note(self, now: float, count: int) -> float:
-        self._seen.append((now, count))
-        while len(self._seen) > 2 and self._seen[1][0] < now - _WINDOW_S:
-            self._seen.popleft()
-        since, before = self._seen[0]
-        return (count - before) / (now - since) if now > since else 0.0
-
-
-def describe(name: str, standing: FollowerStatus, per_second: float) -> str:
+def describe(name: str, status: FollowerStatus, per_second: float) -> str:
     """One chain in one line."""
-    if standing.target is None:
-        return f"{name}: {standing.problem or 'waiting for the upstream'}"
-    done = (standing.tip if standing.tip is not None else -1) + 1
-    whole = standing.target + 1
-    if standing.synced:
-        return f"{name}: block {standing.tip} of {standing.target}, in step"
+    if status.target is None:
+        return f"{name}: {status.problem or 'waiting for the upstream'}"
+    done = (status.tip if status.tip is not None else -1) + 1
+    whole = status.target + 1
+    if status.synced:
+        return f"{name}: block {status.tip} of {status.target}, synced"
     left = max(0, whole - done)
-    eta = f", {_spelt(left / per_second)} left" if per_second > 0 and left else ""
+    eta = f", {_duration_text(left / per_second)} left" if per_second > 0 and left else ""
     share = 100.0 * done / whole if whole > 0 else 100.0
-    text = f"{name}: block {done - 1} of {standing.target} ({share:.1f} %), {per_second:,.0f} blocks/s{eta}"
-    return f"{text}; {standing.problem}" if standing.problem else text
+    text = f"{name}: block {done - 1} of {status.target} ({share:.1f} %), {per_second:,.0f} blocks/s{eta}"
+    return f"{text}; {status.problem}" if status.problem else text
 
 
-def _spelt(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def bar(standing: FollowerStatus) -> str:
-    whole = (standing.target or 0) + 1
-    filled = min(_BAR, _BAR * ((standing.tip if standing.tip is not None else -1) + 1) // max(1, whole))
+def bar(status: FollowerStatus) -> str:
+    whole = (status.target or 0) + 1
+    filled = min(_BAR, _BAR * ((status.tip if status.tip is not None else -1) + 1) // max(1, whole))
     return "[" + "#" * filled + "." * (_BAR - filled) + "]"
 
 
 class Display:
-    """Redraws in place on a terminal. Elsewhere a line when something changed, at most every ten seconds."""
+    """Redraws in place on a terminal. Elsewhere it writes a line when something changed, at most every ten seconds."""
 
     def __init__(self, out: TextIO = sys.stderr) -> None:
         self._out = out
@@ -64,13 +49,14 @@ class Display:
         self._drawn = 0
         self._last: dict[str, tuple[float, str]] = {}
 
-    def show(self, now: float, standings: Mapping[str, FollowerStatus]) -> None:
+    def show(self, now: float, statuses: Mapping[str, FollowerStatus]) -> None:
         lines = []
-        for name, standing in standings.items():
-            rate = self._rates.setdefault(name, Rate()).note(now, standing.blocks)
-            lines.append((name, standing, describe(name, standing, rate)))
+        for name, status in statuses.items():
+            rate = self._rates.setdefault(name, Rate(now, status.blocks))
+            rate.note(now, status.blocks)
+            lines.append((name, status, describe(name, status, rate.per_second(now, status.blocks))))
         if self._live:
-            self._redraw([f"{bar(standing)} {text}" for _, standing, text in lines])
+            self._redraw([f"{bar(status)} {text}" for _, status, text in lines])
             return
         for name, _, text in lines:
             when, before = self._last.get(name, (-_LINE_EVERY_S, ""))
@@ -78,9 +64,9 @@ class Display:
                 self._last[name] = now, text
                 self._write(text + "\n")
 
-    def finish(self, now: float, standings: Mapping[str, FollowerStatus]) -> None:
+    def finish(self, now: float, statuses: Mapping[str, FollowerStatus]) -> None:
         self._last.clear()
-        self.show(now, standings)
+        self.show(now, statuses)
 
     def _redraw(self, lines: list[str]) -> None:
         width = shutil.get_terminal_size().columns
@@ -93,4 +79,4 @@ class Display:
             self._out.write(text)
             self._out.flush()
         except (OSError, ValueError):
-            pass  # a closed terminal is no reason to stop
+            pass  # indexing goes on when the terminal is closed

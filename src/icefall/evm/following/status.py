@@ -1,4 +1,4 @@
-"""What an indexer tells of itself through the chain's store: workers, health and meters read it there."""
+"""The indexer's status, which it writes to the chain's store for workers, health checks and counters."""
 
 import msgspec
 
@@ -6,11 +6,11 @@ from icefall.evm.following.follower import FollowerStatus
 
 
 class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The last word of the indexer. `at` is Unix time: an old word is that of an indexer that is gone."""
+    """`at` is Unix time: an old status is that of an indexer that no longer runs."""
 
     at: float
-    heard_at: float  # when the upstream last gave something; 0: never
     synced: bool
+    upstream_seen_at: float = 0.0  # when the upstream last answered; 0: never
     head: int | None = None
     target: int | None = None
     problem: str = ""
@@ -23,18 +23,18 @@ COUNTED = ("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_bloc
 
 
 def status_of(
-    standing: FollowerStatus, before: dict[str, int], degraded: list[str], now: float, clock_now: float
+    status: FollowerStatus, before: dict[str, int], degraded: list[str], now: float, clock_now: float
 ) -> ChainStatus:
     """`before`: the counts of earlier runs. `clock_now`: `now` on the follower's own clock."""
-    counts = {name: before.get(name, 0) + getattr(standing, name) for name in COUNTED}
+    counts = {name: before.get(name, 0) + getattr(status, name) for name in COUNTED}
     return ChainStatus(
         now,
-        now - (clock_now - standing.heard_at) if standing.heard_at else 0.0,
-        standing.synced,
-        standing.head,
-        standing.target,
-        standing.problem,
-        standing.stopped,
+        status.synced,
+        now - (clock_now - status.upstream_seen_at) if status.upstream_seen_at else 0.0,
+        status.head,
+        status.target,
+        status.problem,
+        status.stopped,
         tuple(degraded),
         counts,
     )

@@ -1,1 +1,1 @@
-"""Readers of an indexed chain: what workers ask of its store, every query bounded."""
+"""Readers of an indexed chain for the API workers. Every query is bounded."""

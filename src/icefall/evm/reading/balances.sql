@@ -1,10 +1,10 @@
--- What addresses hold, at any block: "from this block on" rows, the newest at or before it counts. State is asked for
--- tokens that are odd, and for those that no audit has looked at yet.
+-- What addresses hold, at any block: "from this block on" rows, the newest at or before it counts. The
+-- balances of untrusted tokens are read from state instead.
 
 -- One row: whether native balances are stored at all, the balance if the store knows it, and the block's hash.
 -- name: native
 select
-    coalesce((select value from fact where name = 'has_diffs'), '1'),
+    coalesce((select value from meta where name = 'has_diffs'), '1'),
     coalesce(
         (select balance from native_balance
          where address = (select id from address where address = :address) and block <= :block
@@ -20,22 +20,20 @@ select hash from block where number = :block;
 select number, hash from block where number >= 0 order by number desc limit 1;
 
 -- name: erc20
-select h.token_address, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
-     where name = 'audited_to')), coalesce(
+select h.token_address, h.token, t.is_untrusted, coalesce(
     (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
      order by b.block desc limit 1), h.baseline)
 from erc20_holding h
-left join token t on t.token = h.token
+left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address) and h.token_address > :after
 order by h.token_address limit :limit;
 
 -- name: erc20_in
-select h.token_address, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
-     where name = 'audited_to')), coalesce(
+select h.token_address, h.token, t.is_untrusted, coalesce(
     (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
      order by b.block desc limit 1), h.baseline)
 from erc20_holding h
-left join token t on t.token = h.token
+left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address) and h.token_address = :token;
 
 -- name: address_id
@@ -46,31 +44,28 @@ select id from address where address = :address;
 select 1 from token where token = (select id from address where address = :token) and standards in (2, 4, 6);
 
 -- name: erc1155
-select h.token_address, h.token_id, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
-     where name = 'audited_to')), coalesce(
+select h.token_address, h.token_id, h.token, t.is_untrusted, coalesce(
     (select b.balance from erc1155_balance b
      where b.holder = h.holder and b.token = h.token and b.token_id = h.token_id and b.block <= :block
      order by b.block desc limit 1), h.baseline)
 from erc1155_holding h
-left join token t on t.token = h.token
+left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nfts
-select h.token_address, h.token_id, h.token, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
-     where name = 'audited_to'))
+select h.token_address, h.token_id, h.token, t.is_untrusted
 from nft_held h
-left join token t on t.token = h.token
+left join token_trust t on t.token = h.token
 where h.owner = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nft_owner
-select a.address, (t.odd_since is not null or t.first_block > (select coalesce(max(cast(value as integer)), -1) from fact
-     where name = 'audited_to'))
+select a.address, t.is_untrusted
 from nft_owner o
 join address a on a.id = o.owner
-left join token t on t.token = o.token
+left join token_trust t on t.token = o.token
 where o.token = (select id from address where address = :token) and o.token_id = :token_id
 order by o.block desc limit 1;

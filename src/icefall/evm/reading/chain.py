@@ -5,12 +5,12 @@ from typing import Any
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_data, unpack_uint
-from icefall.evm.positions import BITS, above, place
-from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, Span, TxPlace, TxRead
+from icefall.evm.positions import BITS, above, position_of
+from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, PageRange, TxLocation, TxRead
 from icefall.evm.storing.writing import CALL_TYPES
 
 SQL = load("icefall.evm.reading", "chain.sql")
-SEARCH_MAX = 5_000  # transactions looked at for those of a status
+SEARCH_MAX = 5_000  # transactions read to find those of a status
 
 
 class ChainReader:
@@ -39,9 +39,9 @@ class ChainReader:
         high = AFTER_ALL if before is None else before
         return [_block(row) for row in await self._reader.rows(SQL.blocks, {"before": high, "limit": limit})]
 
-    async def fact(self, name: str) -> str | None:
-        """Something the indexer has learnt of the chain, by its name."""
-        rows = await self._reader.rows(SQL.fact, {"name": name})
+    async def meta(self, name: str) -> str | None:
+        """A value of the meta table, written by the indexer."""
+        rows = await self._reader.rows(SQL.meta, {"name": name})
         return rows[0][0] if rows else None
 
     # -- transactions ------------------------------------------------------------------------------------------
@@ -54,43 +54,43 @@ class ChainReader:
 
     async def txs_of_block(self, number: int, before_index: int | None, limit: int) -> list[TxRead]:
         """Those with an index below `before_index`, highest first."""
-        high = above(number) if before_index is None else place(number, before_index)
-        where = {"low": place(number, 0), "high": high, "limit": limit}
+        high = above(number) if before_index is None else position_of(number, before_index)
+        where = {"low": position_of(number, 0), "high": high, "limit": limit}
         return [_tx(row) for row in await self._reader.rows(SQL.txs, where)]
 
     async def newest_txs(
         self, before_at: int | None, limit: int, status: int | None = None
     ) -> tuple[list[TxRead], int | None]:
-        """A page, and where the next one begins; None: nowhere.
+        """A page, and where the next one begins; None after the last.
 
-        Of a status that hardly occurs so many transactions are looked at and no more: a page may be short, or empty,
-        and yet not be the last.
+        At most SEARCH_MAX transactions are read for a status: with a rare one a page may be short or empty although
+        more follow.
         """
         where = {"low": 0, "high": AFTER_ALL if before_at is None else before_at, "limit": limit + 1}
         end = None
         if status is None:
             rows = await self._reader.rows(SQL.txs, where)
         else:
-            found = await self._reader.rows(SQL.search_end, {"high": where["high"], "looked_at": SEARCH_MAX - 1})
+            found = await self._reader.rows(SQL.search_end, {"high": where["high"], "read_max": SEARCH_MAX - 1})
             where["low"] = end = found[0][0] if found else 0
             rows = await self._reader.rows(SQL.txs_with_status, {**where, "status": status})
         txs = [_tx(row) for row in rows[:limit]]
         return txs, txs[-1].tx_at if len(rows) > limit else end or None
 
-    async def txs_of(self, address: bytes, span: Span, limit: int) -> list[TxRead]:
-        """Of which the address is sender, recipient or the contract created."""
+    async def txs_of(self, address: bytes, span: PageRange, limit: int) -> list[TxRead]:
+        """Transactions whose sender, recipient or created contract is the address."""
         where = {"address": address, "limit": limit, **span.descending()}
         return [_tx(row) for row in await self._reader.rows(SQL.txs_of, where)]
 
-    async def touched_txs(self, address: bytes, span: Span, limit: int, *, ascending: bool = False) -> list[TxRead]:
-        """Also those that concern it only through a transfer or an internal transaction."""
+    async def touched_txs(self, address: bytes, span: PageRange, limit: int, *, ascending: bool = False) -> list[TxRead]:
+        """Also those it is part of only by a transfer or an internal transaction."""
         statement = SQL.touched_ascending if ascending else SQL.touched
         bounds = span.ascending() if ascending else span.descending()
         rows = await self._reader.rows(statement, {"address": address, "limit": limit, **bounds})
         return [_tx(row) for row in rows]
 
     async def is_known(self, address: bytes) -> bool:
-        """Whether anything in the index speaks of the address."""
+        """Whether the address occurs anywhere in the index."""
         return bool(await self._reader.rows(SQL.is_known, {"address": address}))
 
 
@@ -136,7 +136,7 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
         to_ref,
     ) = row
     return TxRead(
-        TxPlace(tx_at >> BITS, block_hash, time, txid),
+        TxLocation(tx_at >> BITS, block_hash, time, txid),
         tx_at,
         kind >> 2 & 1,
         kind >> 3,

@@ -1,4 +1,4 @@
--- Blocks and transactions. A list is a walk along one index, joined by key: one seek for each thing of a row.
+-- Blocks and transactions. A list is a walk along one index, joined by key: one seek per joined table.
 
 -- name: tip
 select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
@@ -19,37 +19,37 @@ from block where hash = :hash;
 select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
 from block where number < :before order by number desc limit :limit;
 
--- name: fact
-select value from fact where name = :name;
+-- name: meta
+select value from meta where name = :name;
 
 -- name: is_known
 select 1 from address where address = :address;
 
 -- name: tx
 select v.*, t.input, b.base_fee from tx t
-join told_tx v on v.tx_at = t.tx_at
+join tx_view v on v.tx_at = t.tx_at
 join block b on b.number = t.tx_at >> 24
 where substr(t.hash, 1, 6) = substr(:hash, 1, 6) and t.hash = :hash;
 
 -- name: tx_at
 select v.*, t.input, b.base_fee from tx t
-join told_tx v on v.tx_at = t.tx_at
+join tx_view v on v.tx_at = t.tx_at
 join block b on b.number = t.tx_at >> 24
 where t.tx_at = :tx_at;
 
 -- name: txs
-select * from told_tx where tx_at >= :low and tx_at < :high order by tx_at desc limit :limit;
+select * from tx_view where tx_at >= :low and tx_at < :high order by tx_at desc limit :limit;
 
 -- name: txs_with_status
-select * from told_tx where tx_at >= :low and tx_at < :high and (kind >> 2 & 1) = :status
+select * from tx_view where tx_at >= :low and tx_at < :high and (kind >> 2 & 1) = :status
 order by tx_at desc limit :limit;
 
--- The position to which a search for a status goes: so many transactions further down.
+-- The position where a search for a status ends: `read_max` transactions further down.
 -- name: search_end
-select tx_at from tx where tx_at < :high order by tx_at desc limit 1 offset :looked_at;
+select tx_at from tx where tx_at < :high order by tx_at desc limit 1 offset :read_max;
 
 -- name: txs_of
-select v.* from native_of o join told_tx v on v.tx_at = o.tx_at
+select v.* from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by o.tx_at desc limit :limit;
 
@@ -57,23 +57,23 @@ order by o.tx_at desc limit :limit;
 -- name: touched
 select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
     v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
-from native_of o join told_tx v on v.tx_at = o.tx_at
+from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 union all
 select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
     v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
-from touch_of o join told_tx v on v.tx_at = o.tx_at
+from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by 1 desc limit :limit;
 
 -- name: touched_ascending
 select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
     v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
-from native_of o join told_tx v on v.tx_at = o.tx_at
+from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 union all
 select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
     v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
-from touch_of o join told_tx v on v.tx_at = o.tx_at
+from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by 1 limit :limit;

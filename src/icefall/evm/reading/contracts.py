@@ -1,18 +1,17 @@
-"""What the index knows of single contracts: which kind of token they are, and whether there is code at all."""
+"""Single contracts: their token standard, names, and whether there is code at the address."""
 
 import msgspec
 
 from icefall.db.engine import Reader
 from icefall.db.statements import load
-from icefall.evm.model import TokenKind
-from icefall.evm.storing.writing import ERC20, ERC721, ERC1155
+from icefall.evm.model import ERC20, ERC721, ERC1155, TokenKind
 
 SQL = load("icefall.evm.reading", "contracts.sql")
 _STANDARDS = ((ERC20, "ERC-20"), (ERC721, "ERC-721"), (ERC1155, "ERC-1155"))
 
 
 class ContractRead(msgspec.Struct, frozen=True, gc=False):
-    """`erc_type` is empty for what never moved a token; `decimals` None: it has none that decode."""
+    """`erc_type` is empty for a contract without transfers; `decimals` None: its `decimals()` does not decode."""
 
     erc_type: str
     name: str
@@ -26,7 +25,7 @@ class ContractReader:
         self._reader = reader
 
     async def contract(self, address: bytes) -> ContractRead | None:
-        """None: nothing in the index speaks of the address."""
+        """None if the address does not occur in the index."""
         rows = await self._reader.rows(SQL.contract, {"address": address})
         if not rows:
             return None
@@ -35,7 +34,7 @@ class ContractReader:
 
 
 def _erc_type(standards: int, kind: str | None) -> str:
-    """What the contract was found to be, else the first standard that its transfers fit."""
+    """The standard found by calling the contract, else the first standard of its transfers."""
     if standards and kind in (TokenKind.ERC20.value, TokenKind.ERC721.value):
         return kind
     return next((name for bit, name in _STANDARDS if standards & bit), "")

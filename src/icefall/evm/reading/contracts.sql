@@ -1,4 +1,4 @@
--- What the index knows of a contract. `has_code` is null for an address that was never asked.
+-- A contract. `has_code` is null for an address whose code was never read.
 
 -- name: contract
 select t.standards, t.kind, t.name, t.symbol, t.decimals,

@@ -1,14 +1,12 @@
-"""The EVM chains a worker serves: what is configured of each, its readers, and how a request names one."""
+"""The EVM chains a worker serves: their configured properties, their readers, and lookup by name."""
 
 import ipaddress
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import urlsplit
 
 import msgspec
 
 from icefall.db.engine import Reader, Row, StatementParams, StoreError
-from icefall.db.sqlite import SqliteReader
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.reading.balances import BalanceReader, StateReader
@@ -16,9 +14,8 @@ from icefall.evm.reading.chain import SQL as CHAIN_SQL
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.transfers import TransferReader
-from icefall.evm.storing.store import store_path
 
-_CB58_MIN = 40  # shorter names are no blockchain ID
+_CB58_MIN = 40  # a shorter name is not a blockchain ID
 
 
 class TokenInfo(msgspec.Struct, frozen=True):
@@ -32,7 +29,7 @@ class TokenInfo(msgspec.Struct, frozen=True):
 
 
 class ChainInfo(msgspec.Struct, frozen=True):
-    """What is told of a chain. IDs are texts: `id` the EVM chain ID, the others CB58 or empty."""
+    """What the API shows of a chain. IDs are strings: `id` is the EVM chain ID, the others are CB58 or empty."""
 
     id: str
     name: str
@@ -43,7 +40,7 @@ class ChainInfo(msgspec.Struct, frozen=True):
     subnet_id: str = ""
     vm_id: str = ""
     explorer_url: str = ""
-    rpc_url: str = ""  # fit to be told: never one that may carry a key
+    rpc_url: str = ""  # public: never one that may contain a key
     ws_url: str = ""
     logo: str = ""
     testnet: bool = False
@@ -56,51 +53,53 @@ class ChainInfo(msgspec.Struct, frozen=True):
         return self.name or f"Chain {self.id}"
 
 
-def told_rpc_url(public_url: str, upstream: str) -> str:
-    """The address callers are told: the configured one, else the upstream's if it is of this machine and holds no
-    secret, else none."""
-    told = urlsplit(upstream)
+def shown_rpc_url(public_url: str, upstream: str) -> str:
+    """The URL the API shows: the configured one, else the upstream's if it is a loopback address without credentials."""
+    url = urlsplit(upstream)
     try:
-        is_here = told.hostname == "localhost" or ipaddress.ip_address(told.hostname or "").is_loopback
-    except ValueError:  # a name: it may be anywhere
-        is_here = False
-    return public_url or (upstream if is_here and not (told.username or told.password or told.query) else "")
+        is_loopback = url.hostname == "localhost" or ipaddress.ip_address(url.hostname or "").is_loopback
+    except ValueError:  # a host name
+        is_loopback = False
+    return public_url or (upstream if is_loopback and not (url.username or url.password or url.query) else "")
 
 
-class ChainFile:
-    """A reader of a file that may not be there yet: the indexer makes it, workers find it when it is."""
+class LazyChainReader:
+    """A reader of a store that may not exist yet: opened at the first query after the indexer has created it.
 
-    def __init__(self, path: Path, name: str) -> None:
-        self._path = path
+    `open_reader` returns None while there is no store.
+    """
+
+    def __init__(self, open_reader: Callable[[], Reader | None], name: str) -> None:
+        self._open_reader = open_reader
         self._name = name
-        self._open: SqliteReader | None = None
+        self._reader: Reader | None = None
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
-        reader = self._open
+        reader = self._reader
         if reader is None:
-            reader = self._open = self._opened()
-        return reader.read(statement, params)
+            reader = self._reader = await self._opened()
+        return await reader.rows(statement, params)
 
-    def _opened(self) -> SqliteReader:
-        not_yet = f"{self._name} is not indexed yet: try again when its indexer has begun"
-        if not self._path.exists():
+    async def _opened(self) -> Reader:
+        not_yet = f"{self._name} is not indexed yet: try again when its indexer has started"
+        reader = self._open_reader()
+        if reader is None:
             raise StoreError(not_yet)
-        reader = SqliteReader(self._path)
         try:
-            reader.read(CHAIN_SQL.tip)
-        except StoreError as error:  # a file without tables: its indexer has only just begun
+            await reader.rows(CHAIN_SQL.meta, {"name": "status"})
+        except StoreError as error:  # no tables yet, or those of the release before: the indexer has not migrated it
             reader.close()
             raise StoreError(not_yet) from error
         return reader
 
     def close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
 
 class EvmChain:
-    """One chain and everything that can be asked of it. `state` None: there is no upstream to ask."""
+    """One chain and its readers. `state` None: there is no upstream."""
 
     def __init__(
         self,
@@ -115,28 +114,21 @@ class EvmChain:
         self.transfers = TransferReader(reader)
         self.balances = BalanceReader(reader, state)
         self.contracts = ContractReader(reader)
-        self.facts = EnrichReader(reader)
+        self.enriched = EnrichReader(reader)
         self.method_names = method_names or {}
 
     async def blockchain_id(self) -> str:
-        """As configured, or as the indexer learnt it of the chain itself; empty while nobody knows."""
+        """As configured, else as the indexer read it from the chain; empty while it is unknown."""
         if self.info.blockchain_id:
             return self.info.blockchain_id
         try:
-            return await self.chain.fact("blockchain_id") or ""
+            return await self.chain.meta("blockchain_id") or ""
         except StoreError:
             return ""
 
 
-def open_chain(
-    info: ChainInfo, data_dir: Path, state: StateReader | None = None, method_names: Mapping[bytes, str] | None = None
-) -> EvmChain:
-    """Nothing is opened before the first question."""
-    return EvmChain(info, ChainFile(store_path(data_dir, info.id), f"chain {info.id}"), state, method_names)
-
-
 class ChainDirectory:
-    """Chains by EVM chain ID and blockchain ID, as they are, and by alias, in any case."""
+    """Chains by EVM chain ID and blockchain ID, which are case-sensitive, and by alias, which is not."""
 
     def __init__(self, chains: Iterable[EvmChain]) -> None:
         self._chains = list(chains)
@@ -150,7 +142,7 @@ class ChainDirectory:
                 self._by_alias.setdefault(alias.casefold(), chain)
 
     async def find(self, name: str) -> EvmChain:
-        """NotFound if there is none. A blockchain ID that nobody configured is the one the indexer has learnt."""
+        """NotFound if there is none. A blockchain ID that is not configured is the one the indexer has read."""
         found = self._by_name.get(name) or self._by_alias.get(name.casefold())
         if found is not None:
             return found
@@ -160,5 +152,5 @@ class ChainDirectory:
         raise NotFound(f"chain {name[:100]} is not indexed here: the list of chains names those that are")
 
     def all(self) -> list[EvmChain]:
-        """In the order in which they are configured."""
+        """In the order of the configuration."""
         return self._chains

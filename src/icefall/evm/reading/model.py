@@ -1,19 +1,19 @@
-"""What readers answer. Addresses and hashes are bytes, amounts are numbers, positions are those of places.py.
+"""Rows as readers return them. Addresses and hashes are bytes, amounts are integers, positions are those of positions.py.
 
-`..._ref` is the store's own number of an address: it finds what enrichment knows, and is good for one request only.
-`cursor` is where a page that ends with the row goes on: give it back as `Span.before`.
+`..._ref` is the interned ID of an address in the store: the key of token and NFT details, valid for one request only.
+`cursor` is where the page after the row begins: pass it as `PageRange.before`.
 """
 
 import msgspec
 
-from icefall.evm.model import CallType
-from icefall.evm.positions import BLOCK_MAX, PER_BLOCK, inside_of, place
+from icefall.evm.model import ERC1155, CallType
+from icefall.evm.positions import BLOCK_MAX, PER_BLOCK, index_of, position_of
 
-AFTER_ALL = place(BLOCK_MAX, PER_BLOCK - 1)
+AFTER_ALL = position_of(BLOCK_MAX, PER_BLOCK - 1)
 
 
-class Span(msgspec.Struct, frozen=True, gc=False):
-    """Blocks from `start_block` up to, not with, `end_block`; and of them what comes after the cursor `before`."""
+class PageRange(msgspec.Struct, frozen=True, gc=False):
+    """Blocks from `start_block` up to, but not including, `end_block`; in them, rows behind the cursor `before`."""
 
     start_block: int = 0
     end_block: int | None = None
@@ -21,23 +21,24 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def low(self) -> int:
-        return place(min(self.start_block, BLOCK_MAX), 0)
+        return position_of(min(self.start_block, BLOCK_MAX), 0)
 
     @property
     def high(self) -> int:
-        return AFTER_ALL if self.end_block is None else place(min(self.end_block, BLOCK_MAX), 0)
+        return AFTER_ALL if self.end_block is None else position_of(min(self.end_block, BLOCK_MAX), 0)
 
     def descending(self) -> dict[str, int]:
-        """Positions in [low, high) still to come."""
+        """Positions in [low, high) that are not listed yet, newest first."""
         high = self.high if self.before is None else min(self.high, self.before[0])
         return {"low": self.low, "high": high}
 
     def ascending(self) -> dict[str, int]:
+        """The same, oldest first."""
         low = self.low if self.before is None else max(self.low, self.before[0] + 1)
         return {"low": low, "high": self.high}
 
     def inside(self) -> dict[str, int]:
-        """Of rows with a place inside their position: those below (high, inside)."""
+        """For rows with a second number inside their position: those below (high, inside)."""
         if self.before is None or self.before[0] >= self.high:
             return {"low": self.low, "high": self.high, "inside": 0}
         return {"low": self.low, "high": self.before[0], "inside": self.before[1] if len(self.before) > 1 else 0}
@@ -57,8 +58,8 @@ class BlockRead(msgspec.Struct, frozen=True, gc=False):
     cumulative_txs: int
 
 
-class TxPlace(msgspec.Struct, frozen=True, gc=False):
-    """Where and when something happened."""
+class TxLocation(msgspec.Struct, frozen=True, gc=False):
+    """The block and transaction a row belongs to."""
 
     block_number: int
     block_hash: bytes
@@ -67,7 +68,7 @@ class TxPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 class TxRead(msgspec.Struct, frozen=True, gc=False):
-    place: TxPlace
+    location: TxLocation
     tx_at: int
     status: int
     type_id: int
@@ -87,7 +88,7 @@ class TxRead(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def tx_index(self) -> int:
-        return inside_of(self.tx_at)
+        return index_of(self.tx_at)
 
     @property
     def cursor(self) -> tuple[int, ...]:
@@ -95,111 +96,73 @@ class TxRead(msgspec.Struct, frozen=True, gc=False):
 
 
 class FullTxRead(msgspec.Struct, frozen=True, gc=False):
-    """With what only single transactions are asked for."""
+    """With the fields that only single transactions return."""
 
     tx: TxRead
     input: bytes
     base_fee: int
 
 
-class Erc20Read(msgspec.Struct, frozen=True, gc=False):
-    place: TxPlace
+class TransferRead(msgspec.Struct, frozen=True, gc=False):
+    """A token transfer of any standard."""
+
+    standard: int  # ERC20, ERC721 or ERC1155 of storing/writing.py
+    location: TxLocation
     log_at: int
+    position: int  # in its batch; 0 where a log is one transfer
     tx_at: int
     token: bytes
     sender: bytes
     to: bytes
-    value: int
+    token_id: int  # 0 for ERC-20
+    value: int  # 0 for ERC-721
     token_ref: int
     sender_ref: int
     to_ref: int
 
     @property
     def log_index(self) -> int:
-        return inside_of(self.log_at)
+        return index_of(self.log_at)
 
     @property
     def cursor(self) -> tuple[int, ...]:
-        return (self.log_at,)
-
-
-class Erc721Read(msgspec.Struct, frozen=True, gc=False):
-    place: TxPlace
-    log_at: int
-    tx_at: int
-    token: bytes
-    sender: bytes
-    to: bytes
-    token_id: int
-    token_ref: int
-    sender_ref: int
-    to_ref: int
-
-    @property
-    def log_index(self) -> int:
-        return inside_of(self.log_at)
-
-    @property
-    def cursor(self) -> tuple[int, ...]:
-        return (self.log_at,)
-
-
-class Erc1155Read(msgspec.Struct, frozen=True, gc=False):
-    place: TxPlace
-    log_at: int
-    position: int  # in its batch
-    tx_at: int
-    token: bytes
-    sender: bytes
-    to: bytes
-    token_id: int
-    value: int
-    token_ref: int
-    sender_ref: int
-    to_ref: int
-
-    @property
-    def log_index(self) -> int:
-        return inside_of(self.log_at)
-
-    @property
-    def cursor(self) -> tuple[int, ...]:
-        return (self.log_at, self.position)
+        return (self.log_at, self.position) if self.standard == ERC1155 else (self.log_at,)
 
 
 class InternalRead(msgspec.Struct, frozen=True, gc=False):
-    place: TxPlace
+    location: TxLocation
     tx_at: int
     frame: int
     kind: str
     sender: bytes
-    to: bytes  # empty: a creation that failed
+    to: bytes  # empty for a creation that failed
     value: int
     gas_limit: int
     gas_used: int
     is_reverted: bool
     sender_ref: int
-    to_ref: int  # 0: none
+    to_ref: int  # 0 for a creation that failed
 
     @property
     def cursor(self) -> tuple[int, ...]:
         return (self.tx_at, self.frame)
 
 
-class Parts(msgspec.Struct):
-    """What happened inside a transaction, in chain order."""
+class TxParts(msgspec.Struct):
+    """What happened inside a transaction. Transfers are in chain order within their standard."""
 
-    erc20: list[Erc20Read] = msgspec.field(default_factory=list)
-    erc721: list[Erc721Read] = msgspec.field(default_factory=list)
-    erc1155: list[Erc1155Read] = msgspec.field(default_factory=list)
+    transfers: list[TransferRead] = msgspec.field(default_factory=list)
     internals: list[InternalRead] = msgspec.field(default_factory=list)
+
+    def of(self, standard: int) -> list[TransferRead]:
+        return [row for row in self.transfers if row.standard == standard]
 
 
 class DeploymentRead(msgspec.Struct, frozen=True, gc=False):
     address: bytes
     tx_at: int
-    frame: int  # 0: by the transaction itself
-    creator: bytes  # who ran the creation
+    frame: int  # 0 when the transaction itself created it
+    creator: bytes  # the account or contract that ran the creation
     tx_hash: bytes
     sender: bytes  # of the transaction
 
@@ -217,7 +180,7 @@ class MessageRead(msgspec.Struct, frozen=True, gc=False):
 class Erc20Held(msgspec.Struct, frozen=True, gc=False):
     token: bytes
     balance: int
-    token_ref: int  # 0: a token the store does not know
+    token_ref: int  # 0 for a token that is not in the store
 
 
 class NftHeld(msgspec.Struct, frozen=True, gc=False):

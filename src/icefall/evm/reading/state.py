@@ -1,6 +1,6 @@
-"""What a worker asks an upstream during a request: little, briefly, and nothing of it is stored.
+"""Calls for chain state that an API request makes to an upstream: few, with a short timeout, and nothing is stored.
 
-Not the indexer's EvmUpstream: that one first finds out what an upstream can trace, and is patient.
+Not the indexer's EvmUpstream, which first probes what an upstream can trace and has long timeouts.
 """
 
 import asyncio
@@ -18,43 +18,43 @@ from icefall.upstream.meter import Clock
 
 T = TypeVar("T")
 
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 AT_ONCE = 16
 WAITING_MAX = 64
-REST_S = 2.0  # for an upstream that was silent: meanwhile nobody waits for it
-_ONCE = Retry(attempts=1, first_s=0.1, longest_s=0.5, asked_for_max_s=1.0)
+BACK_OFF_S = 2.0  # after a timeout: requests do not wait for this upstream again meanwhile
+_ONCE = Retry(attempts=1, first_s=0.1, longest_s=0.5, retry_after_max_s=1.0)
 
 
 class _Source:
-    """One upstream; asked for its chain once, before anything else."""
+    """One upstream. Its chain ID is checked once, before the first call."""
 
     def __init__(self, client: EvmClient, chain_id: int) -> None:
         self.client = client
-        self.rests_until = 0.0
+        self.backs_off_until = 0.0
         self._chain_id = chain_id
-        self._is_ours = False
+        self._is_checked = False
 
     async def ready(self) -> EvmClient:
-        if not self._is_ours:
-            told = quantity(await self.client.one("eth_chainId"), "eth_chainId")
-            if told != self._chain_id:
-                raise WrongChain(f"it serves chain {told}, not {self._chain_id}")
-            self._is_ours = True
+        if not self._is_checked:
+            served = quantity(await self.client.call("eth_chainId"), "eth_chainId")
+            if served != self._chain_id:
+                raise WrongChain(f"it serves chain {served}, not {self._chain_id}")
+            self._is_checked = True
         return self.client
 
 
 class RequestState:
-    """The state of one chain. No connection is made before the first question.
+    """The state of one chain. Connects at the first call.
 
-    BadGateway where an upstream answers nonsense, Unavailable where none answers in time or has the state.
+    BadGateway for an invalid answer, Unavailable where no upstream answers in time or has the state.
     """
 
     def __init__(
-        self, urls: Sequence[str], chain_id: int, *, patience_s: float = PATIENCE_S, clock: Clock | None = None
+        self, urls: Sequence[str], chain_id: int, *, timeout_s: float = TIMEOUT_S, clock: Clock | None = None
     ) -> None:
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._clock = clock or Clock()
-        limits = Limits(connect_s=patience_s * 0.4, total_s=patience_s * 0.4, calls_at_once=AT_ONCE)  # time for another
+        limits = Limits(connect_s=timeout_s * 0.4, total_s=timeout_s * 0.4, calls_at_once=AT_ONCE)  # leaves time for another upstream
         self._sources = [
             _Source(EvmClient(url, clock=self._clock, limits=limits, retry=_ONCE), chain_id) for url in urls
         ]
@@ -67,53 +67,51 @@ class RequestState:
 
     async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]:
         """Native balances in wei, in order."""
-        return await self._ask(at, lambda client: evm_state.balances(client, addresses, at))
+        return await self._call(at, lambda client: evm_state.balances(client, addresses, at))
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
-        """What contracts return, in order."""
-        return await self._ask(at, lambda client: evm_state.answers(client, calls, at))
+        """Return data of contract calls, in order."""
+        return await self._call(at, lambda client: evm_state.answers(client, calls, at))
 
-    async def _ask(self, at: At, work: Callable[[EvmClient], Awaitable[T]]) -> T:
+    async def _call(self, at: At, work: Callable[[EvmClient], Awaitable[T]]) -> T:
         if self._waiting >= WAITING_MAX:
-            raise Unavailable("too many requests wait for the chain's state: try again in a moment")
+            raise Unavailable("too many requests are waiting for the chain's state: try again in a moment")
         self._waiting += 1
         try:
-            async with asyncio.timeout(self._patience_s), self._slots:
+            async with asyncio.timeout(self._timeout_s), self._slots:
                 return await self._first_answer(work)
         except TimeoutError as error:
-            raise Unavailable(
-                f"the chain's state was asked for and did not come within {self._patience_s:g} s"
-            ) from error
+            raise Unavailable(f"the chain's state was not received within {self._timeout_s:g} s") from error
         except UpstreamFailure as failure:
-            raise _told(failure, at) from failure
+            raise _public_error(failure, at) from failure
         finally:
             self._waiting -= 1
 
     async def _first_answer(self, work: Callable[[EvmClient], Awaitable[T]]) -> T:
-        """Of the upstreams in their order, each twice at most. What was said last where none has an answer."""
-        failure: UpstreamFailure = UpstreamDown("every upstream was silent a moment ago")
+        """From the upstreams in their order, each called twice at most. The last failure if none has an answer."""
+        failure: UpstreamFailure = UpstreamDown("every upstream timed out a moment ago")
         refused = set()
         for source in (*self._sources, *self._sources):
-            if source in refused or source.rests_until > self._clock.now():
+            if source in refused or source.backs_off_until > self._clock.now():
                 continue
             try:
                 return await work(await source.ready())
-            except UpstreamFailure as said:
-                failure = said
-                if isinstance(said, UpstreamDown) and said.timed_out:
-                    source.rests_until = self._clock.now() + REST_S
-                elif not said.again:
+            except UpstreamFailure as error:
+                failure = error
+                if isinstance(error, UpstreamDown) and error.timed_out:
+                    source.backs_off_until = self._clock.now() + BACK_OFF_S
+                elif not error.retryable:
                     refused.add(source)
         raise failure
 
 
-def _told(failure: UpstreamFailure, at: At) -> BadGateway | Unavailable:
-    """For people, without a word of the upstream's own: those may hold its address, and that a key."""
+def _public_error(failure: UpstreamFailure, at: At) -> BadGateway | Unavailable:
+    """Without text of the upstream, which may contain its URL and an API key."""
     where = f"block {at}" if isinstance(at, int) else f"block 0x{at.hex()}"
     if isinstance(failure, InvalidAnswer):
-        return BadGateway(f"the upstream's answer about the state at {where} makes no sense")
+        return BadGateway(f"the upstream's answer for the state at {where} is invalid")
     if isinstance(failure, NoState):
         return Unavailable(f"the upstream no longer keeps the state at {where}: an archive node is needed")
     if isinstance(failure, NotThere):
         return Unavailable(f"the upstream does not have {where}: it is behind, or the chain was reorganised")
-    return Unavailable(f"the state at {where} must be asked of an upstream, and none answers")
+    return Unavailable(f"the state at {where} must be fetched from an upstream, and none answers")

@@ -1,4 +1,4 @@
-"""Addresses as the store knows them: small integers, given in the order in which the chain first shows them."""
+"""Interned addresses: the store gives each a small integer ID, in the order in which they first appear on the chain."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _KEPT = 200_000
 
 
 class AddressBook:
-    """The writer's view. `forget` after a transaction that did not commit: what it gave was never given."""
+    """IDs as the writer uses them. Call `forget` after a transaction that did not commit: its new IDs do not exist."""
 
     def __init__(self) -> None:
         self._ids: dict[bytes, int] = {}
@@ -21,7 +21,7 @@ class AddressBook:
         self._next = None
 
     def intern(self, tx: Transaction, addresses: Iterable[bytes]) -> None:
-        """Make sure that each has an ID; `of` then tells it without a query, until the next run."""
+        """Makes sure that each has an ID, which `of` then returns without a query, until the next batch."""
         ids = self._ids
         fresh = []
         for address in addresses:
@@ -45,6 +45,6 @@ class AddressBook:
         return self._ids[address]
 
     def trim(self) -> None:
-        """Between runs: keep memory bounded."""
+        """Between batches: keeps memory bounded."""
         if len(self._ids) > _KEPT:
             self._ids.clear()

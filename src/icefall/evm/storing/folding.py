@@ -1,7 +1,7 @@
 """Token balances and ownership, folded in block order into "from this block on" rows inside the writer's transaction.
 
-Where logs cannot be the whole truth (a balance below zero, an owner who did not own), the token is odd: its state is
-asked instead.
+Where logs contradict themselves (a balance below zero, a transfer from an address that is not the owner) the token is
+untrusted: its balances are read from state instead.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS, BlockRows
-from icefall.evm.storing.writing import Ids
+from icefall.evm.storing.writing import Ids, Row
 
 SQL = load("icefall.evm.storing", "writes.sql")
 
@@ -19,23 +19,32 @@ Baselines = Mapping[
 ]  # (token, holder, token ID; -1 for ERC-20) -> balance before the index
 NO_ID = -1
 
+# By table: the statement that inserts a row, whose column list is the order of the row's values.
+INSERTS = {
+    "erc20_balance": SQL.put_erc20_balance,
+    "erc20_holding": SQL.put_erc20_holding,
+    "erc1155_balance": SQL.put_erc1155_balance,
+    "erc1155_holding": SQL.put_erc1155_holding,
+    "nft_owner": SQL.put_nft_owner,
+    "nft_held": SQL.put_held,
+}
+
 
 class BalanceFolding:
-    """Over one run of blocks. `baselines` is for indexes that begin inside a chain."""
+    """Folds one batch of blocks. `baselines` is for indexes that begin inside a chain."""
 
     def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines) -> None:
         self._tx = tx
         self._ids = ids
         self._baselines = baselines
-        self._odd: dict[int, int] = {}
+        self._untrusted: dict[int, int] = {}
         self._erc20: dict[tuple[int, int], int] = {}
         self._erc1155: dict[tuple[int, int, bytes], int] = {}
         self._owners: dict[tuple[int, bytes], int | None] = {}
-        self._was: dict[tuple[int, bytes], tuple[int | None, bytes]] = {}
-        self._lists: dict[str, list[tuple[object, ...]]] = {}
-
-    def _put(self, statement: str, *row: object) -> None:
-        self._lists.setdefault(statement, []).append(row)
+        self._owners_before: dict[
+            tuple[int, bytes], tuple[int | None, bytes]
+        ] = {}  # the owner, and the token's address
+        self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
 
     def add(self, rows: BlockRows) -> None:
         self._add_erc20(rows)
@@ -43,23 +52,32 @@ class BalanceFolding:
         self._add_nfts(rows)
 
     def write(self) -> None:
-        for (token, token_id), (before, address) in self._was.items():
+        dropped = self._fold_held()
+        dropped.sort()  # neighbours share pages
+        self._tx.run_many(SQL.drop_held, dropped)
+        for table, rows in self._rows.items():
+            rows.sort()
+            self._tx.run_many(INSERTS[table], rows)
+        self._mark_untrusted()
+
+    def _fold_held(self) -> list[Row]:
+        """What is owned now: adds the rows of new owners; those of earlier owners, to be deleted."""
+        dropped: list[Row] = []
+        zero = self._zero_address_id()
+        for (token, token_id), (before, address) in self._owners_before.items():
             now = self._owners[token, token_id]
             if before == now:
                 continue  # moved away and back, or to itself
             if before is not None:
-                self._put(SQL.drop_held, before, address, token_id)
-            if now is not None and now != self._nobody():
-                self._put(SQL.put_held, now, address, token_id, token)
-        for statement, rows in self._lists.items():
-            rows.sort()  # neighbours share pages
-            self._tx.run_many(statement, rows)
-        self.mark_odd()
+                dropped.append((before, address, token_id))
+            if now is not None and now != zero:
+                self._rows["nft_held"].append((now, address, token_id, token))
+        return dropped
 
-    def mark_odd(self) -> None:
-        """Needs the token's row to be there."""
-        for token, block in self._odd.items():
-            self._tx.run(SQL.mark_odd, {"token": token, "block": block})
+    def _mark_untrusted(self) -> None:
+        """The token's own row must be written already."""
+        for token, block in self._untrusted.items():
+            self._tx.run(SQL.mark_untrusted, {"token": token, "block": block})
 
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
@@ -72,18 +90,18 @@ class BalanceFolding:
                 balance = self._erc20_before(holder, token, change.token, change.holder, number)
             after = balance + change.delta
             if after < 0:
-                self._odd.setdefault(token, number)
+                self._untrusted.setdefault(token, number)
                 after = 0
             self._erc20[holder, token] = after
             if change.delta:
-                self._put(SQL.put_erc20_balance, holder, token, number, pack_uint(after))
+                self._rows["erc20_balance"].append((holder, token, number, pack_uint(after)))
 
     def _erc20_before(self, holder: int, token: int, token_address: bytes, address: bytes, block: int) -> int:
         known = self._tx.rows(SQL.known_erc20, (holder, token, token_address))[0][0]
         if known is not None:
             return unpack_uint(known)
         baseline = self._baselines.get((token_address, address, NO_ID), 0)
-        self._put(SQL.put_erc20_holding, holder, token_address, token, block, pack_uint(baseline))
+        self._rows["erc20_holding"].append((holder, token_address, token, block, pack_uint(baseline)))
         return baseline
 
     # -- ERC-1155 ----------------------------------------------------------------------------------------------
@@ -101,14 +119,14 @@ class BalanceFolding:
                 else:
                     balance = self._baselines.get((change.token, change.holder, change.token_id), 0)
                     row = (holder, change.token, token_id, token, number, pack_uint(balance))
-                    self._put(SQL.put_erc1155_holding, *row)
+                    self._rows["erc1155_holding"].append(row)
             after = balance + change.delta
             if after < 0:
-                self._odd.setdefault(token, number)
+                self._untrusted.setdefault(token, number)
                 after = 0
             self._erc1155[key] = after
             if change.delta:
-                self._put(SQL.put_erc1155_balance, *key, number, pack_uint(after))
+                self._rows["erc1155_balance"].append((*key, number, pack_uint(after)))
 
     # -- ERC-721 -----------------------------------------------------------------------------------------------
 
@@ -116,28 +134,29 @@ class BalanceFolding:
         number, ids = rows.block.number, self._ids
         for moved in rows.nft_owners:
             token, token_id, owner = ids(moved.token), pack_uint(moved.token_id), ids(moved.owner)
-            told = ids(moved.owner_before)
+            sender = ids(moved.owner_before)
             key = token, token_id
             if key not in self._owners:
                 found = self._tx.rows(SQL.newest_owner, key)
                 self._owners[key] = found[0][0] if found else None
             before = self._owners[key]
-            self._was.setdefault(key, (before, moved.token))
-            if before is not None and before != told:
-                self._odd.setdefault(token, number)
+            self._owners_before.setdefault(key, (before, moved.token))
+            if before is not None and before != sender:
+                self._untrusted.setdefault(token, number)
             if before != owner:
-                self._put(SQL.put_nft_owner, token, token_id, number, owner, told if before is None else None)
+                first_owner = sender if before is None else None
+                self._rows["nft_owner"].append((token, token_id, number, owner, first_owner))
             self._owners[key] = owner
 
-    def _nobody(self) -> int:
-        """The zero address is interned with every burn; if there was none, no ID is its."""
+    def _zero_address_id(self) -> int:
+        """It is interned with every burn; 0, which is no address's ID, if there was none."""
         try:
             return self._ids(ZERO_ADDRESS)
         except KeyError:
             return 0
 
 
-def newly_held(run: Iterable[BlockRows]) -> set[tuple[bytes, bytes, int]]:
-    """Everything a run names that may need a baseline: (token, holder, token ID)."""
-    held = {(change.token, change.holder, NO_ID) for rows in run for change in rows.erc20_deltas}
-    return held | {(change.token, change.holder, change.token_id) for rows in run for change in rows.erc1155_deltas}
+def newly_held(batch: Iterable[BlockRows]) -> set[tuple[bytes, bytes, int]]:
+    """Every (token, holder, token ID) of a batch that may need a baseline."""
+    held = {(change.token, change.holder, NO_ID) for rows in batch for change in rows.erc20_deltas}
+    return held | {(change.token, change.holder, change.token_id) for rows in batch for change in rows.erc1155_deltas}

@@ -1,4 +1,4 @@
-"""What a block did that its own rows do not tell, noted beside it: a rollback and an audit find it there by block."""
+"""Changes of a block that its own rows do not show, stored with the block for rollbacks and audits."""
 
 import struct
 
@@ -6,11 +6,11 @@ import msgspec
 
 
 class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
-    """Interned addresses, each list for its own reason."""
+    """IDs of addresses, by what the block changed."""
 
-    native: tuple[int, ...] = ()  # got a native balance
-    code: tuple[int, ...] = ()  # got or lost code, or was asked for it
-    silent: tuple[int, ...] = ()  # tokens whose storage changed while no log said why
+    native: tuple[int, ...] = ()  # native balance
+    code: tuple[int, ...] = ()  # code, changed or read from state
+    silent: tuple[int, ...] = ()  # tokens whose storage changed without a log that explains it
     named: tuple[tuple[int, int], ...] = ()  # (holder, token) that a log named without a transfer
 
     def pack(self) -> bytes:

@@ -1,5 +1,5 @@
-"""A rollback by block: what dropped blocks brought is found through their rows and their journal, so it costs what they
-did, however long the chain is."""
+"""Rolls back blocks. What they changed is found through their rows and their journal, so the cost does not depend on
+the length of the chain."""
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
@@ -8,7 +8,7 @@ from icefall.evm.storing.journal import TouchedAddresses, unpack_touched
 
 SQL = load("icefall.evm.storing", "rollback.sql")
 
-# Lists first: they are found through the rows they list.
+# In this order: lists are found through the rows they list.
 _LISTS = (
     SQL.drop_erc20_of,
     SQL.drop_erc721_of,
@@ -35,22 +35,22 @@ _ROWS = (
 )
 
 
-def undo_above(tx: Transaction, ancestor: int) -> None:
-    """Leave the store as it was when `ancestor` was its newest block (-1: when it had none).
+def roll_back_above(tx: Transaction, ancestor: int) -> None:
+    """Leaves the store as it was when `ancestor` was its newest block (-1: when it had none).
 
-    A token found odd stays so, even if the block that showed it is gone: state is true in any case.
+    A token stays untrusted even if the block that showed it is gone: reading its balances from state is always right.
     """
     journal = tx.rows(SQL.journal, {"ancestor": ancestor})
     if not journal:
         return
     where = {"ancestor": ancestor, "from_log": above(ancestor), "from_tx": above(ancestor)}
     for _, raw, _ in journal:
-        _undo_touched(tx, unpack_touched(raw), ancestor)
+        _roll_back_touched(tx, unpack_touched(raw), ancestor)
     moved = tx.rows(SQL.moved_erc20, where)
     tx.run_many(SQL.drop_erc20_holding, [(*row, ancestor) for row in moved])
     moved = tx.rows(SQL.moved_erc1155, where)
     tx.run_many(SQL.drop_erc1155_holding, [(*row, ancestor) for row in moved])
-    _undo_owners(tx, where, ancestor)
+    _roll_back_owners(tx, where, ancestor)
     tokens = tx.rows(SQL.moved_tokens, where)
     for statement in (*_LISTS, *_ROWS):
         tx.run(statement, where)
@@ -60,7 +60,7 @@ def undo_above(tx: Transaction, ancestor: int) -> None:
         tx.run(statement, dropped)
 
 
-def _undo_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int) -> None:
+def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int) -> None:
     tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
     for holder, token in touched.named:
@@ -68,7 +68,7 @@ def _undo_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int) -> 
         tx.run(SQL.drop_erc20_holding, (holder, address, ancestor))
 
 
-def _undo_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
+def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
     for token, token_id, address in tx.rows(SQL.moved_nfts, where):
         for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
             tx.run(SQL.drop_held, (owner, address, token_id))

@@ -1,5 +1,5 @@
--- A rollback, from the newest rows down. Lists by address are found through the rows they list; what no row tells is in
--- the blocks' journal.
+-- A rollback deletes rows above an ancestor. Lists by address are found through the rows they list; changes that no row
+-- shows are in the journal of the blocks.
 
 -- name: journal
 select number, touched, next_address from block where number > :ancestor;
@@ -139,7 +139,7 @@ update token set standards = exists (select 1 from erc20_holding h where h.token
     | (exists (select 1 from erc1155 e where e.token = token.token) << 2)
 where token = ?;
 
--- IDs are given again: nothing may be left that speaks of the address that had one before.
+-- IDs are given again: no row of the address that had one before may be left.
 -- name: drop_code_of_dropped
 delete from code where address >= :next_address;
 
@@ -147,4 +147,4 @@ delete from code where address >= :next_address;
 delete from address where id >= :next_address;
 
 -- name: lower_audited
-update fact set value = :ancestor where name = 'audited_to' and cast(value as integer) > :ancestor;
+update meta set value = :ancestor where name = 'audited_to' and cast(value as integer) > :ancestor;

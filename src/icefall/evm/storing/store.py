@@ -1,4 +1,4 @@
-"""The chain's file, as its one writer sees it: whole runs of blocks go in, or come out again from the newest down."""
+"""The store of one chain, as its writer uses it: batches of blocks are committed whole and rolled back from the tip."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,12 +9,11 @@ import msgspec
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
-from icefall.evm.following.settling import SettledBlock
-from icefall.evm.model import BlockRow, BlockRows
+from icefall.evm.model import BlockRow, BlockRows, ResolvedBlock
 from icefall.evm.storing.addresses import AddressBook
 from icefall.evm.storing.folding import BalanceFolding, Baselines
 from icefall.evm.storing.journal import TouchedAddresses
-from icefall.evm.storing.rollback import undo_above
+from icefall.evm.storing.rollback import roll_back_above
 from icefall.evm.storing.writing import BatchRows, Ids, addresses_in
 
 SQL = load("icefall.evm.storing", "writes.sql")
@@ -26,11 +25,11 @@ def store_path(data_dir: Path, chain_id: str) -> Path:
 
 
 class Rollups(Protocol):
-    """Whoever else keeps rows in this file; told inside the transaction that changes it."""
+    """Rows derived from blocks and kept in the same file: changed in the transaction that changes the blocks."""
 
-    def put_run(self, tx: Transaction, run: Sequence[BlockRows], ids: Ids) -> None: ...
+    def put_batch(self, tx: Transaction, batch: Sequence[BlockRows], ids: Ids) -> None: ...
 
-    def undo_above(self, tx: Transaction, ancestor: int) -> None: ...
+    def roll_back_above(self, tx: Transaction, ancestor: int) -> None: ...
 
 
 class Tip(msgspec.Struct, frozen=True, gc=False):
@@ -52,7 +51,7 @@ class ChainStore:
         self._book = AddressBook()
         self.read = store.read
 
-    # -- what is there -----------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------------------
 
     def tip(self) -> Tip | None:
         rows = self.read(SQL.tip)
@@ -66,14 +65,12 @@ class ChainStore:
         rows = self.read(SQL.lowest_block)
         return rows[0][0] if rows else None
 
-    def fact(self, name: str) -> str | None:
-        rows = self.read(SQL.fact, {"name": name})
+    def meta(self, name: str) -> str | None:
+        rows = self.read(SQL.meta, {"name": name})
         return rows[0][0] if rows else None
 
-    async def put_facts(self, facts: dict[str, str]) -> None:
-        await self._store.write(
-            lambda tx: tx.run_many(SQL.put_fact, [{"name": name, "value": value} for name, value in facts.items()])
-        )
+    async def put_meta(self, meta: Mapping[str, str]) -> None:
+        await self._store.write(lambda tx: _put_meta(tx, meta))
 
     def id_of(self, address: bytes) -> int | None:
         rows = self.read(SQL.address_id, (address,))
@@ -94,33 +91,38 @@ class ChainStore:
         rows = self.read(SQL.token_kind, (number,)) if number is not None else []
         return rows[0][0] if rows else None
 
-    # -- changing it -------------------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------------------
 
     async def commit(
         self,
-        run: Sequence[SettledBlock],
+        batch: Sequence[ResolvedBlock],
         kinds: Sequence[tuple[bytes, int, str]] = (),
         baselines: Baselines | None = None,
-        facts: Mapping[str, str] | None = None,
+        meta: Mapping[str, str] | None = None,
     ) -> None:
         """Consecutive blocks on top of the stored ones; all of them with their checkpoint, or none.
 
-        `kinds`: contracts that were asked what they are, with the block they were asked at. `facts`: of the chain.
+        `kinds`: contracts whose token standard was found out, with the block it was read at.
         """
+
+        def change(tx: Transaction) -> None:
+            self._put_batch(tx, batch, kinds, baselines or {})
+            _put_meta(tx, meta or {})
+
         try:
-            self._store.write_here(lambda tx: self._put_all(tx, run, kinds, baselines or {}, facts or {}))
+            self._store.write_here(change)
         except BaseException:
             self._book.forget()
             raise
         self._book.trim()
 
     async def roll_back(self, ancestor: int) -> None:
-        """Take away every block above `ancestor`, and all that came of them."""
+        """Delete every block above `ancestor`, and everything derived from them."""
 
         def change(tx: Transaction) -> None:
-            undo_above(tx, ancestor)
+            roll_back_above(tx, ancestor)
             for rollup in self._rollups:
-                rollup.undo_above(tx, ancestor)
+                rollup.roll_back_above(tx, ancestor)
 
         self._book.forget()
         await self._store.write(change)
@@ -131,21 +133,10 @@ class ChainStore:
     def close(self) -> None:
         self._store.close()
 
-    def _put_all(
+    def _put_batch(
         self,
         tx: Transaction,
-        run: Sequence[SettledBlock],
-        kinds: Sequence[tuple[bytes, int, str]],
-        baselines: Baselines,
-        facts: Mapping[str, str],
-    ) -> None:
-        self._put_run(tx, run, kinds, baselines)
-        tx.run_many(SQL.put_fact, [{"name": name, "value": value} for name, value in facts.items()])
-
-    def _put_run(
-        self,
-        tx: Transaction,
-        run: Sequence[SettledBlock],
+        batch: Sequence[ResolvedBlock],
         kinds: Sequence[tuple[bytes, int, str]],
         baselines: Baselines,
     ) -> None:
@@ -154,25 +145,26 @@ class ChainStore:
         ids = self._book.of
         gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines)
         blocks, balances, codes = [], [], []
-        for settled in run:
-            rows = settled.rows
+        for block in batch:
+            rows = block.rows
             if parent is not None and rows.block.parent_hash != parent:
                 raise StoreError(f"block {rows.block.number} does not follow the stored one")
             parent, total = rows.block.block_hash, total + rows.block.tx_count
             first_id = self._book.next_id(tx)
             self._book.intern(tx, addresses_in(rows))
-            self._book.intern(tx, [row.address for row in settled.native])
-            self._book.intern(tx, [address for address, _ in (*settled.asked_code, *settled.code)])
+            self._book.intern(tx, [row.address for row in block.native])
+            self._book.intern(tx, [address for address, _ in (*block.earlier_code, *block.code)])
             gathered.add(rows)
             folding.add(rows)
-            blocks.append(_block_params(rows.block, total, first_id, self._touched(tx, settled, gathered).pack()))
-            before = [None if row.before is None else pack_uint(row.before) for row in settled.native]
+            touched = self._touched(tx, block, gathered).pack()
+            blocks.append(_block_params(rows.block, total, first_id, touched))
+            before = [None if row.before is None else pack_uint(row.before) for row in block.native]
             balances += [
                 (ids(row.address), row.block, pack_uint(row.balance), had)
-                for row, had in zip(settled.native, before, strict=True)
+                for row, had in zip(block.native, before, strict=True)
             ]
-            codes += [(ids(address), rows.block.number - 1, has) for address, has in settled.asked_code]
-            codes += [(ids(address), rows.block.number, has) for address, has in settled.code]
+            codes += [(ids(address), rows.block.number - 1, has) for address, has in block.earlier_code]
+            codes += [(ids(address), rows.block.number, has) for address, has in block.code]
         self._book.intern(tx, [address for address, _, _ in kinds])
         tx.run_many(SQL.put_block, blocks)
         gathered.write(tx)
@@ -182,22 +174,26 @@ class ChainStore:
         tx.run_many(SQL.put_code, codes)
         folding.write()
         for rollup in self._rollups:
-            rollup.put_run(tx, [settled.rows for settled in run], ids)
+            rollup.put_batch(tx, [block.rows for block in batch], ids)
 
-    def _touched(self, tx: Transaction, settled: SettledBlock, gathered: BatchRows) -> TouchedAddresses:
-        ids, rows = self._book.of, settled.rows
+    def _touched(self, tx: Transaction, block: ResolvedBlock, gathered: BatchRows) -> TouchedAddresses:
+        ids, rows = self._book.of, block.rows
         moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
         named = [one for one in rows.erc20_deltas if (one.token, one.holder) not in moved]
         silent = []
         for contract in rows.silent_contracts:
             known = tx.rows(SQL.address_id, (contract,))
-            silent += [row[0] for row in known if gathered.saw(row[0]) or tx.rows(SQL.standards, row)]
+            silent += [row[0] for row in known if gathered.has_token(row[0]) or tx.rows(SQL.standards, row)]
         return TouchedAddresses(
-            native=tuple(dict.fromkeys(ids(row.address) for row in settled.native)),
-            code=tuple(dict.fromkeys(ids(address) for address, _ in (*settled.asked_code, *settled.code))),
+            native=tuple(dict.fromkeys(ids(row.address) for row in block.native)),
+            code=tuple(dict.fromkeys(ids(address) for address, _ in (*block.earlier_code, *block.code))),
             silent=tuple(silent),
             named=tuple((ids(one.holder), ids(one.token)) for one in named),
         )
+
+
+def _put_meta(tx: Transaction, meta: Mapping[str, str]) -> None:
+    tx.run_many(SQL.put_meta, [{"name": name, "value": value} for name, value in meta.items()])
 
 
 def _block_params(block: BlockRow, total: int, first_id: int, touched: bytes) -> tuple[object, ...]:

@@ -1,10 +1,10 @@
--- What a run of blocks writes. Lists of parameters are made in writing.py and balances.py.
+-- What a batch of blocks writes. Rows are gathered in writing.py and folding.py, by the column lists here.
 
--- name: fact
-select value from fact where name = :name;
+-- name: meta
+select value from meta where name = :name;
 
--- name: put_fact
-insert into fact (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
+-- name: put_meta
+insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
 
 -- name: tip
 select number, hash, time, cumulative_txs from block order by number desc limit 1;
@@ -141,8 +141,8 @@ on conflict (token) do update set kind = excluded.kind;
 -- name: token_kind
 select kind from token where token = ?;
 
--- name: mark_odd
-update token set odd_since = :block where token = :token and odd_since is null;
+-- name: mark_untrusted
+update token set untrusted_since = :block where token = :token and untrusted_since is null;
 
 -- name: standards
 select standards from token where token = ?;

@@ -1,4 +1,4 @@
-"""The rows of a run of blocks, as the parameters of statements. Balances and ownership are folded elsewhere."""
+"""The rows of a batch of blocks, gathered by table. Balances and ownership are in folding.py."""
 
 from collections.abc import Callable, Iterable
 
@@ -6,6 +6,9 @@ from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_data, pack_uint
 from icefall.evm.model import (
+    ERC20,
+    ERC721,
+    ERC1155,
     BlockRows,
     CallType,
     Erc20Delta,
@@ -21,10 +24,28 @@ SQL = load("icefall.evm.storing", "writes.sql")
 
 CALL_TYPES = tuple(CallType)
 _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
-ERC20, ERC721, ERC1155 = 1, 2, 4  # bits of token.standards
 
 Row = tuple[object, ...]
 Ids = Callable[[bytes], int]
+
+# By table: the statement that inserts a row, whose column list is the order of the row's values.
+INSERTS = {
+    "tx": SQL.put_tx,
+    "native_of": SQL.put_native_of,
+    "touch_of": SQL.put_touch_of,
+    "erc20": SQL.put_erc20,
+    "erc20_of": SQL.put_erc20_of,
+    "erc721": SQL.put_erc721,
+    "erc721_of": SQL.put_erc721_of,
+    "erc1155": SQL.put_erc1155,
+    "erc1155_of": SQL.put_erc1155_of,
+    "nft": SQL.put_nft,
+    "internal": SQL.put_internal,
+    "internal_of": SQL.put_internal_of,
+    "deployment": SQL.put_deployment,
+    "deployed_by": SQL.put_deployed_by,
+    "message": SQL.put_message,
+}
 
 
 def tx_kind(tx: NativeTx) -> int:
@@ -33,7 +54,7 @@ def tx_kind(tx: NativeTx) -> int:
 
 
 def addresses_in(rows: BlockRows) -> Iterable[bytes]:
-    """Every address the rows of a block speak of, in a fixed order."""
+    """Every address in the rows of a block, in a fixed order."""
     seen: dict[bytes, None] = {}
     for tx in rows.txs:
         seen[tx.sender] = seen[tx.to] = None
@@ -60,31 +81,32 @@ def addresses_in(rows: BlockRows) -> Iterable[bytes]:
 
 
 class BatchRows:
-    """Gathered over a run, then written table by table, each in the order of its key: neighbours share pages."""
+    """Rows gathered over a batch, then written table by table in the order of their keys: neighbours share pages."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
-        self._lists: dict[str, list[Row]] = {}
-        self._tokens: dict[int, tuple[int, int]] = {}
-        self._reread: list[tuple[int, int, int]] = []
+        self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
+        self._tokens: dict[int, tuple[int, int]] = {}  # first block, standards
+        self._reread: list[tuple[int, int, int]] = []  # token, first and last token ID
 
-    def _of(self, statement: str) -> list[Row]:
-        return self._lists.setdefault(statement, [])
+    def of_table(self, table: str) -> list[Row]:
+        return self._rows[table]
 
     def add(self, rows: BlockRows) -> None:
         base = rows.block.number << BITS
         self._add_txs(rows, base)
         self._add_erc20(rows, base)
-        self._add_nfts(rows, base)
+        self._add_erc721(rows, base)
+        self._add_erc1155(rows, base)
         self._add_internals(rows, base)
         self._add_deployments(rows, base)
-        self._of(SQL.put_message).extend(
+        self._rows["message"].extend(
             (base | one.tx_index, one.message_id, one.peer_blockchain_id, one.is_source) for one in rows.messages
         )
         self._reread += [(self._ids(one.token), one.first_id, one.last_id) for one in rows.metadata_changes]
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
-        ids, txs, direct = self._ids, self._of(SQL.put_tx), self._of(SQL.put_native_of)
+        ids, txs, direct = self._ids, self._rows["tx"], self._rows["native_of"]
         parties = set()
         for tx in rows.txs:
             at, sender, to = base | tx.tx_index, ids(tx.sender), ids(tx.to)
@@ -112,75 +134,75 @@ class BatchRows:
             parties.add((sender, at))
             parties.add((to, at))
         everyone = {(ids(one.address), base | one.tx_index) for one in rows.participants}
-        self._of(SQL.put_touch_of).extend(everyone - parties)
+        self._rows["touch_of"].extend(everyone - parties)
 
     def _add_erc20(self, rows: BlockRows, base: int) -> None:
-        ids, moves, of = self._ids, self._of(SQL.put_erc20), self._of(SQL.put_erc20_of)
+        ids, transfers, by_address = self._ids, self._rows["erc20"], self._rows["erc20_of"]
         for move in rows.erc20_transfers:
             at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
-            moves.append((at, move.tx_index, token, sender, to, pack_uint(move.value)))
-            of.append((sender, at))
+            transfers.append((at, move.tx_index, token, sender, to, pack_uint(move.value)))
+            by_address.append((sender, at))
             if to != sender:
-                of.append((to, at))
+                by_address.append((to, at))
         for held in rows.erc20_deltas:  # Deposit and Withdrawal make a token too
-            self._saw(ids(held.token), rows.block.number, ERC20)
+            self._add_token(ids(held.token), rows.block.number, ERC20)
 
-    def _add_nfts(self, rows: BlockRows, base: int) -> None:
-        ids, number, nfts = self._ids, rows.block.number, self._of(SQL.put_nft)
-        moves, of = self._of(SQL.put_erc721), self._of(SQL.put_erc721_of)
+    def _add_erc721(self, rows: BlockRows, base: int) -> None:
+        ids, number, nfts = self._ids, rows.block.number, self._rows["nft"]
+        transfers, by_address = self._rows["erc721"], self._rows["erc721_of"]
         for move in rows.erc721_transfers:
             at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
             token_id = pack_uint(move.token_id)
-            moves.append((at, move.tx_index, token, sender, to, token_id))
-            of.append((sender, at))
+            transfers.append((at, move.tx_index, token, sender, to, token_id))
+            by_address.append((sender, at))
             if to != sender:
-                of.append((to, at))
-            self._saw(token, number, ERC721)
+                by_address.append((to, at))
+            self._add_token(token, number, ERC721)
             nfts.append((token, token_id, number))
-        moves, seen = self._of(SQL.put_erc1155), set()
-        for part in rows.erc1155_transfers:
-            at, token, sender, to = base | part.log_index, ids(part.token), ids(part.sender), ids(part.to)
-            token_id = pack_uint(part.token_id)
-            moves.append((at, part.position, part.tx_index, token, sender, to, token_id, pack_uint(part.value)))
-            seen |= {(sender, at), (to, at)}
-            self._saw(token, number, ERC1155)
+
+    def _add_erc1155(self, rows: BlockRows, base: int) -> None:
+        ids, number, nfts = self._ids, rows.block.number, self._rows["nft"]
+        transfers, by_address = self._rows["erc1155"], set()
+        for move in rows.erc1155_transfers:
+            at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
+            token_id = pack_uint(move.token_id)
+            transfers.append((at, move.position, move.tx_index, token, sender, to, token_id, pack_uint(move.value)))
+            by_address |= {(sender, at), (to, at)}  # once for a batch
+            self._add_token(token, number, ERC1155)
             nfts.append((token, token_id, number))
-        self._of(SQL.put_erc1155_of).extend(seen)
+        self._rows["erc1155_of"].extend(by_address)
 
     def _add_internals(self, rows: BlockRows, base: int) -> None:
-        ids, calls, of = self._ids, self._of(SQL.put_internal), self._of(SQL.put_internal_of)
+        ids, calls, by_address = self._ids, self._rows["internal"], self._rows["internal_of"]
         for call in rows.internals:
             at, sender = base | call.tx_index, ids(call.sender)
             to = ids(call.to) if call.to else None
             value, limit, used = pack_uint(call.value), pack_uint(call.gas_limit), pack_uint(call.gas_used)
             calls.append((at, call.frame, call.kind, sender, to, value, limit, used, call.is_reverted))
-            of.append((sender, at, call.frame))
+            by_address.append((sender, at, call.frame))
             if to is not None and to != sender:
-                of.append((to, at, call.frame))
+                by_address.append((to, at, call.frame))
 
     def _add_deployments(self, rows: BlockRows, base: int) -> None:
-        ids, by = self._ids, set()
+        ids, by_address = self._ids, set()
         for made in rows.deployments:
             at, creator = base | made.tx_index, ids(made.creator)
-            self._of(SQL.put_deployment).append((ids(made.address), at, made.frame, creator))
-            by |= {(creator, at, made.frame), (ids(rows.txs[made.tx_index].sender), at, made.frame)}
-        self._of(SQL.put_deployed_by).extend(by)
+            self._rows["deployment"].append((ids(made.address), at, made.frame, creator))
+            by_address |= {(creator, at, made.frame), (ids(rows.txs[made.tx_index].sender), at, made.frame)}
+        self._rows["deployed_by"].extend(by_address)
 
-    def saw(self, token: int) -> bool:
+    def has_token(self, token: int) -> bool:
         return token in self._tokens
 
-    def _saw(self, token: int, block: int, standard: int) -> None:
+    def _add_token(self, token: int, block: int, standard: int) -> None:
         first, standards = self._tokens.get(token, (block, 0))
         self._tokens[token] = first, standards | standard
 
-    def rows_for(self, statement: str) -> list[Row]:
-        return self._of(statement)
-
     def write(self, tx: Transaction) -> None:
-        for statement, rows in self._lists.items():
+        for table, rows in self._rows.items():
             if rows:
                 rows.sort(key=_by_key)
-                tx.run_many(statement, rows)
+                tx.run_many(INSERTS[table], rows)
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
         ranges = [(token, pack_uint(first), pack_uint(last)) for token, first, last in _merged(self._reread)]
         tx.run_many(SQL.reread_nfts, ranges)
@@ -191,7 +213,7 @@ def _by_key(row: Row) -> tuple[object, ...]:
 
 
 def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Without overlaps: a contract may say of a million tokens, a thousand times over, that they have changed."""
+    """Without overlaps: a contract may announce the same million changed tokens a thousand times."""
     found: list[tuple[int, int, int]] = []
     for token, first, last in sorted(ranges):
         if found and found[-1][0] == token and first <= found[-1][2]:

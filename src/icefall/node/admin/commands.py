@@ -14,7 +14,7 @@ from icefall.node.chains import Chains
 from icefall.node.store import SQL, NodeReader
 from icefall.observe.log import LevelPage, Logs
 from icefall.wire.ids import VM_NAMES, id_text
-from icefall.wire.text.goquote import quote
+from icefall.wire.text.go_text import quote
 
 ALIAS_MAX = 512
 

@@ -25,7 +25,7 @@ import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_from_text
-from icefall.wire.text.goquote import quote
+from icefall.wire.text.go_text import quote
 
 GROUP = "icefall.vms"
 LOAD_TIMEOUT_S = 5.0

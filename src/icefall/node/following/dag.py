@@ -12,7 +12,7 @@ from typing import Protocol
 from icefall.db.engine import StoreError
 from icefall.node.following.follower import POLL_S, STORE_RETRY_S, TROUBLED, RangeFetcher
 from icefall.node.following.imports import ImportWaiter, has_bootstrapped
-from icefall.node.following.progress import Pace, Progress
+from icefall.node.following.progress import Progress, progress_of
 from icefall.node.following.upstreams import NodeUpstreams
 from icefall.node.following.verify import (
     ChainLinks,
@@ -26,6 +26,7 @@ from icefall.node.following.verify import (
     verify,
 )
 from icefall.observe.log import Log
+from icefall.observe.rate import Rate
 from icefall.upstream.client import UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, FetchedContainer, IndexOff, UpstreamNode
 from icefall.wire.avm.codec import unpack_block, unpack_tx
@@ -126,7 +127,7 @@ class DagEra:
         self._runs = RangeFetcher(chain.name, run_max, "tx")
         self._failures = 0  # in a row, on whatever upstream
         self._length: int | None = None
-        self._pace = Pace(self._clock.now(), chain.tx_count)
+        self._rate = Rate(self._clock.now(), chain.tx_count)
 
     @property
     def waiting(self) -> str | None:
@@ -135,7 +136,8 @@ class DagEra:
     @property
     def progress(self) -> Progress:
         """In transactions."""
-        return self._pace.progress(self._clock.now(), self._chain.tx_count, self._length)
+        done = self._chain.tx_count
+        return progress_of(done, self._length, self._rate.per_second(self._clock.now(), done))
 
     async def run(self) -> None:
         node: UpstreamNode | None = None
@@ -143,31 +145,31 @@ class DagEra:
         while not self.over:
             node = await self._upstreams.pick(node, move_on=move_on)
             move_on = await self._turn(node)
-            if self.unfit and not any(self._may_help(other) for other in self._upstreams.nodes):
-                raise ChainStopped("; ".join([*self.unfit.values(), *self._upstreams.lies().values(), ADVICE]))
+            if self.unfit and not any(self._may_help(other) for other in self._upstreams.members):
+                raise ChainStopped("; ".join([*self.unfit.values(), *self._upstreams.disabled().values(), ADVICE]))
 
     def _may_help(self, node: UpstreamNode) -> bool:
-        return self.over or not (node in self.unfit or self._upstreams.dropped(node))
+        return self.over or not (node in self.unfit or self._upstreams.is_disabled(node))
 
     async def _turn(self, node: UpstreamNode) -> bool:
         """Take what `node` has for us. True when the next turn is another's."""
         try:
             if node not in self.unfit:
                 self.over = await self._advance(node)
-                self._upstreams.praise(node)
+                self._upstreams.mark_ok(node)
                 self._failures = 0
         except IncompleteTxIndex as unfit:
             self.unfit[node] = f"{node.name}: {unfit}"
             self._log.warn("an upstream cannot tell of the DAG", upstream=node.name, reason=str(unfit))
             return True
         except InvalidContainer as lie:
-            self._upstreams.drop(node, str(lie))
+            self._upstreams.disable(node, str(lie))
             return True
         except UpstreamFailure as failure:
-            self._upstreams.rest(node, failure)
+            self._upstreams.back_off(node, failure)
             self._runs.shorten()
             self._failures += 1
-            if self._failures > len(self._upstreams.nodes):
+            if self._failures > len(self._upstreams.members):
                 await self._clock.sleep(TROUBLED.pause_s(self._failures, 0.0, 1.0))
             return True
         except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
@@ -278,7 +280,7 @@ class DagEra:
                 await self._imports.wait(node, str(not_yet))
                 waited = True
             finally:
-                self._pace.note(self._clock.now(), self._chain.tx_count)
+                self._rate.note(self._clock.now(), self._chain.tx_count)
 
     # -- other upstreams -----------------------------------------------------------------------------------------
 
@@ -292,10 +294,10 @@ class DagEra:
             except (IncompleteTxIndex, UpstreamError):
                 continue
             except InvalidContainer as lie:
-                self._upstreams.drop(other, str(lie))
+                self._upstreams.disable(other, str(lie))
                 continue
             except UpstreamFailure as failure:
-                self._upstreams.rest(other, failure)
+                self._upstreams.back_off(other, failure)
                 continue
             if length is not None and length > self._chain.tx_count:
                 return True

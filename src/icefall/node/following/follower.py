@@ -10,13 +10,12 @@ from typing import Literal, Protocol
 
 from icefall.db.engine import StoreError
 from icefall.node.following.imports import ImportWaiter
-from icefall.node.following.progress import Pace, Progress
-from icefall.node.following.upstreams import NodeUpstreams, NoUsableUpstream
+from icefall.node.following.progress import Progress, progress_of
+from icefall.node.following.upstreams import NodeUpstreams
 from icefall.node.following.verify import (
     ChainLinks,
     ChainPosition,
     ChainStopped,
-    ConflictingHistory,
     ContainerRejected,
     FollowedChain,
     ImportPending,
@@ -29,8 +28,10 @@ from icefall.node.following.verify import (
     verify,
 )
 from icefall.observe.log import Log
+from icefall.observe.rate import Rate
 from icefall.upstream.client import InvalidAnswer, Retry, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, FetchedContainer, UpstreamNode
+from icefall.upstream.pool import NoUpstreamLeft
 from icefall.wire.ids import id_text
 
 POLL_S = 0.5
@@ -103,7 +104,6 @@ class ContainerFollower:
     ) -> None:
         self.chain = chain
         self.why: str | None = None  # it stopped
-        self.conflict: str | None = None  # it stopped because of two histories
         self._before = before
         self._links = links
         self._upstreams = upstreams
@@ -117,7 +117,7 @@ class ContainerFollower:
         self._source: UpstreamNode | None = None  # who gave us our last container
         self._position: ChainPosition | None = None
         self._arrived = False
-        self._pace = Pace(self._clock.now(), chain.count)
+        self._rate = Rate(self._clock.now(), chain.count)
 
     @property
     def name(self) -> str:
@@ -141,7 +141,8 @@ class ContainerFollower:
 
     @property
     def progress(self) -> Progress:
-        return self._pace.progress(self._clock.now(), self.chain.count, self._target)
+        done = self.chain.count
+        return progress_of(done, self._target, self._rate.per_second(self._clock.now(), done))
 
     async def run(self) -> None:
         node: UpstreamNode | None = None
@@ -152,10 +153,8 @@ class ContainerFollower:
             while True:
                 node = await self._upstreams.pick(node, move_on=move_on)
                 move_on = await self._turn(node)
-        except (NoUsableUpstream, ChainStopped) as reason:
+        except (NoUpstreamLeft, ChainStopped) as reason:
             self.why = str(reason)
-            if isinstance(reason, ConflictingHistory):
-                self.conflict = str(reason)
             self._log.error("this chain is not followed any further", reason=self.why)
 
     async def _turn(self, node: UpstreamNode) -> bool:
@@ -163,19 +162,19 @@ class ContainerFollower:
         try:
             moved = await self._advance(node)
         except InvalidContainer as lie:
-            self._upstreams.drop(node, str(lie))
+            self._upstreams.disable(node, str(lie))
         except UpstreamFailure as failure:
-            self._upstreams.rest(node, failure)
+            self._upstreams.back_off(node, failure)
             self._runs.shorten()
             self._failures += 1
-            if self._failures > len(self._upstreams.nodes):  # the upstream may be fine for other chains
+            if self._failures > len(self._upstreams.members):  # the upstream may be fine for other chains
                 await self._clock.sleep(TROUBLED.pause_s(self._failures, 0.0, 1.0))
         except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
             self._log.error("containers could not be stored; trying again", error=str(error))
             await self._clock.sleep(STORE_RETRY_S)
             return False
         else:
-            self._upstreams.praise(node)
+            self._upstreams.mark_ok(node)
             self._failures = 0
             if not moved:
                 await self._clock.sleep(self._poll_s)
@@ -261,7 +260,7 @@ class ContainerFollower:
             finally:
                 if self.chain.count > before:
                     self._source = node
-                    self._pace.note(self._clock.now(), self.chain.count)
+                    self._rate.note(self._clock.now(), self.chain.count)
         self._position = after
 
     def _next_position(self) -> ChainPosition:
@@ -281,7 +280,7 @@ class ContainerFollower:
             except UpstreamError:
                 continue
             except UpstreamFailure as failure:
-                self._upstreams.rest(other, failure)
+                self._upstreams.back_off(other, failure)
                 continue
             if theirs.id_text == id_text(run[-1].container_id):
                 return
@@ -292,15 +291,15 @@ class ContainerFollower:
         try:
             rivals = await self._ids_of(other, len(run))
         except InvalidContainer as lie:
-            self._upstreams.drop(other, str(lie))
+            self._upstreams.disable(other, str(lie))
             return
         except UpstreamFailure as failure:
-            self._upstreams.rest(other, failure)
+            self._upstreams.back_off(other, failure)
             return
         for ours, rival in zip(run, rivals, strict=False):
             if id_text(ours.container_id) != rival:
                 raise _conflict(self.name, ours.number, node.name, id_text(ours.container_id), other.name, rival)
-        self._upstreams.drop(other, f"it sent two different {self.name} containers {run[-1].number}")
+        self._upstreams.disable(other, f"it sent two different {self.name} containers {run[-1].number}")
 
     async def _ids_of(self, other: UpstreamNode, count: int) -> list[str]:
         """Its next containers after our last, verified; the last of them may be one that we cannot read."""
@@ -341,8 +340,8 @@ class ContainerFollower:
         return _conflict(self.name, number, said_by, id_text(ours), node.name, theirs.id_text)
 
 
-def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> ConflictingHistory:
-    return ConflictingHistory(
+def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> ChainStopped:
+    return ChainStopped(
         f"two histories: {name} container {number} is {one_id_text} according to {one}, "
         f"and {other_id_text} according to {other}"
     )

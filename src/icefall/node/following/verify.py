@@ -10,7 +10,7 @@ import msgspec
 
 from icefall.upstream.node import FetchedContainer
 from icefall.wire.container.coreth import unpack_coreth_block
-from icefall.wire.container.foreign import Export
+from icefall.wire.container.exports import Export
 from icefall.wire.container.platform import unpack_platform_block
 from icefall.wire.container.proposer import OPTION, Container, unpack_container
 from icefall.wire.errors import WireError
@@ -53,10 +53,6 @@ class MissingTransaction(Exception):
 
 class ChainStopped(Exception):
     """This chain cannot go on; what has been accepted is still served."""
-
-
-class ConflictingHistory(ChainStopped):
-    """Two histories, each of them consistent."""
 
 
 class VerifiedContainer(msgspec.Struct, frozen=True):
@@ -118,7 +114,7 @@ class ChainLinks(NamedTuple):
     is_genesis: Callable[[bytes], bool] | None = None
 
 
-class _Block(NamedTuple):
+class _BlockHead(NamedTuple):
     """A block, read no further than its place in the chain and its exports."""
 
     block_id: bytes
@@ -128,27 +124,27 @@ class _Block(NamedTuple):
     exports: tuple[Export, ...] = ()
 
 
-def _asset_block(inner: bytes, x_chain_id: bytes) -> _Block:
+def _asset_block(inner: bytes, x_chain_id: bytes) -> _BlockHead:
     """Only the head: the rest is decoded by who executes it."""
     source = reader(inner)
     type_id = source.type_id()
     if type_id != _X_BLOCK:
         raise WireError(f"X-Chain: unknown block type {type_id}")
     parent_id, height, time = source.take(_X_HEAD)
-    return _Block(hash256(inner), parent_id, height, time)
+    return _BlockHead(hash256(inner), parent_id, height, time)
 
 
-def _platform_block(inner: bytes, x_chain_id: bytes) -> _Block:
+def _platform_block(inner: bytes, x_chain_id: bytes) -> _BlockHead:
     block = unpack_platform_block(inner)
-    return _Block(block.block_id, block.parent_id, block.height, block.time, tuple(block.exports_to(x_chain_id)))
+    return _BlockHead(block.block_id, block.parent_id, block.height, block.time, tuple(block.exports_to(x_chain_id)))
 
 
-def _coreth_block(inner: bytes, x_chain_id: bytes) -> _Block:
+def _coreth_block(inner: bytes, x_chain_id: bytes) -> _BlockHead:
     block = unpack_coreth_block(inner)
-    return _Block(block.block_id, block.parent_id, block.height, block.time, tuple(block.exports_to(x_chain_id)))
+    return _BlockHead(block.block_id, block.parent_id, block.height, block.time, tuple(block.exports_to(x_chain_id)))
 
 
-_READ: dict[str, Callable[[bytes, bytes], _Block]] = {"X": _asset_block, "P": _platform_block, "C": _coreth_block}
+_READ: dict[str, Callable[[bytes, bytes], _BlockHead]] = {"X": _asset_block, "P": _platform_block, "C": _coreth_block}
 
 
 def verify(
@@ -173,7 +169,7 @@ class _Parts(NamedTuple):
     parent_id: bytes
     wrapping: Container | None
     inner: bytes
-    block: _Block | WireError
+    block: _BlockHead | WireError
 
 
 def identify(links: ChainLinks, fetched: FetchedContainer) -> bytes:
@@ -186,14 +182,14 @@ def _take_apart(links: ChainLinks, fetched: FetchedContainer) -> _Parts:
     what = _name(links, fetched)
     wrapping = _wrapping(fetched.raw)
     inner = wrapping.inner if wrapping is not None else fetched.raw
-    block: _Block | WireError
+    block: _BlockHead | WireError
     try:
         block = _READ[links.name](inner, links.x_chain_id)
     except WireError as error:
         block = error
     if wrapping is not None:
         container_id, parent_id = wrapping.container_id, wrapping.parent_id
-    elif isinstance(block, _Block):
+    elif isinstance(block, _BlockHead):
         container_id, parent_id = block.block_id, block.parent_id
     else:
         raise InvalidContainer(f"{what} is neither a container nor a block: {block}")
@@ -201,7 +197,7 @@ def _take_apart(links: ChainLinks, fetched: FetchedContainer) -> _Parts:
         raise InvalidContainer(
             f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(container_id)}"
         )
-    if isinstance(block, _Block) and block.height != fetched.number + 1:
+    if isinstance(block, _BlockHead) and block.height != fetched.number + 1:
         raise InvalidContainer(
             f"{what} has height {block.height}, where {fetched.number + 1} belongs: the index is not complete "
             "(was that node run with --index-allow-incomplete?)"

@@ -1,4 +1,5 @@
-"""What an EVM client's complaint means: codes are shared by unlike things, texts differ, so a table of both decides."""
+"""Classifies JSON-RPC errors of EVM clients. Codes are reused for different things and texts differ between clients, so
+a table of both decides."""
 
 import re
 from typing import Any, NamedTuple
@@ -7,7 +8,7 @@ from icefall.upstream.client import InvalidAnswer, UpstreamBusy, UpstreamDown, U
 
 
 class RpcRefusal(UpstreamError):
-    """A JSON-RPC error: it answered, and the answer is no."""
+    """A JSON-RPC error in answer to one call."""
 
     def __init__(self, text: str, code: int = 0, data: Any = None) -> None:
         super().__init__(text)
@@ -24,7 +25,7 @@ class Unsupported(RpcRefusal):
 
 
 class NoState(RpcRefusal):
-    """The state of that block has been thrown away: this is no archive."""
+    """The state of that block has been pruned: this is no archive node."""
 
 
 class Untraceable(RpcRefusal):
@@ -40,11 +41,11 @@ class Reverted(RpcRefusal):
 
 
 class Aborted(Reverted):
-    """An eth_call that the client broke off: nobody will ever know what the contract says."""
+    """An eth_call that the client aborted: the result of the contract cannot be known."""
 
 
 class BatchRefused(UpstreamError):
-    """It will not take this many requests at once. `counted`: because of their number, not of what they come to."""
+    """The batch is too large. `counted`: because of the number of its calls, not because of the size of the answer."""
 
     def __init__(self, text: str, *, counted: bool = True) -> None:
         super().__init__(text)
@@ -52,14 +53,14 @@ class BatchRefused(UpstreamError):
 
 
 class TooHeavy(UpstreamError):
-    """The answer is larger, or takes longer, than it allows: ask for less at once."""
+    """The answer would be larger, or take longer, than the upstream allows: send smaller batches."""
 
 
 class IncompleteAnswer(InvalidAnswer):
     """An empty or partial answer, or parts that do not belong together. Never taken for an empty block."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text, again=True)
+        super().__init__(text, retryable=True)
 
 
 class ReorgDuringFetch(IncompleteAnswer):
@@ -67,24 +68,24 @@ class ReorgDuringFetch(IncompleteAnswer):
 
 
 class WrongChain(UpstreamError):
-    """It serves another chain than the one we were told of."""
+    """It serves another chain than the configured one."""
 
 
-Meaning = type[RpcRefusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]
+FailureKind = type[RpcRefusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]
 
 
-class _Row(NamedTuple):
-    meaning: Meaning
+class _ErrorRule(NamedTuple):
+    kind: FailureKind
     codes: frozenset[int]
     text: re.Pattern[str] | None
 
 
-def _row(meaning: Meaning, *codes: int, text: str = "") -> _Row:
-    return _Row(meaning, frozenset(codes), re.compile(text, re.IGNORECASE) if text else None)
+def _rule(kind: FailureKind, *codes: int, text: str = "") -> _ErrorRule:
+    return _ErrorRule(kind, frozenset(codes), re.compile(text, re.IGNORECASE) if text else None)
 
 
-# The words of a failed execution may come from the contract itself: they are looked at first, and for eth_call only.
-_EXECUTION = _row(
+# The error text of a failed execution may come from the contract itself: it is checked first, and for eth_call only.
+_EXECUTION = _rule(
     Reverted,
     3,
     -32015,
@@ -95,49 +96,49 @@ _EXECUTION = _row(
 
 # The first row that fits decides, by text before code: -32005 alone is used for four different things.
 _BY_TEXT = (
-    _row(Untraceable, text=r"genesis is not traceable"),
-    _row(Unsupported, text=r"\bmethod\b.*(not|n't|disabled|forbidden|unknown|unsupported)"),
-    _row(
+    _rule(Untraceable, text=r"genesis is not traceable"),
+    _rule(Unsupported, text=r"\bmethod\b.*(not|n't|disabled|forbidden|unknown|unsupported)"),
+    _rule(
         BatchRefused,
         text=r"\bbatch(es|ing)?\b.*(too (large|big|many|long)|limit|exceed|size|not (allowed|supported|enabled)"
         r"|disabled|maximum|more than)|(exceed|max|limit|too many|support).*\bbatch",
     ),
-    _row(
+    _rule(
         TooHeavy, text=r"(response|result|answer|body|payload|entity|content).*(too (large|big|long)|exceed|size limit)"
     ),
-    _row(
+    _rule(
         NoState,
         text=r"missing trie node|historical state|(state|history|data)\b.*\b(not available|unavailable)\b|pruned"
         r"|\bno state\b|state not found|target block exceeds|archive",
     ),
-    _row(
+    _rule(
         NotThere,
         text=r"unfinalized data|header( for hash)? not found|block (\S+ )?not found|unknown block|BlockOutOfRange"
         r"|resource not found|after last accepted block|could not find block|transaction not found",
     ),
-    _row(
+    _rule(
         Unsupported,
         text=r"(namespace|module|tracer|api)\b.*(not|n't|disabled|forbidden|unknown|unsupported)"
         r"|(unknown|unsupported|invalid|no such) (method|tracer|module)|ReferenceError: \w+ is not defined"
         r"|not (whitelisted|supported|enabled)|upgrade your plan|only available|paid (plan|tier)",
     ),
-    _row(
+    _rule(
         UpstreamBusy,
         text=r"rate.?limit|too many requests|(request|rate|call|credit|usage)s?( count)? (limit|exceeded|quota)"
         r"|exceeded .*(capacity|compute|credits|quota|limit)|/second|throttl|try again later|\bbusy\b|overload",
     ),
-    _row(TooHeavy, text=r"time[d]?.?out|deadline exceeded|took too long|query exceeds"),
-    _row(UpstreamDown, text=r"internal error|unavailable|bad gateway|connection|temporar|\beof\b|backend|upstream"),
+    _rule(TooHeavy, text=r"time[d]?.?out|deadline exceeded|took too long|query exceeds"),
+    _rule(UpstreamDown, text=r"internal error|unavailable|bad gateway|connection|temporar|\beof\b|backend|upstream"),
 )
 _BY_CODE = (
-    _row(Unsupported, -32601, -32004),
-    _row(UpstreamBusy, 429, -32005, -32007, -32029),
-    _row(TooHeavy, -32002, -32003, 413),
-    _row(UpstreamDown, -32603, 500, 502, 503, 504),
-    _row(NotThere, -32001),
+    _rule(Unsupported, -32601, -32004),
+    _rule(UpstreamBusy, 429, -32005, -32007, -32029),
+    _rule(TooHeavy, -32002, -32003, 413),
+    _rule(UpstreamDown, -32603, 500, 502, 503, 504),
+    _rule(NotThere, -32001),
 )
 
-# Where `null` says that there is no such thing; anywhere else it says nothing at all.
+# Where `null` means that there is no such thing; anywhere else it is an incomplete answer.
 NULL_IS_NOT_THERE = (
     "eth_getBlockByNumber",
     "eth_getBlockByHash",
@@ -149,8 +150,8 @@ NULL_IS_NOT_THERE = (
 )
 
 
-def meaning(method: str, code: int, text: str) -> Meaning:
-    """Which of the above a complaint about a call of `method` is; Refusal where nobody knows."""
+def classify(method: str, code: int, text: str) -> FailureKind:
+    """The kind of an error in answer to `method`; RpcRefusal if no rule matches."""
     if method == "eth_call" and "execution aborted" in text:
         return Aborted
     if method == "eth_call" and (code in _EXECUTION.codes or _fits(_EXECUTION, text)):
@@ -159,17 +160,17 @@ def meaning(method: str, code: int, text: str) -> Meaning:
         return Unsupported
     for row in _BY_TEXT:
         if _fits(row, text):
-            return row.meaning
-    return next((row.meaning for row in _BY_CODE if code in row.codes), RpcRefusal)
+            return row.kind
+    return next((row.kind for row in _BY_CODE if code in row.codes), RpcRefusal)
 
 
-def _fits(row: _Row, text: str) -> bool:
+def _fits(row: _ErrorRule, text: str) -> bool:
     return row.text is not None and row.text.search(text[:500]) is not None
 
 
-def made(name: str, method: str, code: int, text: str, data: Any = None) -> UpstreamFailure:
-    """The complaint as an exception to raise, or, if a Refusal, to hand back."""
-    kind = meaning(method, code, text)
+def failure_of(name: str, method: str, code: int, text: str, data: Any = None) -> UpstreamFailure:
+    """The error as an exception: to raise or, if an RpcRefusal, to return as an outcome."""
+    kind = classify(method, code, text)
     if issubclass(kind, RpcRefusal):
         return kind(text, code, data)
     return kind(f"{name} answered {method}: {text} ({code})")

@@ -1,4 +1,4 @@
-"""The upstreams of one EVM chain, as one: blocks in order, and state, from whichever of them is sound."""
+"""The upstreams of one EVM chain, used as one: blocks in order, and state, from one that is usable."""
 
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -9,23 +9,23 @@ import msgspec
 
 from icefall.upstream.client import RETRY, ByteBudget, ByteBudgetExceeded, Limits, Retry, UpstreamFailure
 from icefall.upstream.evm import state as evm_state
-from icefall.upstream.evm.ahead import AHEAD, GUESS, Prefetcher, PrefetchLimits
+from icefall.upstream.evm.block_parts import FetchedBlock, decode_summary
 from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, Call, EvmClient, Lane
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, WrongChain
-from icefall.upstream.evm.fetch import TracerUntested, fetch_run, nothing_there
-from icefall.upstream.evm.parts import FetchedBlock, sketch
-from icefall.upstream.evm.probe import Capabilities, lacks, probe, quantity
+from icefall.upstream.evm.fetch import TracerUntested, fetch_run, raise_not_found
+from icefall.upstream.evm.prefetch import BLOCK_SIZE_GUESS, PREFETCH_LIMITS, Prefetcher, PrefetchLimits
+from icefall.upstream.evm.probe import Capabilities, limitations, probe, quantity
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import Pool, PoolLog
 
 _T = TypeVar("_T")
-_PATIENCE_S = 60.0
-_ATTEMPTS = 4  # of one thing, by one upstream that is up but gives it in pieces
+_TIMEOUT_S = 60.0
+_ATTEMPTS = 4  # of one call, at one upstream that answers, but incompletely
 
 
-class Needs(msgspec.Struct, frozen=True):
-    """What every fetched block must have: an index begun with traces is not continued without."""
+class RequiredTraces(msgspec.Struct, frozen=True):
+    """Which traces every fetched block must have: an index begun with traces is not continued without them."""
 
     calls: bool
     diffs: bool
@@ -37,16 +37,18 @@ class Source:
     def __init__(self, client: EvmClient) -> None:
         self.name = client.name
         self.client = client
-        self.can: Capabilities | None = None
+        self.capabilities: Capabilities | None = None
 
-    def meets(self, needs: Needs | None) -> bool:
-        if self.can is None or needs is None:
-            return self.can is not None
-        return bool(self.can.calls_by or not needs.calls) and bool(self.can.diffs_by or not needs.diffs)
+    def provides(self, required: RequiredTraces | None) -> bool:
+        if self.capabilities is None or required is None:
+            return self.capabilities is not None
+        return bool(self.capabilities.calls_by or not required.calls) and bool(
+            self.capabilities.diffs_by or not required.diffs
+        )
 
 
 class EvmUpstream:
-    """Several addresses, one chain. `needs` is what the best of them can give, unless the caller knows better."""
+    """Several addresses, one chain. `required` is what the most capable of them provides, unless it is passed in."""
 
     def __init__(
         self,
@@ -54,26 +56,26 @@ class EvmUpstream:
         chain_id: int | None,
         log: PoolLog,
         *,
-        needs: Needs | None = None,
+        required: RequiredTraces | None = None,
         clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
         limits: Limits = EVM_LIMITS,
         retry: Retry = RETRY,
         calls_per_batch: dict[Lane, int] = CALLS_PER_BATCH,
-        ahead: PrefetchLimits = AHEAD,
-        patience_s: float = _PATIENCE_S,
+        prefetch_limits: PrefetchLimits = PREFETCH_LIMITS,
+        timeout_s: float = _TIMEOUT_S,
     ) -> None:
         self.clock = clock or Clock()
         self.chain_id = chain_id
         self.genesis_hash: str | None = None
-        self.needs = needs
-        self.last_look: Prefetcher | None = None
+        self.required = required
+        self.last_prefetch: Prefetcher | None = None
         self._retry = retry
         self._chance = chance
-        self._ahead = ahead
-        self._patience_s = patience_s
+        self._prefetch_limits = prefetch_limits
+        self._timeout_s = timeout_s
         self._log = log
-        self._per_block = float(GUESS)
+        self._per_block = float(BLOCK_SIZE_GUESS)
         sources = [
             Source(
                 EvmClient(
@@ -82,7 +84,7 @@ class EvmUpstream:
             )
             for url in urls
         ]
-        self.pool = Pool(sources, self._greet, log, clock=self.clock, chance=chance)
+        self.pool = Pool(sources, self._probe, log, clock=self.clock, chance=chance)
         self._current: Source | None = None
 
     async def close(self) -> None:
@@ -90,49 +92,50 @@ class EvmUpstream:
         for source in self.pool.members:
             await source.client.close()
 
-    # -- who they are ------------------------------------------------------------------------------------------
+    # -- probing -----------------------------------------------------------------------------------------------
 
-    async def greet(self) -> dict[str, str]:
-        """Try each upstream once. What stands against any of them, by name; WrongChain if that is all there is."""
-        against = await self.pool.greet_all()
-        if len(self.pool.lies()) == len(self.pool.members):
-            raise WrongChain("; ".join(self.pool.lies().values()))
-        self._settle_needs()
-        return against
+    async def probe_all(self) -> dict[str, str]:
+        """Probe each upstream once. What is wrong with any of them, by name; WrongChain if all have been disabled."""
+        problems = await self.pool.probe_all()
+        if len(self.pool.disabled()) == len(self.pool.members):
+            raise WrongChain("; ".join(self.pool.disabled().values()))
+        self._settle_required()
+        return problems
 
     def capabilities(self) -> dict[str, Capabilities]:
-        return {source.name: source.can for source in self.pool.members if source.can is not None}
+        return {source.name: source.capabilities for source in self.pool.members if source.capabilities is not None}
 
     def degraded(self) -> list[str]:
-        """What none of the sound upstreams can do, for people."""
-        return lacks([source.can for source in self.pool.sound() if source.can is not None])
+        """Features that none of the usable upstreams has, as text."""
+        return limitations([source.capabilities for source in self.pool.usable() if source.capabilities is not None])
 
-    async def _greet(self, source: Source) -> str | None:
+    async def _probe(self, source: Source) -> str | None:
         try:
-            can = await probe(source.client, self.chain_id)
+            found = await probe(source.client, self.chain_id)
         except WrongChain as error:
             return str(error)
-        if self.chain_id not in (None, can.chain_id):  # learnt from another while this one was asked
-            return f"it serves chain {can.chain_id}, not {self.chain_id}"
-        self.chain_id = can.chain_id
-        if None not in (self.genesis_hash, can.genesis_hash) and self.genesis_hash != can.genesis_hash:
-            return f"it begins with {can.genesis_hash}, not with {self.genesis_hash}: another chain of the same number"
-        self.genesis_hash = self.genesis_hash or can.genesis_hash
-        source.can = can
-        if can.missing():  # what is merely slow is told by `degraded`, to who asks
-            self._log.warn("an upstream cannot do everything", upstream=source.name, lacks=can.missing())
+        if self.chain_id not in (None, found.chain_id):  # learnt from another while this one was probed
+            return f"it serves chain {found.chain_id}, not {self.chain_id}"
+        self.chain_id = found.chain_id
+        if None not in (self.genesis_hash, found.genesis_hash) and self.genesis_hash != found.genesis_hash:
+            return f"its genesis is {found.genesis_hash}, not {self.genesis_hash}: another chain with the same ID"
+        self.genesis_hash = self.genesis_hash or found.genesis_hash
+        source.capabilities = found
+        if found.missing():  # what is only slower is reported by `degraded`
+            self._log.warn("upstream lacks features", upstream=source.name, missing=found.missing())
         return None
 
-    def _settle_needs(self) -> None:
-        able = [one.can for one in self.pool.sound() if one.can is not None and one.can.sample is not None]
-        if self.needs is None and able:  # what was tried on no transaction is not known yet
-            self.needs = Needs(any(can.calls_by for can in able), any(can.diffs_by for can in able))
+    def _settle_required(self) -> None:
+        known = [it.capabilities for it in self.pool.usable() if it.capabilities is not None]
+        tested = [it for it in known if it.sample is not None]  # tracers can only be tested on a transaction
+        if self.required is None and tested:
+            self.required = RequiredTraces(any(it.calls_by for it in tested), any(it.diffs_by for it in tested))
 
-    def distrust(self, block: FetchedBlock, why: str) -> None:
-        """Whoever gave this block lied: its bytes do not come to its hash."""
+    def disable_source(self, block: FetchedBlock, why: str) -> None:
+        """Disable the upstream that sent this block: its bytes do not match its hash."""
         for source in self.pool.members:
             if source.name == block.source:
-                self.pool.drop(source, f"block {block.number}: {why}")
+                self.pool.disable(source, f"block {block.number}: {why}")
 
     # -- blocks ------------------------------------------------------------------------------------------------
 
@@ -140,80 +143,80 @@ class EvmUpstream:
         """The number of the newest block."""
 
         async def work(source: Source) -> int:
-            return quantity((await source.client.ask([Call("eth_blockNumber", ())]))[0], "eth_blockNumber")
+            return quantity((await source.client.call_all([Call("eth_blockNumber", ())]))[0], "eth_blockNumber")
 
-        return await self._ask(work)
+        return await self._with_failover(work)
 
     async def block_hash(self, number: int) -> bytes | None:
         """The hash of the block of that number now; None if there is none."""
 
         async def work(source: Source) -> bytes:
             try:
-                found = sketch(await source.client.one("eth_getBlockByNumber", hex(number), False))
+                found = decode_summary(await source.client.call("eth_getBlockByNumber", hex(number), False))
             except NotThere:
-                await nothing_there(source.client, number)
+                await raise_not_found(source.client, number)
             if int(found.number, 16) != number:
-                raise IncompleteAnswer(f"asked for block {number}, got block {int(found.number, 16)}")
+                raise IncompleteAnswer(f"requested block {number}, got block {int(found.number, 16)}")
             return bytes.fromhex(found.hash[2:])
 
         try:
-            return await self._ask(work)
+            return await self._with_failover(work)
         except NotThere:
             return None
 
     async def fetch(self, numbers: Iterable[int]) -> AsyncGenerator[FetchedBlock, None]:
         """The blocks of those numbers, whole, in order, fetched ahead of the reader.
 
-        NotThere where the chain has no such block, or no longer; NoState where every upstream has forgotten what its
-        traces need; where nobody can be made to answer, what the last one said. Whether a block is the child of the one
-        before is for the reader to see: between them the chain may have changed.
+        NotThere where the chain has no such block, or no longer; NoState where every upstream has pruned the state that
+        its traces need; otherwise the failure of the last upstream tried. The reader must check whether a block is the
+        child of the one before: between them the chain may have changed.
         """
-        if self.needs is None:
-            await self.pool.greet_all()
-            self._settle_needs()
-        look = self.last_look = Prefetcher(self._run, self._ahead, self._per_block)
-        async with aclosing(look.blocks(numbers)) as blocks:
+        if self.required is None:
+            await self.pool.probe_all()
+            self._settle_required()
+        prefetch = self.last_prefetch = Prefetcher(self._run, self._prefetch_limits, self._per_block)
+        async with aclosing(prefetch.blocks(numbers)) as blocks:
             async for block in blocks:
-                self._per_block = look.per_block
+                self._per_block = prefetch.per_block
                 yield block
 
     async def _run(self, numbers: range, size: int) -> list[FetchedBlock]:
         async def work(source: Source) -> list[FetchedBlock]:
-            assert source.can is not None
-            self._settle_needs()
+            assert source.capabilities is not None
+            self._settle_required()
             try:
-                return await fetch_run(source.client, source.can, numbers, ByteBudget(size), name=source.name)
-            except TracerUntested as untried:
-                source.can = await probe(source.client, self.chain_id, sample=untried.number)
-                raise IncompleteAnswer(f"{source.name} has just shown what it can do") from untried
+                return await fetch_run(source.client, source.capabilities, numbers, ByteBudget(size), name=source.name)
+            except TracerUntested as untested:
+                source.capabilities = await probe(source.client, self.chain_id, sample=untested.number)
+                raise IncompleteAnswer(f"{source.name} was probed again") from untested
 
-        return await self._ask(work, able=lambda source: source.meets(self.needs))
+        return await self._with_failover(work, able=lambda source: source.provides(self.required))
 
     # -- state -------------------------------------------------------------------------------------------------
 
     async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]:
         """Native balances in wei at a block, in order."""
-        return await self._ask(lambda source: evm_state.balances(source.client, addresses, at))
+        return await self._with_failover(lambda source: evm_state.balances(source.client, addresses, at))
 
     async def codes(self, addresses: Sequence[bytes], at: At) -> list[bytes]:
         """The code at each address at a block, in order; empty where there is none."""
-        return await self._ask(lambda source: evm_state.codes(source.client, addresses, at))
+        return await self._with_failover(lambda source: evm_state.codes(source.client, addresses, at))
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
-        """What contracts answer at a block, in order."""
-        return await self._ask(lambda source: evm_state.answers(source.client, calls, at))
+        """What contracts return at a block, in order."""
+        return await self._with_failover(lambda source: evm_state.answers(source.client, calls, at))
 
-    # -- whoever is sound --------------------------------------------------------------------------------------
+    # -- failover ----------------------------------------------------------------------------------------------
 
-    async def _ask(
+    async def _with_failover(
         self, work: Callable[[Source], Awaitable[_T]], able: Callable[[Source], bool] = lambda source: True
     ) -> _T:
-        """Have it done by the current upstream, or by the next that can."""
-        cannot: set[Source] = set()  # it lacks the block or the state: that is no failure
+        """Run `work` with the current upstream, or with the next that can."""
+        cannot: set[Source] = set()  # it does not have the block or the state: that is no failure
         attempts = 0
         while True:
             source = await self.pool.pick(
-                self._current, able=lambda one: able(one) and one not in cannot, patience_s=self._patience_s
+                self._current, able=lambda one: able(one) and one not in cannot, timeout_s=self._timeout_s
             )
             try:
                 done = await work(source)
@@ -221,22 +224,26 @@ class EvmUpstream:
                 raise
             except (NotThere, NoState) as refusal:
                 cannot.add(source)
-                if not any(able(one) and one not in cannot for one in self.pool.sound()):
+                if not any(able(one) and one not in cannot for one in self.pool.usable()):
                     raise refusal
             except UpstreamFailure as failure:
                 attempts += 1
                 if attempts >= _ATTEMPTS * len(self.pool.members):
-                    self.pool.rest(source, failure)
+                    self._back_off(source, failure)
                     raise
                 await self._after(source, failure, attempts)
             else:
                 self._current = source
-                self.pool.praise(source)
+                self.pool.mark_ok(source)
                 return done
 
+    def _back_off(self, source: Source, failure: UpstreamFailure) -> None:
+        if source in self.pool.usable():  # failures of other calls that were in flight at the same time do not add up
+            self.pool.back_off(source, failure)
+
     async def _after(self, source: Source, failure: UpstreamFailure, attempts: int) -> None:
-        """What came in pieces may come whole in a moment; who has failed altogether is left alone."""
+        """Retry an incomplete answer after a pause; otherwise the upstream backs off."""
         if isinstance(failure, IncompleteAnswer) and attempts % _ATTEMPTS:
             await self.clock.sleep(self._retry.pause_s(attempts, 0.0, self._chance()))
         else:
-            self.pool.rest(source, failure)
+            self._back_off(source, failure)

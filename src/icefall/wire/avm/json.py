@@ -1,6 +1,6 @@
 """Transactions and blocks as the node's JSON: same keys, same order, same bytes.
 
-Text is put together by hand because the order of keys differs from place to place and no key is ever absent. Addresses
+The text is built by hand because the order of keys differs between types and no key is ever absent. Addresses
 carry the alias and network of the chain that answers, so both are passed in.
 """
 
@@ -40,7 +40,7 @@ from icefall.wire.avm.types import (
 from icefall.wire.errors import WireError
 from icefall.wire.ids import AVM_FX_IDS, EMPTY_ID, NFT_FX_ID, PROPERTY_FX_ID, SECP256K1_FX_ID
 from icefall.wire.text import cb58
-from icefall.wire.text.gojson import json_string
+from icefall.wire.text.go_text import json_string
 
 _SECP, _NFT, _PROPERTY = (cb58.encode(fx_id) for fx_id in (SECP256K1_FX_ID, NFT_FX_ID, PROPERTY_FX_ID))
 _EMPTY = cb58.encode(EMPTY_ID)
@@ -48,66 +48,68 @@ _id = lru_cache(maxsize=4096)(cb58.encode)  # assets and chains recur within and
 
 
 class ChainNaming(NamedTuple):
-    """Whose addresses are shown: the answering chain's alias and its network's prefix."""
+    """How addresses are written: with the alias of the answering chain and the address prefix of its network."""
 
     chain: str
     hrp: str
 
 
-def tx_json(tx: Tx, place: ChainNaming) -> bytes:
+def tx_json(tx: Tx, naming: ChainNaming) -> bytes:
     """What `avm.getTx` shows of a transaction."""
-    return _tx(tx, place).encode()
+    return _tx(tx, naming).encode()
 
 
-def block_json(block: Block, place: ChainNaming) -> bytes:
+def block_json(block: Block, naming: ChainNaming) -> bytes:
     """What `avm.getBlock` shows of a block."""
-    txs = ",".join([_tx(tx, place) for tx in block.txs])
+    txs = ",".join([_tx(tx, naming) for tx in block.txs])
     return (
         f'{{"parentID":"{_id(block.parent_id)}","height":{block.height},"time":{block.time},'
         f'"merkleRoot":"{_id(block.merkle_root)}","txs":[{txs}],"id":"{cb58.encode(block.block_id)}"}}'
     ).encode()
 
 
-def _tx(tx: Tx, place: ChainNaming) -> str:
+def _tx(tx: Tx, naming: ChainNaming) -> str:
     credentials = ",".join([_credential(credential) for credential in tx.credentials])
-    special = _SPECIAL[type(tx.unsigned)](tx.unsigned, place)
+    special = _SPECIAL[type(tx.unsigned)](tx.unsigned, naming)
     return (
-        f'{{"unsignedTx":{{{_base(tx.unsigned, place)}{special}}},"credentials":[{credentials}],'
+        f'{{"unsignedTx":{{{_base(tx.unsigned, naming)}{special}}},"credentials":[{credentials}],'
         f'"id":"{cb58.encode(tx.txid)}"}}'
     )
 
 
-def _base(tx: BaseTx, place: ChainNaming) -> str:
+def _base(tx: BaseTx, naming: ChainNaming) -> str:
     return (
-        f'"networkID":{tx.network_id},"blockchainID":"{_id(tx.blockchain_id)}","outputs":{_outputs(tx.outputs, place)},'
-        f'"inputs":{_inputs(tx.inputs)},"memo":"0x{tx.memo.hex()}"'
+        f'"networkID":{tx.network_id},"blockchainID":"{_id(tx.blockchain_id)}",'
+        f'"outputs":{_outputs(tx.outputs, naming)},"inputs":{_inputs(tx.inputs)},"memo":"0x{tx.memo.hex()}"'
     )
 
 
-def _create_asset(tx: CreateAssetTx, place: ChainNaming) -> str:
-    states = ",".join([_state(state, place) for state in tx.initial_states])
+def _create_asset(tx: CreateAssetTx, naming: ChainNaming) -> str:
+    states = ",".join([_state(state, naming) for state in tx.initial_states])
     return (
         f',"name":{json_string(tx.name)},"symbol":{json_string(tx.symbol)},"denomination":{tx.denomination},'
         f'"initialStates":[{states}]'
     )
 
 
-def _operations(tx: OperationTx, place: ChainNaming) -> str:
-    operations = ",".join([_operation(operation, place) for operation in tx.operations])
+def _operations(tx: OperationTx, naming: ChainNaming) -> str:
+    operations = ",".join([_operation(operation, naming) for operation in tx.operations])
     return f',"operations":[{operations}]'
 
 
-def _import(tx: ImportTx, _place: ChainNaming) -> str:
+def _import(tx: ImportTx, _naming: ChainNaming) -> str:
     return f',"sourceChain":"{_id(tx.source_chain)}","importedInputs":{_inputs(tx.imported_inputs)}'
 
 
-def _export(tx: ExportTx, place: ChainNaming) -> str:
-    return f',"destinationChain":"{_id(tx.destination_chain)}","exportedOutputs":{_outputs(tx.exported_outputs, place)}'
+def _export(tx: ExportTx, naming: ChainNaming) -> str:
+    return (
+        f',"destinationChain":"{_id(tx.destination_chain)}","exportedOutputs":{_outputs(tx.exported_outputs, naming)}'
+    )
 
 
-def _outputs(outputs: tuple[TransferableOutput, ...], place: ChainNaming) -> str:
+def _outputs(outputs: tuple[TransferableOutput, ...], naming: ChainNaming) -> str:
     rows = [
-        f'{{"assetID":"{_id(out.asset_id)}","fxID":"{_SECP}","output":{_transfer_output(out.output, place)}}}'
+        f'{{"assetID":"{_id(out.asset_id)}","fxID":"{_SECP}","output":{_transfer_output(out.output, naming)}}}'
         for out in outputs
     ]
     return f"[{','.join(rows)}]"
@@ -122,23 +124,23 @@ def _inputs(inputs: tuple[TransferableInput, ...]) -> str:
     return f"[{','.join(rows)}]"
 
 
-def _state(state: InitialState, place: ChainNaming) -> str:
+def _state(state: InitialState, naming: ChainNaming) -> str:
     fx_id = cb58.encode(AVM_FX_IDS[state.fx_index]) if state.fx_index < len(AVM_FX_IDS) else _EMPTY
-    outputs = ",".join([_output(output, place) for output in state.outputs])
+    outputs = ",".join([_output(output, naming) for output in state.outputs])
     return f'{{"fxIndex":{state.fx_index},"fxID":"{fx_id}","outputs":[{outputs}]}}'
 
 
-def _operation(operation: Operation, place: ChainNaming) -> str:
+def _operation(operation: Operation, naming: ChainNaming) -> str:
     inputs = ",".join([f'{{"txID":"{_id(at.txid)}","outputIndex":{at.output_index}}}' for at in operation.utxo_ids])
     fx_id, render = _OPERATIONS[type(operation.operation)]
-    body = render(operation.operation, place)
+    body = render(operation.operation, naming)
     return f'{{"assetID":"{_id(operation.asset_id)}","inputIDs":[{inputs}],"fxID":"{fx_id}","operation":{{{body}}}}}'
 
 
 def _credential(credential: Any) -> str:
     fx_id = _CREDENTIALS.get(type(credential))
     if fx_id is None:
-        raise WireError(f"{type(credential).__name__} stands where a credential belongs")
+        raise WireError(f"{type(credential).__name__} in the position of a credential")
     signatures = ",".join([f'"0x{signature.hex()}"' for signature in credential.signatures])
     return f'{{"fxID":"{fx_id}","credential":{{"signatures":[{signatures}]}}}}'
 
@@ -147,72 +149,72 @@ def _numbers(values: tuple[int, ...]) -> str:
     return f"[{','.join(map(str, values))}]"
 
 
-def _addresses(owners: Owners, place: ChainNaming) -> str:
-    chain, hrp = place
+def _addresses(owners: Owners, naming: ChainNaming) -> str:
+    chain, hrp = naming
     quoted = ",".join([json_string(address_text(chain, hrp, address)) for address in owners.addresses])
     return f'"addresses":[{quoted}]'
 
 
-def _owners(owners: Owners, place: ChainNaming) -> str:
-    return f'{{{_addresses(owners, place)},"locktime":{owners.locktime},"threshold":{owners.threshold}}}'
+def _owners(owners: Owners, naming: ChainNaming) -> str:
+    return f'{{{_addresses(owners, naming)},"locktime":{owners.locktime},"threshold":{owners.threshold}}}'
 
 
-def _transfer_output(output: TransferOutput, place: ChainNaming) -> str:
+def _transfer_output(output: TransferOutput, naming: ChainNaming) -> str:
     owners = output.owners
     return (
-        f'{{{_addresses(owners, place)},"amount":{output.amount},"locktime":{owners.locktime},'
+        f'{{{_addresses(owners, naming)},"amount":{output.amount},"locktime":{owners.locktime},'
         f'"threshold":{owners.threshold}}}'
     )
 
 
-def _nft_mint_output(output: NftMintOutput, place: ChainNaming) -> str:
+def _nft_mint_output(output: NftMintOutput, naming: ChainNaming) -> str:
     owners = output.owners
     return (
-        f'{{{_addresses(owners, place)},"groupID":{output.group_id},"locktime":{owners.locktime},'
+        f'{{{_addresses(owners, naming)},"groupID":{output.group_id},"locktime":{owners.locktime},'
         f'"threshold":{owners.threshold}}}'
     )
 
 
-def _nft_transfer_output(output: NftTransferOutput, place: ChainNaming) -> str:
+def _nft_transfer_output(output: NftTransferOutput, naming: ChainNaming) -> str:
     owners = output.owners
     return (
-        f'{{{_addresses(owners, place)},"groupID":{output.group_id},"locktime":{owners.locktime},'
+        f'{{{_addresses(owners, naming)},"groupID":{output.group_id},"locktime":{owners.locktime},'
         f'"payload":"0x{output.payload.hex()}","threshold":{owners.threshold}}}'
     )
 
 
-def _owned_output(output: MintOutput | PropertyMintOutput | PropertyOwnedOutput, place: ChainNaming) -> str:
-    return _owners(output.owners, place)
+def _owned_output(output: MintOutput | PropertyMintOutput | PropertyOwnedOutput, naming: ChainNaming) -> str:
+    return _owners(output.owners, naming)
 
 
-def _output(output: Any, place: ChainNaming) -> str:
-    return _OUTPUTS[type(output)](output, place)
+def _output(output: Any, naming: ChainNaming) -> str:
+    return _OUTPUTS[type(output)](output, naming)
 
 
-def _mint_operation(op: MintOperation, place: ChainNaming) -> str:
+def _mint_operation(op: MintOperation, naming: ChainNaming) -> str:
     return (
-        f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, place)},'
-        f'"transferOutput":{_transfer_output(op.transfer_output, place)}'
+        f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, naming)},'
+        f'"transferOutput":{_transfer_output(op.transfer_output, naming)}'
     )
 
 
-def _nft_mint_operation(op: NftMintOperation, place: ChainNaming) -> str:
-    outputs = ",".join([_owners(owners, place) for owners in op.outputs])
+def _nft_mint_operation(op: NftMintOperation, naming: ChainNaming) -> str:
+    outputs = ",".join([_owners(owners, naming) for owners in op.outputs])
     return f'"mintInput":{_signers(op)},"groupID":{op.group_id},"payload":"0x{op.payload.hex()}","outputs":[{outputs}]'
 
 
-def _nft_transfer_operation(op: NftTransferOperation, place: ChainNaming) -> str:
-    return f'"input":{_signers(op)},"output":{_nft_transfer_output(op.output, place)}'
+def _nft_transfer_operation(op: NftTransferOperation, naming: ChainNaming) -> str:
+    return f'"input":{_signers(op)},"output":{_nft_transfer_output(op.output, naming)}'
 
 
-def _property_mint_operation(op: PropertyMintOperation, place: ChainNaming) -> str:
+def _property_mint_operation(op: PropertyMintOperation, naming: ChainNaming) -> str:
     return (
-        f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, place)},'
-        f'"ownedOutput":{_owned_output(op.owned_output, place)}'
+        f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, naming)},'
+        f'"ownedOutput":{_owned_output(op.owned_output, naming)}'
     )
 
 
-def _property_burn_operation(op: PropertyBurnOperation, _place: ChainNaming) -> str:
+def _property_burn_operation(op: PropertyBurnOperation, _naming: ChainNaming) -> str:
     return f'"signatureIndices":{_numbers(op.signature_indices)}'
 
 
@@ -223,7 +225,7 @@ def _signers(op: MintOperation | NftMintOperation | NftTransferOperation | Prope
 _Render = Callable[[Any, ChainNaming], str]
 
 _SPECIAL: dict[type, _Render] = {
-    BaseTx: lambda _tx, _place: "",
+    BaseTx: lambda _tx, _naming: "",
     CreateAssetTx: _create_asset,
     OperationTx: _operations,
     ImportTx: _import,

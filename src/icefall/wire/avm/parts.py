@@ -1,7 +1,7 @@
 """Bytes of what transactions are made of: the values of the three Fxs, and the outputs, inputs, operations around them.
 
 `PARTS` is the codec's type table. A slot (an output, an input, ...) admits some of its rows; any other type ID is
-refused with the text a node has for it.
+refused with the error text of the node.
 """
 
 from collections.abc import Callable, Sequence
@@ -172,7 +172,7 @@ PARTS: dict[int, Part] = {
     19: Part("propertyfx.Credential", lambda r: PropertyCredential(_signatures(r)), _pack_signatures),
 }
 
-# Registered too, but no part of anything: named only in complaints.
+# Registered in the codec too, but never inside another value: needed for error texts only.
 _OTHER_NAMES = {
     0: "txs.BaseTx",
     1: "txs.CreateAssetTx",
@@ -184,7 +184,7 @@ _OTHER_NAMES = {
 
 
 class Slot(NamedTuple):
-    """A place for a value of one of several types: the node's name for it and the readers of what it admits."""
+    """A field that holds one of several types: the node's name of the interface and an unpack function per type ID."""
 
     interface: str
     unpack: dict[int, Callable[[Unpacker], Any]]
@@ -215,7 +215,7 @@ def admitted(slot: Slot, type_id: int) -> Callable[[Unpacker], Any]:
 
 
 def misplaced(type_id: int, interface: str) -> WireError:
-    """The complaint about a type ID that is unknown, or known and out of place."""
+    """The error for a type ID that is unknown, or known but not allowed in this field."""
     part = PARTS.get(type_id)
     name = part.go_name if part else _OTHER_NAMES.get(type_id)
     if name is None:

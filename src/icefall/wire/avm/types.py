@@ -1,6 +1,6 @@
-"""What the asset chain's bytes mean: transactions, outputs, inputs, operations, credentials, UTXOs, blocks.
+"""Values of the asset chain: transactions, outputs, inputs, operations, credentials, UTXOs, blocks.
 
-Plain immutable values. Layouts are in `avm_parts` and `avm`, JSON is in `avm_json`.
+Plain immutable values. Byte layouts are in `parts` and `codec`, JSON is in `json`.
 """
 
 from typing import ClassVar, TypeAlias
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Owners(msgspec.Struct, frozen=True, gc=False):
-    """Who may spend: `threshold` of `addresses`, from `locktime` (seconds) on."""
+    """The condition for spending: signatures of `threshold` of the `addresses`, from `locktime` (Unix seconds) on."""
 
     locktime: int
     threshold: int
@@ -113,7 +113,7 @@ FxOperation: TypeAlias = (
     MintOperation | NftMintOperation | NftTransferOperation | PropertyMintOperation | PropertyBurnOperation
 )
 AnyCredential: TypeAlias = Credential | NftCredential | PropertyCredential
-# The codec lets any value of an Fx stand where a credential belongs; only verification refuses it.
+# The codec accepts any Fx value in the position of a credential; only verification refuses it.
 Verifiable: TypeAlias = AnyCredential | Output | FxOperation | TransferInput
 
 

@@ -1,9 +1,9 @@
-"""C-Chain blocks, read for their place in the chain and for what their atomic transactions export."""
+"""C-Chain blocks, decoded only as far as height, parent and what their atomic transactions export."""
 
 import msgspec
 
 from icefall.wire.avm.parts import unpack_transferable_input, unpack_transferable_output
-from icefall.wire.container.foreign import Export, ForeignBlock
+from icefall.wire.container.exports import Export, ForeignBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm import rlp
 from icefall.wire.evm.keccak import keccak256
@@ -25,8 +25,8 @@ class AtomicMove(msgspec.Struct, frozen=True, gc=False):
     asset_id: bytes
 
 
-class _Atomic:
-    """What the atomic transactions of a block come to."""
+class _AtomicTxs:
+    """What the atomic transactions of a block export and move."""
 
     __slots__ = ("exports", "moves", "txids")
 
@@ -58,46 +58,40 @@ def unpack_coreth_block(raw: bytes) -> ForeignBlock:
     )
 
 
-def unpack_atomic_txs(raw: bytes) -> tuple[list[bytes], list[Export]]:
-    """IDs and exports of the atomic transactions in `blockExtraData`."""
-    atomic = _unpack(raw)
-    return atomic.txids, atomic.exports
-
-
 def unpack_atomic_moves(raw: bytes) -> list[AtomicMove]:
     """What the atomic transactions in `blockExtraData` change on the C-Chain itself, in order."""
     return _unpack(raw).moves
 
 
-def _unpack(raw: bytes) -> _Atomic:
+def _unpack(raw: bytes) -> _AtomicTxs:
     """A list of transactions, or in old blocks a single one."""
     if not raw:
-        return _Atomic()
+        return _AtomicTxs()
     try:
         return _unpack_list(reader(raw))
     except WireError as error:
         try:
             return _unpack_one(reader(raw))
         except WireError:
-            raise error from None  # most likely a damaged list, so its complaint is the useful one
+            raise error from None  # most likely a damaged list, so that error is the useful one
 
 
-def _unpack_list(source: Unpacker) -> _Atomic:
-    found = _Atomic()
+def _unpack_list(source: Unpacker) -> _AtomicTxs:
+    found = _AtomicTxs()
     for _ in range(source.count()):
         _tx(source, found)
     source.finish()
     return found
 
 
-def _unpack_one(source: Unpacker) -> _Atomic:
-    found = _Atomic()
+def _unpack_one(source: Unpacker) -> _AtomicTxs:
+    found = _AtomicTxs()
     _tx(source, found)
     source.finish()
     return found
 
 
-def _tx(source: Unpacker, found: _Atomic) -> None:
+def _tx(source: Unpacker, found: _AtomicTxs) -> None:
     start = source.offset
     type_id = source.type_id()
     if type_id not in (_IMPORT, _EXPORT):

@@ -1,17 +1,17 @@
-"""P-Chain blocks, read for their place in the chain and for what they export.
+"""P-Chain blocks, decoded only as far as height, parent and exports.
 
-Transactions in a block carry no length, so every type in it must be walked to find the next. The table of types says
-what follows the type ID; nothing but exports is kept.
+Transactions in a block carry no length, so each must be read to its end to find the next. The table of types lists the
+fields after the type ID; only exports are kept.
 """
 
 from collections.abc import Callable
 
-from icefall.wire.container.foreign import Export, ForeignBlock
+from icefall.wire.container.exports import Export, ForeignBlock
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256
 from icefall.wire.packer import VERSION_BYTES, Layout, Unpacker, reader
 
-_Walk = Callable[[Unpacker], object]
+_Skip = Callable[[Unpacker], object]
 
 _EXPORT = 18
 _SECP_INPUT, _SECP_OUTPUT, _CREDENTIAL, _INPUT, _OWNERS = 5, 7, 9, 10, 11
@@ -21,17 +21,17 @@ _COMMON = Layout(32, "uint64")
 _BASE = Layout("uint32", 32)
 
 
-def _fields(*kinds: str | int) -> _Walk:
+def _fields(*kinds: str | int) -> _Skip:
     layout = Layout(*kinds)
     return lambda source: source.take(layout)
 
 
-def _many(walk: _Walk) -> _Walk:
-    def walk_all(source: Unpacker) -> None:
+def _many(skip: _Skip) -> _Skip:
+    def skip_all(source: Unpacker) -> None:
         for _ in range(source.count()):
-            walk(source)
+            skip(source)
 
-    return walk_all
+    return skip_all
 
 
 def _type_in(source: Unpacker, *expected: int) -> int:
@@ -104,13 +104,13 @@ _id = _fields(32)
 _u32 = _fields("uint32")
 _u64 = _fields("uint64")
 _validator = _fields(20, "uint64", "uint64", "uint64")
-_blob: _Walk = Unpacker.blob
-_string: _Walk = Unpacker.string
+_blob: _Skip = Unpacker.blob
+_string: _Skip = Unpacker.string
 _outputs = _many(_output)
 _inputs = _many(_input)
 
 # type ID -> what follows the base fields
-_WITH_BASE: dict[int, tuple[_Walk, ...]] = {
+_WITH_BASE: dict[int, tuple[_Skip, ...]] = {
     12: (_validator, _outputs, _owner, _u32),  # AddValidator
     13: (_validator, _id, _authority),  # AddSubnetValidator
     14: (_validator, _outputs, _owner),  # AddDelegator
@@ -129,7 +129,7 @@ _WITH_BASE: dict[int, tuple[_Walk, ...]] = {
     38: (_id, _u64),  # IncreaseL1ValidatorBalance
     39: (_id, _authority),  # DisableL1Validator
 }
-_WITHOUT_BASE: dict[int, _Walk] = {
+_WITHOUT_BASE: dict[int, _Skip] = {
     19: _u64,  # AdvanceTime
     20: _id,  # RewardValidator
 }
@@ -159,15 +159,6 @@ def unpack_platform_block(raw: bytes) -> ForeignBlock:
     return ForeignBlock(hash256(raw), parent_id, height, time, tuple(txids), tuple(exports))
 
 
-def unpack_platform_tx(raw: bytes) -> tuple[bytes, tuple[Export, ...]]:
-    """ID and exports of one transaction."""
-    source = reader(raw)
-    found: _Found = ([], [])
-    _tx(source, found)
-    source.finish()
-    return found[0][0], tuple(found[1])
-
-
 def _txs(source: Unpacker, found: _Found) -> None:
     for _ in range(source.count()):
         _tx(source, found)
@@ -187,8 +178,8 @@ def _tx(source: Unpacker, found: _Found) -> None:
         exported = _output_slices(source)
     elif type_id in _WITH_BASE:
         _base(source)
-        for walk in _WITH_BASE[type_id]:
-            walk(source)
+        for skip in _WITH_BASE[type_id]:
+            skip(source)
     else:
         raise WireError(f"P-Chain: unknown transaction type {type_id}")
     _many(_credential)(source)
@@ -198,7 +189,7 @@ def _tx(source: Unpacker, found: _Found) -> None:
 
 
 def _base(source: Unpacker) -> int:
-    """Walks the base fields; how many outputs they hold decides the numbers of the exported ones."""
+    """Skips the base fields and returns the number of outputs: the indices of exported outputs follow theirs."""
     source.take(_BASE)
     count = source.count()
     for _ in range(count):

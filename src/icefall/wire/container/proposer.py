@@ -1,6 +1,6 @@
-"""The wrapping that a chain's proposer puts around its blocks: P, X and C containers all wear it.
+"""Containers: the proposer VM's wrapping around the blocks of the P-, X- and C-Chain.
 
-A container's ID leaves the signature out, so that the proposer can sign it.
+A container's ID does not cover its signature, because the proposer signs that ID.
 """
 
 import msgspec
@@ -17,7 +17,7 @@ _EPOCH = Layout("uint64", "uint64", "int64")
 
 
 class Epoch(msgspec.Struct, frozen=True, gc=False):
-    """A span of time during which one P-Chain height decides who proposes."""
+    """A span of time during which one P-Chain height decides the proposers."""
 
     p_chain_height: int
     number: int
@@ -86,22 +86,8 @@ def pack_container(
     )
 
 
-def pack_option(parent_id: bytes, inner: bytes) -> Container:
-    """The container of a block that only answers its parent's question."""
-    raw = VERSION_BYTES + u32(OPTION) + parent_id + pack_blob(inner)
-    return Container(OPTION, parent_id, 0, 0, b"", inner, None, b"", raw, hash256(raw))
-
-
-def inner_block(raw: bytes) -> bytes:
-    """The block inside a container. What does not parse as a container is a block from before there were any."""
-    try:
-        return unpack_container(raw).inner
-    except WireError:
-        return raw
-
-
 def next_epoch(parent: Container, duration_s: int = EPOCH_DURATION_S) -> Epoch:
-    """The epoch of a block upon `parent`: a new one once the parent has seen the old one out."""
+    """The epoch of a block upon `parent`: a new one if the parent is past the end of the old one."""
     epoch = parent.epoch
     if epoch is None:
         return Epoch(parent.p_chain_height, 1, parent.timestamp)

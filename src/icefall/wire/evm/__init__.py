@@ -1,0 +1,1 @@
+"""EVM blocks: decoding what nodes send, recomputing hashes, decoding contract events."""

@@ -146,14 +146,14 @@ def decode_receipts(raw: bytes) -> tuple[Receipt, ...] | None:
         texts = _receipts.decode(raw)
         if texts is None:
             return None
-        return _Receipts().read(texts)
+        return _ReceiptReader().read(texts)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"receipts: {error}") from error
 
 
 def _to_block(text: _BlockText, *, unknown_fields: bool) -> DecodedBlock:
     count, address, word = HexNumbers(), HexAddresses(), HexWords()
-    tx = _Txs(count, address, word)
+    tx = _TxReader(count, address, word)
     withdrawals = text.withdrawals
     return DecodedBlock(
         number=count[text.number],
@@ -194,7 +194,7 @@ def _maybe(read: Callable[[str], T], text: str | None) -> T | None:
     return None if text is None else read(text)
 
 
-class _Txs:
+class _TxReader:
     __slots__ = ("address", "amount", "count", "word")
 
     def __init__(self, count: HexNumbers, address: HexAddresses, word: HexWords) -> None:
@@ -250,7 +250,7 @@ def _withdrawal(text: _WithdrawalText, count: HexNumbers, address: HexAddresses)
     return Withdrawal(count[text.index], count[text.validator_index], address[text.address], count[text.amount])
 
 
-class _Receipts:
+class _ReceiptReader:
     __slots__ = ("address", "blooms", "count", "word")
 
     def __init__(self) -> None:

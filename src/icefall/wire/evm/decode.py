@@ -1,4 +1,4 @@
-"""A block of an EVM chain, from the four answers that tell all about it."""
+"""A block of an EVM chain, decoded from four answers of a node: block, receipts, calls and diffs."""
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.block import decode_block, decode_receipts
@@ -25,9 +25,9 @@ def decode_full(
     read_block = decode_block(block)
     read_receipts = decode_receipts(receipts)
     if read_block is None or read_receipts is None:
-        raise IncompleteBlock("the block is not there" if read_block is None else "the block's receipts are not there")
+        raise IncompleteBlock("the block is missing" if read_block is None else "the block's receipts are missing")
     if (calls is not None and calls_by not in _CALLS_BY) or (diffs is not None and diffs_by not in _DIFFS_BY):
-        raise WireError(f"calls by {calls_by!r} and diffs by {diffs_by!r} are of no known shape")
+        raise WireError(f"calls by {calls_by!r} and diffs by {diffs_by!r} have no known format")
     return FullBlock(
         block=read_block,
         receipts=read_receipts,

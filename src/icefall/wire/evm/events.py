@@ -1,7 +1,7 @@
-"""Contract events an indexer understands, by the hash of their signature.
+"""Contract events that are decoded, by the hash of their signature.
 
-A log only claims. What it claims is decoded where its shape is exactly right; a token event of any other shape is told
-as `MalformedEvent`, so that it can be counted, and everything else as None.
+A contract may emit any log, true or not. A log is decoded where its shape is exactly right; a token event of any other
+shape becomes `MalformedEvent`, so that it can be counted, and everything else None.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ class Erc1155Moved(msgspec.Struct, frozen=True, gc=False):
 
 
 class AmbiguousTransfer(msgspec.Struct, frozen=True, gc=False):
-    """A transfer with fewer indexed arguments than standards ask for: an amount or a token ID, as the contract is."""
+    """A transfer with fewer indexed arguments than the standards: of an amount or a token ID, by kind of contract."""
 
     sender: bytes
     to: bytes
@@ -125,7 +125,7 @@ Event: TypeAlias = (
 
 
 def decode_log(log: EventLog) -> Event | None:
-    """What a log claims; None where it is not of our interest."""
+    """The event of a log; None for events that are not indexed."""
     topics = log.topics
     decode = _DECODERS.get(topics[0]) if topics else None
     return None if decode is None else decode(topics, log.data)

@@ -1,4 +1,4 @@
-"""Hashes of an EVM block that its contents must give: header, transactions, receipts, withdrawals, atomic data.
+"""Hashes of an EVM block, recomputed from its contents: header, transactions, receipts, withdrawals, atomic data.
 
 Written for speed: fixed sizes have fixed RLP prefixes, and every object is encoded once.
 """
@@ -18,12 +18,12 @@ _EMPTY_LIST = b"\xc0"
 
 
 def header_hash(block: DecodedBlock) -> bytes:
-    """The hash a header with these fields has, in the layout its fields tell."""
+    """The hash of a header; which optional fields are set determines the layout."""
     return keccak256(rlp.encode_list([*_common_fields(block), *_later_fields(block)]))
 
 
 def is_known_layout(block: DecodedBlock) -> bool:
-    """Whether we have seen a client's headers look like this. If so, a wrong hash is a lie, else our ignorance."""
+    """Whether the header layout is known: then a wrong hash means invalid data, else it cannot be checked."""
     is_coreth = block.ext_data_hash is not None
     has_avalanche_fields = block.gas_cost is not None or block.time_ms is not None or block.min_delay_excess is not None
     return not block.unknown_fields and (is_coreth or not has_avalanche_fields)
@@ -64,7 +64,7 @@ def _later_fields(block: DecodedBlock) -> list[bytes]:
 
 
 def ext_data_hash(ext_data: bytes) -> bytes:
-    """What coreth's header says of the atomic transactions."""
+    """The hash of the atomic transactions in coreth's header."""
     return keccak256(rlp.encode(ext_data))
 
 
@@ -144,8 +144,8 @@ def _access_list(entries: Iterable[Access]) -> bytes:
 
 
 def _authorization(one: Authorization) -> bytes:
-    place = [_number(one.chain_id), _ADDRESS + one.address, _number(one.nonce)]
-    return rlp.encode_list([*place, _number(one.y_parity), _number(one.r), _number(one.s)])
+    head = [_number(one.chain_id), _ADDRESS + one.address, _number(one.nonce)]
+    return rlp.encode_list([*head, _number(one.y_parity), _number(one.r), _number(one.s)])
 
 
 def _withdrawal(one: Withdrawal) -> bytes:

@@ -1,8 +1,8 @@
-"""Results of trace_block and trace_replayBlockTransactions, which OpenEthereum (Parity) began and others took over.
+"""Results of trace_block and trace_replayBlockTransactions, introduced by OpenEthereum (Parity) and adopted by others.
 
-They come to the same values as callTracer's and prestateTracer's, but tell less: no gas of a frame that failed without
-a result, no balance and no code of an account where the diff says "=". Some clients (anvil, reth) say "=" of code even
-where a transaction gave or took it, and show a destroyed account as an empty one or not at all.
+They become the same values as the results of callTracer and prestateTracer, but contain less: no gas of a frame that
+failed without a result, no balance and no code of an account where the diff is "=". Some clients (anvil, reth) send "="
+for code even where a transaction set or cleared it, and a destroyed account as an empty one or not at all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,11 @@ from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trac
 _CALLS = {"call": "CALL", "callcode": "CALLCODE", "delegatecall": "DELEGATECALL", "staticcall": "STATICCALL"}
 _CREATIONS = {"create": "CREATE", "create2": "CREATE2"}
 _DESTRUCTIONS = ("suicide", "selfdestruct")
-_BEFORE_IT_RAN = ("insufficient balance", "depth")
+_ERRORS_BEFORE_RUN = ("insufficient balance", "depth")
 _NO_CODE = "0x"
 
 
-class _Action(msgspec.Struct, gc=False, rename="camel"):
+class _ActionText(msgspec.Struct, gc=False, rename="camel"):
     from_: str | None = msgspec.field(name="from", default=None)
     to: str | None = None
     value: str | None = None
@@ -34,54 +34,54 @@ class _Action(msgspec.Struct, gc=False, rename="camel"):
     balance: str | None = None
 
 
-class _Result(msgspec.Struct, gc=False, rename="camel"):
+class _ResultText(msgspec.Struct, gc=False, rename="camel"):
     gas_used: str | None = None
     address: str | None = None
 
 
-class _Row(msgspec.Struct, gc=False, rename="camel"):
-    action: _Action
+class _TraceRow(msgspec.Struct, gc=False, rename="camel"):
+    action: _ActionText
     type: str
     trace_address: list[int]
     transaction_hash: str | None = None  # a reward has none
-    result: _Result | None = None
+    result: _ResultText | None = None
     error: str | None = None
 
 
-class _Change(msgspec.Struct, gc=False, rename={"from_": "from"}):
+class _ChangeText(msgspec.Struct, gc=False, rename={"from_": "from"}):
     from_: str
     to: str
 
 
-class _Delta(msgspec.Struct, gc=False, rename={"born": "+", "died": "-", "changed": "*"}):
-    born: str | None = None
-    died: str | None = None
-    changed: _Change | None = None
+class _DeltaText(msgspec.Struct, gc=False, rename={"added": "+", "removed": "-", "changed": "*"}):
+    added: str | None = None
+    removed: str | None = None
+    changed: _ChangeText | None = None
 
 
-class _AccountText(msgspec.Struct, gc=False):
-    balance: str | _Delta
-    code: str | _Delta
+class _AccountDiffText(msgspec.Struct, gc=False):
+    balance: str | _DeltaText
+    code: str | _DeltaText
     storage: dict[str, msgspec.Raw] | None = None
 
 
-class _Replayed(msgspec.Struct, gc=False, rename="camel"):
-    state_diff: dict[str, _AccountText] | None = None
+class _TxReplayText(msgspec.Struct, gc=False, rename="camel"):
+    state_diff: dict[str, _AccountDiffText] | None = None
     transaction_hash: str | None = None
 
 
-_rows = msgspec.json.Decoder(list[_Row])
-_replayed = msgspec.json.Decoder(list[_Replayed])
+_rows = msgspec.json.Decoder(list[_TraceRow])
+_replayed = msgspec.json.Decoder(list[_TxReplayText])
 
 
 def decode_parity_traces(raw: bytes) -> tuple[Trace, ...]:
     """trace_block's rows as frames, transaction by transaction. Rewards of miners are no part of any."""
     try:
-        of_tx: dict[str, dict[tuple[int, ...], _Row]] = {}
+        of_tx: dict[str, dict[tuple[int, ...], _TraceRow]] = {}
         for row in _rows.decode(raw):
             if row.type != "reward":
                 _put(row, of_tx)
-        reader = _Frames()
+        reader = _ParityTraceReader()
         return tuple([reader.trace(tx_hash, rows) for tx_hash, rows in of_tx.items()])
     except IncompleteBlock:
         raise
@@ -92,7 +92,7 @@ def decode_parity_traces(raw: bytes) -> tuple[Trace, ...]:
 def decode_parity_diffs(raw: bytes) -> tuple[TxDiff, ...]:
     """What each transaction changed, as trace_replayBlockTransactions gives it for "stateDiff"."""
     try:
-        reader = _Diffs()
+        reader = _ParityDiffReader()
         return tuple([reader.diff(text) for text in _replayed.decode(raw)])
     except IncompleteBlock:
         raise
@@ -100,17 +100,17 @@ def decode_parity_diffs(raw: bytes) -> tuple[TxDiff, ...]:
         raise WireError(f"diffs: {error}") from error
 
 
-def _put(row: _Row, of_tx: dict[str, dict[tuple[int, ...], _Row]]) -> None:
+def _put(row: _TraceRow, of_tx: dict[str, dict[tuple[int, ...], _TraceRow]]) -> None:
     if row.transaction_hash is None:
         raise WireError(f"a row of type {shown(row.type)} has no transaction")
     rows = of_tx.setdefault(row.transaction_hash, {})
-    place = tuple(row.trace_address)
-    if place in rows:
-        raise IncompleteBlock(f"two traces at {place} of transaction {shown(row.transaction_hash)}")
-    rows[place] = row
+    position = tuple(row.trace_address)
+    if position in rows:
+        raise IncompleteBlock(f"two traces at {position} of transaction {shown(row.transaction_hash)}")
+    rows[position] = row
 
 
-class _Frames:
+class _ParityTraceReader:
     __slots__ = ("address", "amount", "count", "word")
 
     def __init__(self) -> None:
@@ -119,25 +119,25 @@ class _Frames:
         self.address = HexAddresses()
         self.word = HexWords()
 
-    def trace(self, tx_hash: str, rows: Mapping[tuple[int, ...], _Row]) -> Trace:
-        """Sorted by place is pre-order; some clients put a destruction before the calls that went ahead of it."""
+    def trace(self, tx_hash: str, rows: Mapping[tuple[int, ...], _TraceRow]) -> Trace:
+        """Sorted by position is pre-order; some clients put a destruction before the calls that went ahead of it."""
         frames = []
         failed: dict[tuple[int, ...], bool] = {}
-        for number, (place, row) in enumerate(sorted(rows.items())):
-            before = (*place[:-1], place[-1] - 1) if place and place[-1] else place[:-1]
-            if before not in rows or (place and min(place) < 0) or (not place) != (number == 0):
-                raise IncompleteBlock(f"the trace before {place} of transaction {shown(tx_hash)} is missing")
-            is_reverted = failed[place] = row.error is not None or (number > 0 and failed[place[:-1]])
+        for number, (position, row) in enumerate(sorted(rows.items())):
+            before = (*position[:-1], position[-1] - 1) if position and position[-1] else position[:-1]
+            if before not in rows or (position and min(position) < 0) or (not position) != (number == 0):
+                raise IncompleteBlock(f"the trace before {position} of transaction {shown(tx_hash)} is missing")
+            is_reverted = failed[position] = row.error is not None or (number > 0 and failed[position[:-1]])
             frame = self._frame(row, number, is_reverted=is_reverted)
             if number == 0 or frame.kind not in _CALLS.values() or (frame.value and _moves_value(frame)):
                 frames.append(frame)
         return Trace(self.word[tx_hash], tuple(frames), len(rows))
 
-    def _frame(self, row: _Row, number: int, *, is_reverted: bool) -> CallFrame:
+    def _frame(self, row: _TraceRow, number: int, *, is_reverted: bool) -> CallFrame:
         if row.type in _DESTRUCTIONS:
             return self._destruction(row.action, number, is_reverted=is_reverted)
         kind = _kind(row)
-        result = row.result or _Result()
+        result = row.result or _ResultText()
         is_creation = row.type == "create"
         to = result.address if is_creation else row.action.to
         if not to and row.error is None:
@@ -155,7 +155,7 @@ class _Frames:
             is_create3_proxy=kind == "CREATE2" and row.action.init == CREATE3_PROXY_CODE,
         )
 
-    def _destruction(self, action: _Action, number: int, *, is_reverted: bool) -> CallFrame:
+    def _destruction(self, action: _ActionText, number: int, *, is_reverted: bool) -> CallFrame:
         return CallFrame(
             number=number,
             kind="SELFDESTRUCT",
@@ -169,8 +169,8 @@ class _Frames:
         )
 
 
-def _kind(row: _Row) -> str:
-    """callTracer's word. Where a client does not tell how a contract was made, CREATE; but proxies need CREATE2."""
+def _kind(row: _TraceRow) -> str:
+    """The frame type in callTracer's terms. Without a creation method: CREATE, or CREATE2 for the CREATE3 proxy."""
     if row.type == "create":
         method = row.action.creation_method
         if method is None or method == "none":
@@ -184,9 +184,9 @@ def _kind(row: _Row) -> str:
     return kind
 
 
-def _never_ran(row: _Row) -> bool:
+def _never_ran(row: _TraceRow) -> bool:
     """Whether its gas came back whole: what fails later and has no result took all of it."""
-    return row.error is not None and any(word in row.error.lower() for word in _BEFORE_IT_RAN)
+    return row.error is not None and any(word in row.error.lower() for word in _ERRORS_BEFORE_RUN)
 
 
 def _moves_value(frame: CallFrame) -> bool:
@@ -199,7 +199,7 @@ def _needed(text: str | None, name: str) -> str:
     return text
 
 
-class _Diffs:
+class _ParityDiffReader:
     __slots__ = ("address", "amount", "word")
 
     def __init__(self) -> None:
@@ -207,13 +207,13 @@ class _Diffs:
         self.address = HexAddresses()
         self.word = HexWords()
 
-    def diff(self, text: _Replayed) -> TxDiff:
+    def diff(self, text: _TxReplayText) -> TxDiff:
         if text.state_diff is None:
             raise IncompleteBlock(f"no state diff of transaction {shown(text.transaction_hash or '')}")
         tx_hash = b"" if text.transaction_hash is None else self.word[text.transaction_hash]
         return TxDiff(tx_hash, tuple(self._accounts(text.state_diff)))
 
-    def _accounts(self, diff: Mapping[str, _AccountText]) -> Iterator[AccountDiff]:
+    def _accounts(self, diff: Mapping[str, _AccountDiffText]) -> Iterator[AccountDiff]:
         for address, account in diff.items():
             balance, code = _sides(account.balance), _sides(account.code)
             had_code, has_code = (None, None) if code is None else (_has_code(code[0]), _has_code(code[1]))
@@ -223,7 +223,7 @@ class _Diffs:
                 balance_after=None if balance is None else self._wei(balance[1]),
                 had_code=had_code,
                 has_code=has_code,
-                is_gone=isinstance(account.balance, _Delta) and account.balance.died is not None,
+                is_gone=isinstance(account.balance, _DeltaText) and account.balance.removed is not None,
                 changed_storage=any(bytes(slot) != b'"="' for slot in (account.storage or {}).values()),
             )
 
@@ -235,17 +235,17 @@ def _has_code(text: str | None) -> bool:
     return text is not None and text != _NO_CODE
 
 
-def _sides(delta: str | _Delta) -> tuple[str | None, str | None] | None:
-    """Before and after, of which one may be nothing at all; None where nothing is told."""
+def _sides(delta: str | _DeltaText) -> tuple[str | None, str | None] | None:
+    """The values before and after, of which one may be absent; None where the client reports no change."""
     if isinstance(delta, str):
         if delta != "=":
             raise WireError(f"expected a change or '=', got {shown(delta)}")
         return None
     match delta:
-        case _Delta(born=str(after), died=None, changed=None):
+        case _DeltaText(added=str(after), removed=None, changed=None):
             return None, after
-        case _Delta(born=None, died=str(before), changed=None):
+        case _DeltaText(added=None, removed=str(before), changed=None):
             return before, None
-        case _Delta(born=None, died=None, changed=_Change(from_=before, to=after)):
+        case _DeltaText(added=None, removed=None, changed=_ChangeText(from_=before, to=after)):
             return before, after
     raise WireError("expected one of '+', '-' and '*' in a change")

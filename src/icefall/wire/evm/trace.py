@@ -1,20 +1,19 @@
 """Results of debug_traceBlockByNumber: callTracer, and prestateTracer in diff mode."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, fixed, shown
 from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
-from icefall.wire.text import jsondeep
+from icefall.wire.text.jsondeep import CutJson
 
 # The 16 bytes that CREATE3 libraries deploy with CREATE2: a proxy that runs CREATE on whatever it is called with.
 CREATE3_PROXY_CODE = "0x67363d3d37363d34f03d5260086018f3"
 
 _CREATIONS = ("CREATE", "CREATE2")
-_MAY_MATTER = frozenset(["CALL", "CALLCODE", "CREATE", "CREATE2", "SELFDESTRUCT"])
+_KEPT_TYPES = frozenset(["CALL", "CALLCODE", "CREATE", "CREATE2", "SELFDESTRUCT"])
 _NO_CODE_SIZE = 4  # of `"0x"` with its quotes, and of null
 _NO_CODE_HASHES = ("0x" + "00" * 32, "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
 _NO_STORAGE = (b"", b"{}", b"null")
@@ -41,7 +40,7 @@ class _TraceText(msgspec.Struct, gc=False, rename="camel"):
 class _AccountText(msgspec.Struct, gc=False, rename="camel"):
     balance: str | None = None
     code: msgspec.Raw = msgspec.Raw()  # most of a diff is code, of which only the presence counts
-    code_hash: str | None = None  # geth: its only word about a delegation (EIP-7702) that was cleared
+    code_hash: str | None = None  # geth: the only sign of a cleared delegation (EIP-7702)
     storage: msgspec.Raw = msgspec.Raw()
 
 
@@ -56,7 +55,20 @@ class _TxDiffText(msgspec.Struct, gc=False, rename="camel"):
     error: msgspec.Raw = msgspec.Raw()
 
 
+class _DeepFrameText(_FrameText):
+    """A frame whose calls may be marks of what was cut out."""
+
+    calls: "list[_DeepFrameText | str] | str | None" = None  # type: ignore[assignment]
+
+
+class _DeepTraceText(_TraceText):
+    result: _DeepFrameText | None = None
+
+
 _traces = msgspec.json.Decoder(list[_TraceText])
+_deep_traces = msgspec.json.Decoder(list[_DeepTraceText])
+_deep_calls = msgspec.json.Decoder(list[_DeepFrameText | str])
+_deep_frame = msgspec.json.Decoder(_DeepFrameText)
 _diffs = msgspec.json.Decoder(list[_TxDiffText])
 _NOTHING = _AccountText()
 
@@ -65,10 +77,10 @@ def decode_traces(raw: bytes) -> tuple[Trace, ...]:
     """callTracer's frames, transaction by transaction."""
     try:
         try:
-            texts = _traces.decode(raw)
-        except RecursionError:  # calls may nest 1,024 deep, which is more than this decoder dares
+            texts: Sequence[_TraceText] = _traces.decode(raw)
+        except RecursionError:  # calls may nest 1,024 deep, which is more than msgspec allows
             texts = _deep(raw)
-        reader = _Frames()
+        reader = _CallTraceReader()
         return tuple([reader.trace(text) for text in texts])
     except IncompleteBlock:
         raise
@@ -79,7 +91,7 @@ def decode_traces(raw: bytes) -> tuple[Trace, ...]:
 def decode_diffs(raw: bytes) -> tuple[TxDiff, ...]:
     """prestateTracer's view of what each transaction changed."""
     try:
-        reader = _Diffs()
+        reader = _PrestateReader()
         return tuple([reader.diff(text) for text in _diffs.decode(raw)])
     except IncompleteBlock:
         raise
@@ -87,7 +99,7 @@ def decode_diffs(raw: bytes) -> tuple[TxDiff, ...]:
         raise WireError(f"diffs: {error}") from error
 
 
-class _Frames:
+class _CallTraceReader:
     __slots__ = ("address", "amount", "count")
 
     def __init__(self) -> None:
@@ -100,11 +112,11 @@ class _Frames:
             raise _failed(text.tx_hash, text.error)
         frames = []
         number = 0
-        pending = [(text.result, False)]  # a stack, not recursion: depth is the sender's choice
+        pending = [(text.result, False)]  # a stack, not recursion: the sender controls the depth
         while pending:
             one, is_inside_failure = pending.pop()
             is_reverted = is_inside_failure or one.error is not None
-            if number == 0 or one.type in _MAY_MATTER:
+            if number == 0 or one.type in _KEPT_TYPES:
                 frame = self._frame(one, number, is_reverted=is_reverted)
                 if number == 0 or frame.value or one.type not in ("CALL", "CALLCODE"):
                     frames.append(frame)
@@ -121,7 +133,7 @@ class _Frames:
             number=number,
             kind=text.type,
             sender=self.address[text.from_],
-            # Some clients name the place of a creation that failed, others do not: nothing is there.
+            # Some clients send the address of a failed creation, others do not: no contract exists there.
             to=b"" if not text.to or (text.error is not None and text.type in _CREATIONS) else self.address[text.to],
             value=self.amount[text.value] if text.value else 0,
             gas=self.count[text.gas],
@@ -131,7 +143,7 @@ class _Frames:
         )
 
 
-class _Diffs:
+class _PrestateReader:
     __slots__ = ("address", "amount")
 
     def __init__(self) -> None:
@@ -187,33 +199,15 @@ def _failed(tx_hash: str | None, error: msgspec.Raw) -> IncompleteBlock:
     return IncompleteBlock(f"no trace of transaction {shown(tx_hash or '')}: {reason}")
 
 
-def _deep(raw: bytes) -> list[_TraceText]:
-    """The same texts, for nesting that a recursive decoder refuses."""
-    try:
-        items = jsondeep.decode(raw)
-        if not isinstance(items, list):
-            raise WireError("expected a list")
-        return [_deep_trace(item) for item in items]
-    except (msgspec.ValidationError, AttributeError, TypeError) as error:
-        raise WireError(str(error)) from error
-
-
-def _deep_trace(item: dict[str, Any]) -> _TraceText:
-    root = item.get("result")
-    trace = _TraceText(
-        tx_hash=msgspec.convert(item.get("txHash"), str | None),
-        error=msgspec.Raw(msgspec.json.encode(item["error"]) if "error" in item else b""),
-    )
-    if root is not None:
-        trace.result = _shallow(root)
-        pending = [(trace.result, root)]
-        while pending:
-            text, values = pending.pop()
-            children = [(_shallow(child), child) for child in values.get("calls") or ()]
-            text.calls = [child for child, _ in children]
-            pending.extend(children)
-    return trace
-
-
-def _shallow(values: dict[str, Any]) -> _FrameText:
-    return msgspec.convert({key: value for key, value in values.items() if key != "calls"}, _FrameText)
+def _deep(raw: bytes) -> Sequence[_TraceText]:
+    """The same, where frames nest deeper than msgspec reads: each piece is decoded and put where it was cut out."""
+    cut = CutJson(raw)
+    traces = _deep_traces.decode(cut.text)
+    pending = [trace.result for trace in traces if trace.result is not None]
+    while pending:
+        frame = pending.pop()
+        calls = _deep_calls.decode(cut.piece(frame.calls)) if isinstance(frame.calls, str) else frame.calls
+        children = [_deep_frame.decode(cut.piece(it)) if isinstance(it, str) else it for it in calls or ()]
+        frame.calls = [*children]
+        pending += children
+    return traces

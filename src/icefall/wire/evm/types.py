@@ -1,6 +1,6 @@
-"""What an EVM node tells about a block: plain immutable values. Numbers are ints, addresses and hashes are bytes.
+"""Blocks of an EVM chain as nodes send them: immutable values. Numbers are ints, addresses and hashes are bytes.
 
-An address that is not there (recipient of a creation, place of a failed one) is empty bytes.
+A missing address (recipient of a creation, contract of a failed creation) is empty bytes.
 """
 
 import msgspec
@@ -17,7 +17,7 @@ class IncompleteBlock(InvalidData):
 
 
 class ParentMismatch(InvalidData):
-    """A sound block that does not follow the one expected: where blocks are not final, a reorganisation."""
+    """A valid block whose parent is not the expected one: where blocks are not final, a reorganisation."""
 
 
 class Access(msgspec.Struct, frozen=True, gc=False):
@@ -141,7 +141,7 @@ class CallFrame(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trace(msgspec.Struct, frozen=True, gc=False):
-    """The frames of a transaction that can matter: the root, and those that carry value, create or destroy."""
+    """The frames of a transaction that are kept: the root, and those that carry value, create or destroy."""
 
     tx_hash: bytes  # empty: an old client
     frames: tuple[CallFrame, ...]
@@ -149,14 +149,14 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
 
 
 class AccountDiff(msgspec.Struct, frozen=True, gc=False):
-    """What a transaction did to an account, as the client tells it. prestateTracer leaves nothing untold."""
+    """What a transaction changed in an account, as the client reports it. prestateTracer reports every field."""
 
     address: bytes
-    balance_before: int | None  # None, both: untold, for it did not change
+    balance_before: int | None  # None, both: not reported, because it did not change
     balance_after: int | None
-    had_code: bool | None  # None, both: untold, which need not mean that it did not change
+    had_code: bool | None  # None, both: not reported, although it may have changed
     has_code: bool | None
-    is_gone: bool  # told as deleted, which coreth says of accounts that are still there
+    is_gone: bool  # reported as deleted, which coreth also does for accounts that still exist
     changed_storage: bool
 
 
@@ -166,7 +166,7 @@ class TxDiff(msgspec.Struct, frozen=True, gc=False):
 
 
 class FullBlock(msgspec.Struct, frozen=True, gc=False):
-    """Everything asked about one block. `traces`, `diffs`: None without a tracer, and at genesis."""
+    """Everything fetched for one block. `traces`, `diffs`: None without a tracer, and at genesis."""
 
     block: DecodedBlock
     receipts: tuple[Receipt, ...]

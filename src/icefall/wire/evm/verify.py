@@ -1,7 +1,7 @@
-"""Whether the parts of a block, as a node told them, belong together and are the chain's.
+"""Verifies that the parts of a block sent by a node are consistent with each other and with the hashes in the header.
 
-A node that answers too early, or for another block of the same height, gives lists that are shorter, empty or of other
-transactions. None of that may pass for a block in which little happened.
+A node that answers too early, or for another block of the same height, sends lists that are shorter, empty or of other
+transactions. Such an answer must not be accepted as a block with few transactions.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def verify_full(full: FullBlock, parent_hash: bytes | None, *, roots: bool) -> l
 def verify_block(
     block: DecodedBlock, receipts: Sequence[Receipt], parent_hash: bytes | None, *, roots: bool
 ) -> list[str]:
-    """What could not be proven, in words. Raises EvmLie for what is wrong, Incomplete and Detached among them.
+    """Descriptions of what could not be verified. Raises InvalidData, IncompleteBlock or ParentMismatch if it is wrong.
 
     `roots`: also every transaction's hash and the roots over transactions and receipts, which is most of the cost.
     `parent_hash`: of the block before it; None for the first.
@@ -83,16 +83,16 @@ def _check_header(block: DecodedBlock) -> list[str]:
         return []
     if is_known_layout(block):
         raise InvalidData(f"{_name(block)}: its header hashes to {_hex(computed)}, not {_hex(block.block_hash)}")
-    return ["headers of this chain have a layout we do not know: block hashes are not recomputed"]
+    return ["headers of this chain have an unknown layout: block hashes are not recomputed"]
 
 
 def _check_lists(block: DecodedBlock) -> None:
-    """That empty lists are empty in the header too, which costs nothing to see."""
+    """Empty lists must have the empty root in the header, which is cheap to check."""
     if (not block.txs) != (block.transactions_root == trie.EMPTY_ROOT):
         raise InvalidData(f"{_name(block)}: {len(block.txs)} transactions under root {_hex(block.transactions_root)}")
     if block.withdrawals_root is None:
         if block.withdrawals:
-            raise InvalidData(f"{_name(block)}: withdrawals that its header does not know")
+            raise InvalidData(f"{_name(block)}: withdrawals without a withdrawalsRoot in its header")
         return
     if block.withdrawals is None:
         raise IncompleteBlock(f"{_name(block)}: no withdrawals where its header has a root of them")
@@ -133,11 +133,11 @@ def _check_receipts(block: DecodedBlock, receipts: Sequence[Receipt]) -> None:
                 raise IncompleteBlock(f"{_name(block)}: log {log.index} where {log_index} is next")
             log_index += 1
         if is_plain and receipt.gas_price not in (None, _price(tx, block.base_fee or 0)):
-            raise InvalidData(f"{_name(block)}: receipt {index} has a gas price its transaction did not agree to")
+            raise InvalidData(f"{_name(block)}: receipt {index} has a gas price that its transaction does not allow")
         if receipt.contract and (tx.to or receipt.contract != created_address(tx.sender, tx.nonce)):
             raise InvalidData(f"{_name(block)}: receipt {index} names a contract its transaction cannot have made")
     if gas != block.gas_used:
-        raise IncompleteBlock(f"{_name(block)}: its receipts used {gas} gas, its header says {block.gas_used}")
+        raise IncompleteBlock(f"{_name(block)}: its receipts used {gas} gas, its header has {block.gas_used}")
 
 
 def _check_roots(block: DecodedBlock, receipts: Sequence[Receipt]) -> list[str]:
@@ -148,7 +148,7 @@ def _check_roots(block: DecodedBlock, receipts: Sequence[Receipt]) -> list[str]:
         try:
             raw = tx_bytes(tx)
         except WireError as error:
-            return [str(error)]  # other chains add types; the header vouches for nothing else
+            return [str(error)]  # other chains add types, whose hash cannot be recomputed
         if keccak256(raw) != tx.tx_hash:
             raise InvalidData(f"{_name(block)}: transaction {_hex(tx.tx_hash)} does not hash to that")
         encoded.append(raw)

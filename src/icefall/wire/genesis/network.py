@@ -1,4 +1,4 @@
-"""Everything that is fixed the moment a network is born: genesis bytes, chain IDs, first blocks, the fee asset."""
+"""Everything that a network's genesis file determines: genesis bytes, chain IDs, first blocks, the fee asset."""
 
 from functools import cache
 from importlib import resources
@@ -12,14 +12,14 @@ from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID
 from icefall.wire.genesis.platform import create_chain_tx, platform_genesis
 from icefall.wire.ids import AVM_FX_IDS, AVM_ID, EMPTY_ID, EVM_ID, hash256, id_from_text
 from icefall.wire.packer import VERSION_BYTES, pack_blob, pack_string, u16, u32, u64
-from icefall.wire.text.goquote import utf8
+from icefall.wire.text.go_text import utf8
 
 _CREATE_ASSET, _TRANSFER_OUTPUT, _X_BLOCK, _P_COMMIT_BLOCK = 1, 7, 20, 2
 _START_TIME_STEP_S = 270 * 24 * 3600
 
 
 class KnownNetwork(msgspec.Struct, frozen=True):
-    """What a network's genesis must come to. A file that gives other IDs is not that network's."""
+    """The IDs of a public network. A genesis file that gives other IDs is not that network's."""
 
     avax_asset_id: bytes
     x_chain_id: bytes

@@ -1,7 +1,7 @@
 """Networks: their numbers, their names, and the prefix their addresses carry."""
 
 from icefall.wire.errors import WireError
-from icefall.wire.text.goquote import quote
+from icefall.wire.text.go_text import quote
 
 MAINNET_ID = 1
 FUJI_ID = 5
@@ -31,7 +31,7 @@ def network_name(network_id: int) -> str:
 
 
 def network_hrp(network_id: int) -> str:
-    """What stands before the `1` in the network's addresses."""
+    """The human-readable part of the network's addresses, before the `1`."""
     known = NETWORKS.get(network_id)
     return known[1] if known else CUSTOM_HRP
 

@@ -37,7 +37,7 @@ def create_chain_tx(network_id: int, name: str, vm_id: bytes, fx_ids: tuple[byte
             pack_arrays(fx_ids),
             pack_blob(genesis),
             u32(_INPUT),
-            u32(0),  # nobody has to authorise the first chains
+            u32(0),  # the first chains need no authorisation
             _NO_CREDENTIALS,
         )
     )
@@ -94,7 +94,7 @@ def _owners(address: bytes) -> bytes:
 
 
 def _validators(config: GenesisConfig, network_id: int, start_time: int, asset_id: bytes) -> list[bytes]:
-    """The node keeps the first validators in a heap by the end of their stake and writes it as the heap lies."""
+    """The node keeps the first validators in a heap by the end of their stake and writes them in heap order."""
     if not config.initial_stakers:
         return []
     heap: list[tuple[int, int, bytes]] = []

@@ -7,7 +7,7 @@ from base64 import b32encode
 from functools import lru_cache
 
 from icefall.wire.errors import WireError
-from icefall.wire.text.goquote import utf8
+from icefall.wire.text.go_text import utf8
 
 _CHARSET = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _VALUE = {char: value for value, char in enumerate(_CHARSET)}
@@ -50,7 +50,7 @@ def decode(text: str) -> tuple[str, bytes]:
         raise WireError(f"invalid character not part of charset: {stray}")
     values = bytes(_VALUE[byte] for byte in data)
     if _polymod(values, _hrp_state(hrp)) not in (_BECH32, _BECH32M):
-        raise WireError(_checksum_complaint(hrp, values[:-_CHECKSUM_LENGTH], data))
+        raise WireError(_checksum_error(hrp, values[:-_CHECKSUM_LENGTH], data))
     return hrp, _regroup(values[:-_CHECKSUM_LENGTH])
 
 
@@ -65,7 +65,7 @@ def _check_characters(raw: bytes) -> None:
             raise WireError("string not all lowercase or all uppercase")
 
 
-def _checksum_complaint(hrp: str, values: bytes, data: bytes) -> str:
+def _checksum_error(hrp: str, values: bytes, data: bytes) -> str:
     plain, modified = _checksum(hrp, values, _BECH32), _checksum(hrp, values, _BECH32M)
     actual = data[-_CHECKSUM_LENGTH:].decode()
     # The node runs both checksums together in the second field; clients have seen it that way, so do we.

@@ -7,7 +7,7 @@ word, and only one big-number operation is spent per ten digits.
 from hashlib import sha256
 
 from icefall.wire.errors import WireError
-from icefall.wire.text.goquote import quote_rune
+from icefall.wire.text.go_text import quote_rune
 
 CHECKSUM_SIZE = 4
 
@@ -21,7 +21,7 @@ _LONG = 512  # digits; above this, splitting in half beats folding chunk by chun
 
 
 def checksum(payload: bytes) -> bytes:
-    """The four bytes that guard `payload` in every text form."""
+    """The four checksum bytes appended to `payload` in every text form."""
     return sha256(payload).digest()[-CHECKSUM_SIZE:]
 
 
@@ -65,7 +65,7 @@ def base58_decode(text: str) -> bytes:
     try:
         number = _number(text) if len(text) <= _LONG else _long_number(text)
     except KeyError as error:
-        raise WireError(f"base58 decoding error: {_complaint(text)}") from error
+        raise WireError(f"base58 decoding error: {_digit_error(text)}") from error
     zeros = len(text) - len(text.lstrip("1"))
     return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")
 
@@ -93,6 +93,6 @@ def _long_number(text: str) -> int:
     return _long_number(text[:middle]) * shift + _long_number(text[middle:])
 
 
-def _complaint(text: str) -> str:
+def _digit_error(text: str) -> str:
     bad = next(char for char in text if char not in _DIGIT)
     return "High-bit set on invalid digit" if ord(bad) > 127 else f"Invalid base58 digit ({quote_rune(bad)})"

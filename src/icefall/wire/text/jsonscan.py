@@ -1,10 +1,10 @@
-"""A JSON scanner for requests the fast decoder will not take: odd spellings, trailing bytes, deep nesting, bad UTF-8.
+"""A JSON scanner for requests msgspec refuses: unusual spellings, trailing bytes, deep nesting, invalid UTF-8.
 
 It follows the rules of the existing node's decoder (first value decides, nesting up to 10,000, invalid UTF-8 tolerated
-inside strings) and gives its texts, without recursion and without building values: it finds where values begin and end.
+inside strings) and gives its error texts. It does not recurse and builds no values: it only finds the bounds of values.
 
-What msgspec can take apart it does, in a fraction of the time. A body that is both odd and long gets msgspec's words
-instead of the node's: reading it here byte by byte would hold up everybody else.
+msgspec is tried first because it is many times faster. A body that it refuses and that is longer than SCAN_MAX gets
+msgspec's error text instead of the node's: scanning it byte by byte in Python would block all other requests.
 """
 
 import json
@@ -13,7 +13,7 @@ import re
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.text.goquote import quote
+from icefall.wire.text.go_text import quote
 
 MAX_DEPTH = 10_000
 SCAN_MAX = 64 << 10
@@ -50,20 +50,20 @@ def _string_end(data: bytes, at: int) -> int:
     match = _STRING.match(data, at)
     if match:
         return match.end()
-    place = at + 1
-    while place < len(data):  # find what stopped the pattern, for the text
-        byte = data[place]
+    position = at + 1
+    while position < len(data):  # find what stopped the pattern, for the text
+        byte = data[position]
         if byte < 32:
-            raise _unexpected(data, place, "in string literal")
+            raise _unexpected(data, position, "in string literal")
         if byte == 0x5C:
-            place += 1
-            if place < len(data) and data[place] == 0x75:
-                for digit in range(place + 1, place + 5):
+            position += 1
+            if position < len(data) and data[position] == 0x75:
+                for digit in range(position + 1, position + 5):
                     if digit >= len(data) or data[digit : digit + 1] not in b"0123456789abcdefABCDEF":
                         raise _unexpected(data, digit, "in \\u hexadecimal character escape")
-            elif place >= len(data) or data[place : place + 1] not in b'"\\/bfnrt':
-                raise _unexpected(data, place, "in string escape code")
-        place += 1
+            elif position >= len(data) or data[position : position + 1] not in b'"\\/bfnrt':
+                raise _unexpected(data, position, "in string escape code")
+        position += 1
     raise JsonError("unexpected EOF")
 
 

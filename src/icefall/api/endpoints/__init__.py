@@ -1,0 +1,1 @@
+"""The endpoint table: every path and method served, one row each."""

@@ -1,0 +1,105 @@
+"""The rows of the chain data interface."""
+
+from icefall.api.endpoints.row import DATA, Rest, Weight
+from icefall.api.handlers import balances, blocks, chains, contracts, service, transactions, transfers
+from icefall.api.schema import balances as w
+from icefall.api.schema import blocks as b
+from icefall.api.schema import chains as c
+from icefall.api.schema import contracts as k
+from icefall.api.schema import transactions as t
+from icefall.api.schema import transfers as f
+from icefall.api.schema.service import ServiceHealth
+
+CHAIN = "/v1/chains/{chainId}"
+ADDRESS = f"{CHAIN}/addresses/{{address}}"
+CONTRACT = f"{CHAIN}/contracts/{{address}}"
+
+# fmt: off
+CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
+    # -- chains -------------------------------------------------------------------------------------------------
+    Rest(verb="GET", path="/v1/chains", params=c.ChainsParams, result=c.EvmChains, handler=chains.supported_chains,
+         listeners=(DATA,), weight=Weight.FREE, operation="supportedChains",
+         summary="The chains that are served, of one network or with one feature if asked for."),
+    Rest(verb="GET", path=CHAIN, params=c.ChainParams, result=c.EvmChainResult, handler=chains.get_chain,
+         listeners=(DATA,), weight=Weight.FREE, operation="getChainInfo",
+         summary="A chain by EVM chain ID, blockchain ID or alias."),
+    Rest(verb="GET", path="/v1/address/{address}/chains", params=c.AddressChainsParams, result=c.AddressChains,
+         handler=chains.address_chains, listeners=(DATA,), weight=Weight.MEDIUM, operation="listAddressChains",
+         summary="The chains that know an address."),
+
+    # -- blocks -------------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{CHAIN}/blocks", params=b.BlocksParams, result=b.EvmBlockPage, handler=blocks.latest_blocks,
+         listeners=(DATA,), weight=Weight.SMALL, operation="getLatestBlocks", summary="Indexed blocks, newest first."),
+    Rest(verb="GET", path=f"{CHAIN}/blocks/{{blockId}}", params=b.BlockParams, result=b.EvmBlock,
+         handler=blocks.get_block, listeners=(DATA,), weight=Weight.SMALL, operation="getBlock",
+         summary="A block by number or hash."),
+    Rest(verb="GET", path=f"{CHAIN}/blocks/{{blockId}}/transactions", params=b.BlockTxsParams,
+         result=t.NativeTransactionPage, handler=blocks.block_transactions, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="getTransactionsForBlock",
+         summary="Transactions of a block, last first; with `pageSize` 0, the default, all of them."),
+
+    # -- transactions -------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{CHAIN}/transactions", params=t.LatestTxsParams, result=t.NativeTransactionPage,
+         handler=transactions.latest_transactions, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listLatestTransactions",
+         summary="Transactions of a chain, newest first, all or those that failed or succeeded."),
+    Rest(verb="GET", path=f"{CHAIN}/transactions/{{txHash}}", params=t.TransactionParams, result=t.WholeTransaction,
+         handler=transactions.get_transaction, listeners=(DATA,), weight=Weight.MEDIUM, operation="getTransaction",
+         summary="A transaction with all its transfers and internal transactions."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions", params=t.SortedAddressPage, result=t.TransactionDetailsPage,
+         handler=transactions.list_transactions, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransactions",
+         summary="Transactions an address took part in, with those transfers and internal transactions that name it."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listNative", params=f.AddressPage, result=t.NativeTransactionPage,
+         handler=transactions.list_native, listeners=(DATA,), weight=Weight.MEDIUM, operation="listNativeTransactions",
+         summary="Transactions an address sent, received or was created by, newest first."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc20", params=f.AddressPage, result=f.Erc20TransferPage,
+         handler=transfers.list_erc20, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc20Transactions",
+         summary="ERC-20 transfers of an address, newest first."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc721", params=f.AddressPage, result=f.Erc721TransferPage,
+         handler=transfers.list_erc721, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc721Transactions",
+         summary="ERC-721 transfers of an address, newest first."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc1155", params=f.AddressPage, result=f.Erc1155TransferPage,
+         handler=transfers.list_erc1155, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc1155Transactions",
+         summary="ERC-1155 transfers of an address, newest first; a batch is one item a token ID."),
+    Rest(verb="GET", path=f"{ADDRESS}/transactions:listInternals", params=f.AddressPage,
+         result=f.InternalTransactionPage, handler=transfers.list_internals, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listInternalTransactions",
+         summary="Internal calls with value and internal creations of an address, newest first."),
+    Rest(verb="GET", path=f"{CHAIN}/tokens/{{address}}/transfers", params=f.AddressPage, result=f.TokenTransferPage,
+         handler=transfers.list_transfers, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransfers",
+         summary="Transfers of a token of any standard, newest first."),
+
+    # -- contracts ----------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{CONTRACT}/transactions:getDeployment", params=t.DeploymentParams, result=t.WholeTransaction,
+         handler=transactions.get_deployment, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="getDeploymentTransaction", summary="The transaction that deployed a contract."),
+    Rest(verb="GET", path=f"{CONTRACT}/deployments", params=k.DeploymentsParams, result=k.ContractPage,
+         handler=contracts.contract_deployments, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listContractDeployments", summary="Contracts an account or a contract deployed, newest first."),
+    Rest(verb="GET", path=ADDRESS, params=k.ContractParams, result=k.Contract, handler=contracts.contract_metadata,
+         listeners=(DATA,), weight=Weight.MEDIUM, operation="getContractMetadata",
+         summary="What is known of a contract: its standard, names and deployment."),
+
+    # -- balances -----------------------------------------------------------------------------------------------
+    Rest(verb="GET", path=f"{ADDRESS}/balances:getNative", params=w.NativeBalanceParams, result=w.NativeBalanceResult,
+         handler=balances.get_native, listeners=(DATA,), weight=Weight.MEDIUM, operation="getNativeBalance",
+         summary="What an address holds of the native token, now or right after `blockNumber`."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listErc20", params=w.Erc20BalancesParams, result=w.Erc20Balances,
+         handler=balances.list_erc20, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc20Balances",
+         summary="ERC-20 balances of an address by token, now or right after `blockNumber`, without malicious tokens."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listErc721", params=w.NftBalancesParams, result=w.Erc721Balances,
+         handler=balances.list_erc721, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc721Balances",
+         summary="ERC-721 tokens an address owns now, by token and ID."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listErc1155", params=w.Erc1155BalancesParams, result=w.Erc1155Balances,
+         handler=balances.list_erc1155, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc1155Balances",
+         summary="ERC-1155 balances of an address by token and ID, now or right after `blockNumber`."),
+    Rest(verb="GET", path=f"{ADDRESS}/balances:listCollectibles", params=w.NftBalancesParams,
+         result=w.CollectibleBalances, handler=balances.list_collectibles, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listCollectibleBalances", summary="ERC-721 and then ERC-1155 tokens of an address, by token and ID."),
+
+    # -- the service itself -------------------------------------------------------------------------------------
+    Rest(verb="GET", path="/v1/health-check", result=ServiceHealth, handler=service.health_check, listeners=(DATA,),
+         weight=Weight.FREE, keyless=True, operation="data-health-check",
+         summary="Whether this service can answer, and whether its chains are followed."),
+)
+# fmt: on

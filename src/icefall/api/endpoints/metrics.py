@@ -1,0 +1,28 @@
+"""The rows of the metrics interface."""
+
+from icefall.api.endpoints.row import METRICS, MetricsWeight, Rest
+from icefall.api.handlers import metrics
+from icefall.api.schema import metrics as m
+from icefall.metrics.catalogue import METRICS as SERIES
+
+# fmt: off
+METRICS_ENDPOINTS: tuple[Rest, ...] = (
+    *(Rest(verb="GET", path=f"/v1/{one.name}/{{chainId}}", params=m.DaysParams, result=m.DaysResult,
+           handler=metrics.days_of(one), listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
+           summary=f"By day of UTC, newest first: {one.summary[0].lower()}{one.summary[1:]}") for one in SERIES),
+    Rest(verb="GET", path="/v1/metrics", result=m.MetricsResult, handler=metrics.list_metrics, listeners=(METRICS,),
+         weight=MetricsWeight.FREE, summary="Every series there is, its unit and the intervals it is offered in."),
+    Rest(verb="GET", path="/v2/chains", params=m.MeasuredChainsParams, result=m.MeasuredChains, handler=metrics.list_chains,
+         listeners=(METRICS,), weight=MetricsWeight.FREE, operation="listChains",
+         summary="The chains that are measured."),
+    Rest(verb="GET", path="/v2/chains/{chainId}", params=m.MeasuredChainParams, result=m.MeasuredChain, handler=metrics.get_chain,
+         listeners=(METRICS,), weight=MetricsWeight.FREE, operation="getChain", summary="One of them."),
+    Rest(verb="GET", path="/v2/chains/{chainId}/metrics/{metric}", params=m.SeriesParams, result=m.SeriesResult,
+         handler=metrics.series, listeners=(METRICS,), weight=MetricsWeight.MEDIUM, operation="getEvmChainMetrics",
+         summary="A series by hour, day, week or month, newest first, from `startTimestamp` up to before `endTimestamp`."),
+    Rest(verb="GET", path="/v2/chains/{chainId}/rollingWindowMetrics/{metric}", params=m.RollingParams,
+         result=m.RollingResult, handler=metrics.rolling, listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
+         operation="getEvmChainRollingWindowMetrics",
+         summary="A metric over the last hour, day, 30 days and 365 days up to now, and over all time."),
+)
+# fmt: on

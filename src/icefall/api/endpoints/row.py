@@ -1,0 +1,95 @@
+"""What a row of the endpoint table is. Routing, validation, metering, OpenAPI, docs and tests all read rows."""
+
+from collections.abc import Awaitable, Callable
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+from icefall.api.params.node_binder import NodeBinder, NoParams
+from icefall.api.params.rest_binder import RestBinder
+
+NODE, DATA, METRICS = "node", "data", "metrics"
+LISTENERS = (NODE, DATA, METRICS)
+
+Handler = Callable[..., Awaitable[Any]]
+
+
+class Weight(IntEnum):
+    """What a call to the chain data interface costs, in compute units."""
+
+    FREE = 1
+    SMALL = 10
+    MEDIUM = 20
+    LARGE = 50
+    XL = 100
+    XXL = 200
+
+
+class MetricsWeight(IntEnum):
+    """What a call to the metrics interface costs."""
+
+    FREE = 1
+    SMALL = 20
+    MEDIUM = 100
+    LARGE = 500
+    XL = 1000
+    XXL = 3000
+
+
+class Rpc(msgspec.Struct, frozen=True, kw_only=True):
+    """A JSON-RPC method at POST `path`. `needs` names the setting without which the path does not exist."""
+
+    path: str
+    method: str
+    handler: Handler
+    summary: str
+    params: type[msgspec.Struct] = NoParams
+    result: Any  # a struct, or a union of them where the dialects differ
+    needs: str = ""
+    deprecated: str = ""
+    listener: str = NODE
+
+    @property
+    def label(self) -> str:
+        return self.method
+
+
+class Rest(msgspec.Struct, frozen=True, kw_only=True):
+    """A plain HTTP endpoint. `status` gives the HTTP status of a result; `media` its type when it is not JSON.
+
+    A path may hold parameters, each a whole segment: `/v1/chains/{chainId}/blocks`. They are fields of `params` like
+    those of the query."""
+
+    verb: str  # GET, or * where the existing node takes any
+    path: str
+    handler: Handler
+    summary: str
+    params: type[msgspec.Struct] = NoParams
+    result: Any
+    status: Callable[[Any], int] = lambda _: 200
+    media: str = "application/json"
+    needs: str = ""
+    listeners: tuple[str, ...] = (NODE,)
+    weight: int = Weight.FREE  # what it takes from the caller's budget where rate limits are on
+    keyless: bool = False  # served without a key also where keys are required
+    operation: str = ""  # the name existing clients know it by
+
+    @property
+    def label(self) -> str:
+        return f"{self.verb if self.verb != '*' else 'GET'} {self.path}"
+
+
+def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:
+    """The node leaves out of a query what it cannot read; the other interfaces refuse it."""
+    if isinstance(row, Rpc) or NODE in row.listeners:
+        return NodeBinder(row.params)
+    return RestBinder(row.params, row.path)
+
+
+def example_path(row: Rest) -> str:
+    """A path to call, with a value for every parameter in it."""
+    path, binder = row.path, binder_of(row)
+    for param in binder.all if isinstance(binder, RestBinder) else ():
+        path = path.replace(f"{{{param.name}}}", param.kind.example)
+    return path

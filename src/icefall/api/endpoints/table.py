@@ -1,0 +1,28 @@
+"""The whole table, in the order of the docs. A new endpoint is a row in `node.py`, `chain_data.py` or `metrics.py`, and
+its handler."""
+
+from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
+from icefall.api.endpoints.metrics import METRICS_ENDPOINTS
+from icefall.api.endpoints.node import NODE_ENDPOINTS
+from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
+from icefall.api.handlers import pages
+
+# fmt: off
+# Served by every listener.
+COMMON_ENDPOINTS: tuple[Rest, ...] = (
+    Rest(verb="*", path="/ext/metrics", result=str, handler=pages.prometheus, needs="api-metrics-enabled",
+         listeners=LISTENERS,
+         media="text/plain; version=0.0.4; charset=utf-8",
+         summary="Counters of this program and its chains in Prometheus' text format."),
+    Rest(verb="GET", path="/openapi.json", result=dict, handler=pages.openapi, listeners=LISTENERS, keyless=True,
+         summary="This interface as OpenAPI 3.1."),
+    Rest(verb="GET", path="/docs", result=str, handler=pages.docs, listeners=LISTENERS, keyless=True,
+         media="text/html; charset=utf-8", summary="This interface as a page to read."),
+)
+# fmt: on
+ENDPOINTS: tuple[Rest | Rpc, ...] = (*NODE_ENDPOINTS, *CHAIN_DATA_ENDPOINTS, *METRICS_ENDPOINTS, *COMMON_ENDPOINTS)
+
+
+def rows_of(listener: str) -> list[Rest | Rpc]:
+    """The part of the table one listener serves."""
+    return [row for row in ENDPOINTS if listener in (row.listeners if isinstance(row, Rest) else (row.listener,))]

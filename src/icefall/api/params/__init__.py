@@ -1,0 +1,1 @@
+"""From the text or JSON a caller sent to typed parameter structs."""

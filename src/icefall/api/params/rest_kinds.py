@@ -1,0 +1,157 @@
+"""Kinds of REST parameter: how each is read from the text of a path or a query, and how it is described.
+
+An invalid value is a BadRequest that names the parameter and what was expected.
+"""
+
+import re
+from typing import Annotated
+
+from icefall.api.params.kinds import InvalidValue, ParamKind
+
+BLOCK_NUMBER_MAX = 2**63 - 1
+ADDRESSES_MAX = 100
+PAGE_TOKEN_SIZE_MAX = 512
+CHAIN_SIZE_MAX = 128
+CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
+NETWORKS = ("mainnet", "fuji", "testnet")
+FEATURES = ("nftIndexing", "webhooks", "teleporter")
+
+
+RestKind = ParamKind[str]
+
+
+def whole(low: int, high: int, example: str = "") -> RestKind:
+    """A decimal number within a range."""
+    expected = f"a whole number between {low} and {high}"
+    digits_max = len(str(high)) + 8  # a few leading zeros are allowed, a million digits are not
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or len(text) > digits_max or not low <= int(text) <= high:
+            raise InvalidValue(expected)
+        return int(text)
+
+    shown = f"{low} to {high}" if high < BLOCK_NUMBER_MAX else "whole number"
+    return RestKind(shown, read, {"type": "integer", "minimum": low, "maximum": high}, example or str(high))
+
+
+def one_of(*words: str) -> RestKind:
+    """One word of a closed set, spelt as it is listed."""
+    expected = "one of " + ", ".join(words)
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise InvalidValue(expected)
+        return text
+
+    return RestKind(" or ".join(words), read, {"type": "string", "enum": list(words)}, words[0])
+
+
+def _hex(text: str, size: int, expected: str) -> bytes:
+    try:
+        value = bytes.fromhex(text[2:]) if text[:2] == "0x" and len(text) == 2 + 2 * size else b""
+    except ValueError:
+        value = b""
+    if len(value) != size:  # `fromhex` skips spaces
+        raise InvalidValue(expected)
+    return value
+
+
+def _address(text: str) -> bytes:
+    """Any mixture of cases: a checksum that does not fit is accepted, as the hosted service does."""
+    return _hex(text, 20, "an address: 0x and 40 hex digits")
+
+
+def _hash(text: str) -> bytes:
+    return _hex(text, 32, "a hash: 0x and 64 hex digits")
+
+
+def _block_id(text: str) -> int | bytes:
+    try:
+        return bytes(_hash(text)) if text[:2] == "0x" else int(BLOCK_NUMBER.read(text))
+    except InvalidValue:
+        raise InvalidValue(
+            f"a block number between 0 and {BLOCK_NUMBER_MAX}, or a block hash: 0x and 64 hex digits"
+        ) from None
+
+
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise InvalidValue("true or false")
+    return text == "true"
+
+
+def _addresses(text: str) -> tuple[bytes, ...]:
+    expected = f"1 to {ADDRESSES_MAX} addresses separated by commas, each 0x and 40 hex digits"
+    if len(text) > ADDRESSES_MAX * 43:
+        raise InvalidValue(expected)
+    try:
+        return tuple(dict.fromkeys(_address(one.strip(" ")) for one in text.split(",")))
+    except InvalidValue:
+        raise InvalidValue(expected) from None
+
+
+# U+FFFD is what a server replaces bytes with that are not UTF-8.
+_CHAIN = re.compile(rf"[^\x00-\x20\x7f,\ufffd]{{1,{CHAIN_SIZE_MAX}}}")
+_TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{PAGE_TOKEN_SIZE_MAX}}}")
+
+
+def _chain(text: str) -> str:
+    if not _CHAIN.fullmatch(text):
+        raise InvalidValue("an EVM chain ID, a blockchain ID or an alias of a chain")
+    return text
+
+
+def _page_token(text: str) -> str:
+    if not _TOKEN.fullmatch(text):
+        raise InvalidValue("a nextPageToken of an earlier answer")
+    return text
+
+
+def _not_offered(_: str) -> None:
+    raise InvalidValue("left out: only balances at the latest block are offered here")
+
+
+_ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
+_HASH_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}
+_SOME_ADDRESS = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F"
+_SOME_HASH = "0x" + "00" * 31 + "01"
+
+BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
+CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "43112")
+ADDRESS = RestKind("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
+HASH = RestKind("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
+BLOCK_ID = RestKind(
+    "block number or hash", _block_id, {"type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]{64})$"}, "1"
+)
+BOOLEAN = RestKind("true or false", _boolean, {"type": "boolean"}, "true")
+ADDRESSES = RestKind(
+    "addresses with commas",
+    _addresses,
+    {"type": "string", "description": f"at most {ADDRESSES_MAX} addresses, separated by commas"},
+    _SOME_ADDRESS,
+)
+NOT_OFFERED = RestKind("not offered", _not_offered, {})
+PAGE_TOKEN = RestKind("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
+
+ChainName = Annotated[str, CHAIN]
+EvmAddress = Annotated[bytes, ADDRESS]
+MaybeAddress = Annotated[bytes | None, ADDRESS]
+NotOffered = Annotated[None, NOT_OFFERED]
+TxHash = Annotated[bytes, HASH]
+BlockHash = Annotated[bytes, HASH]
+BlockId = Annotated[int | bytes, BLOCK_ID]
+BlockNumber = Annotated[int | None, BLOCK_NUMBER]
+PageToken = Annotated[str, PAGE_TOKEN]
+PageSize = Annotated[int, whole(1, 100)]  # lists
+BlockPageSize = Annotated[int, whole(0, 100)]  # transactions of a block: 0 is all
+BalancePageSize = Annotated[int, whole(1, 500)]
+MetricsPageSize = Annotated[int, whole(1, 2160)]
+Timestamp = Annotated[int | None, whole(0, 2**32 - 1, "1700000000")]
+Switch = Annotated[bool, BOOLEAN]
+EvmAddresses = Annotated[tuple[bytes, ...], ADDRESSES]
+Currency = Annotated[str, one_of(*CURRENCIES)]
+SortOrder = Annotated[str, one_of("desc", "asc")]
+Network = Annotated[str | None, one_of(*NETWORKS)]
+Feature = Annotated[str | None, one_of(*FEATURES)]
+StatusFilter = Annotated[str | None, one_of("failed", "success")]
+TimeInterval = Annotated[str, one_of("hour", "day", "week", "month")]

@@ -1,0 +1,101 @@
+"""Balances of an address as the chain data API returns them, and the cursors of their lists."""
+
+import struct
+from typing import NamedTuple, cast
+
+from msgspec import UNSET
+
+from icefall.api.presenting.context import AnswerContext
+from icefall.api.presenting.hex import address_text
+from icefall.api.presenting.money import Money
+from icefall.api.presenting.tokens import erc721_metadata, erc1155_metadata
+from icefall.api.schema.balances import Erc20TokenBalance, Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
+from icefall.evm.enriching.reader import NftDetails, TokenDetails
+from icefall.evm.enriching.reputation import Reputation
+from icefall.evm.reading.directory import ChainInfo
+from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
+
+_TOKEN_SIZE = 20
+_NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
+
+
+class BalanceCursor(NamedTuple):
+    """The block of the first page, and the last token listed; `token` empty: none. `is_1155`: which part of a list that has
+    ERC-721 tokens first and then ERC-1155 tokens."""
+
+    block: int
+    token: bytes = b""
+    token_id: int = 0
+    is_1155: bool = False
+
+    def pack(self) -> bytes:
+        head = struct.pack(">Q?", self.block, self.is_1155)
+        return head + self.token + self.token_id.to_bytes((self.token_id.bit_length() + 7) // 8, "big")
+
+    @property
+    def key(self) -> tuple[bytes, int] | None:
+        return (self.token, self.token_id) if self.token else None
+
+
+def unpack_balance_cursor(raw: bytes) -> BalanceCursor:
+    block, is_1155 = struct.unpack_from(">Q?", raw)
+    rest = raw[9:]
+    return BalanceCursor(block, rest[:_TOKEN_SIZE], int.from_bytes(rest[_TOKEN_SIZE:], "big"), is_1155)
+
+
+def native_balance(money: Money, info: ChainInfo, balance: int, price: str | None) -> NativeTokenBalance:
+    token = info.token
+    return NativeTokenBalance(
+        name=token.name,
+        symbol=token.symbol,
+        decimals=token.decimals,
+        logo_uri=token.logo_uri or UNSET,
+        chain_id=info.id,
+        price=money.price(price),
+        balance=str(balance),
+        balance_value=money.value(balance, token.decimals, price),
+    )
+
+
+def erc20_balance(context: AnswerContext, held: Erc20Held, reputation: str | None) -> Erc20TokenBalance:
+    """Without decimals a balance has no value."""
+    details = context.tokens.get(held.token_ref, _NO_TOKEN)
+    value = UNSET if details.decimals is None else context.money.value(held.balance, details.decimals, details.price)
+    return Erc20TokenBalance(
+        address=address_text(held.token),
+        name=details.name,
+        symbol=details.symbol,
+        decimals=details.decimals or 0,
+        price=context.money.price(details.price),
+        chain_id=context.chain_id,
+        balance=str(held.balance),
+        balance_value=value,
+        token_reputation=cast(Reputation | None, reputation),
+    )
+
+
+def erc721_balance(context: AnswerContext, held: NftHeld) -> Erc721TokenBalance:
+    details = context.tokens.get(held.token_ref, _NO_TOKEN)
+    nft = context.nfts.get((held.token_ref, held.token_id), _NO_NFT)
+    return Erc721TokenBalance(
+        address=address_text(held.token),
+        name=details.name,
+        symbol=details.symbol,
+        token_id=str(held.token_id),
+        token_uri=nft.token_uri,
+        metadata=erc721_metadata(context, nft),
+        owner_address=address_text(held.owner),
+        chain_id=context.chain_id,
+    )
+
+
+def erc1155_balance(context: AnswerContext, held: Erc1155Held) -> Erc1155TokenBalance:
+    nft = context.nfts.get((held.token_ref, held.token_id), _NO_NFT)
+    return Erc1155TokenBalance(
+        address=address_text(held.token),
+        token_id=str(held.token_id),
+        token_uri=nft.token_uri,
+        metadata=erc1155_metadata(context, nft),
+        chain_id=context.chain_id,
+        balance=str(held.balance),
+    )

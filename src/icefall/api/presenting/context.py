@@ -1,0 +1,70 @@
+"""What an answer needs besides its rows: token and NFT details, owners and prices, read before any row is shown."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from icefall.api.dialect import Dialect
+from icefall.api.presenting.money import Money
+from icefall.api.schema.parties import Party
+from icefall.api.schema.tokens import Erc20Token
+from icefall.errors import BadGateway, Unavailable
+from icefall.evm.enriching.reader import NftDetails, TokenDetails
+from icefall.evm.model import ERC20, ERC721
+from icefall.evm.reading.directory import EvmChain
+from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
+
+NftRef = tuple[int, int]  # interned ID of the contract, and token ID
+NftKey = tuple[bytes, int]  # address of the contract, and token ID
+
+
+class AnswerContext(msgspec.Struct, frozen=True):
+    """`tokens` by the interned ID of their address; an address that is not in it is not a token."""
+
+    chain_id: str
+    dialect: Dialect
+    money: Money
+    method_names: Mapping[bytes, str]
+    tokens: Mapping[int, TokenDetails] = {}
+    nfts: Mapping[NftRef, NftDetails] = {}
+    owners: Mapping[NftKey, bytes] = {}
+    parties: dict[bytes, Party] = {}  # cache: an answer repeats the same few addresses
+    erc20_tokens: dict[bytes, Erc20Token] = {}
+
+
+async def context_for(
+    chain: EvmChain, dialect: Dialect, rows: Iterable[TxRead | TransferRead | InternalRead], currency: str = "usd"
+) -> AnswerContext:
+    """Of everything the rows of an answer name."""
+    refs: set[int] = set()
+    nfts: set[NftRef] = set()
+    owned: set[NftKey] = set()
+    for row in rows:
+        refs.update((row.sender_ref, row.to_ref))
+        if not isinstance(row, TransferRead):
+            continue
+        if row.standard in (ERC20, ERC721):  # ERC-1155 transfers do not show the name of their token
+            refs.add(row.token_ref)
+        if row.standard != ERC20:
+            nfts.add((row.token_ref, row.token_id))
+        if row.standard == ERC721:
+            owned.add((row.token, row.token_id))
+    return AnswerContext(
+        chain.info.id,
+        dialect,
+        Money(currency, as_numbers=dialect.prices_are_numbers),
+        chain.method_names,
+        await chain.enriched.priced_tokens(refs, currency),
+        await chain.enriched.nft_metadata(nfts) if nfts else {},
+        await _owners(chain, owned) if owned else {},
+    )
+
+
+async def _owners(chain: EvmChain, nfts: set[NftKey]) -> dict[NftKey, bytes]:
+    """Owners are left out of transfer lists where they need an upstream and it does not answer."""
+    keys = list(nfts)
+    try:
+        owners = await chain.balances.owners(keys)
+    except (BadGateway, Unavailable):
+        return {}
+    return {key: owner for key, owner in zip(keys, owners, strict=True) if owner is not None}

@@ -1,0 +1,70 @@
+"""Which IP addresses an untrusted URI may lead to: those of the public internet, and configured networks."""
+
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+
+# Special ranges that some Python versions report as global.
+_SPECIAL = tuple(
+    ip_network(text)
+    for text in (
+        "192.0.0.0/24",  # protocol assignments
+        "192.88.99.0/24",  # 6to4 relays
+        "198.18.0.0/15",  # benchmarks
+        "64:ff9b:1::/48",  # NAT64 of a local network
+        "100::/64",  # discarded
+        "2001::/23",  # protocol assignments, Teredo among them
+        "3fff::/20",  # documentation
+        "5f00::/16",  # segment routing
+        "fec0::/10",  # site local
+    )
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Parsed networks; ValueError for a text that is neither an address nor a network."""
+    return tuple(ip_network(text, strict=False) for text in texts)
+
+
+def may_reach(text: str, allowed: Sequence[Network] = ()) -> bool:
+    """Whether an address, as a resolver returns it, is public or in an allowed network."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return is_allowed(text, allowed) or ("%" not in text and _is_public(address))
+
+
+def is_allowed(text: str, allowed: Sequence[Network]) -> bool:
+    try:
+        address = _effective(ip_address(text.partition("%")[0]))
+    except ValueError:
+        return False
+    return any(address in network for network in allowed)
+
+
+def _is_public(address: Address) -> bool:
+    effective = _effective(address)
+    if isinstance(effective, IPv6Address) and effective.sixtofour is not None and not _is_public(effective.sixtofour):
+        return False
+    special = (
+        effective.is_multicast
+        or effective.is_reserved
+        or effective.is_unspecified
+        or effective.is_loopback
+        or effective.is_link_local
+    )
+    return effective.is_global and not special and not any(effective in network for network in _SPECIAL)
+
+
+def _effective(address: Address) -> Address:
+    """The IPv4 address inside a mapped or NAT64 IPv6 address."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address

@@ -1,0 +1,242 @@
+"""HTTP GET of untrusted URLs, safe against server-side request forgery: only public or allowed addresses are reached.
+
+A host name is resolved once, all its addresses must be public or allowed, and the connection goes to exactly those, so
+that a second DNS answer cannot differ. TLS is verified against the name. Each redirect is checked anew. Only http and
+https, without credentials, on the default port unless the address is in an allowed network. The time limit covers all
+of it, the size limit the body as received and decompressed. URL prefixes from the configuration (a gateway's, a price
+provider's) are trusted where the caller says so: their addresses are not checked. A URL from a contract is never
+trusted, wherever it points.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from ipaddress import ip_address
+
+import aiohttp
+import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from icefall import __version__
+from icefall.evm.enriching.allowed_addresses import is_allowed, may_reach, networks
+from icefall.evm.enriching.dns_lookup import Lookup, SystemLookup
+from icefall.upstream.body import InvalidGzip, body_chunks
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_THROTTLED = (429, 503)  # 503 only with a retry-after header
+_DOT_SEGMENTS = re.compile(r"(^|/)\.{1,2}(/|$)|%2e|%2f|%5c|%25|\\", re.IGNORECASE)
+_RETRY_AFTER_MAX_S = 3600.0
+_HEADERS = {
+    "Accept": "application/json, */*;q=0.5",
+    "Accept-Encoding": "gzip",
+    "User-Agent": f"icefall/{__version__}",
+}
+
+
+class FetchFailed(Exception):
+    """No usable answer. `host_down`: no HTTP answer at all, so requests to the same host would fail too."""
+
+    def __init__(self, text: str, *, host_down: bool = False) -> None:
+        super().__init__(text)
+        self.host_down = host_down
+
+
+class AddressForbidden(FetchFailed):
+    """The URL leads to an address, port or scheme that is not fetched."""
+
+
+class Throttled(FetchFailed):
+    """The host limits our requests; `after_s`: seconds of its retry-after header, or 0."""
+
+    def __init__(self, text: str, after_s: float) -> None:
+        super().__init__(text)
+        self.after_s = after_s
+
+
+class TooLarge(Exception):
+    """The body is larger than the limit."""
+
+
+class FetchLimits(msgspec.Struct, frozen=True):
+    total_s: float = 10.0
+    size_max: int = 1 << 20
+    redirects_max: int = 3
+    at_once: int = 8
+
+
+class GuardedFetcher:
+    """`allow`: non-public networks that may be reached. `trusted`: URL prefixes of the configuration."""
+
+    def __init__(
+        self,
+        *,
+        allow: Sequence[str] = (),
+        trusted: Sequence[str] = (),
+        limits: FetchLimits | None = None,
+        lookup: Lookup | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.limits = limits or FetchLimits()
+        self._allow = networks(allow)
+        self._trusted = [URL(url.rstrip("/") + "/") for url in trusted if url]
+        self._lookup = lookup or SystemLookup()
+        self._tls = tls or ssl.create_default_context()
+        self._slots = asyncio.Semaphore(self.limits.at_once)
+
+    async def get(self, url: str, *, trusted: bool = False) -> bytes:
+        """The body at a URL; raises FetchFailed or TooLarge.
+
+        `trusted`: the URL is from our configuration; so is what it redirects to inside a trusted prefix.
+        """
+        async with self._slots:
+            try:
+                async with asyncio.timeout(self.limits.total_s):
+                    return await self._follow(_url(url), trusted)
+            except TimeoutError as error:
+                raise FetchFailed(f"no answer within {self.limits.total_s:g} s", host_down=True) from error
+
+    async def _follow(self, url: URL, trusted: bool) -> bytes:
+        for _ in range(self.limits.redirects_max + 1):
+            pinned = _PinnedResolver(await self._checked(url, trusted and self._is_trusted(url)))
+            try:
+                found = await self._fetch(url, pinned)
+            except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+                raise FetchFailed(f"{url.origin()}: {error or type(error).__name__}", host_down=True) from error
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                raise FetchFailed(f"{url.origin()}: {error or type(error).__name__}") from error
+            if isinstance(found, bytes):
+                return found
+            url = found
+        raise FetchFailed(f"more than {self.limits.redirects_max} redirects")
+
+    # -- which addresses ---------------------------------------------------------------------------------------
+
+    def _is_trusted(self, url: URL) -> bool:
+        """Whether it is under a trusted prefix; no dot segments, however a server decodes the path."""
+        return any(
+            url.origin() == prefix.origin() and (prefix.raw_path == "/" or _is_under(url.raw_path, prefix.raw_path))
+            for prefix in self._trusted
+            if url.scheme == prefix.scheme and url.raw_host
+        )
+
+    async def _checked(self, url: URL, trusted: bool) -> list[str]:
+        """The addresses of a URL's host, all of which may be reached."""
+        host, port = url.raw_host or "", url.port
+        if url.scheme not in ("http", "https") or not host or port is None:
+            raise AddressForbidden(f"{url.scheme or 'no'} scheme: only http and https are fetched")
+        if url.user is not None or url.password is not None:
+            raise AddressForbidden("a URL with credentials is not fetched")
+        addresses = await self._addresses(host)
+        forbidden = [address for address in addresses if not trusted and not may_reach(address, self._allow)]
+        if forbidden:
+            raise AddressForbidden(f"{host} is at {forbidden[0]}, which is not public")
+        any_port = trusted or all(is_allowed(address, self._allow) for address in addresses)
+        if not any_port and not url.is_default_port():
+            raise AddressForbidden(f"port {port} is not fetched from")
+        return addresses
+
+    async def _addresses(self, host: str) -> list[str]:
+        try:
+            return [str(ip_address(host))]
+        except ValueError:
+            if host.replace(".", "").isdigit() or "%" in host or ":" in host:
+                raise AddressForbidden(f"{host} is not a canonical address") from None
+        try:
+            addresses = await self._lookup(host)
+        except OSError as error:
+            raise FetchFailed(f"{host}: {error.strerror or error}", host_down=True) from error
+        if not addresses:
+            raise FetchFailed(f"{host} has no address", host_down=True)
+        return addresses
+
+    # -- one request -------------------------------------------------------------------------------------------
+
+    async def _fetch(self, url: URL, pinned: "_PinnedResolver") -> bytes | URL:
+        """The body, or the target of a redirect."""
+        connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True, ssl=self._tls)
+        session = aiohttp.ClientSession(
+            connector=connector,
+            headers=_HEADERS,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,  # body_chunks decompresses with a limit
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=None),  # `get` limits all redirects together
+        )
+        async with session, session.get(url, allow_redirects=False) as response:
+            try:
+                return await self._read(url, response)
+            except BaseException:
+                response.close()
+                raise
+
+    async def _read(self, url: URL, response: aiohttp.ClientResponse) -> bytes | URL:
+        status, headers = response.status, response.headers
+        if status in _REDIRECTS and "location" in headers:
+            return url.join(_url(headers["location"]))
+        if status in _THROTTLED and (status == 429 or "retry-after" in headers):
+            raise Throttled(f"{url.origin()} answered {status}", _retry_after_s(headers.get("retry-after", "")))
+        if status != 200:
+            raise FetchFailed(f"{url.origin()} answered {status}")
+        if (response.content_length or 0) > self.limits.size_max:
+            raise TooLarge(f"{url.origin()} announces {response.content_length} bytes")
+        body = bytearray()
+        async for chunk in _body(response):
+            body += chunk
+            if len(body) > self.limits.size_max:
+                raise TooLarge(f"{url.origin()} sends more than {self.limits.size_max} bytes")
+        return bytes(body)
+
+
+class _PinnedResolver(AbstractResolver):
+    """Resolves every name to the addresses that were checked."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in self._addresses
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+def _is_under(path: str, prefix: str) -> bool:
+    return path.startswith(prefix) and not _DOT_SEGMENTS.search(path)
+
+
+def _url(text: str) -> URL:
+    try:
+        return URL(text)
+    except (ValueError, UnicodeError) as error:
+        raise FetchFailed(f"not a URL: {error}") from error
+
+
+async def _body(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The body in bounded chunks, decompressed if it is gzip."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "x-gzip"):
+        raise FetchFailed(f"it answers with content-encoding {encoding[:20]}, which was not accepted")
+    try:
+        async for chunk in body_chunks(response, is_gzip=encoding != "identity"):
+            yield chunk
+    except InvalidGzip as error:
+        raise FetchFailed(str(error)) from error
+
+
+def _retry_after_s(text: str) -> float:
+    return min(float(text[:9]), _RETRY_AFTER_MAX_S) if text.isascii() and text.isdigit() else 0.0

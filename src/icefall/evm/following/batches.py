@@ -1,0 +1,207 @@
+"""From fetched blocks to batches ready to be stored: verified, linked, derived, with unknown values read from state.
+
+Fetched blocks go to the decoder in chunks, which works ahead while a batch is resolved and stored.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+import msgspec
+
+from icefall.evm.following.contracts import ContractCache
+from icefall.evm.following.decoder import BlockDecoder, BlockOutline, VerifiedChunk
+from icefall.evm.following.resolve import NativeBalances, resolve_code
+from icefall.evm.model import BlockRows, ResolvedBlock
+from icefall.evm.state_source import StateSource
+from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
+from icefall.evm.storing.store import ChainStore
+from icefall.evm.token_calls import balance_of, balance_of_id, uint_of
+from icefall.upstream.evm.block_parts import FetchedBlock
+from icefall.wire.evm.types import ParentMismatch
+
+BATCH_BLOCKS = 512
+BATCH_BYTES = 16 << 20  # as fetched; rows that share pages are written once, so more at once costs less
+CHUNK_BYTES = 512 << 10
+CHUNKS_AHEAD = 8
+
+
+class InvalidBlock(Exception):
+    """A fetched block failed verification."""
+
+    def __init__(self, block: FetchedBlock, why: str) -> None:
+        super().__init__(why)
+        self.block = block
+
+
+class BlockBatch(msgspec.Struct, frozen=True):
+    """Consecutive blocks, ready to be stored."""
+
+    blocks: list[ResolvedBlock]
+    kinds: list[tuple[bytes, int, str]]  # contract, block, TokenKind
+    baselines: Baselines
+    unverified: list[str]
+
+
+class BatchMaker:
+    """Makes batches of one chain. Call `forget` whenever a batch was not stored."""
+
+    def __init__(
+        self, store: ChainStore, state: StateSource, contracts: ContractCache, decoder: BlockDecoder, start_block: int
+    ) -> None:
+        self._store = store
+        self._state = state
+        self._contracts = contracts
+        self._decoder = decoder
+        self._start_block = start_block
+
+    def forget(self) -> None:
+        self._contracts.forget()
+
+    async def batches(
+        self, blocks: AsyncIterator[FetchedBlock], parent: bytes | None, on_fetched: Callable[[FetchedBlock], None]
+    ) -> AsyncGenerator[BlockBatch, None]:
+        """ParentMismatch where a block does not follow the one before it; InvalidBlock where one fails verification."""
+        batch = _OpenBatch(self._store, self._state)
+        ahead = _DecodeAhead(id(self), blocks, self._decoder, on_fetched)
+        try:
+            async for fetched, verified in ahead.chunks():
+                if verified.invalid is not None:
+                    index, reason = verified.invalid
+                    raise InvalidBlock(fetched[index], reason)
+                linked = _linked(verified.outlines, parent)
+                await self._add(batch, verified, linked)
+                batch.size += sum(block.size for block in fetched)
+                if len(linked) < len(verified.outlines):
+                    if batch.blocks:
+                        yield await self._finished(batch)
+                    number = verified.outlines[len(linked)].number
+                    raise ParentMismatch(f"block {number} does not follow the one before")
+                parent = linked[-1].block_hash
+                if batch.is_full:
+                    yield await self._finished(batch)
+                    batch = _OpenBatch(self._store, self._state)
+                    self._contracts.trim()
+            if batch.blocks:
+                yield await self._finished(batch)
+        finally:
+            await ahead.close()
+
+    async def _add(self, batch: "_OpenBatch", verified: VerifiedChunk, outlines: list[BlockOutline]) -> None:
+        """Derives a verified chunk and resolves it block by block."""
+        batch.unverified.update(dict.fromkeys(verified.unverified))
+        if not outlines:
+            return
+        fetched_code = await self._contracts.fetch_code(outlines)
+        for outline in outlines:
+            batch.kinds += await self._contracts.fetch_kinds(outline)
+        done = 0
+        while done < len(outlines):
+            info = self._contracts.info_for(outlines[done:])
+            derived = await self._decoder.derive(verified.ticket, range(done, len(outlines)), info)
+            for rows, outline in zip(derived, outlines[done:], strict=False):  # it may stop early
+                needed = sorted(outline.lookups.code & fetched_code.keys())
+                earlier_code = tuple((address, fetched_code.pop(address)) for address in needed)
+                code = await resolve_code(rows, self._state)
+                self._contracts.update_code(code)
+                for address, _ in code:
+                    fetched_code.pop(address, None)  # from here on the block's own row counts
+                balances = await batch.native.resolve(rows) if outline.has_diffs else ()
+                batch.blocks.append(ResolvedBlock(rows, balances, code, earlier_code))
+            done += len(derived)
+            await asyncio.sleep(0)  # fetching goes on
+
+    async def _finished(self, batch: "_OpenBatch") -> BlockBatch:
+        baselines = await self._baselines([one.rows for one in batch.blocks])
+        return BlockBatch(batch.blocks, batch.kinds, baselines, list(batch.unverified))
+
+    async def _baselines(self, rows: list[BlockRows]) -> Baselines:
+        """Balances of holders right before an index that begins inside the chain."""
+        if self._start_block == 0:
+            return {}
+        held = sorted(newly_held(rows))
+        calls = [
+            balance_of(token, holder) if token_id == NO_ID else balance_of_id(token, holder, token_id)
+            for token, holder, token_id in held
+        ]
+        answers = await self._state.answers(calls, self._start_block - 1) if calls else []
+        return {key: uint_of(answer) or 0 for key, answer in zip(held, answers, strict=True)}
+
+
+def _linked(outlines: list[BlockOutline], parent: bytes | None) -> list[BlockOutline]:
+    """As many as follow one another, from `parent` on."""
+    for index, outline in enumerate(outlines):
+        if parent is not None and outline.parent_hash != parent:
+            return outlines[:index]
+        parent = outline.block_hash
+    return outlines
+
+
+class _OpenBatch:
+    """A batch that is being filled."""
+
+    def __init__(self, store: ChainStore, state: StateSource) -> None:
+        self.blocks: list[ResolvedBlock] = []
+        self.kinds: list[tuple[bytes, int, str]] = []
+        self.unverified: dict[str, None] = {}
+        self.native = NativeBalances(store.newest_native, state)
+        self.size = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.blocks) >= BATCH_BLOCKS or self.size >= BATCH_BYTES
+
+
+class _DecodeAhead:
+    """Fetched blocks in chunks, given to the decoder some chunks ahead of the one that is being resolved."""
+
+    def __init__(
+        self,
+        chain: int,
+        blocks: AsyncIterator[FetchedBlock],
+        decoder: BlockDecoder,
+        on_fetched: Callable[[FetchedBlock], None],
+    ) -> None:
+        self._chain = chain
+        self._blocks = blocks
+        self._decoder = decoder
+        self._on_fetched = on_fetched
+        self._queue: asyncio.Queue[tuple[list[FetchedBlock], asyncio.Future[VerifiedChunk]] | None] = asyncio.Queue(
+            CHUNKS_AHEAD
+        )
+        self._reading = asyncio.create_task(self._read())
+
+    async def chunks(self) -> AsyncIterator[tuple[list[FetchedBlock], VerifiedChunk]]:
+        while (taken := await self._queue.get()) is not None:
+            blocks, verified = taken
+            yield blocks, await verified
+        await self._reading  # raises what ended the fetching, if something did
+
+    async def _read(self) -> None:
+        chunk: list[FetchedBlock] = []
+        failure: Exception | None = None  # raised after the blocks before it; a cancellation ends at once
+        try:
+            async for block in self._blocks:
+                self._on_fetched(block)
+                chunk.append(block)
+                if len(chunk) >= BATCH_BLOCKS or sum(one.size for one in chunk) >= CHUNK_BYTES:
+                    await self._submit(chunk)
+                    chunk = []
+        except Exception as error:
+            failure = error
+        if chunk:
+            await self._submit(chunk)
+        await self._queue.put(None)
+        if failure is not None:
+            raise failure
+
+    async def _submit(self, chunk: list[FetchedBlock]) -> None:
+        await self._queue.put((chunk, asyncio.ensure_future(self._decoder.verify(self._chain, chunk))))
+
+    async def close(self) -> None:
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        while not self._queue.empty():
+            taken = self._queue.get_nowait()
+            if taken is not None:
+                taken[1].cancel()
+                await asyncio.gather(taken[1], return_exceptions=True)

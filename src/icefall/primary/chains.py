@@ -1,0 +1,139 @@
+"""X, P and C as a follower or the demo history extends them, and what of them goes into the container index."""
+
+import time
+from collections.abc import Awaitable, Sequence
+
+from icefall.db.engine import Store, Transaction
+from icefall.node.following.dag import ADVICE
+from icefall.node.following.foreign import ForeignChain, ForeignContainer
+from icefall.node.following.verify import ContainerRejected, ImportPending, MissingTransaction, VerifiedContainer
+from icefall.node.index import BLOCKS_OF, X_BLOCK, X_TX, append
+from icefall.primary.network import Network
+from icefall.wire.avm.codec import unpack_utxo
+from icefall.wire.avm.types import Tx
+from icefall.wire.container.exports import Export
+from icefall.xchain import model
+from icefall.xchain.follow import ExportNotSeen, FollowedLedger, ReceivedContainer, UnknownInput
+from icefall.xchain.ledger import Ledger
+from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of
+from icefall.xchain.store import Checkpoint, put_atomic
+
+_GAP = f"what we have from before block 1 is not complete, so a --data-dir of its own is needed too: {ADVICE}"
+
+
+class XChain:
+    """X: its transactions are executed on our own state.
+
+    `had_dag`: it has transactions from before its blocks. `indexed`: those go into the index X/tx.
+    """
+
+    name = "X"
+
+    def __init__(self, ledger: Ledger, *, had_dag: bool = False, indexed: bool = False) -> None:
+        self._ledger = ledger
+        self._followed = FollowedLedger(ledger, had_dag=had_dag)
+        self._on_accept_txs = _index_txs if indexed else None
+
+    @property
+    def count(self) -> int:
+        return self._ledger.height
+
+    @property
+    def last_container_id(self) -> bytes:
+        return self._ledger.last_container_id
+
+    @property
+    def last_block_id(self) -> bytes:
+        return self._ledger.tip.block_id
+
+    @property
+    def tx_count(self) -> int:
+        return self._ledger.txs_before_blocks
+
+    @property
+    def last_txid(self) -> bytes:
+        return self._ledger.state.txid_at(self._ledger.at.next_seq - 1)
+
+    def has_tx(self, txid: bytes) -> bool:
+        return self._ledger.state.has_tx(txid)
+
+    async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
+        run = [ReceivedContainer(row.container_id, row.raw, row.inner) for row in batch]
+        try:
+            await _translated(self._followed.accept(run))
+        except MissingTransaction as incomplete:
+            raise MissingTransaction(f"{incomplete}: {_GAP}") from incomplete
+
+    async def accept_txs(self, txs: Sequence[Tx]) -> None:
+        await _translated(self._followed.accept_before_blocks(txs, self._on_accept_txs))
+
+
+async def _translated(accepting: Awaitable[None]) -> None:
+    try:
+        await accepting
+    except model.TxRefused as refused:
+        raise ContainerRejected(str(refused)) from refused
+    except ExportNotSeen as waiting:
+        raise ImportPending(str(waiting)) from waiting
+    except UnknownInput as unknown:
+        raise MissingTransaction(str(unknown)) from unknown
+
+
+def _index_txs(tx: Transaction, at: Checkpoint, effects: Sequence[TxEffects]) -> None:
+    """Adds transactions that are in no block to the index."""
+    now_ns = time.time_ns()
+    append(tx, X_TX, [(row.tx.txid, now_ns, seq, None) for seq, row in enumerate(effects, at.next_seq)])
+
+
+class OtherChain:
+    """P or C: checked by hash and parent, not executed; its exports go into X's atomic memory."""
+
+    def __init__(self, chain: ForeignChain, x_chain_id: bytes) -> None:
+        self.name = chain.name
+        self._chain = chain
+        self._x_chain_id = x_chain_id
+
+    @property
+    def count(self) -> int:
+        return self._chain.position.count
+
+    @property
+    def last_container_id(self) -> bytes:
+        return self._chain.position.container_id
+
+    @property
+    def last_block_id(self) -> bytes:
+        return self._chain.position.block_id
+
+    async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
+        exports = [_exported_utxo(export) for row in batch for export in row.exports]
+
+        def put_exports(tx: Transaction) -> None:
+            put_atomic(tx, self._x_chain_id, self._chain.chain_id, exports)
+
+        rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]
+        await self._chain.accept(rows, put_exports)
+
+
+def _exported_utxo(export: Export) -> NewUtxo:
+    utxo = unpack_utxo(export.utxo_raw)
+    return NewUtxo(export.utxo_id, utxo, export.utxo_raw, owners_of(utxo.output))
+
+
+def foreign_chains(network: Network, store: Store, *, indexed: bool) -> dict[str, ForeignChain]:
+    """P and C, by name. `indexed`: their containers go into the index."""
+    return {
+        chain.name: ForeignChain(
+            store, chain.name, chain.chain_id, chain.genesis_block_id, BLOCKS_OF[chain.name] if indexed else None
+        )
+        for chain in network.chains
+        if chain.name in ("P", "C")
+    }
+
+
+def index_x(tx: Transaction, at: Checkpoint, accepted: AcceptedBlock) -> None:
+    """Adds a block of the X-Chain and its transactions to the index."""
+    when = accepted.accepted_ns
+    append(tx, X_BLOCK, [(accepted.container_id, when, accepted.block.height, None)])
+    numbered = enumerate(accepted.effects, at.next_seq)
+    append(tx, X_TX, [(row.tx.txid, when, seq, None) for seq, row in numbered])

@@ -1,0 +1,137 @@
+"""What the apps of the three listeners have in common."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from icefall import __version__
+from icefall.access.budget_leases import BudgetLeases
+from icefall.access.budget_server import budget_socket
+from icefall.access.budgets import Tier, limits_are_on, tiers_with
+from icefall.access.client_address import Proxies
+from icefall.access.store import AccessReader
+from icefall.api.app import App
+from icefall.api.assemble import Mount, bases_of, meter_labels, routes_of
+from icefall.api.dialect import DIALECTS, Dialect
+from icefall.api.docs import page
+from icefall.api.endpoints.table import ENDPOINTS, rows_of
+from icefall.api.gate import LIMIT_HEADERS, AccessGate
+from icefall.api.guards import Hosts, Origins
+from icefall.api.handlers.pages import CounterSource, Pages
+from icefall.api.openapi import document
+from icefall.api.routes import Routes
+from icefall.config.settings import ChainConfig, Config
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, told_rpc_url
+from icefall.evm.reading.state import RequestState
+from icefall.ipc.socket import EngineLink
+from icefall.node.store import NodeReader
+from icefall.observe.counters import CallCounters
+from icefall.observe.log import Log, Logs, open_logs
+from icefall.run.node_setup import configured_network, node_logs
+from icefall.run.stores import open_chain_reader
+
+FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
+_BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
+_KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
+
+
+def listener_app(
+    listener: str,
+    config: Config,
+    services: Mapping[type, Any],
+    log: Log,
+    *,
+    origins: Origins,
+    gate: AccessGate | None = None,
+    node: NodeReader | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+    mounts: Iterable[Mount] = (),
+) -> App:
+    """The app of a listener: its rows of the endpoint table, with the services their handlers use."""
+    dialect = DIALECTS[config.dialect]
+    rows = rows_of(listener)
+    run_dir = Path(config.data_dir) / "run"
+    counters = CallCounters(meter_labels(ENDPOINTS), run_dir)
+    common: dict[type, Any] = {
+        Dialect: dialect,
+        Pages: Pages(msgspec.json.encode(document(listener, rows, __version__)), page(listener, rows, __version__)),
+        CounterSource: CounterSource(run_dir, counters.labels, __version__, node),
+    }
+    paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))
+    return App(
+        listener,
+        Routes(paths, bases_of(paths), node, full=dialect.alias_of_endpoint),
+        dialect,
+        Hosts(config.http_allowed_hosts),
+        origins,
+        counters,
+        log,
+        list(headers),
+        (config.http_read_timeout or FOREVER_NS) / 1e9,
+        gate,
+    )
+
+
+def _enabled(config: Config) -> Callable[[str], bool]:
+    return lambda setting: bool(getattr(config, setting.replace("-", "_")))
+
+
+def node_origins(config: Config) -> Origins:
+    return Origins(config.http_allowed_origins, _BROWSER_HEADERS)
+
+
+def service_origins(config: Config) -> Origins:
+    """Of the chain data and metrics interfaces: browsers may send a key and read the limits."""
+    return Origins(config.http_allowed_origins, _BROWSER_HEADERS + _KEY_HEADERS, LIMIT_HEADERS)
+
+
+def service_logs(config: Config, *, with_engine: bool) -> Logs:
+    """Next to an engine the levels are the engine's, which an administrator can change."""
+    if with_engine:
+        return node_logs(config, "worker", configured_network(config, int(time.time())), create=False)
+    levels = (config.log_level.upper(), config.log_display_level.upper())
+    return open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format)
+
+
+def access_gate(
+    listener: str, config: Config, log: Log, *, keys: AccessReader | None, anonymous_tier: str
+) -> AccessGate | None:
+    """None where there are neither limits nor keys. `keys` None: the interface knows no keys."""
+    limited = limits_are_on(config.rate_limits, config.http_host)
+    if not limited and keys is None:
+        return None
+    budgets = EngineLink(budget_socket(Path(config.data_dir)))
+    return AccessGate(
+        listener,
+        keys,
+        BudgetLeases(budgets.call, config.http_workers, log) if limited else None,
+        tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier),
+        anonymous_tier,
+        Proxies(config.trusted_proxies),
+        keys_required=keys is not None and config.api_keys_required,
+    )
+
+
+def chain_directory(
+    config: Config, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
+) -> ChainDirectory:
+    """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
+    is not indexed."""
+    data_dir = Path(config.data_dir)
+    return ChainDirectory(
+        EvmChain(
+            _chain_info(chain),
+            open_chain_reader(data_dir, chain.id),
+            RequestState(chain.rpc, int(chain.id)) if with_state else None,
+            method_names,
+        )
+        for chain in config.chain
+    )
+
+
+def _chain_info(chain: ChainConfig) -> ChainInfo:
+    info = msgspec.convert(chain, ChainInfo, from_attributes=True)
+    return msgspec.structs.replace(info, rpc_url=told_rpc_url(chain.public_rpc_url, chain.rpc[0]))

@@ -1,0 +1,113 @@
+"""The indexing of one EVM chain: its store, its upstreams, its follower, and what is fetched in the background."""
+
+import time
+from functools import partial
+
+from icefall.config.settings import ChainConfig
+from icefall.db.engine import Store
+from icefall.db.lock import StoreLock
+from icefall.evm.auditing.audit import Audit
+from icefall.evm.enriching.loops import EnrichSettings, enrich_forever
+from icefall.evm.following.batches import BatchMaker
+from icefall.evm.following.binding import Binding, bind
+from icefall.evm.following.contracts import ContractCache
+from icefall.evm.following.decoder import BlockDecoder
+from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.following.status import decode_status, encode_status, status_of
+from icefall.evm.storing.store import ChainStore
+from icefall.metrics.store import RollupWriter
+from icefall.observe.log import Log
+from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
+from icefall.wire.genesis.network import KNOWN_NETWORKS
+from icefall.wire.ids import id_from_text
+
+_STATUS_EVERY_S = 2.0
+
+
+class IndexedChain:
+    """One chain. It owns its store, whose lock it holds, and closes it."""
+
+    def __init__(
+        self, chain: ChainConfig, blocks: BlockRange, store: Store, lock: StoreLock, decoder: BlockDecoder, log: Log
+    ) -> None:
+        self._chain = chain
+        self.name = chain.name or chain.id
+        self.log = log
+        self._lock = lock
+        self._store = store
+        self._chain_store = ChainStore(store, [RollupWriter()], chain.cumulative_tx_offset)
+        self._counts_before = _stored_counts(self._chain_store)
+        self._status_stored_at = 0.0
+        self._upstream = upstream_of(chain, self._chain_store, log)
+        self._contracts = ContractCache(self._chain_store, self._upstream, bytes.fromhex(chain.teleporter[2:]))
+        maker = BatchMaker(self._chain_store, self._upstream, self._contracts, decoder, blocks.first)
+        self.follower = EvmFollower(
+            blocks,
+            self._chain_store,
+            self._upstream,
+            maker,
+            Audit(self._chain_store, self._upstream),
+            log,
+            final=self._is_final,
+            meta=partial(_trace_meta, self._upstream),
+        )
+
+    def _is_final(self) -> bool:
+        """Blocks of Avalanche's own chains are final once accepted."""
+        return any(can.block_extra_data for can in self._upstream.capabilities().values())
+
+    async def follow(self) -> None:
+        binding = Binding(self._chain.id, id_or_empty(self._chain.blockchain_id), self.follower.first_block)
+        blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log)
+        self._contracts.native_asset_id = avax_asset_of(blockchain_id)
+        await self.follower.run()
+
+    async def enrich(self, settings: EnrichSettings) -> None:
+        """Over connections of its own: a slow answer here must not make the follower back off from an upstream."""
+        upstream = upstream_of(self._chain, self._chain_store, self.log)
+        try:
+            await enrich_forever(self._store, upstream, settings, self.log)
+        finally:
+            await upstream.close()
+
+    async def store_status(self, *, last: bool = False) -> None:
+        """What workers report of this indexer; every two seconds, and at the end."""
+        now = time.time()
+        if last or now - self._status_stored_at >= _STATUS_EVERY_S:
+            self._status_stored_at = now
+            status = status_of(
+                self.follower.status, self._counts_before, self._upstream.degraded(), now, self._upstream.clock.now()
+            )
+            await self._chain_store.put_meta({"status": encode_status(status)})
+
+    async def close(self) -> None:
+        await self._upstream.close()
+        self._chain_store.close()
+        self._lock.release()
+
+
+def _stored_counts(store: ChainStore) -> dict[str, int]:
+    status = store.meta("status")
+    return decode_status(status).counts if status else {}
+
+
+def _trace_meta(upstream: EvmUpstream) -> dict[str, str]:
+    """Which traces an index was begun with, once that is known."""
+    required = upstream.required
+    return {"has_calls": str(int(required.calls)), "has_diffs": str(int(required.diffs))} if required else {}
+
+
+def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
+    """An index begun with traces is not continued without."""
+    calls, diffs = store.meta("has_calls"), store.meta("has_diffs")
+    required = RequiredTraces(calls == "1", diffs == "1") if calls and diffs else None
+    return EvmUpstream(chain.rpc, int(chain.id), log, required=required)
+
+
+def id_or_empty(text: str) -> bytes:
+    return id_from_text(text) if text else b""
+
+
+def avax_asset_of(blockchain_id: bytes) -> bytes:
+    """The asset that atomic transactions move as native coin; empty if unknown, then balances are read from state."""
+    return next((one.avax_asset_id for one in KNOWN_NETWORKS.values() if one.c_chain_id == blockchain_id), b"")

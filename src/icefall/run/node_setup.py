@@ -1,0 +1,34 @@
+"""What the engine and the workers of a node build alike: the configured network and the loggers."""
+
+from pathlib import Path
+
+from icefall.config.settings import Config
+from icefall.observe.log import Logs, open_logs
+from icefall.primary.network import AssetChainSource, LearnedNetwork, Network, NetworkSettings, network_of
+
+
+def configured_network(config: Config, now: int, learned: LearnedNetwork | None = None) -> Network:
+    return network_of(
+        NetworkSettings(
+            config.network_id,
+            config.genesis_file,
+            config.tx_fee,
+            config.create_asset_tx_fee,
+            tuple(AssetChainSource(one.id, one.genesis, one.aliases) for one in config.asset_chain),
+        ),
+        now,
+        learned,
+    )
+
+
+def node_logs(config: Config, process: str, network: Network, *, create: bool) -> Logs:
+    """The engine creates the page of log levels, workers share it."""
+    return open_logs(
+        process,
+        ["main", "vm-factory", *(chain.name for chain in network.chains)],
+        Path(config.log_dir),
+        (config.log_level.upper(), config.log_display_level.upper()),
+        config.log_format,
+        shared=Path(config.data_dir) / "run" / "levels",
+        create=create,
+    )

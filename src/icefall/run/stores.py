@@ -1,0 +1,59 @@
+"""Where a store engine is chosen: the only module outside `db/` that names one.
+
+Everything else receives a store, a reader or a function that opens one, typed by the protocols of `db/engine.py`. A
+second engine (PostgreSQL) plugs in here.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icefall.access import store as access
+from icefall.db.engine import BlockingReader, Store
+from icefall.db.sqlite import SqliteReader, SqliteStore
+from icefall.evm.storing import store as evm
+from icefall.node import store as node
+
+if TYPE_CHECKING:
+    from icefall.evm.reading.directory import LazyChainReader
+
+
+def open_node_store(data_dir: Path) -> Store:
+    """For the engine, which is the only writer."""
+    return SqliteStore(node.store_path(data_dir), node.PACKAGE)
+
+
+def open_node_reader(data_dir: Path) -> BlockingReader:
+    return SqliteReader(node.store_path(data_dir))
+
+
+def open_chain_store(data_dir: Path, chain_id: str) -> Store:
+    """For the indexer, which is the only writer of an EVM chain's store."""
+    return SqliteStore(evm.store_path(data_dir, chain_id), evm.PACKAGE)
+
+
+def has_chain_store(data_dir: Path, chain_id: str) -> bool:
+    return evm.store_path(data_dir, chain_id).exists()
+
+
+def open_chain_reader(data_dir: Path, chain_id: str) -> "LazyChainReader":
+    """Opened at its first query: the indexer may create the store later."""
+    from icefall.evm.reading.directory import LazyChainReader  # noqa: PLC0415 - most processes of a program need none
+
+    return LazyChainReader(partial(_chain_reader, data_dir, chain_id), f"chain {chain_id}")
+
+
+def _chain_reader(data_dir: Path, chain_id: str) -> BlockingReader | None:
+    return SqliteReader(evm.store_path(data_dir, chain_id)) if has_chain_store(data_dir, chain_id) else None
+
+
+def open_access_reader(data_dir: Path) -> BlockingReader:
+    return SqliteReader(access.store_path(data_dir))
+
+
+def access_writer(data_dir: Path) -> access.AccessWriter:
+    return access.AccessWriter(data_dir, _open_access_store)
+
+
+def _open_access_store(data_dir: Path) -> Store:
+    return SqliteStore(access.store_path(data_dir), access.PACKAGE)

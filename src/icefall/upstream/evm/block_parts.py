@@ -1,0 +1,231 @@
+"""The parts of a block as an upstream sent them, decoded only as far as needed to check that they are complete and
+belong to one block."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from icefall.upstream.evm.errors import IncompleteAnswer, ReorgDuringFetch
+from icefall.wire.text.jsondeep import decode_any_depth
+
+EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"  # of a trie without entries
+
+_T = TypeVar("_T")
+_Text = bytes | msgspec.Raw
+Hex = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]+$", max_length=66)]
+Hash = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$")]
+
+
+class FetchedBlock(msgspec.Struct, frozen=True):
+    """All parts of one block, byte for byte as one upstream sent them. None: it cannot send that part.
+
+    `calls_by` and `diffs_by` name the method or tracer they come from, which decides their shape: callTracer or
+    trace_block, prestateTracer or trace_replayBlockTransactions. The result of muxTracer is split into the former two.
+    """
+
+    number: int
+    block: bytes
+    receipts: bytes
+    calls: bytes | None
+    diffs: bytes | None
+    calls_by: str = "callTracer"
+    diffs_by: str = "prestateTracer"
+    source: str = ""  # the upstream's name
+
+    @property
+    def size(self) -> int:
+        return len(self.block) + len(self.receipts) + len(self.calls or b"") + len(self.diffs or b"")
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The fields of a block that its other parts must agree with."""
+
+    number: int
+    hash: str
+    parent_hash: str
+    txids: tuple[str, ...]
+
+
+class _Tx(msgspec.Struct):
+    hash: Hash
+
+
+class _Block(msgspec.Struct, rename="camel"):
+    number: Hex
+    hash: Hash
+    parent_hash: Hash
+    transactions_root: Hash
+    transactions: list[_Tx]
+
+
+class BlockSummary(msgspec.Struct, rename="camel"):
+    """A block fetched without its transactions."""
+
+    number: Hex
+    hash: Hash
+    parent_hash: Hash
+    transactions: list[str]
+    block_extra_data: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Receipt(msgspec.Struct, rename="camel"):
+    transaction_hash: Hash
+    block_hash: Hash
+
+
+class _Traced(msgspec.Struct, rename="camel"):
+    result: msgspec.Raw = msgspec.Raw()
+    tx_hash: Hash | None = None  # old clients leave it out
+    error: str | None = None
+
+
+class _Frame(msgspec.Struct):
+    type: str
+
+
+class _Diff(msgspec.Struct):
+    pre: msgspec.Raw
+    post: msgspec.Raw
+
+
+class _MuxTrace(msgspec.Struct, rename={"calls": "callTracer", "diffs": "prestateTracer"}):
+    calls: msgspec.Raw
+    diffs: msgspec.Raw
+
+
+class _Trace(msgspec.Struct, rename="camel"):
+    trace_address: list[int]
+    type: str
+    transaction_hash: Hash | None = None  # a reward has none
+
+
+class _Replay(msgspec.Struct, rename="camel"):
+    state_diff: msgspec.Raw
+    transaction_hash: Hash | None = None
+
+
+_BLOCK = msgspec.json.Decoder(_Block)
+_SUMMARY = msgspec.json.Decoder(BlockSummary)
+_RECEIPTS = msgspec.json.Decoder(list[_Receipt])
+_TRACED = msgspec.json.Decoder(list[_Traced])
+_FRAME = msgspec.json.Decoder(_Frame)
+_DIFF = msgspec.json.Decoder(_Diff)
+_SIDES = msgspec.json.Decoder(dict[str, dict[str, dict[str, msgspec.Raw]]])
+_MUX_TRACE = msgspec.json.Decoder(_MuxTrace)
+_TRACES = msgspec.json.Decoder(list[_Trace])
+_REPLAYED = msgspec.json.Decoder(list[_Replay])
+
+
+def decode_header(raw: msgspec.Raw, number: int) -> Header:
+    """A block fetched by number. One without transactions must have the root of an empty trie."""
+    block = _decoded(_BLOCK, raw, f"block {number}")
+    if int(block.number, 16) != number:
+        raise IncompleteAnswer(f"requested block {number}, got block {int(block.number, 16)}")
+    if (not block.transactions) != (block.transactions_root == EMPTY_ROOT):
+        raise IncompleteAnswer(
+            f"block {number} has {len(block.transactions)} transactions, which does not match its root"
+        )
+    return Header(number, block.hash, block.parent_hash, tuple(tx.hash for tx in block.transactions))
+
+
+def decode_summary(raw: msgspec.Raw) -> BlockSummary:
+    return _decoded(_SUMMARY, raw, "a block")
+
+
+def check_receipts(raw: _Text, header: Header) -> None:
+    """One per transaction, in order, and of this block."""
+    receipts = _decoded(_RECEIPTS, raw, f"the receipts of block {header.number}")
+    _same_txs(header, [receipt.transaction_hash for receipt in receipts], "receipts")
+    if any(receipt.block_hash != header.hash for receipt in receipts):
+        raise ReorgDuringFetch(f"the receipts of block {header.number} are of another block than {header.hash}")
+
+
+def check_calls(raw: msgspec.Raw, header: Header) -> None:
+    decode_any_depth(raw, lambda text: _check_traced(text, header, "call traces", _FRAME))
+
+
+def check_diffs(raw: msgspec.Raw, header: Header) -> None:
+    decode_any_depth(raw, lambda text: _check_traced(text, header, "state diffs", _DIFF))
+
+
+def split_mux_traces(raw: msgspec.Raw, header: Header) -> tuple[bytes, bytes]:
+    """The result of muxTracer as callTracer and prestateTracer would each have sent it."""
+    (calls, diffs), cut = decode_any_depth(raw, lambda text: _split_mux(text, header))
+    return (calls, diffs) if cut is None else (cut.restored(calls), cut.restored(diffs))
+
+
+def check_trace_block(raw: msgspec.Raw, header: Header) -> None:
+    """Parity's flat list: one root call per transaction."""
+    rows = _decoded(_TRACES, raw, f"the traces of block {header.number}")
+    roots = [row.transaction_hash for row in rows if not row.trace_address and row.type != "reward"]
+    _same_txs(header, roots, "call traces")
+
+
+def check_replay(raw: msgspec.Raw, header: Header) -> None:
+    rows = _decoded(_REPLAYED, raw, f"the state diffs of block {header.number}")
+    _same_txs(header, [row.transaction_hash for row in rows], "state diffs")
+    if any(bytes(memoryview(row.state_diff)[:1]) != b"{" for row in rows):
+        raise IncompleteAnswer(f"a state diff of block {header.number} is missing")
+
+
+def accounts_with(raw: msgspec.Raw, field: str) -> set[tuple[int, str, str]]:
+    """Which accounts of some state diffs have a field: transaction index, side (pre or post), address."""
+    rows = _decoded(_TRACED, raw, "state diffs")
+    return {
+        (index, side, address)
+        for index, row in enumerate(rows)
+        for side, accounts in _decoded(_SIDES, row.result, "a state diff").items()
+        for address, account in accounts.items()
+        if field in account
+    }
+
+
+def json_list(items: Sequence[bytes | msgspec.Raw]) -> bytes:
+    return b"[" + b",".join(items) + b"]"
+
+
+def _check_traced(text: _Text, header: Header, what: str, shape: msgspec.json.Decoder[Any]) -> None:
+    for row in _traced(text, header, what):
+        _decoded(shape, row.result, f"one of the {what} of block {header.number}", deep=True)
+
+
+def _split_mux(text: _Text, header: Header) -> tuple[bytes, bytes]:
+    calls, diffs = [], []
+    for txid, row in zip(header.txids, _traced(text, header, "traces"), strict=True):
+        both = _decoded(_MUX_TRACE, row.result, f"one of the traces of block {header.number}", deep=True)
+        _decoded(_FRAME, both.calls, f"one of the call traces of block {header.number}", deep=True)
+        _decoded(_DIFF, both.diffs, f"one of the state diffs of block {header.number}")
+        start = b'{"txHash":"' + txid.encode() + b'","result":'
+        calls.append(b"".join((start, both.calls, b"}")))
+        diffs.append(b"".join((start, both.diffs, b"}")))
+    return json_list(calls), json_list(diffs)
+
+
+def _traced(raw: _Text, header: Header, what: str) -> list[_Traced]:
+    rows = _decoded(_TRACED, raw, f"the {what} of block {header.number}", deep=True)
+    for row in rows:
+        if row.error is not None:
+            raise IncompleteAnswer(f"the {what} of block {header.number} lack one: {row.error[:200]}")
+    txids = [row.tx_hash for row in rows]
+    _same_txs(header, list(header.txids[: len(rows)]) if set(txids) == {None} else txids, what)
+    return rows
+
+
+def _same_txs(header: Header, txids: Sequence[str | None], what: str) -> None:
+    if len(txids) != len(header.txids):
+        raise IncompleteAnswer(f"block {header.number} has {len(header.txids)} transactions, but {len(txids)} {what}")
+    if tuple(txids) != header.txids:
+        raise ReorgDuringFetch(f"the {what} of block {header.number} are of other transactions than {header.hash} has")
+
+
+def _decoded(decoder: msgspec.json.Decoder[_T], raw: _Text, what: str, *, deep: bool = False) -> _T:
+    """With `deep`, RecursionError is passed on: the caller reads the text in pieces then."""
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise IncompleteAnswer(f"{what}: {error}") from error
+    except RecursionError as error:
+        if deep:
+            raise
+        raise IncompleteAnswer(f"{what}: {error}") from error

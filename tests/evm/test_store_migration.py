@@ -1,0 +1,85 @@
+"""A chain's store written by the release before is migrated when this one opens it, and loses nothing."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.awaited import awaited
+from tests.evm.digest import digests
+from tests.evm.indexed import indexing, open_store
+from tests.evm.recordings import tokens
+from tests.upstream.evm_replay import EvmReplay
+
+from icefall.db import sqlite
+from icefall.db.engine import StoreError
+from icefall.db.migrate import migrations
+from icefall.evm.following.health import chain_health
+from icefall.evm.following.status import decode_status
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.storing.store import PACKAGE, ChainStore
+from icefall.run.stores import open_chain_reader
+
+CHAIN, OLD_HEAD, NEW_HEAD = "geth-1", 60, 120
+OLD_STATUS = '{"at":1800000000.0,"heard_at":1799999999.0,"synced":true,"head":60,"target":60,"counts":{"blocks":61}}'
+OLD_NAMES = {"fact": "meta"}  # tables of the release before that have another name now
+
+
+def old_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a current store, in a store that only has the migrations of the release before."""
+    shipped = migrations(PACKAGE, "sqlite")[:2]
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite, "migrations", lambda package, engine: shipped)
+        sqlite.SqliteStore(path, PACKAGE).close()
+    connection = sqlite3.connect(path)
+    connection.execute("attach ? as current", (str(current),))
+    for (table,) in connection.execute("select name from main.sqlite_master where type = 'table'").fetchall():
+        if not table.startswith("sqlite_"):
+            connection.execute(f"insert into main.{table} select * from current.{OLD_NAMES.get(table, table)}")
+    connection.execute("insert into fact values ('status', ?)", (OLD_STATUS,))
+    connection.execute("insert into reputation values (?, 'Benign')", (next(iter(tokens(CHAIN))),))
+    connection.commit()
+    connection.close()
+
+
+async def indexed(path: Path, head: int) -> dict[str, str]:
+    replay = EvmReplay(CHAIN)
+    replay.shown = head
+    async with indexing(path, replay) as it:
+        await it.follower.run()
+        assert it.follower.status.synced
+    return digests(path)
+
+
+@awaited
+async def test_a_store_of_the_release_before_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = await indexed(tmp_path / "current.sqlite", OLD_HEAD)
+    (tmp_path / "chains").mkdir()
+    path = tmp_path / "chains" / "7.sqlite"
+    old_store(path, tmp_path / "current.sqlite", monkeypatch)
+
+    reader = open_chain_reader(tmp_path, "7")
+    with pytest.raises(StoreError, match="not indexed yet"):  # a worker that is quicker than the indexer
+        await ChainReader(reader).meta("status")
+
+    store = open_store(path)
+    try:
+        _check_names(store)
+    finally:
+        store.close()
+    assert digests(path) == expected
+    assert (await chain_health(ChainReader(reader), 1_800_000_001.0)).counts["blocks"] == 61
+    reader.close()
+    assert await indexed(path, NEW_HEAD) == await indexed(tmp_path / "current.sqlite", NEW_HEAD)
+
+
+def _check_names(store: ChainStore) -> None:
+    status = store.meta("status")
+    assert status is not None
+    assert decode_status(status).counts == {"blocks": 61}, "counts go on across the upgrade"
+    assert store.read("select reputation from reputation") == [("Benign",)]
+    assert store.read("select count(*) from token where untrusted_since is not null") > [(0,)]
+    assert store.read("select count(*) from token_trust where is_untrusted") > [(0,)]
+    names = {name for (name,) in store.read("select name from sqlite_master")}
+    assert not {name for name in names if name == "fact" or name.startswith("told_")}
+    for view in ("tx_view", "erc20_view", "erc721_view", "erc1155_view", "internal_view", "deployment_view"):
+        assert store.read(f"select count(*) from {view}") == store.read(f"select count(*) from {view[:-5]}")

@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEVSTAMP := $(VENV)/.installed-dev
 
+# The tests start the program some hundred times. Without bytecode files every start would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install up test lint bench docs clean
 
 install: $(STAMP)
@@ -31,7 +34,7 @@ lint: $(DEVSTAMP)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --cov --cov-report=term $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --cov --cov-report=term $(ARGS)
 
 bench: $(DEVSTAMP)
 	$(BIN)/python -m bench $(ARGS)

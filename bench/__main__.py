@@ -1,7 +1,7 @@
 """Runs benchmarks: `make bench` runs all, `make bench ARGS="serving index"` some.
 
-Each prints its results as ratios against a bare server or a plain program in the same run, which a busy machine disturbs
-less than absolute values.
+Each prints ratios against a bare server or a simple program in the same run: a busy machine disturbs them less than
+absolute values.
 """
 
 import argparse
@@ -25,8 +25,12 @@ def main() -> None:
         epilog="\n".join(f"  {name:<14}{summary}" for name, summary in SUITES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("suite", nargs="*", choices=[*SUITES, []], metavar="suite", help="one of those below")
-    for name in parser.parse_args().suite or SUITES:
+    parser.add_argument("suite", nargs="*", help="one of those below")
+    names = parser.parse_args().suite or list(SUITES)
+    for name in names:
+        if name not in SUITES:
+            parser.error(f"no benchmark named {name}; there are {', '.join(SUITES)}")
+    for name in names:
         importlib.import_module(f"bench.{name}").run()
 
 

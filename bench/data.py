@@ -72,10 +72,6 @@ def _line(label: str, rows: int, ours: LoadStats, bare: LoadStats) -> None:
     )
 
 
-def _workers(server: Server) -> list[int]:
-    return [pid for pid in descendants(server.process_info["pid"]) if pid != server.process_info["pid"]]
-
-
 def _last_page(server: Server, path: str) -> str:
     """The page of the oldest ten: by a block range and a page token."""
     in_range = f"{path}?startBlock=0&endBlock=200"

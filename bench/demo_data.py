@@ -1,6 +1,6 @@
-"""Makes the demo's data from the recordings: `python -m bench.demo_data`. The same recordings give the same bytes.
+"""Creates the demo's data from the recordings: `python -m bench.demo_data`. The same recordings give the same bytes.
 
-What clients answered is taken as it is; only what nobody asks for in the demo is left out. Prices are made up.
+Recorded answers are copied, without what the demo does not use. Prices are invented.
 """
 
 import gzip
@@ -19,25 +19,25 @@ VECTORS = ROOT / "tests" / "vectors"
 DATA = ROOT / "src" / "icefall" / "demo" / "data"
 CHAINS = ("cchain-1", "anvil-1")
 META = ("chainId", "clientVersion", "lastBlock", "genesisHash")
-WORD_FOR_WORD = ("blocks.jsonl.xz", "state.jsonl.xz", "tokens.json.xz")
+COPIED = ("blocks.jsonl.xz", "state.jsonl.xz", "tokens.json.xz")
 EUR_IN_USD = 1.16
 PRICED = {"alpha": 2.4, "beta": 0.35, "tollHonest": 11.0}  # in usd, on the first day
 
 
-def make(data: Path) -> None:
+def create(data: Path) -> None:
     for chain in CHAINS:
         folder = data / chain
         folder.mkdir(parents=True, exist_ok=True)
-        for name in WORD_FOR_WORD:
+        for name in COPIED:
             shutil.copyfile(VECTORS / "evm" / chain / name, folder / name)
         meta = json.loads(lzma.decompress((VECTORS / "evm" / chain / "meta.json.xz").read_bytes()))
-        _put(folder / "meta.json.xz", [{key: meta[key] for key in META}])
+        _write(folder / "meta.json.xz", [{key: meta[key] for key in META}])
         prices = json.dumps(_prices(meta), indent=1) + "\n"
         (folder / "prices.json").write_text(prices)
-    _put(data / "history.jsonl.xz", _history())
+    _write(data / "history.jsonl.xz", _history())
 
 
-def _put(path: Path, rows: Any) -> None:
+def _write(path: Path, rows: Any) -> None:
     text = "\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
     path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
@@ -61,7 +61,7 @@ def _accepted(row: dict[str, str]) -> tuple[str, str]:
 
 
 def _prices(meta: dict[str, Any]) -> dict[str, Any]:
-    """Of the native token and a few others, on every day of the recording and now."""
+    """Prices of the native token and a few others, for every day of the recording and now."""
     last = datetime.fromtimestamp(meta["lastTimestamp"], UTC).date()
     first = max(datetime.fromtimestamp(meta["firstTimestamp"], UTC).date(), last - timedelta(days=60))
     starts = {"native": 31.0} | {meta["contracts"][name].lower(): price for name, price in PRICED.items()}
@@ -75,7 +75,7 @@ def _prices(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _series(start: float, first: date, last: date) -> dict[str, Any]:
-    """It goes up and down, and nobody should read anything into it."""
+    """An invented price series."""
     daily, price = {}, start
     for day in range((last - first).days + 1):
         price *= 1 + ((day * 7919 + 13) % 41 - 20) / 1000
@@ -84,6 +84,6 @@ def _series(start: float, first: date, last: date) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    make(DATA)
+    create(DATA)
     size = sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file())
     print(f"{size:,} bytes in {DATA.relative_to(ROOT)}")

@@ -1,4 +1,4 @@
-"""A made-up EVM chain of ERC-20 transfers that proves itself: true hashes, roots, traces, diffs and state."""
+"""A synthetic EVM chain of ERC-20 transfers with valid hashes, roots, traces, diffs and state."""
 
 import random
 from bisect import bisect_right
@@ -20,11 +20,11 @@ _EMPTY_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49
 _START, _GAS, _PRICE, _BASE = 10**24, 51_000, 2 * 10**9, 10**9
 _ZERO_HASH = "0x" + "00" * 32
 _BLOOM = "0x" + "00" * 256
-_MINTS = 200  # a block, while there are people without money
+_MINTS = 200  # per block, until every address has tokens
 
 
-class Made(NamedTuple):
-    """A block as an upstream sends it."""
+class EncodedBlock(NamedTuple):
+    """A block as JSON, as an upstream sends it."""
 
     number: int
     hash: str
@@ -35,46 +35,46 @@ class Made(NamedTuple):
 
 
 class TransferChain:
-    """`busy`: the share of transfers that one address sends."""
+    """`busy`: the share of transfers that the first address sends."""
 
     def __init__(self, per_block: int, addresses: int, seed: int = 1, busy: float = 0.0) -> None:
         self._random = random.Random(seed)
         self._per_block = per_block
         self._busy = busy
-        self.people = [keccak256(number.to_bytes(4, "big"))[-20:] for number in range(addresses)]
-        self._native = dict.fromkeys([*self.people, MINER], _START)
-        self._nonces = dict.fromkeys(self.people, 0)
+        self.addresses = [keccak256(number.to_bytes(4, "big"))[-20:] for number in range(addresses)]
+        self._native = dict.fromkeys([*self.addresses, MINER], _START)
+        self._nonces = dict.fromkeys(self.addresses, 0)
         self.token: dict[bytes, tuple[list[int], list[int]]] = {}
-        self._slots = {who: "0x" + keccak256(who.rjust(32, b"\0") + bytes(32)).hex() for who in self.people}
+        self._slots = {holder: "0x" + keccak256(holder.rjust(32, b"\0") + bytes(32)).hex() for holder in self.addresses}
 
-    def balance_at(self, who: bytes, block: int) -> int:
-        numbers, balances = self.token.get(who, ([], []))
-        place = bisect_right(numbers, block)
-        return balances[place - 1] if place else 0
+    def balance_at(self, holder: bytes, block: int) -> int:
+        numbers, balances = self.token.get(holder, ([], []))
+        index = bisect_right(numbers, block)
+        return balances[index - 1] if index else 0
 
-    def blocks(self, count: int) -> Iterator[Made]:
+    def blocks(self, count: int) -> Iterator[EncodedBlock]:
         parent = _ZERO_HASH
         for number in range(count):
-            made = self._block(number, parent, self._pairs(number))
-            parent = made.hash
-            yield made
+            block = self._block(number, parent, self._pairs(number))
+            parent = block.hash
+            yield block
 
     def _mints(self, number: int) -> bool:
-        return 0 < number <= -(-len(self.people) // _MINTS)
+        return 0 < number <= -(-len(self.addresses) // _MINTS)
 
     def _pairs(self, number: int) -> list[tuple[bytes, bytes, int]]:
         if number == 0:
             return []
-        draw, people = self._random, self.people
-        if self._mints(number):  # everyone gets some, from nothing
-            return [(people[0], who, 10**20) for who in people[(number - 1) * _MINTS : number * _MINTS]]
+        draw, addresses = self._random, self.addresses
+        if self._mints(number):  # to every address, from the zero address
+            return [(addresses[0], holder, 10**20) for holder in addresses[(number - 1) * _MINTS : number * _MINTS]]
         found = []
         for _ in range(self._per_block):
-            sender = people[0] if draw.random() < self._busy else people[draw.randrange(len(people))]
-            found.append((sender, people[draw.randrange(len(people))], draw.randrange(1, 10**15)))
+            sender = addresses[0] if draw.random() < self._busy else addresses[draw.randrange(len(addresses))]
+            found.append((sender, addresses[draw.randrange(len(addresses))], draw.randrange(1, 10**15)))
         return found
 
-    def _block(self, number: int, parent: str, pairs: list[tuple[bytes, bytes, int]]) -> Made:
+    def _block(self, number: int, parent: str, pairs: list[tuple[bytes, bytes, int]]) -> EncodedBlock:
         txs, receipts, calls, diffs = [], [], [], []
         for index, (sender, to, amount) in enumerate(pairs):
             minted = self._mints(number)
@@ -120,13 +120,13 @@ class TransferChain:
         }  # fmt: skip
 
     def _diff(self, sender: bytes, holders: list[bytes]) -> dict[str, Any]:
-        """The fee, and the token's storage."""
-        before = {who: self._native[who] for who in (sender, MINER)}
+        """The state diff: the fee, and the token's storage."""
+        before = {holder: self._native[holder] for holder in (sender, MINER)}
         self._native[sender] -= _GAS * _PRICE
         self._native[MINER] += _GAS * (_PRICE - _BASE)
         nonce = self._nonces[sender]
-        old = {self._slots[who]: "0x" + "11" * 32 for who in holders}
-        new = {self._slots[who]: "0x" + "22" * 32 for who in holders}
+        old = {self._slots[holder]: "0x" + "11" * 32 for holder in holders}
+        new = {self._slots[holder]: "0x" + "22" * 32 for holder in holders}
         return {
             "pre": {
                 _hex(TOKEN): {"balance": "0x0", "nonce": 1, "codeHash": "0x" + "33" * 32, "storage": old},
@@ -141,9 +141,9 @@ class TransferChain:
         }
 
     def _move(self, sender: bytes | None, to: bytes, amount: int, number: int) -> None:
-        for who, change in ((sender, -amount), (to, amount)):
-            if who is not None:
-                numbers, balances = self.token.setdefault(who, ([], []))
+        for holder, change in ((sender, -amount), (to, amount)):
+            if holder is not None:
+                numbers, balances = self.token.setdefault(holder, ([], []))
                 balance = (balances[-1] if balances else 0) + change
                 if numbers and numbers[-1] == number:
                     balances[-1] = balance
@@ -157,8 +157,8 @@ def _frame(tx: dict[str, Any]) -> dict[str, Any]:
             "value": "0x0", "type": "CALL", "output": "0x" + "00" * 31 + "01"}  # fmt: skip
 
 
-def _sealed(number: int, block: dict[str, Any], receipts: Any, calls: Any, diffs: Any) -> Made:
-    """With every hash and root as it must be."""
+def _sealed(number: int, block: dict[str, Any], receipts: Any, calls: Any, diffs: Any) -> EncodedBlock:
+    """The block with all hashes and roots filled in."""
     raw = decode_full(_json(block), _json(receipts), None, None)
     hashes = ["0x" + keccak256(tx_bytes(tx)).hex() for tx in raw.block.txs]
     for tx, receipt, call, diff, txid in zip(block["transactions"], receipts, calls, diffs, hashes, strict=True):
@@ -173,7 +173,7 @@ def _sealed(number: int, block: dict[str, Any], receipts: Any, calls: Any, diffs
         part["blockHash"] = own
     for receipt in receipts:
         receipt["logs"][0]["blockHash"] = own
-    return Made(number, own, _json(block), _json(receipts), _json(calls), _json(diffs))
+    return EncodedBlock(number, own, _json(block), _json(receipts), _json(calls), _json(diffs))
 
 
 def _json(value: Any) -> bytes:

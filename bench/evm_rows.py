@@ -1,4 +1,4 @@
-"""Rows of a made-up chain of ERC-20 transfers, straight into a store: for figures that need a million of them."""
+"""Rows of a synthetic chain of ERC-20 transfers, written straight into a store for benchmarks with many rows."""
 
 import random
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ BUSY, QUIET = address(0), address(1)
 
 
 class Rows:
-    """`busy_every`: one transfer in so many is from or to one address; another address has ten in all."""
+    """`busy_every`: every so many transfers one is from or to BUSY; QUIET has ten in all."""
 
-    def __init__(self, people: int, per_block: int, busy_every: int, seed: int = 1) -> None:
+    def __init__(self, addresses: int, per_block: int, busy_every: int, seed: int = 1) -> None:
         self._draw = random.Random(seed)
-        self._people = [address(number) for number in range(2, people)]
+        self._people = [address(number) for number in range(2, addresses)]
         self._tokens = [address(1_000_000 + number) for number in range(TOKENS)]
         self._per_block = per_block
         self._busy_every = busy_every
@@ -53,12 +53,12 @@ class Rows:
             parent = own
 
     def _pair(self) -> tuple[bytes, bytes]:
-        draw, people = self._draw, self._people
+        draw, addresses = self._draw, self._people
         self._count += 1
-        sender, to = people[int(draw.random() * len(people))], people[int(draw.random() * len(people))]
+        sender, to = addresses[int(draw.random() * len(addresses))], addresses[int(draw.random() * len(addresses))]
         if self._count % self._busy_every == 0:
             return (BUSY, to) if self._count % 2 else (sender, BUSY)
-        if self._count in (500 * place + 7 for place in range(10)):
+        if self._count in (500 * index + 7 for index in range(10)):
             return (QUIET, to) if self._count % 2 else (sender, QUIET)
         return sender, to
 
@@ -80,8 +80,8 @@ class Rows:
             )  # fmt: skip
             moves.append(Erc20TransferRow(index, index, token, sender, to, value))
             parties += [Participant(one, index) for one in dict.fromkeys((sender, token, to))]
-            for who, change in ((sender, -value), (to, value)):
-                deltas[token, who] = deltas.get((token, who), 0) + change
+            for holder, change in ((sender, -value), (to, value)):
+                deltas[token, holder] = deltas.get((token, holder), 0) + change
             had = self._native.get(sender, 10**21)
             self._native[sender] = had - 51_000 * 25 * 10**9
             native[sender] = NativeRow(sender, number, self._native[sender], 10**21 if had == 10**21 else None)
@@ -91,8 +91,8 @@ class Rows:
             block=block, txs=tuple(txs), erc20_transfers=tuple(moves), erc721_transfers=(), erc1155_transfers=(),
             internals=(), deployments=(), participants=tuple(parties), native_before=(), native_after=(),
             native_deltas=(), unknown_native=(),
-            # Balances only grow here: one below zero would make the token odd.
-            erc20_deltas=tuple(Erc20Delta(token, who, abs(change)) for (token, who), change in deltas.items()),
+            # Balances only grow here: one below zero would make the token untrusted.
+            erc20_deltas=tuple(Erc20Delta(token, holder, abs(change)) for (token, holder), change in deltas.items()),
             erc1155_deltas=(), nft_owners=(), silent_contracts=(), code_changes=(), metadata_changes=(), messages=(),
             skipped_logs={},
         )  # fmt: skip
@@ -103,8 +103,8 @@ def open_store(path: Path) -> ChainStore:
     return ChainStore(SqliteStore(path, PACKAGE), [RollupWriter()])
 
 
-async def call_audited(store: ChainStore) -> None:
-    """There is no contract here that could be asked."""
+async def mark_audited(store: ChainStore) -> None:
+    """Marks all blocks as audited: there is no contract to call."""
     await store.put_meta({"audited_to": str(1 << 40)})
 
 

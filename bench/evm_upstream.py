@@ -1,4 +1,4 @@
-"""An EVM upstream that sends what was encoded beforehand, in a process of its own: it costs as little as it can."""
+"""An EVM upstream that sends pre-encoded answers, in a separate process, so that it costs little CPU."""
 
 import asyncio
 import multiprocessing
@@ -10,22 +10,22 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from bench.evm_chain import Made
+from bench.evm_chain import EncodedBlock
 from icefall.demo.eth_call import Reverts
 
-State = Callable[[str, list[Any], int], str]  # eth_call and its neighbours: method, parameters, block -> result
+State = Callable[[str, list[Any], int], str]  # eth_call, eth_getCode, eth_getBalance: method, params, block -> result
 
 
-class Encoded:
+class EncodedChain:
     """Answers by method and block number."""
 
-    def __init__(self, chain_id: int, blocks: Sequence[Made], state: State) -> None:
+    def __init__(self, chain_id: int, blocks: Sequence[EncodedBlock], state: State) -> None:
         self._chain_id = chain_id
         self._blocks = blocks
-        self._numbers = {made.hash: made.number for made in blocks}
+        self._numbers = {block.hash: block.number for block in blocks}
         self._state = state
-        self._mux = [_mux(made) for made in blocks]
-        self._slim = [_slim(made) for made in blocks]
+        self._mux = [_mux(block) for block in blocks]
+        self._slim = [_slim(block) for block in blocks]
 
     def answer(self, method: str, params: list[Any]) -> bytes:
         match method:
@@ -70,8 +70,8 @@ def _text(value: str) -> bytes:
     return b'"' + value.encode() + b'"'
 
 
-def _mux(made: Made) -> bytes:
-    calls, diffs = msgspec.json.decode(made.calls), msgspec.json.decode(made.diffs)
+def _mux(block: EncodedBlock) -> bytes:
+    calls, diffs = msgspec.json.decode(block.calls), msgspec.json.decode(block.diffs)
     return msgspec.json.encode(
         [
             {"txHash": call["txHash"], "result": {"callTracer": call["result"], "prestateTracer": diff["result"]}}
@@ -80,14 +80,14 @@ def _mux(made: Made) -> bytes:
     )
 
 
-def _slim(made: Made) -> bytes:
-    told = msgspec.json.decode(made.block)
-    return msgspec.json.encode(told | {"transactions": [tx["hash"] for tx in told["transactions"]]})
+def _slim(block: EncodedBlock) -> bytes:
+    decoded = msgspec.json.decode(block.block)
+    return msgspec.json.encode(decoded | {"transactions": [tx["hash"] for tx in decoded["transactions"]]})
 
 
 @contextmanager
-def upstream(encoded: Encoded) -> Iterator[tuple[str, int]]:
-    """Its address and its process."""
+def upstream(encoded: EncodedChain) -> Iterator[tuple[str, int]]:
+    """Its URL and process ID."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=_main, args=(encoded, theirs), daemon=True)
     process.start()
@@ -99,16 +99,16 @@ def upstream(encoded: Encoded) -> Iterator[tuple[str, int]]:
         process.join()
 
 
-def _main(encoded: Encoded, told: Connection) -> None:
-    asyncio.run(_serve(encoded, told))
+def _main(encoded: EncodedChain, parent: Connection) -> None:
+    asyncio.run(_serve(encoded, parent))
 
 
-async def _serve(encoded: Encoded, told: Connection) -> None:
+async def _serve(encoded: EncodedChain, parent: Connection) -> None:
     async def handle(request: web.Request) -> web.Response:
-        asked = msgspec.json.decode(await request.read())
-        if isinstance(asked, list):
-            return _json(b"[" + b",".join([_one(encoded, call) for call in asked]) + b"]")
-        return _json(_one(encoded, asked))
+        body = msgspec.json.decode(await request.read())
+        if isinstance(body, list):
+            return _json(b"[" + b",".join([_one(encoded, call) for call in body]) + b"]")
+        return _json(_one(encoded, body))
 
     app = web.Application(client_max_size=64 << 20)
     app.router.add_post("/", handle)
@@ -116,21 +116,21 @@ async def _serve(encoded: Encoded, told: Connection) -> None:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    told.send(f"http://127.0.0.1:{runner.addresses[0][1]}")
+    parent.send(f"http://127.0.0.1:{runner.addresses[0][1]}")
     await asyncio.Event().wait()
 
 
-def _one(encoded: Encoded, call: dict[str, Any]) -> bytes:
+def _one(encoded: EncodedChain, call: dict[str, Any]) -> bytes:
     head = b'{"jsonrpc":"2.0","id":%s,' % msgspec.json.encode(call["id"])
     try:
         return head + b'"result":' + encoded.answer(call["method"], call["params"]) + b"}"
     except Reverts as reverts:
-        said: dict[str, Any] = {"code": 3, "message": "execution reverted", "data": reverts.data}
-    except LookupError as error:
-        said = {"code": -32601, "message": f"the method {error} does not exist/is not available"}
-        if "traceable" in str(error):
-            said = {"code": -32000, "message": "genesis is not traceable"}
-    return head + b'"error":' + msgspec.json.encode(said) + b"}"
+        error: dict[str, Any] = {"code": 3, "message": "execution reverted", "data": reverts.data}
+    except LookupError as missing:
+        error = {"code": -32601, "message": f"the method {missing} does not exist/is not available"}
+        if "traceable" in str(missing):
+            error = {"code": -32000, "message": "genesis is not traceable"}
+    return head + b'"error":' + msgspec.json.encode(error) + b"}"
 
 
 def _json(body: bytes) -> web.Response:

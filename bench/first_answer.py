@@ -1,6 +1,6 @@
-"""From `make up` on an empty data directory to the first answer with something in it, for each interface group.
+"""Seconds from `make up` on an empty data directory to the first answer with content, for each API.
 
-What is installed stays installed: the clock starts with `make`, after the first run's install.
+Dependencies are installed before: the clock starts with `make`.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[1]
 BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
 LIMIT_S = 60.0
-_LOOK_S = 0.02
+_POLL_S = 0.02
 
 
 class Group(NamedTuple):
@@ -26,7 +26,7 @@ class Group(NamedTuple):
     listener: str
     path: str
     body: Any
-    seen: Callable[[Any], Any]
+    has_content: Callable[[Any], Any]
 
 
 def _rpc(method: str, **params: Any) -> dict[str, Any]:
@@ -34,37 +34,39 @@ def _rpc(method: str, **params: Any) -> dict[str, Any]:
 
 
 GROUPS = (
-    Group("health", "node", "/ext/health", None, lambda told: told["healthy"]),
-    Group("info", "node", "/ext/info", _rpc("info.getBlockchainID", alias="X"), lambda told: told["result"]),
-    Group("asset chain", "node", "/ext/bc/X", _rpc("avm.getHeight"), lambda told: told["result"]["height"] == "176"),
+    Group("health", "node", "/ext/health", None, lambda answer: answer["healthy"]),
+    Group("info", "node", "/ext/info", _rpc("info.getBlockchainID", alias="X"), lambda answer: answer["result"]),
+    Group(
+        "asset chain", "node", "/ext/bc/X", _rpc("avm.getHeight"), lambda answer: answer["result"]["height"] == "176"
+    ),
     Group(
         "index",
         "node",
         "/ext/index/P/block",
         _rpc("index.getLastAccepted"),
-        lambda told: told["result"]["index"] == "12",
+        lambda answer: answer["result"]["index"] == "12",
     ),
-    Group("chain data", "data", "/v1/chains/31337/blocks", None, lambda told: told["blocks"]),
+    Group("chain data", "data", "/v1/chains/31337/blocks", None, lambda answer: answer["blocks"]),
     Group(
         "chain data, all blocks",
         "data",
         "/v1/chains/31337/blocks",
         None,
-        lambda told: told["blocks"][0]["blockNumber"] == "1968",
+        lambda answer: answer["blocks"][0]["blockNumber"] == "1968",
     ),
     Group(
         "chain data, NFT metadata",
         "data",
         f"/v1/chains/43112/addresses/{BUSY}/balances:listErc721?pageSize=50",
         None,
-        lambda told: any(nft["metadata"]["indexStatus"] == "indexed" for nft in told["erc721TokenBalances"]),
+        lambda answer: any(nft["metadata"]["indexStatus"] == "indexed" for nft in answer["erc721TokenBalances"]),
     ),
-    Group("metrics", "metrics", "/v1/avg_tps/31337", None, lambda told: told["results"]),
+    Group("metrics", "metrics", "/v1/avg_tps/31337", None, lambda answer: answer["results"]),
 )
 
 
 def run() -> None:
-    print("first answer: seconds from `make up` to an answer with something in it")
+    print("first answer: seconds from `make up` to an answer with content")
     print(f"  {'interface':<28}{'first start':>12}{'second':>9}")
     with TemporaryDirectory() as folder:
         first, second = _start(Path(folder)), _start(Path(folder))
@@ -75,26 +77,26 @@ def run() -> None:
 
 
 def _start(folder: Path) -> dict[str, float]:
-    """Seconds for each group."""
+    """Seconds until each group answers."""
     data_dir = folder / "data"
     settings = f"--data-dir={data_dir} --http-port=0 --data-port=0 --metrics-port=0"
     began = time.monotonic()
     with (folder / "terminal.txt").open("ab") as terminal:
         make = subprocess.Popen(["make", "up", f"ARGS={settings}"], cwd=ROOT, stdout=terminal, stderr=terminal)
-    told: dict[str, Any] = {}
+    process: dict[str, Any] = {}
     took: dict[str, float] = {}
     try:
         while len(took) < len(GROUPS):
             if make.poll() is not None or time.monotonic() - began > 3 * LIMIT_S:
                 raise SystemExit((folder / "terminal.txt").read_text())
-            told = told or _process(data_dir)
-            for group in GROUPS if told else ():
-                if group.name not in took and _answers(told[f"{group.listener}Uri"], group):
+            process = process or _process(data_dir)
+            for group in GROUPS if process else ():
+                if group.name not in took and _answers(process[f"{group.listener}Uri"], group):
                     took[group.name] = time.monotonic() - began
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
     finally:
-        if told:
-            os.kill(told["pid"], signal.SIGTERM)
+        if process:
+            os.kill(process["pid"], signal.SIGTERM)
         make.wait()
     return took
 
@@ -111,6 +113,6 @@ def _answers(base_url: str, group: Group) -> bool:
     request = urllib.request.Request(base_url + group.path, body, {"content-type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=10) as response:
-            return bool(group.seen(json.loads(response.read())))
+            return bool(group.has_content(json.loads(response.read())))
     except (urllib.error.URLError, KeyError, IndexError):
         return False

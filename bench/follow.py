@@ -1,7 +1,7 @@
-"""Following a node: containers per second from a local upstream that replays, and what each costs the engine.
+"""Following a node: containers per second from a replayed upstream, and engine CPU per container.
 
-The upstream runs in a process of its own. Beside it stand parts of the work alone: hashes and links (`verify`), and the
-one signature that each of these blocks carries.
+The upstream runs in a separate process. For comparison, parts of the work alone: hashes and links (`verify`), and the
+signature of each block.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ CONTAINERS = 20_000
 _RUN = 1024
 _ALONE_MIN = 2000
 _SIGNATURES, _SIGNATURE_ROUNDS = 500, 10
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _LIMIT_S = 600.0
 _WHEN = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -53,41 +53,41 @@ def run() -> None:
     _alone(chain, one_us)
 
 
-# -- the upstream, in a process of its own ---------------------------------------------------------------------------
+# -- the upstream, in a separate process -----------------------------------------------------------------------------
 
 
 @contextmanager
 def _upstream(rows: list[Row]) -> Iterator[tuple[str, int, Callable[[int], None]]]:
-    """Its address, its process, and what makes it admit to so many containers."""
+    """Its URL, its process ID, and a function that sets how many containers it serves."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=_replay, args=(rows, theirs), daemon=True)
     process.start()
     try:
         assert process.pid is not None
-        yield ours.recv(), process.pid, lambda count: _tell(ours, count)
+        yield ours.recv(), process.pid, lambda count: _show(ours, count)
     finally:
         process.terminate()
         process.join()
 
 
-def _tell(upstream: Connection, count: int) -> None:
+def _show(upstream: Connection, count: int) -> None:
     upstream.send(count)
     assert upstream.recv() == count
 
 
-def _replay(rows: list[Row], orders: Connection) -> None:
-    asyncio.run(_serve(rows, orders))
+def _replay(rows: list[Row], commands: Connection) -> None:
+    asyncio.run(_serve(rows, commands))
 
 
-async def _serve(rows: list[Row], orders: Connection) -> None:
-    def obey() -> None:
-        count = orders.recv()
+async def _serve(rows: list[Row], commands: Connection) -> None:
+    def on_command() -> None:
+        count = commands.recv()
         replay.show(X=count)
-        orders.send(count)
+        commands.send(count)
 
     async with Replay({"X": rows, "P": [], "C": []}, genesis=history.genesis()) as replay:
-        orders.send(replay.url)
-        asyncio.get_running_loop().add_reader(orders.fileno(), obey)
+        commands.send(replay.url)
+        asyncio.get_running_loop().add_reader(commands.fileno(), on_command)
         await asyncio.Event().wait()
 
 
@@ -95,22 +95,22 @@ async def _serve(rows: list[Row], orders: Connection) -> None:
 
 
 def _measure(server: Server, label: str, upstream_pid: int, one_us: float) -> None:
-    """From the first commit that is seen to the last: waiting for the next look at the tip is no work."""
+    """From the first visible commit to the last; the wait before the first is not counted."""
     pids = server.process_info["enginePid"], upstream_pid
     first = _await_height(server, 1)
     before, began = [cpu_seconds([pid]) for pid in pids], time.monotonic()
     last = _await_height(server, CONTAINERS)
     took, count = time.monotonic() - began, last - first
     engine_us, upstream_us = ((cpu_seconds([pid]) - cpu) / count * 1e6 for pid, cpu in zip(pids, before, strict=True))
-    _tell_line(f"engine, {label}", count / took, engine_us, one_us)
-    _tell_line("  meanwhile the upstream", None, upstream_us, one_us)
+    _print_line(f"engine, {label}", count / took, engine_us, one_us)
+    _print_line("  meanwhile the upstream", None, upstream_us, one_us)
 
 
 def _await_height(server: Server, height: int) -> int:
     deadline = time.monotonic() + _LIMIT_S
     while (reached := int(server.call("/ext/bc/X", "avm.getHeight")["result"]["height"])) < height:
         assert time.monotonic() < deadline, f"no further than {reached}: {server.output()}"
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     return reached
 
 
@@ -128,12 +128,12 @@ def _alone(chain: list[Container], one_us: float) -> None:
         began = time.process_time()
         _verify(name, fetched, rounds)
         spent = time.process_time() - began
-        _tell_line(label, rounds * len(fetched) / spent, spent / rounds / len(fetched) * 1e6, one_us)
-    _tell_line("recover one signature", 1e6 / one_us, one_us, one_us)
+        _print_line(label, rounds * len(fetched) / spent, spent / rounds / len(fetched) * 1e6, one_us)
+    _print_line("recover one signature", 1e6 / one_us, one_us, one_us)
 
 
 def _one_signature_us(chain: list[Container]) -> float:
-    """The CPU of what every block here needs once, whoever follows: the best of some rounds."""
+    """CPU of recovering one signature, which every block needs once: the best of some rounds."""
     signed = [_signature(row) for row in chain[:_SIGNATURES]]
     rounds = []
     for _ in range(_SIGNATURE_ROUNDS):
@@ -164,6 +164,6 @@ def _signature(container: Container) -> tuple[bytes, bytes]:
     return credential.signatures[0], hash256(tx.unsigned_raw)
 
 
-def _tell_line(label: str, per_second: float | None, cpu_us: float, one_us: float) -> None:
+def _print_line(label: str, per_second: float | None, cpu_us: float, one_us: float) -> None:
     rate = "" if per_second is None else f"{per_second:.0f}"
     print(f"  {label:<32}{rate:>9}{cpu_us:>9.1f}{cpu_us / one_us:>18.2f}", flush=True)

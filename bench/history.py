@@ -1,4 +1,4 @@
-"""A long and plain history of the X-Chain: one transfer a block, signed, each block in its container."""
+"""A synthetic X-Chain history: one signed transfer per block, each block in its container."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ NETWORK_ID = 12345
 SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
 ADDRESS = address_of(SECRET)
 FEE, PAYMENT = 1_000_000, 1_000
-FANOUT, STRANGERS = 500, 1000
-_RUN = 500  # blocks a commit
+FANOUT, RECIPIENTS = 500, 1000
+_RUN = 500  # blocks per commit
 _START = 1_794_753_768
 
 
@@ -45,7 +45,7 @@ def genesis() -> NetworkGenesis:
 
 
 def containers(count: int) -> Iterator[Container]:
-    """The first splits the rich key's holding; each of the others pays a stranger and keeps the change."""
+    """The first block splits the funds of the key; each other block pays a recipient and returns the change."""
     network = genesis()
     tip, parent = unpack_block(network.x_block_0), None
     ours = deque([_richest(network)])
@@ -78,24 +78,25 @@ def _amount(utxo: Utxo) -> int:
 
 def _split(network: NetworkGenesis, utxo: Utxo) -> Tx:
     share = (_amount(utxo) - FEE) // FANOUT
-    return _signed(network, utxo, [(share, ADDRESS)] * FANOUT)
+    return signed_transfer(network.x_chain_id, utxo, [(share, ADDRESS)] * FANOUT)
 
 
 def _payment(network: NetworkGenesis, utxo: Utxo, number: int) -> Tx:
-    stranger = hash256((number % STRANGERS).to_bytes(4, "big"))[:20]
-    return _signed(network, utxo, [(PAYMENT, stranger), (_amount(utxo) - FEE - PAYMENT, ADDRESS)])
+    recipient = hash256((number % RECIPIENTS).to_bytes(4, "big"))[:20]
+    return signed_transfer(network.x_chain_id, utxo, [(PAYMENT, recipient), (_amount(utxo) - FEE - PAYMENT, ADDRESS)])
 
 
-def _signed(network: NetworkGenesis, utxo: Utxo, pays: list[tuple[int, bytes]]) -> Tx:
+def signed_transfer(chain_id: bytes, utxo: Utxo, pays: list[tuple[int, bytes]]) -> Tx:
+    """Spends one UTXO of the key. `pays`: amounts and recipients."""
     outputs = [TransferableOutput(utxo.asset_id, TransferOutput(amount, Owners(0, 1, (to,)))) for amount, to in pays]
     spent = TransferableInput(utxo.txid, utxo.output_index, utxo.asset_id, TransferInput(_amount(utxo), (0,)))
     ordered = tuple(sorted(outputs, key=pack_transferable_output))
-    unsigned = BaseTx(NETWORK_ID, network.x_chain_id, ordered, (spent,), b"")
+    unsigned = BaseTx(NETWORK_ID, chain_id, ordered, (spent,), b"")
     return pack_tx(unsigned, [Credential((sign(SECRET, hash256(pack_unsigned(unsigned))),))])
 
 
 async def store(data_dir: Path, history: list[Container]) -> None:
-    """An empty data directory becomes one whose X-Chain, with its index, has accepted all of it."""
+    """Writes the history into an empty data directory, as accepted X-Chain blocks with their index."""
     config = load("node", [f"--data-dir={data_dir}", "--index-enabled=true"], {}, data_dir).config
     network = configured_network(config, _START)
     spec = network.asset_chains[0]

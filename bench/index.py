@@ -1,4 +1,4 @@
-"""The index of accepted containers on a long X-Chain: each call beside a bare RSGI worker sending the same bytes."""
+"""The index API on a long X-Chain: each call compared with a bare RSGI worker that sends the same bytes."""
 
 import asyncio
 from pathlib import Path
@@ -36,5 +36,5 @@ def _by_index(number: int) -> bytes:
 
 
 def _range(count: int) -> bytes:
-    """Behind the first container, which is a large one."""
+    """From the second container on: the first is a large one."""
     return call("index.getContainerRange", {"startIndex": "1", "numToFetch": str(count), "encoding": "hex"})

@@ -1,6 +1,6 @@
-"""Indexing an EVM chain from a local replay: transfers per second, beside what the parts alone would take.
+"""Indexing an EVM chain from a local replay: transfers per second, compared with parts of the work alone.
 
-`download` only fetches and decodes the same JSON; `SQLite alone` only writes the same rows, runs to a transaction.
+`download` only fetches and decodes the same JSON; `SQLite alone` only writes the same rows.
 """
 
 import asyncio
@@ -17,59 +17,59 @@ from typing import Any
 import msgspec
 from tests.upstream.evm_recording import recording
 
-from bench.evm_chain import CHAIN_ID, TOKEN, Made, TransferChain
+from bench.evm_chain import CHAIN_ID, TOKEN, EncodedBlock, TransferChain
 from bench.evm_rows import Rows, open_store, runs
-from bench.evm_upstream import Encoded, upstream
+from bench.evm_upstream import EncodedChain, upstream
 from icefall.demo.eth_call import answer
 from icefall.evm.storing.store import store_path
 from icefall.observe.log import quiet
 from icefall.upstream.evm.upstream import EvmUpstream
 
-BLOCKS, PER_BLOCK, PEOPLE, MILLION = 2_000, 20, 10_000, 1_000_000
-_LOOK_S = 0.02
+BLOCKS, PER_BLOCK, ADDRESSES, MILLION = 2_000, 20, 10_000, 1_000_000
+_POLL_S = 0.02
 
 
 def run() -> None:
     blocks = int(os.environ.get("ICEFALL_BENCH_BLOCKS", BLOCKS))
-    chain = TransferChain(PER_BLOCK, PEOPLE)
-    made = list(chain.blocks(blocks))
-    transfers = sum(one.block.count(b'"0xa9059cbb') for one in made)
-    print(f"ingest: {blocks} blocks, {transfers} ERC-20 transfers among {PEOPLE} addresses, call traces and diffs")
+    chain = TransferChain(PER_BLOCK, ADDRESSES)
+    encoded = list(chain.blocks(blocks))
+    transfers = sum(one.block.count(b'"0xa9059cbb') for one in encoded)
+    print(f"ingest: {blocks} blocks, {transfers} ERC-20 transfers among {ADDRESSES} addresses, call traces and diffs")
 
     def state(method: str, params: list[Any], block: int) -> str:
         if method == "eth_call" and params[0]["data"].startswith("0x70a08231"):
             return f"0x{chain.balance_at(bytes.fromhex(params[0]['data'][-40:]), block):064x}"
         return "0x60" if method == "eth_getCode" and params[0] == "0x" + TOKEN.hex() else "0x"
 
-    with upstream(Encoded(CHAIN_ID, made, state)) as (url, _pid):
-        _suite(url, CHAIN_ID, transfers, len(made) - 1)
+    with upstream(EncodedChain(CHAIN_ID, encoded, state)) as (url, _pid):
+        _suite(url, CHAIN_ID, transfers, len(encoded) - 1)
     _recorded("anvil-1")
     _flat()
 
 
 def _flat() -> None:
-    """Whether the millionth transfer costs what the first did: rows alone, without an upstream."""
+    """Whether the millionth transfer costs as much as the first: only rows, without an upstream."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "chain.sqlite"
         asyncio.run(_store_million(path))
-        print(f"  {path.stat().st_size / MILLION:.0f} bytes on disk a transfer")
+        print(f"  {path.stat().st_size / MILLION:.0f} bytes on disk per transfer")
 
 
 async def _store_million(path: Path) -> None:
     store = open_store(path)
-    rows = Rows(people=PEOPLE, per_block=PER_BLOCK, busy_every=5)
-    print(f"  storing {MILLION} transfers, {PEOPLE} addresses, one in every fifth: CPU us a transfer, by tenths")
-    spent, done, figures = 0.0, 0, []
+    rows = Rows(addresses=ADDRESSES, per_block=PER_BLOCK, busy_every=5)
+    print(f"  storing {MILLION} transfers, {ADDRESSES} addresses, one in every fifth: CPU us per transfer, by tenths")
+    spent, done, costs_us = 0.0, 0, []
     for run in runs(rows, MILLION // PER_BLOCK):
         began = time.process_time()
         await store.commit(run)
         spent += time.process_time() - began
         done += len(run) * PER_BLOCK
         if done >= MILLION // 10:
-            figures.append(spent / done * 1e6)
+            costs_us.append(spent / done * 1e6)
             spent, done = 0.0, 0
     store.close()
-    print("  " + " ".join(f"{figure:.1f}" for figure in figures))
+    print("  " + " ".join(f"{cost_us:.1f}" for cost_us in costs_us))
 
 
 def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
@@ -90,7 +90,7 @@ def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
         for label, (seconds, cpu, rss) in results.items():
             _line(label, transfers, seconds, cpu, alone[0] / seconds, rss)
         size = path.stat().st_size
-        print(f"  {size / transfers:.0f} bytes on disk a transfer, its transaction and all indexes included")
+        print(f"  {size / transfers:.0f} bytes on disk per transfer, with its transaction and all indexes")
 
 
 def _line(
@@ -112,7 +112,7 @@ async def _download(url: str, chain_id: int, last: int) -> tuple[float, float]:
 
 
 def _indexed(data_dir: Path, config: Path, roots: str, last: int) -> tuple[float, float, float]:
-    """Seconds, CPU seconds of all its processes, and the most memory they held."""
+    """Seconds, CPU seconds of all processes, and their peak memory in MB."""
     command = [sys.executable, "-m", "icefall.cli", "index", f"--config-file={config}", f"--to={last}"]
     command += [f"--data-dir={data_dir / 'data'}", f"--verify-roots={roots}", "--log-level=off"]
     before = os.times()
@@ -121,7 +121,7 @@ def _indexed(data_dir: Path, config: Path, roots: str, last: int) -> tuple[float
     most = 0.0
     while process.poll() is None:
         most = max(most, _rss_mb(process.pid))
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     assert process.returncode == 0, process.returncode
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
@@ -129,7 +129,7 @@ def _indexed(data_dir: Path, config: Path, roots: str, last: int) -> tuple[float
 
 
 def _rss_mb(pid: int) -> float:
-    """Of the process and its children."""
+    """Resident memory of the process and its children."""
     total = 0
     for one in (pid, *_children(pid)):
         try:
@@ -141,14 +141,14 @@ def _rss_mb(pid: int) -> float:
 
 def _children(pid: int) -> list[int]:
     try:
-        told = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        pids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return []
-    return [int(one) for one in told]
+    return [int(one) for one in pids]
 
 
 def _sqlite_alone(path: Path, copy: Path) -> tuple[float, float]:
-    """All rows of all tables into an empty file of the same schema, in the order of their keys, 256 blocks at once."""
+    """Copies all rows of all tables into an empty file of the same schema, in key order, 256 blocks per transaction."""
     source = sqlite3.connect(path)
     schema = [
         row[0] for row in source.execute("select sql from sqlite_master where sql is not null order by type desc")
@@ -178,15 +178,15 @@ def _sqlite_alone(path: Path, copy: Path) -> tuple[float, float]:
 
 
 def _recorded(chain: str) -> None:
-    """The same for a recorded chain of everything, its state answered from the recording."""
+    """The same for a recorded chain, with state from the recording."""
     known = recording(chain)
-    made = []
+    encoded = []
     for block in known.blocks.values():
         parts = (block.block, block.receipts, block.calls or b"[]", block.diffs or b"[]")
-        made.append(Made(block.number, block.hash, *parts))
-    transfers = sum(part.receipts.count(b"0xddf252ad") for part in made)
+        encoded.append(EncodedBlock(block.number, block.hash, *parts))
+    transfers = sum(part.receipts.count(b"0xddf252ad") for part in encoded)
     txs = sum(len(block.txids) for block in known.blocks.values())
-    print(f"  {chain}: {len(made)} blocks, {txs} transactions, {transfers} Transfer logs; per transaction")
+    print(f"  {chain}: {len(encoded)} blocks, {txs} transactions, {transfers} Transfer logs; per transaction")
 
     def state(method: str, params: list[Any], number: int) -> str:
         if method == "eth_call":
@@ -196,5 +196,5 @@ def _recorded(chain: str) -> None:
         return hex(int(known.state.at(number, "native", params[0]) or 0))
 
     chain_id = int(known.meta["chainId"])
-    with upstream(Encoded(chain_id, made, state)) as (url, _pid):
-        _suite(url, chain_id, txs, len(made) - 1)
+    with upstream(EncodedChain(chain_id, encoded, state)) as (url, _pid):
+        _suite(url, chain_id, txs, len(encoded) - 1)

@@ -1,4 +1,4 @@
-"""How fast one engine takes transactions: issueTx accepted per second, with the CPU of worker and engine beside it."""
+"""How many transactions one engine accepts per second through issueTx, with the CPU of worker and engine."""
 
 import json
 import socket
@@ -11,43 +11,24 @@ from urllib.parse import urlsplit
 
 from tests.server import Server, serving
 
-from bench.load import cpu_seconds, descendants
-from icefall.wire.avm.codec import pack_tx, pack_unsigned, unpack_utxo
-from icefall.wire.avm.parts import pack_transferable_output
-from icefall.wire.avm.types import (
-    BaseTx,
-    Credential,
-    Owners,
-    TransferableInput,
-    TransferableOutput,
-    TransferInput,
-    TransferOutput,
-    Tx,
-    Utxo,
-)
+from bench.history import ADDRESS, FEE, signed_transfer
+from bench.load import cpu_seconds, worker_pids
+from icefall.wire.avm.codec import unpack_utxo
+from icefall.wire.avm.types import TransferOutput, Tx, Utxo
 from icefall.wire.avm.utxos import produced
-from icefall.wire.ids import hash256, id_from_text, id_text
-from icefall.wire.keys import address_of, private_key_from_text, sign
+from icefall.wire.ids import id_from_text, id_text
 from icefall.wire.text import checksum_hex
 
-SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
-ADDRESS = address_of(SECRET)
 ADDRESS_TEXT = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 X_CHAIN = id_from_text("2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed")
-FEE = 1_000_000
 TXS, CLIENTS, FANOUT = 3000, 8, 600
 
 
 def transfer(utxo: Utxo, outputs: int, to: bytes = ADDRESS) -> Tx:
-    """Splits one UTXO of ours into equal parts."""
+    """Splits one UTXO of the key into equal parts."""
     assert isinstance(utxo.output, TransferOutput)
     share = (utxo.output.amount - FEE) // outputs
-    output = TransferableOutput(utxo.asset_id, TransferOutput(share, Owners(0, 1, (to,))))
-    made = tuple(sorted((output,) * outputs, key=pack_transferable_output))
-    spent = TransferableInput(utxo.txid, utxo.output_index, utxo.asset_id, TransferInput(utxo.output.amount, (0,)))
-    unsigned = BaseTx(12345, X_CHAIN, made, (spent,), b"")
-    signature = sign(SECRET, hash256(pack_unsigned(unsigned)))
-    return pack_tx(unsigned, [Credential((signature,))])
+    return signed_transfer(X_CHAIN, utxo, [(share, to)] * outputs)
 
 
 def issue(server: Server, tx: Tx) -> str:
@@ -59,18 +40,18 @@ def issue(server: Server, tx: Tx) -> str:
 
 
 def richest(server: Server) -> Utxo:
-    told = server.call("/ext/bc/X", "avm.getUTXOs", {"addresses": [ADDRESS_TEXT]})["result"]["utxos"]
-    utxos = [unpack_utxo(checksum_hex.decode(text)) for text in told]
+    texts = server.call("/ext/bc/X", "avm.getUTXOs", {"addresses": [ADDRESS_TEXT]})["result"]["utxos"]
+    utxos = [unpack_utxo(checksum_hex.decode(text)) for text in texts]
     return max(utxos, key=lambda utxo: utxo.output.amount if isinstance(utxo.output, TransferOutput) else 0)
 
 
 def fund(server: Server, outputs: int) -> str:
-    """One transaction that gives our address so many outputs."""
+    """One transaction that gives the key that many outputs."""
     return issue(server, transfer(richest(server), outputs))
 
 
 def _spread(server: Server, count: int) -> list[Utxo]:
-    """So many UTXOs, made by a tree of transactions."""
+    """That many UTXOs, from a tree of transactions."""
     first = transfer(richest(server), -(-count // FANOUT))
     issue(server, first)
     found: list[Utxo] = []
@@ -98,9 +79,7 @@ def run() -> None:
         txs = [transfer(utxo, 2) for utxo in _spread(server, TXS)]
         requests = [_request(parts.netloc, tx) for tx in txs]
         engine = server.process_info["enginePid"]
-        workers = [
-            pid for pid in descendants(server.process_info["pid"]) if pid not in (server.process_info["pid"], engine)
-        ]
+        workers = worker_pids(server)
         before = cpu_seconds([engine]), cpu_seconds(workers)
         refused: list[bytes] = []
         began = time.monotonic()

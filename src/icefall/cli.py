@@ -91,7 +91,7 @@ def _config(verb: str, argv: list[str]) -> int:
 
 
 VERBS = (
-    Verb("up", "Everything on one machine: node, chain data, metrics, explorer.", _serve),
+    Verb("up", "Everything on one machine: node, chain data and metrics.", _serve),
     Verb("node", "The node-local interfaces, of a local network or of a node that --upstream names.", _serve),
     Verb("data", "The chain data interface.", _serve),
     Verb("metrics", "The metrics interface.", _serve),

@@ -111,7 +111,7 @@ def test_another_program_on_the_same_data_shares_the_budget(limited: Server) -> 
     with serving("metrics", limited.data_dir.parent, *settings) as metrics:
         counted, reply = in_one_minute(lambda: (statuses(metrics, 30, "metrics"), get(metrics, listener="metrics")))
         assert counted == [200] * 10 + [429] * 20
-        assert reply.json()["message"][0].startswith("the budget of 10 units a minute")
+        assert reply.json()["message"][0].startswith("the budget of 10 units per minute")
         with serving("data", limited.data_dir.parent, *settings) as other:
             both = in_one_minute(lambda: statuses(limited, 15) + statuses(other, 15))
             assert both.count(200) <= 20

@@ -134,7 +134,7 @@ def test_a_budget_is_spent_by_weight_and_reported(access: Access) -> None:
     access.now += 45
     reply = scene.get("/free")
     assert (reply.status, reply.json()["error"]) == (429, "Too Many Requests")
-    assert reply.json()["message"] == "the budget of 30 units a minute is spent: try again in 15 s"
+    assert reply.json()["message"] == "the budget of 30 units per minute is spent: try again in 15 s"
     assert limits(reply) == policy | {"ratelimit-remaining": "0", "ratelimit-reset": "15", "retry-after": "15"}
     access.now += 15
     assert scene.get("/free").status == 200
@@ -156,7 +156,7 @@ def test_a_day_budget_runs_out(access: Access) -> None:
         "ratelimit-reset": "86400",
         "retry-after": "86400",
     }
-    assert "50 units a day" in reply.json()["message"]
+    assert "50 units per day" in reply.json()["message"]
 
 
 def test_failed_calls_cost_units_too(access: Access) -> None:
@@ -195,7 +195,7 @@ def test_metrics_have_separate_budgets_per_address(access: Access) -> None:
     assert [data.get("/v1/chains").status for _ in range(2)] == [200, 429]
     assert [metrics.get("/v1/chains").status for _ in range(2)] == [200, 429]
     reply = metrics.get("/v1/chains")
-    assert reply.json()["message"] == ["the budget of 25 units a minute is spent: try again in 60 s"]
+    assert reply.json()["message"] == ["the budget of 25 units per minute is spent: try again in 60 s"]
     assert reply.header("ratelimit-policy") == "25;w=60, 1000;w=86400"
 
 

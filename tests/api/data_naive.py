@@ -1,4 +1,4 @@
-"""What the chain data interface must tell of a recorded chain, computed from the recording alone, the slow way.
+"""What the chain data interface must return for a recorded chain, computed from the recording alone, the slow way.
 
 Blocks and transactions come from the JSON as the node sent it, transfers from the derivation (which has its own
 proofs), names from the recorded answers of contracts. URIs and metadata of NFTs are left out:
@@ -22,12 +22,12 @@ ZERO = bytes(20)
 
 def address_text(address: bytes) -> str:
     digits = address.hex()
-    told = keccak256(digits.encode()).hex()
-    return "0x" + "".join(one.upper() if int(told[at], 16) >= 8 else one for at, one in enumerate(digits))
+    shown = keccak256(digits.encode()).hex()
+    return "0x" + "".join(one.upper() if int(shown[at], 16) >= 8 else one for at, one in enumerate(digits))
 
 
-def number(told: Any) -> str:
-    return str(int(told, 16)) if told is not None else "0"
+def number(shown: Any) -> str:
+    return str(int(shown, 16)) if shown is not None else "0"
 
 
 def _answer(token: bytes, chain: str, name: str) -> bytes:
@@ -65,23 +65,23 @@ class Naive:
     def party(self, address: bytes) -> Json:
         if not address:
             return {"address": ""}
-        told: Json = {"address": address_text(address)}
+        shown: Json = {"address": address_text(address)}
         if address in self.tokens:
             name, symbol, decimals = self.facts(address)
-            told |= ({"name": name} if name else {}) | ({"symbol": symbol} if symbol else {})
-            told |= {} if decimals is None else {"decimals": decimals}
-        return told
+            shown |= ({"name": name} if name else {}) | ({"symbol": symbol} if symbol else {})
+            shown |= {} if decimals is None else {"decimals": decimals}
+        return shown
 
     def erc20_token(self, token: bytes) -> Json:
         name, symbol, decimals = self.facts(token)
-        told = {"address": address_text(token), "name": name, "symbol": symbol, "decimals": decimals or 0}
+        shown = {"address": address_text(token), "name": name, "symbol": symbol, "decimals": decimals or 0}
         price = {"price": {"currencyCode": "usd", "value": TOKEN_PRICE}} if token == self.priced else {}
-        return told | {"ercType": "ERC-20"} | price
+        return shown | {"ercType": "ERC-20"} | price
 
     def erc721_token(self, token: bytes, token_id: int) -> Json:
         name, symbol, _ = self.facts(token)
-        told = {"address": address_text(token), "name": name, "symbol": symbol, "tokenId": str(token_id)}
-        return told | {"ercType": "ERC-721"}
+        shown = {"address": address_text(token), "name": name, "symbol": symbol, "tokenId": str(token_id)}
+        return shown | {"ercType": "ERC-721"}
 
     @staticmethod
     def erc1155_token(token: bytes, token_id: int) -> Json:
@@ -90,8 +90,8 @@ class Naive:
     # -- one transaction with everything in it -----------------------------------------------------------------
 
     def _tx(self, one: Recorded, at: int) -> Json:
-        block, rows = one.said["block"], one.rows
-        tx, receipt, row = block["transactions"][at], one.said["receipts"][at], rows.txs[at]
+        block, rows = one.line["block"], one.rows
+        tx, receipt, row = block["transactions"][at], one.line["receipts"][at], rows.txs[at]
         parties = self.party
         here: Json = {
             "blockNumber": number(block["number"]),
@@ -135,14 +135,14 @@ class Naive:
         }
 
     def _moved(self, move: Any, key: str) -> tuple[set[bytes], bytes, Json]:
-        told = {"from": self.party(move.sender), "to": self.party(move.to), "logIndex": move.log_index}
+        shown = {"from": self.party(move.sender), "to": self.party(move.to), "logIndex": move.log_index}
         if key == "erc20Token":
-            told |= {"value": str(move.value), key: self.erc20_token(move.token)}
+            shown |= {"value": str(move.value), key: self.erc20_token(move.token)}
         elif key == "erc721Token":
-            told |= {key: self.erc721_token(move.token, move.token_id)}
+            shown |= {key: self.erc721_token(move.token, move.token_id)}
         else:
-            told |= {"value": str(move.value), key: self.erc1155_token(move.token, move.token_id)}
-        return {move.sender, move.to}, move.token, told
+            shown |= {"value": str(move.value), key: self.erc1155_token(move.token, move.token_id)}
+        return {move.sender, move.to}, move.token, shown
 
     def _called(self, call: Any) -> Json:
         return {
@@ -187,15 +187,15 @@ class Naive:
 
     @staticmethod
     def nested(tx: Json, address: bytes | None) -> Json:
-        told = {
+        shown = {
             key: [item for parties, _, item in tx[kind] if address is None or address in parties]
             for kind, key in KINDS.items()
         }
-        return told | {"nativeTransaction": tx["native" if address else "full"]}
+        return shown | {"nativeTransaction": tx["native" if address else "full"]}
 
     def block(self, at: int, total: int) -> Json:
-        block, rows = self.blocks[at].said["block"], self.blocks[at].rows
-        fees = [int(one["gasUsed"], 16) * int(one["effectiveGasPrice"], 16) for one in self.blocks[at].said["receipts"]]
+        block, rows = self.blocks[at].line["block"], self.blocks[at].rows
+        fees = [int(one["gasUsed"], 16) * int(one["effectiveGasPrice"], 16) for one in self.blocks[at].line["receipts"]]
         return {
             "chainId": self.id,
             "blockNumber": number(block["number"]),
@@ -211,10 +211,10 @@ class Naive:
             "cumulativeTransactions": str(total),
         }
 
-    # -- whom to ask about -------------------------------------------------------------------------------------
+    # -- samples of addresses -------------------------------------------------------------------------------------
 
     def addresses(self, each: int) -> list[bytes]:
-        """The busiest and the quietest of each kind, the zero address, and someone nobody knows."""
+        """The busiest and the quietest of each kind, the zero address, and an unknown address."""
         found: dict[bytes, None] = {ZERO: None, b"\x77" * 20: None}
         for kind in ("direct", *KINDS):
             count: dict[bytes, int] = {}
@@ -245,9 +245,9 @@ def without_nfts(items: Iterable[Json]) -> list[Json]:
     return [_plain(item) for item in items]
 
 
-def _plain(told: Any) -> Any:
-    if isinstance(told, list):
-        return [_plain(one) for one in told]
-    if not isinstance(told, dict):
-        return told
-    return {key: _plain(value) for key, value in told.items() if key not in ("tokenUri", "metadata", "ownerAddress")}
+def _plain(shown: Any) -> Any:
+    if isinstance(shown, list):
+        return [_plain(one) for one in shown]
+    if not isinstance(shown, dict):
+        return shown
+    return {key: _plain(value) for key, value in shown.items() if key not in ("tokenUri", "metadata", "ownerAddress")}

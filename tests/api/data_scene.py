@@ -28,7 +28,7 @@ from icefall.access.page_tokens import PageTokens
 from icefall.access.store import AccessReader, page_token_secret
 from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
-from icefall.api.assemble import bases_of, meter_labels, routes_of
+from icefall.api.assemble import bases_of, counter_labels, routes_of
 from icefall.api.dialect import INTERFACE, Dialect
 from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.endpoints.row import DATA, Rest, Rpc
@@ -130,7 +130,7 @@ class Served(NamedTuple):
     def get(self, target: str) -> Reply:
         return self.server.ask("GET", target, listener="data")
 
-    def told(self, target: str) -> Any:
+    def result(self, target: str) -> Any:
         reply = self.get(target)
         assert reply.status == 200, (target, reply)
         return reply.json()
@@ -138,9 +138,9 @@ class Served(NamedTuple):
 
 def _described(chain: str, url: str) -> str:
     """A [[chain]] of the config file. One has everything that can be configured, the others nothing."""
-    told = f'[[chain]]\nid = "{chain_id(chain)}"\nrpc = "{url}"\n'
+    shown = f'[[chain]]\nid = "{chain_id(chain)}"\nrpc = "{url}"\n'
     if chain == "geth-1":
-        told += f"""name = "Geth"
+        shown += f"""name = "Geth"
 aliases = ["geth", "dev-chain"]
 description = "A recorded chain."
 blockchain_id = "{blockchain_id(chain)}"
@@ -157,7 +157,7 @@ features = ["nftIndexing", "teleporter"]
 multicall = "0xca11bde05977b3631167028862be2a173976ca11"
 teleporter = "0x{MESSENGER.hex()}"
 """
-    return told
+    return shown
 
 
 def put_chains(directory: Path, factory: pytest.TempPathFactory, urls: Mapping[str, str]) -> None:
@@ -183,7 +183,7 @@ def data_server(
 
 
 class Zeros:
-    """A state in which nobody owns anything."""
+    """A state without any balances and owners."""
 
     async def balances(self, addresses: Sequence[bytes], _: At) -> list[int]:
         return [0 for _ in addresses]
@@ -193,7 +193,7 @@ class Zeros:
 
 
 class InProcess:
-    """The app of a worker in this process, on a loop of its own, asked as the program is.
+    """The app of a worker in this process, on a loop of its own, called like the program.
 
     A chain whose upstream is "" has one that knows of nothing but zeros."""
 
@@ -203,7 +203,10 @@ class InProcess:
         self._states = {chain: RequestState([url], int(chain_id(chain))) for chain, url in urls.items() if url}
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
-        self._chains = [EvmChain(infos[chain], open_chain_reader(folder, infos[chain].id), self._states.get(chain, Zeros()), names) for chain in urls]
+        self._chains = [
+            EvmChain(info, open_chain_reader(folder, info.id), self._states.get(chain, Zeros()), names)
+            for chain, info in infos.items()
+        ]
         rows: list[Rest | Rpc] = [*CHAIN_DATA_ENDPOINTS, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]
         self.document = document(DATA, rows, "0")
         services: dict[type, Any] = {
@@ -213,7 +216,7 @@ class InProcess:
             Pages: Pages(msgspec.json.encode(self.document), ""),
             Paging: Paging(PageTokens(page_token_secret(self._access))),
         }
-        meters = CallCounters(meter_labels(rows), None)
+        meters = CallCounters(counter_labels(rows), None)
         paths = routes_of(rows, lambda _: True, services, dialect, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)
         app = App(DATA, routes, dialect, Hosts(["*"]), Origins(["*"], ()), meters, quiet(), [], 5.0)
@@ -252,20 +255,20 @@ class InProcess:
 
         await self.app(scope, receive, send)
         start, body = sent
-        told = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
-        return Reply(start["status"], told, body["body"])
+        shown = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
+        return Reply(start["status"], shown, body["body"])
 
     def get(self, target: str) -> Reply:
         return self.run(self.ask(target))
 
-    def told(self, target: str) -> Any:
+    def result(self, target: str) -> Any:
         reply = self.get(target)
         assert reply.status == 200, (target, reply)
         return reply.json()
 
 
 class Asked(Protocol):
-    def told(self, target: str) -> Any: ...
+    def result(self, target: str) -> Any: ...
 
 
 def walked(served: Asked, target: str, key: str, size: int = 100) -> list[Any]:
@@ -274,7 +277,7 @@ def walked(served: Asked, target: str, key: str, size: int = 100) -> list[Any]:
     ask = f"{target}{'&' if '?' in target else '?'}pageSize={size}"
     token = ""
     while True:
-        page = served.told(ask + (f"&pageToken={token}" if token else ""))
+        page = served.result(ask + (f"&pageToken={token}" if token else ""))
         assert len(page[key]) <= size
         found += page[key]
         token = page.get("nextPageToken", "")

@@ -1,4 +1,4 @@
-"""The recorded calls of a real node: which of them concern what is served now, how to send one, how to compare."""
+"""The recorded calls of a real node: which of them apply, how to send one, how to compare."""
 
 import base64
 import gzip
@@ -69,23 +69,23 @@ def rows(groups: tuple[str, ...] = GROUPS) -> tuple[Row, ...]:
 
 def body_bytes(row: Row) -> bytes:
     """The body as it was sent. Five long ones are cut in the file; they are padding, and made again here."""
-    asked = row.request
-    if asked.body_b64 and not asked.body_truncated:
-        return base64.b64decode(asked.body_b64)
-    body = asked.body.encode()
-    if not asked.body_truncated:
+    requested = row.request
+    if requested.body_b64 and not requested.body_truncated:
+        return base64.b64decode(requested.body_b64)
+    body = requested.body.encode()
+    if not requested.body_truncated:
         return body
-    tail = b'"}}' if '"alias"' in asked.body[:100] else b"}"
-    return body + body[-1:] * (asked.body_len - len(body) - len(tail)) + tail
+    tail = b'"}}' if '"alias"' in requested.body[:100] else b"}"
+    return body + body[-1:] * (requested.body_len - len(body) - len(tail)) + tail
 
 
 def send(row: Row, wire: Wire) -> Reply:
-    asked = row.request
+    requested = row.request
     body = body_bytes(row)
-    headers = asked.headers or {"Host": "127.0.0.1:9690"} | (
+    headers = requested.headers or {"Host": "127.0.0.1:9690"} | (
         {"Content-Type": "application/json", "Content-Length": str(len(body))} if body else {}
     )
-    return wire.send(asked.method, asked.path, headers, body, version=asked.version)
+    return wire.send(requested.method, requested.path, headers, body, version=requested.version)
 
 
 # -- comparing ---------------------------------------------------------------------------------------------------
@@ -116,9 +116,9 @@ def difference(row: Row, reply: Reply, home: Path) -> str:
 def _header_difference(reply: Reply, recorded: dict[str, str]) -> str:
     for name in sorted({*recorded, *(key.lower() for key, _ in reply.headers)}):
         if name in ("content-type", "location") or name.startswith("access-control-"):
-            told = [recorded[name]] if name in recorded else []
-            if reply.all(name) != told:
-                return f"header {name}: {reply.all(name)}, recorded {told}"
+            shown = [recorded[name]] if name in recorded else []
+            if reply.all(name) != shown:
+                return f"header {name}: {reply.all(name)}, recorded {shown}"
     return ""
 
 
@@ -146,7 +146,7 @@ def _value(text: str, *, grown: bool) -> Any:
 
 
 def _settled(value: Any, name: str = "", *, grown: bool) -> Any:
-    """Times, durations, figures of the disk and node IDs masked; and heights where the recorded chains had blocks."""
+    """Times, durations, disk sizes and node IDs masked; and heights where the recorded chains had blocks."""
     if isinstance(value, Ordered):
         if name == "checks":
             return [(key, _check(key, one, grown=grown)) for key, one in value if key not in NOT_SERVED_CHECKS]

@@ -1,4 +1,4 @@
-"""An app of the chain data interface with rows that say what they were given, without a process or a store."""
+"""An app of the chain data interface with rows that return their parameters, without a process or a store."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from tests.server import Reply
 
 from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
-from icefall.api.assemble import bases_of, meter_labels, routes_of
+from icefall.api.assemble import bases_of, counter_labels, routes_of
 from icefall.api.dialect import INTERFACE
 from icefall.api.endpoints.row import DATA, Rest, Rpc, Weight
 from icefall.api.gate import AccessGate
@@ -79,9 +79,9 @@ class Everything(RestParams, frozen=True):
     time_interval: TimeInterval = "day"
 
 
-async def echo(ask: Any) -> dict[str, Any]:
-    given = msgspec.structs.asdict(ask) if isinstance(ask, msgspec.Struct) else {}
-    return {"of": type(ask).__name__, "ask": {name: _shown(value) for name, value in given.items()}}
+async def echo(params: Any) -> dict[str, Any]:
+    given = msgspec.structs.asdict(params) if isinstance(params, msgspec.Struct) else {}
+    return {"of": type(params).__name__, "params": {name: _shown(value) for name, value in given.items()}}
 
 
 def _shown(value: Any) -> Any:
@@ -127,17 +127,22 @@ ROWS: list[Rest | Rpc] = [
     row("/away", away),
     row("/bug", bug),
 ]
+RPC_ROWS: list[Rest | Rpc] = [
+    Rpc(path="/rpc", method="test.echo", handler=echo, summary="For a test.", result=dict, listener=DATA),
+    Rpc(path="/rpc", method="test.away", handler=away, summary="For a test.", result=dict, listener=DATA),
+    Rpc(path="/rpc", method="test.bug", handler=bug, summary="For a test.", result=dict, listener=DATA),
+]
 
 
 class Scene:
     """Requests to the app, as `tests.server.Server` makes them to the program."""
 
     def __init__(self, gate: AccessGate | None = None, listener: str = DATA, log: Log | None = None) -> None:
-        meters = CallCounters(meter_labels(ROWS), None)
-        paths = routes_of(ROWS, lambda _: True, {}, INTERFACE, meters)
+        counters = CallCounters(counter_labels([*ROWS, *RPC_ROWS]), None)
+        paths = routes_of([*ROWS, *RPC_ROWS], lambda _: True, {}, INTERFACE, counters)
         routes = Routes(paths, bases_of(paths), None, full=True)
         origins = Origins(["*"], ["X-Service-Api-Key"], ["retry-after"])
-        app = App(listener, routes, INTERFACE, Hosts(["*"]), origins, meters, log or quiet(), [], 5.0, gate)
+        app = App(listener, routes, INTERFACE, Hosts(["*"]), origins, counters, log or quiet(), [], 5.0, gate)
         self._app = AsgiApp(app)
 
     async def ask(
@@ -147,6 +152,7 @@ class Scene:
         *,
         method: str = "GET",
         peer: str = "192.0.2.1",
+        body: bytes = b"",
     ) -> Reply:
         path, _, query = target.partition("?")
         pairs = list(headers.items()) if isinstance(headers, Mapping) else headers or []
@@ -161,15 +167,19 @@ class Scene:
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
         await self._app(scope, receive, send)
-        start, body = sent
-        told = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
-        return Reply(start["status"], told, body["body"])
+        start, end = sent
+        received = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
+        return Reply(start["status"], received, end["body"])
 
     def get(self, target: str, headers: Mapping[str, str] | None = None) -> Reply:
         return asyncio.run(self.ask(target, headers))
+
+    def post(self, target: str, body: Any) -> Reply:
+        headers = {"content-type": "application/json"}
+        return asyncio.run(self.ask(target, headers, method="POST", body=msgspec.json.encode(body)))

@@ -9,9 +9,9 @@ from tests.api.data_naive import Naive, address_text, naive
 from tests.api.data_scene import CHAINS, NATIVE_PRICES, TOKEN_PRICE, Served, chain_id, data_server, erc20_tokens, walked
 from tests.evm.recordings import meta
 from tests.upstream.evm_recording import recorded_state
-from tests.upstream.evm_replay import Trouble
+from tests.upstream.evm_replay import EvmFault
 
-ODD = ("tollSilent",)  # takes a fee without a log: whoever gets it is named by none
+UNTRUSTED = ("tollSilent",)  # takes a fee without a log: whoever gets it is named by none
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(params=CHAINS)
-def told(request: pytest.FixtureRequest) -> Naive:
+def recorded(request: pytest.FixtureRequest) -> Naive:
     return naive(request.param)
 
 
@@ -33,14 +33,14 @@ def hexed(address: bytes) -> str:
     return "0x" + address.hex()
 
 
-def holders(told: Naive) -> list[bytes]:
+def holders(recorded: Naive) -> list[bytes]:
     """Not those whose balance the recorder changed by hand, nor the zero address, which logs burn to."""
-    cheated = {one["address"].lower() for one in meta(told.chain)["hiddenNativeChanges"]}
-    return [one for one in told.addresses(3) if hexed(one) not in cheated and any(one) and one != b"\x77" * 20]
+    cheated = {one["address"].lower() for one in meta(recorded.chain)["hiddenNativeChanges"]}
+    return [one for one in recorded.addresses(3) if hexed(one) not in cheated and any(one) and one != b"\x77" * 20]
 
 
-def blocks(told: Naive) -> list[int | None]:
-    last = told.blocks[-1].rows.block.number
+def blocks(recorded: Naive) -> list[int | None]:
+    last = recorded.blocks[-1].rows.block.number
     return [None, last, last // 2, last // 5, 1]
 
 
@@ -48,67 +48,69 @@ def at(block: int | None) -> str:
     return "" if block is None else f"?blockNumber={block}"
 
 
-def test_native_balances(told: Naive, served: Served) -> None:
-    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
-    for address in holders(told):
-        for block in blocks(told):
-            found = served.told(f"{of(told.chain, address)}:getNative{at(block)}")["nativeTokenBalance"]
+def test_native_balances(recorded: Naive, served: Served) -> None:
+    state, last = recorded_state(recorded.chain), recorded.blocks[-1].rows.block.number
+    for address in holders(recorded):
+        for block in blocks(recorded):
+            found = served.result(f"{of(recorded.chain, address)}:getNative{at(block)}")["nativeTokenBalance"]
             true = state.at(last if block is None else block, "native", hexed(address))
             assert found["balance"] == (true or "0"), (hexed(address), block)
-            assert found["chainId"] == told.id
+            assert found["chainId"] == recorded.id
             worth = Decimal(found["balance"]) / 10**18 * Decimal(NATIVE_PRICES["usd"])
             assert abs(Decimal(found["balanceValue"]["value"]) - worth) <= Decimal("0.000000005")
 
 
-def test_erc20_balances(told: Naive, served: Served) -> None:
-    """Those that logs name are listed; asked for by address, every token is told as it is."""
-    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
-    odd = {address.lower() for label, address in meta(told.chain)["contracts"].items() if label in ODD}
+def test_erc20_balances(recorded: Naive, served: Served) -> None:
+    """Tokens with logs are listed; requested by address, every token is shown with its balance."""
+    state, last = recorded_state(recorded.chain), recorded.blocks[-1].rows.block.number
+    untrusted = {address.lower() for label, address in meta(recorded.chain)["contracts"].items() if label in UNTRUSTED}
     tokens = sorted({path[1] for path in state.of_token if path[0] == "erc20"})
     seen = 0
-    for address in holders(told):
-        for block in blocks(told):
+    for address in holders(recorded):
+        for block in blocks(recorded):
             true = {
                 token: int(state.at(last if block is None else block, "erc20", token, hexed(address)) or 0)
                 for token in tokens
             }
-            target = f"{of(told.chain, address)}:listErc20{at(block) or '?'}&filterSpamTokens=false"
+            target = f"{of(recorded.chain, address)}:listErc20{at(block) or '?'}&filterSpamTokens=false"
             listed = walked(served, target.replace("?&", "?"), "erc20TokenBalances", 500)
             assert [one["address"].lower() for one in listed] == sorted(one["address"].lower() for one in listed)
             found = {one["address"].lower(): int(one["balance"]) for one in listed}
             assert all(found.values())
             assert {token: held for token, held in found.items() if token in true} == {
-                token: held for token, held in true.items() if held and (token in found or token not in odd)
+                token: held for token, held in true.items() if held and (token in found or token not in untrusted)
             }, (hexed(address), block)
             named = f"{target}&contractAddresses={','.join(tokens)}".replace("?&", "?")
-            asked = walked(served, named, "erc20TokenBalances", 500)
-            assert {one["address"].lower(): int(one["balance"]) for one in asked} == true, (hexed(address), block)
+            requested = walked(served, named, "erc20TokenBalances", 500)
+            assert {one["address"].lower(): int(one["balance"]) for one in requested} == true, (hexed(address), block)
             seen += len(listed)
     assert seen
 
 
-def test_an_nft_asked_for_by_address_is_no_erc20_token(told: Naive, served: Served) -> None:
+def test_an_nft_requested_by_address_is_not_an_erc20_token(recorded: Naive, served: Served) -> None:
     """Though it answers balanceOf."""
-    state = recorded_state(told.chain)
+    state = recorded_state(recorded.chain)
     nfts = sorted({path[1] for path in state.of_token if path[0] in ("erc721", "erc1155")})
     coin = min(path[1] for path in state.of_token if path[0] == "erc20")
-    for address in holders(told):
-        target = f"{of(told.chain, address)}:listErc20?filterSpamTokens=false"
-        asked = served.told(f"{target}&contractAddresses={','.join([*nfts, coin])}")
-        assert [one["address"].lower() for one in asked["erc20TokenBalances"]] == [coin]
+    for address in holders(recorded):
+        target = f"{of(recorded.chain, address)}:listErc20?filterSpamTokens=false"
+        requested = served.result(f"{target}&contractAddresses={','.join([*nfts, coin])}")
+        assert [one["address"].lower() for one in requested["erc20TokenBalances"]] == [coin]
 
 
-def test_erc1155_balances(told: Naive, served: Served) -> None:
-    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
+def test_erc1155_balances(recorded: Naive, served: Served) -> None:
+    state, last = recorded_state(recorded.chain), recorded.blocks[-1].rows.block.number
     seen = 0
-    for address in holders(told):
-        for block in blocks(told):
+    for address in holders(recorded):
+        for block in blocks(recorded):
             true = {
                 (path[1], int(path[3])): int(state.at(last if block is None else block, *path) or 0)
                 for path in state.values
                 if path[0] == "erc1155" and path[2] == hexed(address)
             }
-            listed = walked(served, f"{of(told.chain, address)}:listErc1155{at(block)}", "erc1155TokenBalances", 500)
+            listed = walked(
+                served, f"{of(recorded.chain, address)}:listErc1155{at(block)}", "erc1155TokenBalances", 500
+            )
             found = {(one["address"].lower(), int(one["tokenId"])): int(one["balance"]) for one in listed}
             assert list(found) == sorted(found)
             tracked = {path[1] for path in state.of_token if path[0] == "erc1155"}
@@ -116,15 +118,15 @@ def test_erc1155_balances(told: Naive, served: Served) -> None:
                 key: held for key, held in true.items() if held
             }, (hexed(address), block)
             seen += len(listed)
-    assert seen or told.chain == "berlin-1"
+    assert seen or recorded.chain == "berlin-1"
 
 
-def test_erc721_balances_and_collectibles(told: Naive, served: Served) -> None:
-    state, last = recorded_state(told.chain), told.blocks[-1].rows.block.number
+def test_erc721_balances_and_collectibles(recorded: Naive, served: Served) -> None:
+    state, last = recorded_state(recorded.chain), recorded.blocks[-1].rows.block.number
     tracked = {path[1] for path in state.of_token if path[0] == "erc721"}
     seen = 0
-    for address in holders(told):
-        listed = walked(served, f"{of(told.chain, address)}:listErc721", "erc721TokenBalances", 500)
+    for address in holders(recorded):
+        listed = walked(served, f"{of(recorded.chain, address)}:listErc721", "erc721TokenBalances", 500)
         found = [(one["address"].lower(), int(one["tokenId"])) for one in listed]
         assert found == sorted(found)
         assert {one for one in found if one[0] in tracked} == {
@@ -133,41 +135,41 @@ def test_erc721_balances_and_collectibles(told: Naive, served: Served) -> None:
             if path[0] == "erc721" and state.at(last, *path) == hexed(address)
         }
         assert {one["ownerAddress"] for one in listed} <= {address_text(address)}
-        others = walked(served, f"{of(told.chain, address)}:listErc1155", "erc1155TokenBalances", 500)
+        others = walked(served, f"{of(recorded.chain, address)}:listErc1155", "erc1155TokenBalances", 500)
         for size in (1, 3, 500):
-            target = f"{of(told.chain, address)}:listCollectibles"
+            target = f"{of(recorded.chain, address)}:listCollectibles"
             assert walked(served, target, "collectibleBalances", size) == listed + others
         for contract in {one["address"] for one in listed}:
-            target = f"{of(told.chain, address)}:listErc721?contractAddress={contract}"
+            target = f"{of(recorded.chain, address)}:listErc721?contractAddress={contract}"
             one_only = [one for one in listed if one["address"] == contract]
             assert walked(served, target, "erc721TokenBalances", 2) == one_only
         for contract in {one["address"] for one in others}:
-            target = f"{of(told.chain, address)}:listErc1155?contractAddress={contract}"
+            target = f"{of(recorded.chain, address)}:listErc1155?contractAddress={contract}"
             one_only = [one for one in others if one["address"] == contract]
             assert walked(served, target, "erc1155TokenBalances", 2) == one_only
         seen += len(listed)
     assert seen
 
 
-def test_blocks_that_cannot_be_asked_for(told: Naive, served: Served) -> None:
-    last, address = told.blocks[-1].rows.block.number, holders(told)[0]
+def test_block_numbers_out_of_range(recorded: Naive, served: Served) -> None:
+    last, address = recorded.blocks[-1].rows.block.number, holders(recorded)[0]
     for name in ("getNative", "listErc20", "listErc1155"):
-        reply = served.get(f"{of(told.chain, address)}:{name}?blockNumber={last + 1}")
+        reply = served.get(f"{of(recorded.chain, address)}:{name}?blockNumber={last + 1}")
         assert reply.status == 400
         assert reply.json()["message"] == (
             f"blockNumber must be at most {last}, the newest indexed block, got {last + 1}"
         )
     for name in ("listErc721", "listCollectibles"):
-        reply = served.get(f"{of(told.chain, address)}:{name}?blockNumber=1")
+        reply = served.get(f"{of(recorded.chain, address)}:{name}?blockNumber=1")
         assert reply.status == 400
-        assert "blockNumber must be left out: it is not offered here" in reply.json()["message"]
+        assert "blockNumber must be left out: only balances at the latest block" in reply.json()["message"]
 
 
-def test_spam_is_left_out_unless_asked_for(told: Naive, served: Served) -> None:
-    first, second, third = (address_text(token) for token in erc20_tokens(told.chain)[:3])
+def test_spam_is_left_out_unless_requested(recorded: Naive, served: Served) -> None:
+    first, second, third = (address_text(token) for token in erc20_tokens(recorded.chain)[:3])
     words: dict[str, Any] = {}
-    for address in holders(told):
-        target = f"{of(told.chain, address)}:listErc20"
+    for address in holders(recorded):
+        target = f"{of(recorded.chain, address)}:listErc20"
         clean = walked(served, target, "erc20TokenBalances", 1)
         every = walked(served, f"{target}?filterSpamTokens=false", "erc20TokenBalances", 3)
         assert clean == walked(served, f"{target}?filterSpamTokens=true", "erc20TokenBalances", 500)
@@ -180,35 +182,35 @@ def test_spam_is_left_out_unless_asked_for(told: Naive, served: Served) -> None:
     assert None in words.values()
 
 
-def test_currencies(told: Naive, served: Served) -> None:
-    address = holders(told)[0]
+def test_currencies(recorded: Naive, served: Served) -> None:
+    address = holders(recorded)[0]
     for currency in ("usd", "eur", "nzd"):
-        found = served.told(f"{of(told.chain, address)}:getNative?currency={currency}")["nativeTokenBalance"]
+        found = served.result(f"{of(recorded.chain, address)}:getNative?currency={currency}")["nativeTokenBalance"]
         price = NATIVE_PRICES.get(currency)
         assert found.get("price") == (price and {"currencyCode": currency, "value": price})
         assert ("balanceValue" in found) == (price is not None)
-    priced = address_text(erc20_tokens(told.chain)[0])
-    target = f"{of(told.chain, address)}:listErc20?contractAddresses={priced}&currency="
-    (held,) = served.told(f"{target}usd")["erc20TokenBalances"]
+    priced = address_text(erc20_tokens(recorded.chain)[0])
+    target = f"{of(recorded.chain, address)}:listErc20?contractAddresses={priced}&currency="
+    (held,) = served.result(f"{target}usd")["erc20TokenBalances"]
     assert held["price"] == {"currencyCode": "usd", "value": TOKEN_PRICE}
-    assert "price" not in served.told(f"{target}eur")["erc20TokenBalances"][0]
+    assert "price" not in served.result(f"{target}eur")["erc20TokenBalances"][0]
 
 
 def test_what_needs_the_upstream_fails_with_it_and_the_rest_does_not(served: Served) -> None:
-    """503 while it is down, 502 while it talks nonsense; what is stored is told all the while."""
-    told, replay = naive("geth-1"), served.replays["geth-1"]
-    stored, unknown = bytes.fromhex(told.txs[-1]["native"]["from"]["address"][2:]), b"\x55" * 20
-    odd = meta("geth-1")["contracts"]["tollSilent"]
+    """503 while it is down, 502 while its answers are invalid; stored balances are served all the time."""
+    recorded, replay = naive("geth-1"), served.replays["geth-1"]
+    stored, unknown = bytes.fromhex(recorded.txs[-1]["native"]["from"]["address"][2:]), b"\x55" * 20
+    untrusted = meta("geth-1")["contracts"]["tollSilent"]
     needing = (
         f"{of('geth-1', unknown)}:getNative",
-        f"{of('geth-1', stored)}:listErc20?contractAddresses={odd}",
+        f"{of('geth-1', stored)}:listErc20?contractAddresses={untrusted}",
     )
     for target in needing:
         assert served.get(target).status == 200
     try:
-        replay.troubles = [Trouble(times=1000, body=b"<html>nonsense</html>")]
+        replay.evm_faults = [EvmFault(times=1000, body=b"<html>nonsense</html>")]
         assert [served.get(target).status for target in needing] == [502, 502]
-        replay.troubles = [Trouble(times=1000, status=500)]
+        replay.evm_faults = [EvmFault(times=1000, status=500)]
         replies = [served.get(target) for target in needing]
         assert [reply.status for reply in replies] == [503, 503]
         assert replies[0].header("retry-after") == "1"
@@ -217,6 +219,6 @@ def test_what_needs_the_upstream_fails_with_it_and_the_rest_does_not(served: Ser
         assert served.get(f"{of('geth-1', stored)}:getNative").status == 200
         assert served.get(f"/v1/chains/1337/addresses/{address_text(stored)}/transactions").status == 200
     finally:
-        replay.troubles = []
+        replay.evm_faults = []
     for target in needing:
         assert served.get(target).status == 200

@@ -35,8 +35,8 @@ def nfts(served: Served, kind: str) -> dict[tuple[str, str], Any]:
     for token in sorted(naive(CHAIN).tokens):
         for item in walked(served, f"/v1/chains/{ID}/tokens/{address_text(token)}/transfers", "transfers"):
             if kind in item:
-                told = found.setdefault((item[kind]["address"], item[kind]["tokenId"]), item[kind])
-                assert told == item[kind]
+                answered = found.setdefault((item[kind]["address"], item[kind]["tokenId"]), item[kind])
+                assert answered == item[kind]
     return found
 
 
@@ -45,36 +45,36 @@ def document(uri: str) -> Any:
     return json.loads(b64decode(body) if head.endswith(";base64") else unquote_to_bytes(body))
 
 
-def test_metadata_in_the_uri_itself_is_told(programs: dict[str, Served]) -> None:
+def test_metadata_in_the_uri_itself_is_shown(programs: dict[str, Served]) -> None:
     read = 0
     for kind in ("erc721Token", "erc1155Token"):
-        for told in nfts(programs["interface"], kind).values():
-            metadata = told["metadata"]
+        for answered in nfts(programs["interface"], kind).values():
+            metadata = answered["metadata"]
             if metadata["indexStatus"] != "indexed":
                 assert set(metadata) <= {"indexStatus", "metadataLastUpdatedTimestamp"}
                 continue
             read += 1
-            said = document(told["tokenUri"])
-            assert metadata["name"] == said["name"]
+            metadata_json = document(answered["tokenUri"])
+            assert metadata["name"] == metadata_json["name"]
             assert isinstance(metadata["metadataLastUpdatedTimestamp"], int)
-            if "attributes" in said and kind == "erc721Token":
-                assert json.loads(metadata["attributes"]) == said["attributes"]
+            if "attributes" in metadata_json and kind == "erc721Token":
+                assert json.loads(metadata["attributes"]) == metadata_json["attributes"]
             assert ("attributes" in metadata, "properties" in metadata, "decimals" in metadata) == (
-                kind == "erc721Token" and "attributes" in said,
-                kind == "erc1155Token" and "properties" in said,
-                kind == "erc1155Token" and "decimals" in said,
+                kind == "erc721Token" and "attributes" in metadata_json,
+                kind == "erc1155Token" and "properties" in metadata_json,
+                kind == "erc1155Token" and "decimals" in metadata_json,
             )
     assert read > 5
 
 
-def test_uris_are_those_the_contracts_told(programs: dict[str, Served]) -> None:
+def test_uris_are_those_of_the_contracts(programs: dict[str, Served]) -> None:
     found, compared = nfts(programs["interface"], "erc721Token"), 0
-    for (address, token_id), told in found.items():
+    for (address, token_id), answered in found.items():
         recorded = tokens(CHAIN).get(unhex(address.lower()), {"answers": {}})["answers"].get("tokenURI", {})
         answer = recorded.get(token_id) if isinstance(recorded, dict) else None
         raw = string_of(unhex(answer)) if isinstance(answer, str) else None
-        if raw and told["tokenUri"]:
-            assert told["tokenUri"] == raw.decode()
+        if raw and answered["tokenUri"]:
+            assert answered["tokenUri"] == raw.decode()
             compared += 1
     assert found
     assert compared or not any("tokenURI" in token["answers"] for token in tokens(CHAIN).values())
@@ -83,11 +83,11 @@ def test_uris_are_those_the_contracts_told(programs: dict[str, Served]) -> None:
 def test_owners_are_those_of_now_and_burned_tokens_have_none(programs: dict[str, Served]) -> None:
     state, last = recorded_state(CHAIN), naive(CHAIN).blocks[-1].rows.block.number
     owned = burned = 0
-    for (address, token_id), told in nfts(programs["interface"], "erc721Token").items():
+    for (address, token_id), answered in nfts(programs["interface"], "erc721Token").items():
         if ("erc721", address.lower()) not in state.of_token:
             continue  # logs that only look like an NFT's
         owner = state.at(last, "erc721", address.lower(), token_id)
-        assert told.get("ownerAddress", "").lower() == (owner or "")
+        assert answered.get("ownerAddress", "").lower() == (owner or "")
         owned, burned = owned + bool(owner), burned + (not owner)
     assert owned
     assert burned
@@ -99,31 +99,31 @@ def test_index_status_by_dialect(programs: dict[str, Served]) -> None:
     for kind in ("erc721Token", "erc1155Token"):
         plain, live = (nfts(programs[name], kind) for name in DIALECTS)
         assert list(plain) == list(live)
-        for key, told in plain.items():
-            assert told["metadata"]["indexStatus"].upper() == live[key]["metadata"]["indexStatus"]
-            assert told["metadata"]["indexStatus"].islower()
+        for key, answered in plain.items():
+            assert answered["metadata"]["indexStatus"].upper() == live[key]["metadata"]["indexStatus"]
+            assert answered["metadata"]["indexStatus"].islower()
             assert live[key]["metadata"]["indexStatus"] in words
 
 
 def test_prices_by_dialect(programs: dict[str, Served]) -> None:
     """Strings as the provider wrote them, or numbers."""
-    told = naive(CHAIN)
+    answered = naive(CHAIN)
     priced = erc20_tokens(CHAIN)[0]
-    holder = told.txs[-1]["native"]["from"]["address"]
-    tx = next(tx for tx in told.txs if any(token == priced for _, token, _ in tx["erc20"]))
+    holder = answered.txs[-1]["native"]["from"]["address"]
+    tx = next(tx for tx in answered.txs if any(token == priced for _, token, _ in tx["erc20"]))
     mover = next(item["to"]["address"] for _, token, item in tx["erc20"] if token == priced)
     of = f"/v1/chains/{ID}/addresses"
     for name, shown in (("interface", str), ("live", float)):
         served = programs[name]
-        native = served.told(f"{of}/{holder}/balances:getNative")["nativeTokenBalance"]
+        native = served.result(f"{of}/{holder}/balances:getNative")["nativeTokenBalance"]
         assert native["price"] == {"currencyCode": "usd", "value": shown(NATIVE_PRICES["usd"])}
         assert type(native["balanceValue"]["value"]) is shown
-        (held,) = served.told(f"{of}/{holder}/balances:listErc20?contractAddresses={address_text(priced)}")[
+        (held,) = served.result(f"{of}/{holder}/balances:listErc20?contractAddresses={address_text(priced)}")[
             "erc20TokenBalances"
         ]
         assert held["price"] == {"currencyCode": "usd", "value": shown(TOKEN_PRICE)}
         assert isinstance(held["balanceValue"]["value"], str if shown is str else float)
-        whole = served.told(f"/v1/chains/{ID}/transactions/{tx['here']['txHash']}")
+        whole = served.result(f"/v1/chains/{ID}/transactions/{tx['here']['txHash']}")
         assert type(whole["networkTokenDetails"]["currentPrice"]["value"]) is shown
         prices = [
             item["erc20Token"]["price"]["value"] for item in whole["erc20Transfers"] if "price" in item["erc20Token"]

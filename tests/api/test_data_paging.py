@@ -1,4 +1,4 @@
-"""Pages of every list: any size gives the same whole, and nothing moves while blocks come and go."""
+"""Pages of every list: any size gives the same whole, also while blocks are added and rolled back."""
 
 import asyncio
 import time
@@ -54,11 +54,11 @@ LISTS = {
 
 def places() -> dict[str, str]:
     """A holder with something of every kind, a token of each kind, a block and a deployer."""
-    told = naive(CHAIN)
+    shown = naive(CHAIN)
 
     def busiest(kind: str, part: int) -> bytes:
         count: dict[bytes, int] = {}
-        for tx in told.txs:
+        for tx in shown.txs:
             for item in tx[kind]:
                 for one in item[0] if part == 0 else [item[1]]:
                     count[one] = count.get(one, 0) + (one != bytes(20))
@@ -66,17 +66,17 @@ def places() -> dict[str, str]:
 
     counts: dict[bytes, dict[str, int]] = {}
     for kind in ("erc20", "erc721", "erc1155", "internals"):
-        for tx in told.txs:
+        for tx in shown.txs:
             for item in tx[kind]:
                 for one in item[0] - {bytes(20), b""}:
                     of_kinds = counts.setdefault(one, {})
                     of_kinds[kind] = of_kinds.get(kind, 0) + 1
     scores = {one: min(of_kinds.values()) for one, of_kinds in counts.items() if len(of_kinds) == 4}
     blocks: dict[str, int] = {}
-    for tx in told.txs:
+    for tx in shown.txs:
         blocks[tx["here"]["blockNumber"]] = blocks.get(tx["here"]["blockNumber"], 0) + 1
-    makers = [made.creator for one in told.blocks for made in one.rows.deployments]
-    coins = sorted({item[1] for tx in told.txs for item in tx["erc20"]})
+    makers = [made.creator for one in shown.blocks for made in one.rows.deployments]
+    coins = sorted({item[1] for tx in shown.txs for item in tx["erc20"]})
     two = f"{address_text(coins[0])},{address_text(coins[-1])}"
     return {
         "two": two,
@@ -99,8 +99,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
 
 @pytest.fixture(scope="module")
 def app(scene: tuple[Path, str]) -> Iterator[InProcess]:
-    with InProcess(scene[0], {CHAIN: scene[1]}) as asked:
-        yield asked
+    with InProcess(scene[0], {CHAIN: scene[1]}) as requested:
+        yield requested
 
 
 @pytest.fixture(scope="module")
@@ -125,13 +125,13 @@ async def pages(app: InProcess, target: str, key: str, size: int) -> list[Any]:
 
 @pytest.mark.parametrize("target", LISTS)
 def test_any_size_gives_the_same_whole(target: str, app: InProcess, named: dict[str, str]) -> None:
-    asked = target.format(**named)
+    requested = target.format(**named)
     large = 500 if "balances:" in target else 100
 
     async def compared() -> None:
-        whole = await pages(app, asked, LISTS[target], large)
+        whole = await pages(app, requested, LISTS[target], large)
         for size in (1, 7, 100):
-            assert await pages(app, asked, LISTS[target], size) == whole
+            assert await pages(app, requested, LISTS[target], size) == whole
         if "?" not in target and "balances" not in target:
             assert len(whole) > 7
 
@@ -142,12 +142,12 @@ def test_a_whole_block_is_read_in_pieces(
     app: InProcess, named: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = f"/v1/chains/{ID}/blocks/{named['block']}/transactions"
-    whole = app.told(target)
+    whole = app.result(target)
     for piece in (1, 2, len(whole["transactions"]), 10_000):
         monkeypatch.setattr(blocks, "PIECE", piece)
-        assert app.told(target) == whole
-        begun = app.told(f"{target}?pageSize=3")
-        rest = app.told(f"{target}?pageSize=0&pageToken={begun['nextPageToken']}")
+        assert app.result(target) == whole
+        begun = app.result(f"{target}?pageSize=3")
+        rest = app.result(f"{target}?pageSize=0&pageToken={begun['nextPageToken']}")
         assert rest == {"transactions": whole["transactions"][3:]}
 
 
@@ -155,14 +155,14 @@ def test_a_whole_block_is_read_in_pieces(
 
 
 def first(app: InProcess, target: str) -> str:
-    return str(app.told(f"{target}{'&' if '?' in target else '?'}pageSize=1")["nextPageToken"])
+    return str(app.result(f"{target}{'&' if '?' in target else '?'}pageSize=1")["nextPageToken"])
 
 
 @pytest.mark.parametrize("target", [one for one in LISTS if "?" not in one])
 def test_tokens_are_good_for_their_query_alone(target: str, app: InProcess, named: dict[str, str]) -> None:
-    asked = target.format(**named)
-    token = first(app, asked)
-    other = asked.replace(ID, CHAIN, 1)  # the same chain by another name is another query
+    requested = target.format(**named)
+    token = first(app, requested)
+    other = requested.replace(ID, CHAIN, 1)  # the same chain by another name is another query
     beside = [one.format(**named) for one in LISTS if "?" not in one and one != target]
     for elsewhere in (other, *beside):
         reply = app.get(f"{elsewhere}?pageToken={token}")
@@ -175,10 +175,10 @@ def test_tokens_are_good_for_their_query_alone(target: str, app: InProcess, name
         "x",
         token.swapcase(),
     ):
-        reply = app.get(f"{asked}?pageToken={altered}")
+        reply = app.get(f"{requested}?pageToken={altered}")
         assert reply.status == 400
         assert reply.json()["message"].startswith("pageToken")
-    assert app.get(f"{asked}?pageToken={token}&pageSize=3&whatever=1").status == 200
+    assert app.get(f"{requested}?pageToken={token}&pageSize=3&whatever=1").status == 200
 
 
 def test_tokens_expire_after_a_day(app: InProcess, scene: tuple[Path, str], named: dict[str, str]) -> None:
@@ -228,34 +228,34 @@ def _hold_still(app: InProcess, path: Path, middle: int, holder: str) -> None:
     begun = {}
     for name, kind in kinds.items():
         target = f"/v1/chains/{ID}/addresses/{holder}/transactions:{name}"
-        page = app.told(f"{target}?pageSize=5")
+        page = app.result(f"{target}?pageSize=5")
         every = naive(CHAIN).of_address(kind, bytes.fromhex(holder[2:]))
         then = [item for item in every if int(item["blockNumber"]) <= middle]
         assert _bare(page["transactions"]) == _bare(then[:5])
         begun[target] = page["nextPageToken"], then
     balances = f"/v1/chains/{ID}/addresses/{holder}/balances:listErc1155"
-    pinned = app.told(f"{balances}?pageSize=1")
-    assert pinned["nativeTokenBalance"] == app.told(f"{balances}?blockNumber={middle}")["nativeTokenBalance"]
-    rest = app.told(f"{balances}?pageSize=500&pageToken={pinned['nextPageToken']}")
+    pinned = app.result(f"{balances}?pageSize=1")
+    assert pinned["nativeTokenBalance"] == app.result(f"{balances}?blockNumber={middle}")["nativeTokenBalance"]
+    rest = app.result(f"{balances}?pageSize=500&pageToken={pinned['nextPageToken']}")
 
     asyncio.run(_follow(path, EvmReplay(CHAIN), middle + 100))
     for target, (token, then) in begun.items():
-        found = app.told(f"{target}?pageSize=100&pageToken={token}")["transactions"]
+        found = app.result(f"{target}?pageSize=100&pageToken={token}")["transactions"]
         assert _bare(found) == _bare(then[5:105])
-    assert app.told(f"{balances}?pageSize=500&pageToken={pinned['nextPageToken']}") == rest
-    assert app.told(f"{balances}?pageSize=500")["nativeTokenBalance"] != pinned["nativeTokenBalance"]
+    assert app.result(f"{balances}?pageSize=500&pageToken={pinned['nextPageToken']}") == rest
+    assert app.result(f"{balances}?pageSize=500")["nativeTokenBalance"] != pinned["nativeTokenBalance"]
 
     ancestor = middle - 30
     asyncio.run(_roll_back(path, ancestor))
     for target, (token, then) in begun.items():
-        found = app.told(f"{target}?pageSize=100&pageToken={token}")["transactions"]
+        found = app.result(f"{target}?pageSize=100&pageToken={token}")["transactions"]
         staying = [item for item in then[5:] if int(item["blockNumber"]) <= ancestor]
         assert _bare(found) == _bare(staying[:100])
     assert app.get(f"{balances}?pageToken={pinned['nextPageToken']}").status == 503
 
 
 def _bare(items: list[Any]) -> list[Any]:
-    """Names are read later, by enrichment: here nobody has read any."""
+    """Names are read later, by enrichment, which does not run here."""
     places = ("blockNumber", "txHash", "logIndex", "blockIndex", "value")
     ids = ("erc721Token", "erc1155Token")
     return [
@@ -296,9 +296,9 @@ def test_a_chain_that_is_not_indexed_yet(tmp_path: Path, tmp_path_factory: pytes
 
 
 def _not_yet(app: InProcess, folder: Path, file: Path) -> None:
-    assert [one["status"] for one in app.told("/v1/chains")["chains"]] == ["UNAVAILABLE"]
-    assert app.told(f"/v1/address/0x{'77' * 20}/chains")["indexedChains"] == []
+    assert [one["status"] for one in app.result("/v1/chains")["chains"]] == ["UNAVAILABLE"]
+    assert app.result(f"/v1/address/0x{'77' * 20}/chains")["indexedChains"] == []
     for path in ("blocks", "blocks/1", "transactions", f"addresses/0x{'77' * 20}/balances:getNative"):
         assert app.get(f"/v1/chains/{ID}/{path}").status == 503
     store_path(folder / "data", ID).write_bytes(file.read_bytes())
-    assert app.told(f"/v1/chains/{ID}")["status"] == "OK"
+    assert app.result(f"/v1/chains/{ID}")["status"] == "OK"

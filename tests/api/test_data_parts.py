@@ -1,4 +1,4 @@
-"""The small parts of chain data answers: checksums, money, cursors, weights, what is told of upstreams."""
+"""The small parts of chain data answers: checksums, money, cursors, weights, which upstream URLs are shown."""
 
 import random
 from decimal import Decimal
@@ -13,7 +13,7 @@ from icefall.api.presenting.balances import BalanceCursor, unpack_balance_cursor
 from icefall.api.presenting.money import Money
 from icefall.api.presenting.pages import pack_cursor, unpack_cursor
 from icefall.api.schema.parties import Price
-from icefall.evm.reading.directory import told_rpc_url
+from icefall.evm.reading.directory import shown_rpc_url
 from icefall.wire.evm.eip55 import checksummed
 
 
@@ -47,19 +47,19 @@ def test_addresses_are_checksummed() -> None:
     ],
 )
 def test_worth_is_exact_and_short(balance: int, decimals: int, price: str, worth: str | None) -> None:
-    told = Money("usd", as_numbers=False).value(balance, decimals, price)
-    assert isinstance(told, Price)
-    assert isinstance(told.value, str)
-    assert "E" not in told.value
+    shown = Money("usd", as_numbers=False).value(balance, decimals, price)
+    assert isinstance(shown, Price)
+    assert isinstance(shown.value, str)
+    assert "E" not in shown.value
     if worth is None:
         exact = Decimal(balance).scaleb(-decimals) * Decimal(price)
-        assert len(told.value.partition(".")[2]) <= 8
-        assert told.value[:20] == f"{exact:f}"[:20]
+        assert len(shown.value.partition(".")[2]) <= 8
+        assert shown.value[:20] == f"{exact:f}"[:20]
     else:
-        assert told.value == worth
+        assert shown.value == worth
     live = Money("usd", as_numbers=True).value(balance, decimals, price)
     assert isinstance(live, Price)
-    assert live.value == float(told.value)
+    assert live.value == float(shown.value)
 
 
 def test_no_price_is_no_worth() -> None:
@@ -69,8 +69,8 @@ def test_no_price_is_no_worth() -> None:
 
 
 def test_cursors_come_back_as_they_were() -> None:
-    for places in ((0,), (2**63 - 1,), (5, 0), (2**40, 2**24 - 1)):
-        assert unpack_cursor(pack_cursor(*places)) == places
+    for numbers in ((0,), (2**63 - 1,), (5, 0), (2**40, 2**24 - 1)):
+        assert unpack_cursor(pack_cursor(*numbers)) == numbers
     token = b"\x11" * 20
     for cursor in (
         BalanceCursor(0), BalanceCursor(5, is_1155=True), BalanceCursor(7, token), BalanceCursor(7, token, 2**256 - 1),
@@ -94,7 +94,7 @@ def test_weights_are_those_of_the_hosted_service() -> None:
 
 
 @pytest.mark.parametrize(
-    ("public", "upstream", "told"),
+    ("public", "upstream", "shown"),
     [
         ("", "http://127.0.0.1:9650/ext/bc/C/rpc", "http://127.0.0.1:9650/ext/bc/C/rpc"),
         ("", "http://localhost:8545", "http://localhost:8545"),
@@ -108,5 +108,5 @@ def test_weights_are_those_of_the_hosted_service() -> None:
         ("https://public.example", "https://rpc.example/v3/secret", "https://public.example"),
     ],
 )
-def test_an_upstream_is_told_only_if_it_is_here(public: str, upstream: str, told: str) -> None:
-    assert told_rpc_url(public, upstream) == told
+def test_the_url_of_an_upstream_is_shown_only_if_it_is_loopback(public: str, upstream: str, shown: str) -> None:
+    assert shown_rpc_url(public, upstream) == shown

@@ -1,4 +1,4 @@
-"""Schemathesis reads our own OpenAPI document and asks what fits it and what does not.
+"""Schemathesis reads our OpenAPI document and sends valid and invalid requests.
 
 Nothing breaks, every answer has the shape, status and type that the document promises, and what does not fit is
 refused.
@@ -45,8 +45,8 @@ WITHOUT_PARAMETERS = {row.operation for row in CHAIN_DATA_ENDPOINTS if not row.p
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     folder = tmp_path_factory.mktemp("schema")
     put_chains(folder, tmp_path_factory, {CHAIN: "http://127.0.0.1:9"})
-    with InProcess(folder, {CHAIN: ""}) as asked:
-        yield asked
+    with InProcess(folder, {CHAIN: ""}) as requested:
+        yield requested
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,11 @@ def operations(app: InProcess) -> dict[str, Any]:
 
 def real(case: Any) -> Any:
     """Most cases name a chain we have, and an address, block or transaction of it."""
-    told, chance = naive(CHAIN), random.Random(repr(case.path_parameters))
-    tx = chance.choice(told.txs)
+    shown, chance = naive(CHAIN), random.Random(repr(case.path_parameters))
+    tx = chance.choice(shown.txs)
     names = {
-        "chainId": [told.id, CHAIN],
-        "address": [address_text(one) for one in (*told.addresses(3), *sorted(told.tokens))],
+        "chainId": [shown.id, CHAIN],
+        "address": [address_text(one) for one in (*shown.addresses(3), *sorted(shown.tokens))],
         "blockId": [tx["here"]["blockNumber"], tx["here"]["blockHash"]],
         "txHash": [tx["here"]["txHash"]],
     }

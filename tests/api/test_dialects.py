@@ -34,7 +34,7 @@ def code(answer: Any) -> int:
 
 
 CALL = '{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
-TOLD = {"networkID": "12345"}
+RESULT = {"networkID": "12345"}
 
 
 # -- one observation a difference ----------------------------------------------------------------------------------
@@ -94,9 +94,9 @@ def plain_failures(server: Server) -> list[Any]:
 
 def failure(media: str, body: bytes) -> Any:
     if media == "application/json; charset=utf-8":
-        told = json.loads(body)
-        assert list(told) == ["message", "statusCode", "error"]
-        return told["statusCode"], told["error"]
+        shown = json.loads(body)
+        assert list(shown) == ["message", "statusCode", "error"]
+        return shown["statusCode"], shown["error"]
     assert media == "text/plain; charset=utf-8"
     return body.decode()
 
@@ -115,8 +115,8 @@ def no_aliases(server: Server) -> Any:
 
 
 def alias_of_endpoint(server: Server) -> list[Any]:
-    told = server.call(ADMIN, "admin.alias", {"endpoint": "health/liveness", "alias": "alive"})["result"]
-    return [told, server.ask("GET", "/ext/alive").status]
+    shown = server.call(ADMIN, "admin.alias", {"endpoint": "health/liveness", "alias": "alive"})["result"]
+    return [shown, server.ask("GET", "/ext/alive").status]
 
 
 def head_everywhere(server: Server) -> Any:
@@ -130,13 +130,13 @@ def four_tx_states(server: Server) -> list[str]:
         accepted = [row for row in map(json.loads, lines) if row["chain"] == "X" and row["accepted"]]
     refused = accepted[-1]  # what it spends does not exist yet
     assert "error" in server.call(X, "avm.issueTx", {"tx": refused["tx"]})
-    asked = (refused["txID"], AVAX_ID)
-    return [server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] for txid in asked]
+    requested = (refused["txID"], AVAX_ID)
+    return [server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] for txid in requested]
 
 
 def shows_source_chain(server: Server) -> list[Any]:
-    asked: list[dict[str, Any]] = [{"addresses": [RICH], "sourceChain": "P"}, {"addresses": [RICH], "limit": 1}]
-    return [server.call(X, "avm.getUTXOs", params)["result"].get("sourceChain", "absent") for params in asked]
+    requested: list[dict[str, Any]] = [{"addresses": [RICH], "sourceChain": "P"}, {"addresses": [RICH], "limit": 1}]
+    return [server.call(X, "avm.getUTXOs", params)["result"].get("sourceChain", "absent") for params in requested]
 
 
 def range_is_array(server: Server) -> Any:
@@ -144,8 +144,8 @@ def range_is_array(server: Server) -> Any:
     deadline = time.monotonic() + LIMIT_S
     while server.call(INDEX, "index.getLastAccepted").get("result") is None:
         assert time.monotonic() < deadline
-    told = server.call(INDEX, "index.getContainerRange", {"startIndex": 0, "numToFetch": 5})["result"]
-    return [one["index"] for one in told] if isinstance(told, list) else list(told)
+    shown = server.call(INDEX, "index.getContainerRange", {"startIndex": 0, "numToFetch": 5})["result"]
+    return [one["index"] for one in shown] if isinstance(shown, list) else list(shown)
 
 
 def empty_range(server: Server) -> Any:
@@ -180,13 +180,13 @@ CASES = (
     Case(bad_params, [-32602] * 2, [-32000] * 2),
     Case(invalid_request, [-32600] * 5, [-32700] * 5),
     Case(batches, [-32600, 1, BATCH_MAX, -32600], [-32700] * 4),
-    Case(null_id_answered, {"jsonrpc": "2.0", "result": TOLD, "id": None}, None),
+    Case(null_id_answered, {"jsonrpc": "2.0", "result": RESULT, "id": None}, None),
     Case(
         no_request_answered,
         [(-32600, None), (-32600, 1), (-32600, None), (-32600, 1), (-32600, None)],
         [None, (-32600, 1), None, (-32000, 1), None],
     ),
-    Case(trailing_bytes_ignored, [-32700] * 3, [TOLD] * 3),
+    Case(trailing_bytes_ignored, [-32700] * 3, [RESULT] * 3),
     Case(bad_utf8_ignored, [-32700] * 3, [b'd":"\xff"}\n'] * 2 + [-32000]),
     Case(
         plain_failures,
@@ -245,9 +245,9 @@ def test_a_difference(case: Case, dialect: str, programs: dict[str, Server]) -> 
     assert case.observe(programs[dialect]) == getattr(case, dialect)
 
 
-def test_unavailable_is_said_as_other_failures_are() -> None:
-    told = {name: failure(*failure_body(Unavailable("not now"), NODE, dialect)) for name, dialect in DIALECTS.items()}
-    assert told == {"interface": (503, "Service Unavailable"), "live": "not now"}
+def test_unavailable_has_the_shape_of_other_failures() -> None:
+    shown = {name: failure(*failure_body(Unavailable("not now"), NODE, dialect)) for name, dialect in DIALECTS.items()}
+    assert shown == {"interface": (503, "Service Unavailable"), "live": "not now"}
 
 
 def test_every_difference_has_a_case() -> None:

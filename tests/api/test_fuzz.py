@@ -1,4 +1,4 @@
-"""Requests nobody would send: never a failure of ours, always an answer of the right shape, and we are still there.
+"""Random requests: never an internal error, always an answer of the right shape, and the server keeps running.
 
 `ICEFALL_FUZZ_CASES` sets how many in all, `ICEFALL_FUZZ_SEED` which; a failure names its request.
 """
@@ -202,7 +202,7 @@ class Maker:
     def _target(self, target: str) -> str:
         piece = quote(bytes(self.dice.randrange(256) for _ in range(self.dice.randrange(6))))
         at = self.dice.randrange(1, len(target) + 1)
-        odd: list[Callable[[], str]] = [
+        invalid: list[Callable[[], str]] = [
             lambda: target[:at] + piece + target[at:],
             lambda: target[:at],
             lambda: "/" + target,
@@ -211,7 +211,7 @@ class Maker:
             lambda: "/ext/" + piece,
             lambda: "*",
         ]
-        return self.dice.choice(odd)()
+        return self.dice.choice(invalid)()
 
 
 def _dumped(value: Any) -> bytes:
@@ -263,19 +263,19 @@ def _judge_refusal(reply: Reply, listener: str, dialect: Dialect) -> None:
         assert reply.header("content-type") == "text/plain; charset=utf-8"
         return
     assert reply.header("content-type") == "application/json; charset=utf-8"
-    told = reply.json()
-    assert list(told) == ["message", "statusCode", "error"]
-    assert isinstance(told["message"], list if listener == METRICS else str)
-    assert told["statusCode"] == reply.status
+    shown = reply.json()
+    assert list(shown) == ["message", "statusCode", "error"]
+    assert isinstance(shown["message"], list if listener == METRICS else str)
+    assert shown["statusCode"] == reply.status
 
 
 def assert_alive(program: Server) -> None:
     assert program.process.poll() is None
     assert program.ask("GET", "/ext/health/liveness").status == 200
     assert program.call("/ext/info", "info.getNetworkID")["result"] == {"networkID": "12345"}
-    said = program.output()
-    for trouble in ("Traceback", "a request failed", "a call failed", "starting it again"):
-        assert trouble not in said, said[said.index(trouble) :][:2000]
+    output = program.output()
+    for failure in ("Traceback", "request failed", "call failed", "starting it again"):
+        assert failure not in output, output[output.index(failure) :][:2000]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -301,7 +301,7 @@ def test_nothing_that_is_sent_can_hurt(name: str, tmp_path: Path) -> None:
         assert visited >= {example_path(row) if isinstance(row, Rest) else row.path for row in rows}
 
 
-def test_odd_values_are_odd_for_every_kind() -> None:
+def test_invalid_values_are_invalid_for_every_kind() -> None:
     """The list of values keeps up with the kinds of parameter: each refuses some of them and takes others."""
     rows = [row for row in ENDPOINTS if isinstance(binder_of(row), NodeBinder)]  # the others take no JSON
     kinds = {kind.name: kind for row in rows for kind in NodeBinder(row.params).kinds.values()}

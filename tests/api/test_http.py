@@ -1,4 +1,4 @@
-"""HTTP as the default dialect speaks it, on all three listeners."""
+"""HTTP in the default dialect, on all three listeners."""
 
 import gzip
 import re
@@ -26,16 +26,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def refusal(reply: Reply, listener: str = NODE) -> tuple[int, str]:
     """Status and message of a refusal that has the one shape."""
     assert reply.header("content-type") == "application/json; charset=utf-8"
-    told = reply.json()
-    assert list(told) == ["message", "statusCode", "error"]
-    assert told["statusCode"] == reply.status
-    message = told["message"]
+    shown = reply.json()
+    assert list(shown) == ["message", "statusCode", "error"]
+    assert shown["statusCode"] == reply.status
+    message = shown["message"]
     if listener == METRICS:
         assert isinstance(message, list)
         [message] = message
     assert isinstance(message, str)
     assert message
-    return reply.status, told["error"]
+    return reply.status, shown["error"]
 
 
 # -- refusals ------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_admin_is_not_there_unless_it_is_switched_on(program: Server) -> None:
         ("/docs", "GET, HEAD", ["POST", "PUT", "OPTIONS"]),
     ],
 )
-def test_another_method_is_405_and_told_which_are_allowed(
+def test_another_method_is_405_with_the_allowed_ones(
     path: str, allow: str, methods: list[str], program: Server
 ) -> None:
     for method in methods:
@@ -123,7 +123,7 @@ def test_a_refused_body_does_not_hurt_the_next_request(program: Server) -> None:
         assert wire.send("POST", INFO, headers | {"Content-Length": str(len(CALL))}, CALL).status == 200
 
 
-# -- who may ask ---------------------------------------------------------------------------------------------------
+# -- Host and CORS ---------------------------------------------------------------------------------------------------
 
 GOOD_HOSTS = [
     "localhost",
@@ -178,27 +178,29 @@ def test_any_origin_may_read(program: Server) -> None:
 
 
 def preflight(program: Server, method: str, headers: str | None, listener: str = NODE, path: str = INFO) -> Reply:
-    asked = ANY_ORIGIN | {"Access-Control-Request-Method": method}
+    requested = ANY_ORIGIN | {"Access-Control-Request-Method": method}
     if headers is not None:
-        asked["Access-Control-Request-Headers"] = headers
-    reply = program.ask("OPTIONS", path, headers=asked, listener=listener)
+        requested["Access-Control-Request-Headers"] = headers
+    reply = program.ask("OPTIONS", path, headers=requested, listener=listener)
     assert (reply.status, reply.body) == (200, b"")
     return reply
 
 
-@pytest.mark.parametrize(("method", "headers", "told"), [("POST", None, None), ("GET", "content-type", "Content-Type"),
+@pytest.mark.parametrize(("method", "headers", "shown"), [("POST", None, None), ("GET", "content-type", "Content-Type"),
                                                          ("HEAD", "Accept, ORIGIN", "Accept, Origin")])  # fmt: skip
-def test_a_preflight_is_told_what_it_may(method: str, headers: str | None, told: str | None, program: Server) -> None:
+def test_a_preflight_gets_the_allowed_methods_and_headers(
+    method: str, headers: str | None, shown: str | None, program: Server
+) -> None:
     reply = preflight(program, method, headers)
     assert reply.all("access-control-allow-origin") == ["*"]
     assert reply.all("access-control-allow-methods") == [method]
-    assert reply.header("access-control-allow-headers") == told
+    assert reply.header("access-control-allow-headers") == shown
 
 
 @pytest.mark.parametrize(
     ("method", "headers"), [("PUT", None), ("POST", "authorization"), ("POST", "content-type, x-foo")]
 )
-def test_a_preflight_for_more_is_told_nothing(method: str, headers: str | None, program: Server) -> None:
+def test_a_preflight_for_more_gets_no_headers(method: str, headers: str | None, program: Server) -> None:
     reply = preflight(program, method, headers)
     assert not [name for name, _ in reply.headers if name.startswith("access-control")]
 
@@ -231,10 +233,11 @@ def test_an_unclean_path_is_redirected_and_the_header_cannot_be_split(program: S
         ("x-gzip", False),
     ],
 )
-def test_a_long_answer_is_compressed_for_who_takes_it(accept: str, packed: bool, program: Server) -> None:
+def test_a_long_answer_is_compressed_for_clients_that_accept_it(accept: str, packed: bool, program: Server) -> None:
     plain = program.ask("GET", "/openapi.json").body
     reply = program.ask("GET", "/openapi.json", headers={"Accept-Encoding": accept})
     assert (reply.header("content-encoding") == "gzip") == packed
+    assert ("Accept-Encoding" in reply.all("vary")) == packed
     assert (gzip.decompress(reply.body) if packed else reply.body) == plain
 
 
@@ -261,7 +264,7 @@ def test_tags_filter_the_checks(program: Server) -> None:
     assert checks("?tag=nope") == checks("?tag=") == everything - {"P", "X", "C"}
 
 
-# -- what it says of itself ----------------------------------------------------------------------------------------
+# -- OpenAPI and docs ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("listener", LISTENERS)

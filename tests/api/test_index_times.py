@@ -1,4 +1,4 @@
-"""The index writes acceptance times by a road of its own, which must lead to the same text."""
+"""The index formats acceptance times with a cache, which must give the same text."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st

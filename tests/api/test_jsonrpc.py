@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as the default dialect speaks it."""
+"""JSON-RPC 2.0 in the default dialect."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tests.server import Reply, Server, serving
 from icefall.api.dialect import BATCH_MAX
 
 INFO, ADMIN, X = "/ext/info", "/ext/admin", "/ext/bc/X"
-TOLD = {"networkID": "12345"}
+RESULT = {"networkID": "12345"}
 X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 PARSE, INVALID, NOT_FOUND, BAD_PARAMS, FAILED = -32700, -32600, -32601, -32602, -32000
 
@@ -66,12 +66,12 @@ def test_an_id_is_compacted_and_cannot_break_out_of_html(node: Server) -> None:
     assert reply.body.endswith(b',"id":{"a":[1,"\\u003c \\u0026 \\u003e"]}}\n')
 
 
-def test_a_notification_is_executed_and_nothing_is_said(node: Server) -> None:
+def test_a_notification_is_executed_and_gets_no_answer(node: Server) -> None:
     params = {"endpoint": "info", "alias": "quiet"}
     reply = post(node, json.dumps({"jsonrpc": "2.0", "method": "admin.alias", "params": params}), ADMIN)
     assert reply.body == b""
     assert reply.header("content-type") is None
-    assert node.call("/ext/quiet", "info.getNetworkID")["result"] == TOLD
+    assert node.call("/ext/quiet", "info.getNetworkID")["result"] == RESULT
 
 
 @pytest.mark.parametrize("method", ["info.nope", "nope", "info.isBootstrapped"])
@@ -112,7 +112,7 @@ def test_a_notification_that_fails_is_silent_too(method: str, node: Server) -> N
     ],
     ids=lambda one: repr(one)[:60],
 )
-def test_what_is_wrong_is_told_by_its_code(body: str | bytes, expected: int, node: Server) -> None:
+def test_errors_have_their_code(body: str | bytes, expected: int, node: Server) -> None:
     assert code(post(node, body).json()) == expected
 
 
@@ -133,8 +133,8 @@ def test_of_equal_keys_the_last_wins(node: Server) -> None:
 
 @pytest.mark.parametrize("params", ["", ',"params":null', ',"params":{}', ',"params":[]', ',"params":[null]',
                                     ',"params":[{}]', ',"params":[{},{}]', ',"params":{"x":1}'])  # fmt: skip
-def test_parameters_that_are_none_may_be_said_in_many_ways(params: str, node: Server) -> None:
-    assert post(node, f'{{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"{params}}}').json()["result"] == TOLD
+def test_absent_parameters_may_be_written_in_many_ways(params: str, node: Server) -> None:
+    assert post(node, f'{{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"{params}}}').json()["result"] == RESULT
 
 
 @pytest.mark.parametrize("params", [{"alias": "X"}, [{"alias": "X"}], [{"alias": "X"}, {"alias": "C"}], {"Alias": "X"}])
@@ -169,7 +169,7 @@ def test_an_integer_has_the_bounds_of_its_type(node: Server) -> None:
 def test_a_batch_is_answered_in_its_order(count: int, node: Server) -> None:
     answers = post(node, f"[{','.join(call(id=number) for number in range(count))}]").json()
     assert [answer["id"] for answer in answers] == list(range(count))
-    assert all(answer["result"] == TOLD for answer in answers)
+    assert all(answer["result"] == RESULT for answer in answers)
 
 
 @pytest.mark.parametrize("count", [0, BATCH_MAX + 1, 5_000])
@@ -192,8 +192,8 @@ def test_a_wrong_call_does_not_spoil_its_batch(node: Server) -> None:
         "null",
     ]
     answers = post(node, f" [ {' , '.join(items)} ] ").json()
-    told = [answer.get("result") or answer["error"]["code"] for answer in answers]
-    assert told == [TOLD, INVALID, INVALID, INVALID, NOT_FOUND, TOLD, INVALID, INVALID]
+    shown = [answer.get("result") or answer["error"]["code"] for answer in answers]
+    assert shown == [RESULT, INVALID, INVALID, INVALID, NOT_FOUND, RESULT, INVALID, INVALID]
     assert [answer["id"] for answer in answers] == [1, None, None, None, 2, None, 4, None]
 
 

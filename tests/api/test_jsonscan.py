@@ -1,4 +1,4 @@
-"""The scanner takes what JSON is and refuses what it is not, in the node's words."""
+"""The scanner accepts JSON and refuses everything else, with the node's error texts."""
 
 import json
 import random
@@ -106,7 +106,7 @@ def _assert_taken_apart(value: bytes) -> None:
     assert json.loads(compact(value)) == read
 
 
-def test_what_follows_the_first_value_is_told_apart() -> None:
+def test_bytes_after_the_first_value_are_returned_separately() -> None:
     assert first_value(b' {"a": 1} [2] ') == (b'{"a": 1}', b"[2]")
     assert first_value(b"1 x") == (b"1", b"x")
 

@@ -68,7 +68,7 @@ DEVIATIONS = (
               numbers(2877, 2895, 2899, 2903, 2907, 2909, 2911, 2930)),
     Deviation("chains are there and ready as soon as the port is open",
               lambda row: row.n in (20, 31, 34) or '"not yet run"' in row.response.body),
-    Deviation("/ext/metrics tells Icefall's own figures",
+    Deviation("/ext/metrics shows Icefall's own counters",
               lambda row: row.request.path in ("/ext/metrics", "/ext/mt") and row.response.status == 200
               and row.n != 663),
     Deviation("VM plugins are Python modules", numbers(3148, 3151, 3153, 4370, 4371)),
@@ -76,11 +76,11 @@ DEVIATIONS = (
         row.part in ("fail_sybil", "pair", "catchup") and row.request.path.startswith("/ext/health")
         and "/liveness" not in row.request.path and row.rpc_method != "health.liveness"
     ) or row.n in (3907, 3908, 3910, 4267, 4269, 4273, 4274, 4275)),
-    Deviation("info tells this node's own version and identity", lambda row: row.rpc_method in (
+    Deviation("info shows this node's own version and identity", lambda row: row.rpc_method in (
         "info.getNodeVersion", "info.getNodeID", "info.getNodeIP") and '"result"' in row.response.body),
     Deviation("a node follows the whole primary network", numbers(4353, 4360)),
     Deviation("no aliases from files", numbers(4362, 4366)),
-    Deviation("TLS is a proxy's business", numbers(4375)),
+    Deviation("TLS is left to a proxy", numbers(4375)),
     Deviation("the node's internal routing header has no meaning", numbers(775, 4414)),
     Deviation("HTTP itself is granian's: its limits, and its answers to what is not HTTP", numbers(
         99, 100, 231, 232, 235, 238, 492, 493, 494, 495, 506, 512, 513, 516, 523, 754, 755, 760, 762, 764, 772, 774,
@@ -92,7 +92,7 @@ def deviation(row: Row) -> str:
     return next((one.reason for one in DEVIATIONS if one.covers(row)), "")
 
 
-# -- what the node was told in rows that are not in the file -----------------------------------------------------
+# -- requests to the node that are not in the file -----------------------------------------------------
 
 
 class Tell(NamedTuple):
@@ -247,11 +247,11 @@ def test_a_node_answers_as_recorded(node: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", SHUTDOWNS)
 def test_a_node_that_stops_answers_as_recorded(part: str, tmp_path: Path) -> None:
-    """Up to the signal as ever; then unhealthy but answering for as long as it was told; then gone."""
-    told = [row for row in rows() if row.part == part and not later(row)]
-    before = [row for row in told if row.n <= 3925]
-    gone = [row for row in told if unanswered(row)]
-    draining = [row for row in told if row not in before and row not in gone]
+    """Healthy up to the signal; then unhealthy but answering for the configured time; then gone."""
+    shown = [row for row in rows() if row.part == part and not later(row)]
+    before = [row for row in shown if row.n <= 3925]
+    gone = [row for row in shown if unanswered(row)]
+    draining = [row for row in shown if row not in before and row not in gone]
     surprises = []
     times = (f"--http-shutdown-wait={SHUTDOWNS[part]}s", "--http-shutdown-timeout=5s", "--health-check-frequency=1s")
     with serving("node", tmp_path, *LIVE, *times) as server, server.wire() as wire:

@@ -31,27 +31,27 @@ def target(address: str = ADDRESS, chain: str = "43112", query: str = "") -> str
     return LIST.replace("{chainId}", chain).replace("{address}", address) + (f"?{query}" if query else "")
 
 
-def asked(scene: Scene, where: str) -> dict[str, Any]:
+def params_of(scene: Scene, where: str) -> dict[str, Any]:
     reply = scene.get(where)
     assert reply.status == 200, reply
-    told: dict[str, Any] = reply.json()["ask"]
-    return told
+    params: dict[str, Any] = reply.json()["params"]
+    return params
 
 
 def refused(scene: Scene, where: str) -> str:
     reply = scene.get(where)
-    told = reply.json()
-    assert (reply.status, told["statusCode"], told["error"]) == (400, 400, "Bad Request"), reply
+    body = reply.json()
+    assert (reply.status, body["statusCode"], body["error"]) == (400, 400, "Bad Request"), reply
     assert reply.header("content-type") == "application/json; charset=utf-8"
-    return str(told["message"])
+    return str(body["message"])
 
 
 # -- paths ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_path_gives_its_parameters(scene: Scene) -> None:
-    told = asked(scene, target(query="pageSize=7&startBlock=0&endBlock=9223372036854775807&pageToken=aZ-_09"))
-    assert told == {
+    shown = params_of(scene, target(query="pageSize=7&startBlock=0&endBlock=9223372036854775807&pageToken=aZ-_09"))
+    assert shown == {
         "chain_id": "43112",
         "address": LOW,
         "page_token": "aZ-_09",
@@ -59,24 +59,24 @@ def test_a_path_gives_its_parameters(scene: Scene) -> None:
         "start_block": 0,
         "end_block": BLOCK_NUMBER_MAX,
     }
-    assert asked(scene, target())["page_size"] == 10
+    assert params_of(scene, target())["page_size"] == 10
 
 
 @pytest.mark.parametrize("address", [ADDRESS, LOW, "0x" + LOW[2:].upper(), ADDRESS.swapcase().replace("0X", "0x")])
 def test_the_case_of_an_address_does_not_matter(address: str, scene: Scene) -> None:
-    assert asked(scene, target(address))["address"] == LOW
+    assert params_of(scene, target(address))["address"] == LOW
 
 
 @pytest.mark.parametrize(("block", "read"), [("0", 0), ("17", 17), (str(BLOCK_NUMBER_MAX), BLOCK_NUMBER_MAX),
                                              (HASH, HASH.lower())])  # fmt: skip
 def test_a_block_is_a_number_or_a_hash(block: str, read: object, scene: Scene) -> None:
-    assert asked(scene, f"/v1/chains/C/blocks/{block}/transactions")["block_id"] == read
+    assert params_of(scene, f"/v1/chains/C/blocks/{block}/transactions")["block_id"] == read
 
 
 def test_a_word_of_the_table_goes_before_a_value(scene: Scene) -> None:
     assert scene.get("/v1/chains/allBlocks").json()["of"] == "NoParams"
     assert scene.get("/v1/chains").json()["of"] == "NoParams"
-    assert scene.get(f"/v1/chains/allBlocks/transactions/{HASH}").json()["ask"]["chain_id"] == "allBlocks"
+    assert scene.get(f"/v1/chains/allBlocks/transactions/{HASH}").json()["params"]["chain_id"] == "allBlocks"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_every_kind_is_read(scene: Scene) -> None:
         f"needed=1700000000&pageSize=500&filterSpamTokens=false&contractAddresses={ADDRESS}%2C{HASH[:42]},{LOW}"
         "&currency=nzd&sortOrder=asc&network=fuji&feature=teleporter&status=failed&timeInterval=hour"
     )
-    assert asked(scene, f"/v1/everything?{query}") == {
+    assert params_of(scene, f"/v1/everything?{query}") == {
         "needed": 1700000000,
         "page_size": 500,
         "filter_spam_tokens": False,
@@ -203,13 +203,14 @@ def test_a_bad_value_of_the_other_kinds_is_named(query: str, message: str, scene
 
 def test_what_is_not_known_is_ignored(scene: Scene) -> None:
     query = "rltoken=%zz&pagesize=0&%ff=1&chainId=7&address=x&&=&sortBy=a&sortBy=b"
-    told = asked(scene, target(query=query))
-    assert (told["page_size"], told["chain_id"], told["address"]) == (10, "43112", LOW)
+    shown = params_of(scene, target(query=query))
+    assert (shown["page_size"], shown["chain_id"], shown["address"]) == (10, "43112", LOW)
 
 
 def test_a_hundred_addresses_are_taken(scene: Scene) -> None:
     many = ["0x" + number.to_bytes(20, "big").hex() for number in range(ADDRESSES_MAX)]
-    assert len(asked(scene, f"/v1/everything?needed=1&contractAddresses={','.join(many)}")["contract_addresses"]) == 100
+    params = params_of(scene, f"/v1/everything?needed=1&contractAddresses={','.join(many)}")
+    assert len(params["contract_addresses"]) == 100
 
 
 # -- refusals that are not the caller's mistake --------------------------------------------------------------------
@@ -227,11 +228,31 @@ def test_a_hundred_addresses_are_taken(scene: Scene) -> None:
 def test_failures_have_the_one_shape(path: str, status: int, error: str, again: str | None) -> None:
     for listener in (DATA, METRICS):
         reply = Scene(listener=listener).get(path)
-        told = reply.json()
-        assert list(told) == ["message", "statusCode", "error"]
-        assert (reply.status, told["statusCode"], told["error"]) == (status, status, error)
-        assert isinstance(told["message"], list if listener == METRICS else str)
+        shown = reply.json()
+        assert list(shown) == ["message", "statusCode", "error"]
+        assert (reply.status, shown["statusCode"], shown["error"]) == (status, status, error)
+        assert isinstance(shown["message"], list if listener == METRICS else str)
         assert reply.header("retry-after") == again
+
+
+def call(method: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (call("test.echo"), 200),
+        (call("test.bug"), 200),
+        (call("test.none"), 200),
+        (call("test.away"), 503),
+        ([call("test.echo"), call("test.away")], 503),
+        ([call("test.echo"), call("test.bug")], 200),
+        ({"jsonrpc": "2.0", "method": "test.away"}, 503),
+    ],
+)
+def test_a_json_rpc_call_that_is_unavailable_is_503(body: Any, status: int, scene: Scene) -> None:
+    assert scene.post("/rpc", body).status == status
 
 
 # -- anything at all -----------------------------------------------------------------------------------------------
@@ -267,13 +288,13 @@ def test_no_path_and_no_query_makes_a_500() -> None:
     assert seen == {200, 400, 404}
 
 
-# -- what is said of it --------------------------------------------------------------------------------------------
+# -- OpenAPI and docs --------------------------------------------------------------------------------------------
 
 
 def test_openapi_describes_parameters_and_failures() -> None:
-    told = document(DATA, ROWS, "1")
-    OpenAPIV31SpecValidator(told).validate()
-    operation = told["paths"][LIST]["get"]
+    shown = document(DATA, ROWS, "1")
+    OpenAPIV31SpecValidator(shown).validate()
+    operation = shown["paths"][LIST]["get"]
     parameters = {one["name"]: one for one in operation["parameters"]}
     assert [(name, one["in"], one["required"]) for name, one in parameters.items()] == [
         ("chainId", "path", True),
@@ -286,11 +307,11 @@ def test_openapi_describes_parameters_and_failures() -> None:
     assert parameters["pageSize"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}
     assert parameters["startBlock"]["schema"] == {"type": "integer", "minimum": 0, "maximum": BLOCK_NUMBER_MAX}
     assert set(operation["responses"]) >= {"200", "400", "401", "403", "404", "429", "500", "502", "503"}
-    everything = {one["name"]: one for one in told["paths"]["/v1/everything"]["get"]["parameters"]}
+    everything = {one["name"]: one for one in shown["paths"]["/v1/everything"]["get"]["parameters"]}
     assert everything["needed"]["required"]
     assert everything["currency"]["schema"] == {"type": "string", "enum": list(CURRENCIES), "default": "usd"}
     assert everything["filterSpamTokens"]["schema"] == {"type": "boolean", "default": True}
-    assert list(told["components"]["securitySchemes"]) == ["ServiceKey", "GlacierKey"]
+    assert list(shown["components"]["securitySchemes"]) == ["ServiceKey", "GlacierKey"]
     assert "securitySchemes" not in document(METRICS, [], "1")["components"]
 
 

@@ -27,7 +27,7 @@ def test_demo_data_is_small() -> None:
 
 
 def test_building_from_the_recordings_gives_the_same_data(tmp_path: Path) -> None:
-    demo_data.make(tmp_path)
+    demo_data.create(tmp_path)
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == PACKED
     for name in PACKED:
         assert content(tmp_path / name) == content(demo_data.DATA / name), name

@@ -149,7 +149,7 @@ def test_a_damaged_recording_is_refused_and_not_stored(tmp_path: Path, monkeypat
     async def run() -> None:
         one = await opened(tmp_path)
         with pytest.raises(
-            history.InvalidHistory, match=f"cannot be imported: {runs[0].chain} container 0 is said to be"
+            history.InvalidHistory, match=f"cannot be imported: {runs[0].chain} container 0 is labelled"
         ):
             await one.bring_in()
         assert {name: chain.count for name, chain in one.chains.items()} == dict.fromkeys(COUNTS, 0)

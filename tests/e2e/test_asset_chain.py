@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from bench.ledger import ADDRESS, ADDRESS_TEXT, issue, richest, transfer
+from bench.history import ADDRESS
+from bench.ledger import ADDRESS_TEXT, issue, richest, transfer
 from tests.server import Server, serving
 from tests.waiting import until
 

@@ -69,7 +69,7 @@ def calls(addresses: list[str]) -> list[tuple[str, Any]]:
     requests: list[tuple[str, Any]] = [
         ("supportedChains", {}), ("supportedChains", {"network": "mainnet", "feature": "nftIndexing"}),
         ("getChainInfo", chain), ("getLatestBlocks", chain | {"pageSize": 100}), ("getBlock", chain | {"blockId": "1"}),
-        ("getBlock", chain | {"blockId": expected.blocks[-1].said["block"]["hash"]}),
+        ("getBlock", chain | {"blockId": expected.blocks[-1].line["block"]["hash"]}),
         ("listLatestTransactions", chain | {"pageSize": 100}), ("data-health-check", None),
         ("listLatestTransactions", chain | {"pageSize": 100, "status": "failed"}),
         *(("getTransaction", chain | {"txHash": one}) for one in (*hashes, *(f"0x{one}" for one in messages[:4]))),

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.evm.digest import digests
 from tests.server import Server, serving
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S
 
@@ -96,13 +96,13 @@ def test_up_indexes_next_to_the_node(tmp_path: Path) -> None:
             assert f'icefall_chain_blocks_total{{chain="{geth.chain_id}"}} {geth.head + 1}' in counters
             assert server.ask("GET", "/ext/metrics", listener="data").status == 200
 
-            geth.troubles = [Trouble(times=10**6, status=500)]
+            geth.evm_faults = [EvmFault(times=10**6, status=500)]
             deadline = time.monotonic() + LIMIT_S
             while "error" not in _check(server, check):
                 assert time.monotonic() < deadline, "an upstream that is down was never reported"
                 time.sleep(0.2)
             assert "its upstream has not answered for" in _check(server, check)["error"]
-            geth.troubles = []
+            geth.evm_faults = []
             _until_synced(server, check)
 
 

@@ -1,8 +1,8 @@
-"""What a chain's store says, whatever way it came there: a digest of each table that two stores of one chain share.
+"""A digest of each table of a chain's store that does not depend on the way the rows got there.
 
-Interned numbers are written as the addresses they stand for. Left out is what may differ without anything being wrong:
-the numbers themselves, when a token was found to be odd (that it was is kept) and what was folded for it meanwhile,
-when code was asked for, how far the audit has come, and enrichment.
+Interned numbers are written as the addresses they stand for. Left out is what may differ between correct stores: the
+numbers themselves, since when a token is untrusted (that it is, is kept) and what was folded for it meanwhile, when
+code was read from state, how far the audit is, and enrichment.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 from icefall.evm.storing.journal import unpack_touched
 
 ENRICHMENT = {"price", "reputation"}
-WAY_BACK = {"activity"}  # depends on where runs ended
+WAY_BACK = {"activity"}  # depends on where batches ended
 LEFT_OUT = {
     "address": {"id"},
     "block": {"next_address"},
@@ -49,11 +49,11 @@ INTERNED = {
     "deployer": {"address"},
 }
 FOLDED = {"erc20_balance", "erc1155_balance"}
-FACTS = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "blockchain_id"}
+META = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "blockchain_id"}
 
 
 def digests(path: Path) -> dict[str, str]:
-    """By table. Two stores that agree in all of them tell the same chain."""
+    """By table. Two stores that agree in all of them hold the same chain."""
     return {table: _digest(rows) for table, rows in logical_rows(path).items()}
 
 
@@ -62,10 +62,12 @@ def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     try:
         addresses = dict(connection.execute("select id, address from address"))
-        odd = {token for (token,) in connection.execute("select token from token where untrusted_since is not null")}
+        untrusted = {
+            token for (token,) in connection.execute("select token from token where untrusted_since is not null")
+        }
         tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
         return {
-            table: sorted(_rows(connection, table, addresses, odd), key=repr)
+            table: sorted(_rows(connection, table, addresses, untrusted), key=repr)
             for table in sorted(tables)
             if table not in ENRICHMENT | WAY_BACK and not table.startswith("sqlite_")
         }
@@ -78,7 +80,7 @@ def _digest(rows: list[tuple[Any, ...]]) -> str:
 
 
 def _rows(
-    connection: sqlite3.Connection, table: str, addresses: dict[int, bytes], odd: set[int]
+    connection: sqlite3.Connection, table: str, addresses: dict[int, bytes], untrusted: set[int]
 ) -> Iterator[tuple[Any, ...]]:
     cursor = connection.execute(f"select * from {table}")
     names = [column[0] for column in cursor.description]
@@ -88,7 +90,7 @@ def _rows(
         if table == "code":
             code.setdefault(row["address"], []).append((row["block"], row["has_code"]))
             continue
-        if (table in FOLDED and row["token"] in odd) or (table == "meta" and row["name"] not in FACTS):
+        if (table in FOLDED and row["token"] in untrusted) or (table == "meta" and row["name"] not in META):
             continue
         for name in INTERNED.get(table, ()):
             row[name] = addresses.get(row[name], row[name])
@@ -103,7 +105,7 @@ def _rows(
 
 
 def _changes(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where code came and went. When it was asked for, and that there was none then, is of no interest."""
+    """Where code was set and removed. When it was read, and that there was none then, does not matter."""
     found: list[tuple[int, int]] = []
     for block, has_code in rows:
         if (found and found[-1][1] != has_code) or (not found and has_code):
@@ -112,7 +114,7 @@ def _changes(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _touched(raw: bytes, addresses: dict[int, bytes]) -> Any:
-    """Not `silent`: which contracts were known as tokens depends on where a run began."""
+    """Not `silent`: which contracts were known as tokens depends on where a batch began."""
     touched = unpack_touched(raw)
     native = sorted(addresses[one] for one in touched.native)
     return native, sorted((addresses[holder], addresses[token]) for holder, token in touched.named)

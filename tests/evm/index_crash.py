@@ -1,4 +1,4 @@
-"""Index a chain to a block in this process, and die at the n-th write if told to.
+"""Index a chain to a block in this process, and die at the n-th write if requested.
 
 `python -m tests.evm.index_crash <store> <upstream> <chain ID> <last block> [<die at the n-th write>]`
 """
@@ -31,7 +31,7 @@ async def index(path: Path, url: str, chain_id: int, last: int) -> None:
 
 def main() -> None:
     path, url, chain_id, last, *die = sys.argv[1:]
-    batches.BATCH_BLOCKS = random.randint(1, 24)  # a crash meets runs of any size
+    batches.BATCH_BLOCKS = random.randint(1, 24)  # a crash meets batches of any size
     if die:
         die_at(int(die[0]))
     asyncio.run(index(Path(path), url, int(chain_id), int(last)))

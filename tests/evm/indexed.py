@@ -1,29 +1,50 @@
-"""A recorded chain, indexed: the real follower on a real store, from a replayed upstream."""
+"""Indexes a recorded chain with the real follower into a real store, from a replayed upstream."""
 
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.evm.recordings import LOCAL_AVAX
 from tests.upstream.evm_replay import EvmReplay
-from tests.upstream.evm_scene import Told, upstream_of
+from tests.upstream.evm_scene import RecordingLog, upstream_of
 
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing.audit import Audit
 from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.contracts import ContractCache
-from icefall.evm.following.decoder import InlineBlockDecoder
+from icefall.evm.following.decoder import DecoderState, Ticket, VerifiedChunk, parts_of
 from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.model import BlockRows, ContractInfo
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
+from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.upstream import EvmUpstream
 
 MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
 
 
-class Log(Told):
-    info = Told.warn
+class Log(RecordingLog):
+    info = RecordingLog.warn
+
+
+class InlineBlockDecoder:
+    """Decodes in this process."""
+
+    def __init__(self, *, roots: bool) -> None:
+        self._roots = roots
+        self._state = DecoderState()
+        self._tickets = itertools.count()
+
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk:
+        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), self._roots)
+
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+        return self._state.derive(ticket, indices, info)
+
+    def close(self) -> None:
+        pass
 
 
 class Indexing(NamedTuple):
@@ -46,8 +67,8 @@ def indexing_of(
     store: ChainStore, upstream: EvmUpstream, blocks: BlockRange, *, roots: bool = False, messenger: bytes = MESSENGER
 ) -> Indexing:
     log = Log()
-    facts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
-    maker = BatchMaker(store, upstream, facts, InlineBlockDecoder(roots=roots), blocks.first)
+    contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
+    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(roots=roots), blocks.first)
     return Indexing(EvmFollower(blocks, store, upstream, maker, Audit(store, upstream), log), store, upstream, log)
 
 
@@ -55,7 +76,7 @@ def indexing_of(
 async def indexing(
     path: Path, *replays: EvmReplay, blocks: BlockRange | None = None, roots: bool = False, **options: Any
 ) -> AsyncIterator[Indexing]:
-    """Ready to run; without a range, up to the replay's present head."""
+    """A follower that is ready to run; without a range, up to the replay's present head."""
     store = open_store(path)
     try:
         async with upstream_of(*replays, **options) as upstream:

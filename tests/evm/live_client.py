@@ -32,20 +32,20 @@ class Anvil:
     def ask(self, method: str, *params: Any) -> Any:
         body = json.dumps({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}).encode()
         request = Request(self.url, body, {"content-type": "application/json"})
-        told = json.loads(urlopen(request, timeout=30).read())
-        assert "error" not in told, (method, told)
-        return told["result"]
+        answer = json.loads(urlopen(request, timeout=30).read())
+        assert "error" not in answer, (method, answer)
+        return answer["result"]
 
     def balances(self, addresses: list[bytes], block: int) -> list[int]:
         calls = [
-            {"jsonrpc": "2.0", "id": place, "method": "eth_getBalance", "params": ["0x" + one.hex(), hex(block)]}
-            for place, one in enumerate(addresses)
+            {"jsonrpc": "2.0", "id": index, "method": "eth_getBalance", "params": ["0x" + one.hex(), hex(block)]}
+            for index, one in enumerate(addresses)
         ]
         if not calls:
             return []
         request = Request(self.url, json.dumps(calls).encode(), {"content-type": "application/json"})
-        told = {one["id"]: int(one["result"], 16) for one in json.loads(urlopen(request, timeout=60).read())}
-        return [told[place] for place in range(len(addresses))]
+        answer = {one["id"]: int(one["result"], 16) for one in json.loads(urlopen(request, timeout=60).read())}
+        return [answer[index] for index in range(len(addresses))]
 
     def fund(self, last: int) -> None:
         """What accounts had before their first transaction."""

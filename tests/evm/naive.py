@@ -13,16 +13,16 @@ from icefall.wire.evm.hashes import created_address
 Item = tuple[Any, ...]
 
 
-def number(told: str | None) -> int | None:
-    return None if told is None else int(told, 16)
+def number(text: str | None) -> int | None:
+    return None if text is None else int(text, 16)
 
 
 class Naive:
     """Every list in chain order. An item begins with (block number, block hash, time, transaction hash)."""
 
-    def __init__(self, chain: str, saids: list[Any]) -> None:
+    def __init__(self, chain: str, lines: list[Any]) -> None:
         self.chain = chain
-        self.saids = saids
+        self.lines = lines
         self.txs: list[Item] = []
         self.inputs: list[tuple[bytes, int]] = []  # input and base fee of each transaction
         self.erc20: list[Item] = []
@@ -30,29 +30,29 @@ class Naive:
         self.erc1155: list[Item] = []
         self.internals: list[Item] = []
         self.deployments: list[Item] = []
-        for said in saids:
-            self._take(said)
+        for line in lines:
+            self._take(line)
 
-    def _take(self, said: Any) -> None:
-        block = said["block"]
-        height, block_hash, time = said["number"], unhex(block["hash"]), int(block["timestamp"], 16)
-        place = [(height, block_hash, time, unhex(tx["hash"])) for tx in block["transactions"]]
-        for index, (tx, receipt) in enumerate(zip(block["transactions"], said["receipts"], strict=True)):
-            self.txs.append((*place[index], height << 24 | index, *_tx(tx, receipt)))
+    def _take(self, line: Any) -> None:
+        block = line["block"]
+        height, block_hash, time = line["number"], unhex(block["hash"]), int(block["timestamp"], 16)
+        location = [(height, block_hash, time, unhex(tx["hash"])) for tx in block["transactions"]]
+        for index, (tx, receipt) in enumerate(zip(block["transactions"], line["receipts"], strict=True)):
+            self.txs.append((*location[index], height << 24 | index, *_tx(tx, receipt)))
             self.inputs.append((unhex(tx["input"]), number(block.get("baseFeePerGas")) or 0))
-        erc20, erc721, erc1155, _ = naive_transfers(self.chain, said["receipts"])
+        erc20, erc721, erc1155, _ = naive_transfers(self.chain, line["receipts"])
         for into, rows in ((self.erc20, erc20), (self.erc721, erc721)):
-            into += [(*place[i], height << 24 | log, height << 24 | i, *rest) for i, log, *rest in rows]
+            into += [(*location[i], height << 24 | log, height << 24 | i, *rest) for i, log, *rest in rows]
         self.erc1155 += [
-            (*place[i], height << 24 | log, position, height << 24 | i, *rest) for i, log, position, *rest in erc1155
+            (*location[i], height << 24 | log, position, height << 24 | i, *rest) for i, log, position, *rest in erc1155
         ]
-        self.internals += [(*place[i], height << 24 | i, *rest) for i, *rest in naive_internals(said)]
-        for i, found in enumerate(frames(said)):
+        self.internals += [(*location[i], height << 24 | i, *rest) for i, *rest in naive_internals(line)]
+        for i, found in enumerate(frames(line)):
             for frame_number, (frame, is_reverted) in enumerate(found):
                 if frame["type"] in ("CREATE", "CREATE2") and not is_reverted:
                     sender = unhex(block["transactions"][i]["from"])
                     made = unhex(frame["to"]), height << 24 | i, frame_number, unhex(frame["from"])
-                    self.deployments.append((*made, place[i][3], sender))
+                    self.deployments.append((*made, location[i][3], sender))
 
     # -- by address --------------------------------------------------------------------------------------------
 
@@ -84,8 +84,8 @@ class Naive:
         for by_address in lists:
             for address, items in by_address.items():
                 txids[address] |= {item[3] for item in items}
-        place = {tx[3]: at for at, tx in enumerate(self.txs)}
-        return {address: [self.txs[at] for at in sorted(place[one] for one in ones)] for address, ones in txids.items()}
+        index = {tx[3]: at for at, tx in enumerate(self.txs)}
+        return {address: [self.txs[at] for at in sorted(index[one] for one in ones)] for address, ones in txids.items()}
 
     @cached_property
     def in_token(self) -> dict[bytes, list[Item]]:
@@ -125,15 +125,15 @@ def _tx(tx: Any, receipt: Any) -> Item:
     )
 
 
-def by_party(items: list[Item], *places: int) -> dict[bytes, list[Item]]:
+def by_party(items: list[Item], *columns: int) -> dict[bytes, list[Item]]:
     """In the lists of both its parties; once where they are one."""
     found: dict[bytes, list[Item]] = defaultdict(list)
     for item in items:
-        for address in {item[place] for place in places} - {b""}:
+        for address in {item[column] for column in columns} - {b""}:
             found[address].append(item)
     return found
 
 
 @cache
 def naive(chain: str) -> Naive:
-    return Naive(chain, [one.said for one in derived(chain)])
+    return Naive(chain, [one.line for one in derived(chain)])

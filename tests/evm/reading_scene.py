@@ -1,4 +1,4 @@
-"""Recorded chains, indexed once for a whole run of tests, with readers on top and a state that remembers."""
+"""Recorded chains, indexed once for a whole run of tests, with readers and a recorded state."""
 
 import asyncio
 import atexit
@@ -38,38 +38,38 @@ def now(answer: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("it waited")
 
 
-class Remembered:
+class RecordedStateReader:
     """State from a recording, at once. By hash only for blocks the chain has."""
 
     def __init__(self, state: RecordedState, numbers: dict[bytes, int]) -> None:
         self._state = state
         self._numbers = numbers
-        self._told: dict[tuple[ContractCall, int], bytes | Reverted] = {}
-        self.asked = 0
+        self._answers: dict[tuple[ContractCall, int], bytes | Reverted] = {}
+        self.calls = 0
 
     def _number(self, at: At) -> int:
-        assert isinstance(at, bytes), "a stored block is asked by its hash"
+        assert isinstance(at, bytes), "a stored block is read by its hash"
         return self._numbers[at]
 
     async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]:
-        self.asked += len(addresses)
+        self.calls += len(addresses)
         number = self._number(at)
         return [int(self._state.at(number, "native", "0x" + address.hex()) or 0) for address in addresses]
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
-        self.asked += len(calls)
+        self.calls += len(calls)
         number = self._number(at)
         return [self._answer(call, number) for call in calls]
 
     def _answer(self, call: ContractCall, number: int) -> bytes | Reverted:
         key = call, number
-        if key not in self._told:
+        if key not in self._answers:
             try:
-                told = answer(self._state, {"to": "0x" + call.to.hex(), "data": "0x" + call.data.hex()}, number)
-                self._told[key] = bytes.fromhex(told[2:])
+                shown = answer(self._state, {"to": "0x" + call.to.hex(), "data": "0x" + call.data.hex()}, number)
+                self._answers[key] = bytes.fromhex(shown[2:])
             except Reverts as reverts:
-                self._told[key] = Reverted(str(reverts))
-        return self._told[key]
+                self._answers[key] = Reverted(str(reverts))
+        return self._answers[key]
 
 
 class Scene(NamedTuple):
@@ -78,10 +78,10 @@ class Scene(NamedTuple):
     chain: ChainReader
     transfers: TransferReader
     balances: BalanceReader
-    state: Remembered
+    state: RecordedStateReader
 
 
-def scene_of(path: Path, state: Remembered) -> Scene:
+def scene_of(path: Path, state: RecordedStateReader) -> Scene:
     reader = SqliteReader(path)
     return Scene(path, reader, ChainReader(reader), TransferReader(reader), BalanceReader(reader, state), state)
 
@@ -105,7 +105,7 @@ def indexed(chain: str) -> Scene:
     path = _folder() / f"{chain}.sqlite"
     asyncio.run(index(path, EvmReplay(chain)))
     numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(chain).values()}
-    return scene_of(path, Remembered(recorded_state(chain), numbers))
+    return scene_of(path, RecordedStateReader(recorded_state(chain), numbers))
 
 
 def copied(chain: str, path: Path) -> Path:
@@ -134,7 +134,7 @@ Lister = Callable[[PageRange, int], Coroutine[Any, Any, Sequence[Any]]]
 
 
 def paged(lister: Lister, span: PageRange, size: int) -> list[Any]:
-    """All pages, one after the other, each asked for with one row more as handlers do."""
+    """All pages, one after the other, each read with one row more, as handlers do."""
     found: list[Any] = []
     before = span.before
     while True:

@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True):
 class Recorded(NamedTuple):
     full: FullBlock
     rows: BlockRows
-    said: Any  # the same line as plain JSON
+    line: Any  # the same line as plain JSON
 
 
 def text(chain: str, name: str) -> bytes:
@@ -77,8 +77,8 @@ def meta(chain: str) -> Any:
 
 @cache
 def tokens(chain: str) -> dict[bytes, Any]:
-    told = json.loads(text(chain, "tokens.json"))["tokens"]
-    return {unhex(address): token for address, token in told.items()}
+    recorded = json.loads(text(chain, "tokens.json"))["tokens"]
+    return {unhex(address): token for address, token in recorded.items()}
 
 
 def labelled(chain: str, label: str) -> bytes:
@@ -86,7 +86,7 @@ def labelled(chain: str, label: str) -> bytes:
 
 
 def kind_of(chain: str, address: bytes) -> TokenKind:
-    """What asking the contract gave: decimals(), else whether it is the NFT that answers ownerOf."""
+    """As the contract answered: decimals(), else whether it is the NFT whose ownerOf works."""
     token = tokens(chain).get(address)
     if token is None:
         return TokenKind.NEITHER
@@ -97,7 +97,7 @@ def kind_of(chain: str, address: bytes) -> TokenKind:
 
 
 class Code:
-    """Who has code, kept as a store would from what blocks tell. `keeps`: coreth does not destroy old contracts."""
+    """Which addresses have code, followed through blocks as a store does. `keeps`: coreth keeps destroyed contracts."""
 
     def __init__(self, chain: str) -> None:
         self.keeps = chain.startswith("cchain")
@@ -111,12 +111,12 @@ class Code:
             self.known[change.address] = self.keeps if change.has_code is None else change.has_code
 
 
-def facts_for(chain: str, full: FullBlock, code: Code) -> ContractInfo:
-    asked = contract_lookups(full)
+def contract_info_for(chain: str, full: FullBlock, code: Code) -> ContractInfo:
+    lookups = contract_lookups(full)
     contracts = meta(chain)["contracts"]
     return ContractInfo(
-        has_code={address: code.known.get(address, False) for address in asked.code},
-        kinds={address: kind_of(chain, address) for address in asked.kinds},
+        has_code={address: code.known.get(address, False) for address in lookups.code},
+        kinds={address: kind_of(chain, address) for address in lookups.kinds},
         messenger=unhex((contracts.get("messengerReal") or contracts["messenger"]).lower()),
         native_asset_id=LOCAL_AVAX if chain.startswith("cchain") else b"",
     )
@@ -128,7 +128,7 @@ def derived(chain: str) -> list[Recorded]:
     code = Code(chain)
     found = []
     for line, full in zip(text(chain, "blocks.jsonl").splitlines(), full_blocks(chain), strict=True):
-        rows = derive(full, facts_for(chain, full, code))
+        rows = derive(full, contract_info_for(chain, full, code))
         code.take(rows)
         found.append(Recorded(full, rows, json.loads(line)))
     return found
@@ -145,5 +145,5 @@ def like(client: str) -> str:
     return next(name for name in CHAINS if name.startswith(client))
 
 
-def unhex(told: str) -> bytes:
-    return bytes.fromhex(told[2:])
+def unhex(text: str) -> bytes:
+    return bytes.fromhex(text[2:])

@@ -99,9 +99,9 @@ CASES: list[tuple[EventLog, Event | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "event"), CASES)
-def test_shapes(told: EventLog, event: Event | None) -> None:
-    assert decode_log(told) == event
+@pytest.mark.parametrize(("log_entry", "event"), CASES)
+def test_shapes(log_entry: EventLog, event: Event | None) -> None:
+    assert decode_log(log_entry) == event
 
 
 @settings(max_examples=500, deadline=None, database=None)

@@ -39,19 +39,19 @@ def test_refused(decode: Callable[[bytes], object], raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "told", ["", "0x", "12", "0X1", "0x-1", "-0x1", "0x1_0", " 0x1", "0x 1", "0xg", "0x" + "1" * 65, "0x\u0661", "0x+1"]
+    "text", ["", "0x", "12", "0X1", "0x-1", "-0x1", "0x1_0", " 0x1", "0x 1", "0xg", "0x" + "1" * 65, "0x\u0661", "0x+1"]
 )
-def test_numbers_are_strict(told: str) -> None:
+def test_numbers_are_strict(text: str) -> None:
     for read in (amount, HexNumbers().__getitem__, HexAmounts().__getitem__):
         with pytest.raises(WireError):
-            read(told)
+            read(text)
 
 
-@pytest.mark.parametrize("told", ["", "12", "0x1", "0x1 2", "0x 12", "0x12 ", "0xgg", "0X12", "0x1_", "0x\u0661\u0661"])
-def test_bytes_are_strict(told: str) -> None:
+@pytest.mark.parametrize("text", ["", "12", "0x1", "0x1 2", "0x 12", "0x12 ", "0xgg", "0X12", "0x1_", "0x\u0661\u0661"])
+def test_bytes_are_strict(text: str) -> None:
     for read in (data, HexAddresses().__getitem__, HexWords().__getitem__):
         with pytest.raises(WireError):
-            read(told)
+            read(text)
 
 
 def test_sizes() -> None:
@@ -78,12 +78,12 @@ def test_what_each_client_sends() -> None:
 
 
 def test_every_recorded_field_is_known() -> None:
-    """A field that is new to us would be met here first: the decoder then says so."""
+    """A field that is new to us would be met here first: the decoder then reports it."""
     for chain in CHAINS:
         assert not any(full.block.unknown_fields for full in full_blocks(chain))
-        told = json.loads(bytes(lines(chain)[1].block))
-        told["l1BlockNumber"] = "0x1"
-        other = decode_block(packed(told))
+        recorded = json.loads(bytes(lines(chain)[1].block))
+        recorded["l1BlockNumber"] = "0x1"
+        other = decode_block(packed(recorded))
         assert other is not None
         assert other.unknown_fields
         assert other.txs == full_blocks(chain)[1].block.txs
@@ -91,10 +91,10 @@ def test_every_recorded_field_is_known() -> None:
 
 def test_transactions_given_by_hash_only_are_refused() -> None:
     row = next(row for row, full in zip(lines(like("geth")), full_blocks(like("geth")), strict=True) if full.block.txs)
-    told = json.loads(bytes(row.block))
-    told["transactions"] = [tx["hash"] for tx in told["transactions"]]
+    recorded = json.loads(bytes(row.block))
+    recorded["transactions"] = [tx["hash"] for tx in recorded["transactions"]]
     with pytest.raises(WireError, match="block: "):
-        decode_block(packed(told))
+        decode_block(packed(recorded))
 
 
 def test_older_transactions() -> None:
@@ -104,16 +104,16 @@ def test_older_transactions() -> None:
         for row, full in zip(lines(like("geth")), full_blocks(like("geth")), strict=True)
         if [tx.type_id for tx in full.block.txs] == [0]
     )
-    told = json.loads(bytes(row.block))
+    recorded = json.loads(bytes(row.block))
     for name in ("type", "chainId"):
-        del told["transactions"][0][name]
-    block, expected = decode_block(packed(told)), decoded(row).block
+        del recorded["transactions"][0][name]
+    block, expected = decode_block(packed(recorded)), decoded(row).block
     assert block is not None
     assert block.txs[0].type_id == 0
     assert block.txs[0].tx_hash == expected.txs[0].tx_hash
-    del told["transactions"][0]["gasPrice"]
+    del recorded["transactions"][0]["gasPrice"]
     with pytest.raises(WireError, match="without a gas price"):
-        decode_block(packed(told))
+        decode_block(packed(recorded))
 
 
 def test_receipts_of_before_byzantium() -> None:
@@ -257,12 +257,12 @@ def test_what_a_diff_means() -> None:
 
 @pytest.mark.parametrize("after", [{"code": "0x"}, {"codeHash": "0x" + "00" * 32}, {"code": "0x", "codeHash": HASH}])
 def test_a_cleared_delegation(after: dict[str, str]) -> None:
-    """geth says it by a code hash of zeros, without any code."""
+    """geth reports it by a code hash of zeros, without any code."""
     read = diff({ADDRESS: {"balance": "0x5", "code": "0xef0100" + "22" * 20}}, {ADDRESS: {**after, "nonce": 3}})
     assert (read["11"].had_code, read["11"].has_code) == (True, False)
 
 
 def test_code_left_out_but_hashed() -> None:
-    """geth with disableCode: the hash still tells that there is some."""
+    """geth with disableCode: the hash still shows that there is some."""
     read = diff({ADDRESS: {"balance": "0x5", "codeHash": HASH}}, {ADDRESS: {"nonce": 3}})
     assert (read["11"].had_code, read["11"].has_code) == (True, True)

@@ -1,4 +1,4 @@
-"""Damaged answers: refused with our own errors, or noticed, or without effect on anything the chain proves.
+"""Damaged answers: refused with our own errors, or noticed, or without effect on anything that hashes cover.
 
 ICEFALL_FUZZ_CASES sets how many are tried, ICEFALL_FUZZ_SEED which ones.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.evm.recordings import CHAINS, Code, Row, decoded, facts_for, lines
+from tests.evm.recordings import CHAINS, Code, Row, contract_info_for, decoded, lines
 
 from icefall.evm.deriving.derive import derive
 from icefall.wire.errors import WireError
@@ -21,7 +21,7 @@ from icefall.wire.evm.verify import verify_full
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "6000")) // 10
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
 PARTS = ("block", "receipts", "calls", "diffs")
-ODD: list[Any] = [
+UNEXPECTED: list[Any] = [
     *[None, True, 0, -1, 1e308, "", "0x", "0x0", "0x-1", "0xzz", "0x1", [], {}, [None], {"a": 1}],
     *["0x" + "f" * 64, "0x" + "f" * 65, "0x" + "11" * 20, "0x" + "22" * 32, "CALL", "CREATE", "SELFDESTRUCT", "\u0661"],
 ]
@@ -50,20 +50,20 @@ def double(raw: bytes, chance: random.Random) -> bytes:
 def other_value(raw: bytes, chance: random.Random) -> bytes:
     """Sound JSON in which one value is another, is gone or is there twice."""
     value = json.loads(raw)
-    place = value
-    while isinstance(place, dict | list) and place:
-        key: Any = chance.choice(list(place)) if isinstance(place, dict) else chance.randrange(len(place))
-        inner = place[key]
+    node = value
+    while isinstance(node, dict | list) and node:
+        key: Any = chance.choice(list(node)) if isinstance(node, dict) else chance.randrange(len(node))
+        inner = node[key]
         if isinstance(inner, dict | list) and inner and chance.random() < 0.9:
-            place = inner
+            node = inner
             continue
         what = chance.random()
         if what < 0.2:
-            del place[key]
-        elif what < 0.3 and isinstance(place, list):
-            place.append(inner)
+            del node[key]
+        elif what < 0.3 and isinstance(node, list):
+            node.append(inner)
         else:
-            place[key] = chance.choice(ODD)
+            node[key] = chance.choice(UNEXPECTED)
         break
     return json.dumps(value).encode()
 
@@ -71,8 +71,8 @@ def other_value(raw: bytes, chance: random.Random) -> bytes:
 DAMAGE: list[Callable[[bytes, random.Random], bytes]] = [cut, flip, drop, double, other_value, other_value, other_value]
 
 
-def proven(full: FullBlock) -> Any:
-    """What hashes cover, or several answers say alike. The rest is not used, or need not be there."""
+def covered(full: FullBlock) -> Any:
+    """What hashes cover, or several answers repeat. The rest is not used, or is optional."""
     txs = [msgspec.structs.replace(tx, gas_price=0, chain_id=tx.type_id and tx.chain_id) for tx in full.block.txs]
     receipts = [msgspec.structs.replace(receipt, gas_price=0, contract=b"") for receipt in full.receipts]
     return msgspec.structs.replace(full.block, txs=tuple(txs), unknown_fields=False), receipts
@@ -96,6 +96,6 @@ def test_damaged_answers(chain: str, part: str) -> None:
             refused += 1
             continue
         if not problems:
-            assert proven(full) == proven(decoded(row)), raw
-        derive(full, facts_for(chain, full, code))
+            assert covered(full) == covered(decoded(row)), raw
+        derive(full, contract_info_for(chain, full, code))
     assert refused > 0

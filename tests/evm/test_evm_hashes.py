@@ -91,9 +91,9 @@ def test_every_header_field_is_covered(chain: str) -> None:
     fields = [name for name in (*HEADER, "block_hash") if getattr(full.block, name) is not None]
     assert len(fields) >= 16
     for field in fields:
-        lie = msgspec.structs.replace(full.block, **{field: changed(getattr(full.block, field))})
+        forged = msgspec.structs.replace(full.block, **{field: changed(getattr(full.block, field))})
         with pytest.raises(InvalidData, match="hashes to"):
-            verify_block(lie, full.receipts, None, roots=False)
+            verify_block(forged, full.receipts, None, roots=False)
 
 
 TX_HASHED = ["tx_hash", "nonce", "gas", "value", "input", "r", "s", "v", "to"]
@@ -107,9 +107,9 @@ def test_every_transaction_field_is_covered(chain: str, field: str) -> None:
         value = changed(getattr(tx, field))
         txs = [*full.block.txs]
         txs[index] = msgspec.structs.replace(tx, **{field: value if field != "to" or tx.to else bytes(20)})
-        lie = msgspec.structs.replace(full.block, txs=tuple(txs))
+        forged = msgspec.structs.replace(full.block, txs=tuple(txs))
         with pytest.raises(InvalidData):
-            verify_block(lie, full.receipts, None, roots=True)
+            verify_block(forged, full.receipts, None, roots=True)
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -133,9 +133,9 @@ def test_log_fields_are_covered() -> None:
     at, receipt = next((at, one) for at, one in enumerate(full.receipts) if one.logs)
     log = receipt.logs[0]
     for field in log.__struct_fields__:
-        lie = msgspec.structs.replace(log, **{field: changed(getattr(log, field))})
+        forged = msgspec.structs.replace(log, **{field: changed(getattr(log, field))})
         receipts = [*full.receipts]
-        receipts[at] = msgspec.structs.replace(receipt, logs=(lie, *receipt.logs[1:]))
+        receipts[at] = msgspec.structs.replace(receipt, logs=(forged, *receipt.logs[1:]))
         with pytest.raises(InvalidData):
             verify_block(full.block, receipts, None, roots=True)
 
@@ -193,9 +193,9 @@ def test_withdrawals_and_atomic_data() -> None:
     withdrawn = paid.block.withdrawals
     assert withdrawn
     more = msgspec.structs.replace(withdrawn[0], amount_gwei=withdrawn[0].amount_gwei + 1)
-    for lie in ((), (more,), None):
+    for forged in ((), (more,), None):
         with pytest.raises(InvalidData, match="withdrawals"):
-            verify_block(msgspec.structs.replace(paid.block, withdrawals=lie), paid.receipts, None, roots=False)
+            verify_block(msgspec.structs.replace(paid.block, withdrawals=forged), paid.receipts, None, roots=False)
     atomic = next(full for full in full_blocks(like("cchain")) if full.block.ext_data)
     for data in (b"", (atomic.block.ext_data or b"") + b"\0", None):
         with pytest.raises(InvalidData, match="blockExtraData"):
@@ -203,7 +203,7 @@ def test_withdrawals_and_atomic_data() -> None:
 
 
 def test_unknown_layouts_are_not_refused() -> None:
-    """A chain with a header of its own: said, but linkage, completeness and roots still hold it."""
+    """A chain with a header layout of its own: reported, but linkage, completeness and roots are still checked."""
     full = busy(like("geth"))
     other = msgspec.structs.replace(full.block, mix_hash=bytes(32), unknown_fields=True)
     assert len(verify_block(other, full.receipts, other.parent_hash, roots=True)) == 1

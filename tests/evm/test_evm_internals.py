@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.evm.recordings import CHAINS, Code, derived, facts_for, meta, unhex
+from tests.evm.recordings import CHAINS, Code, contract_info_for, derived, meta, unhex
 
 from icefall.evm.deriving.derive import derive
 from icefall.wire.evm.keccak import keccak256
@@ -19,19 +19,19 @@ def walk(frame: Any, is_reverted: bool, found: list[tuple[Any, bool]]) -> None:
         walk(child, is_reverted, found)
 
 
-def frames(said: Any) -> list[list[tuple[Any, bool]]]:
+def frames(line: Any) -> list[list[tuple[Any, bool]]]:
     """For each transaction its frames in pre-order, with whether they count."""
     every = []
-    for call in said["calls"] or []:
+    for call in line["calls"] or []:
         found: list[tuple[Any, bool]] = []
         walk(call["result"], False, found)
         every.append(found)
     return every
 
 
-def naive_internals(said: Any) -> list[tuple[Any, ...]]:
+def naive_internals(line: Any) -> list[tuple[Any, ...]]:
     rows = []
-    for tx_index, found in enumerate(frames(said)):
+    for tx_index, found in enumerate(frames(line)):
         proxies = {
             frame.get("to")
             for frame, _ in found
@@ -57,7 +57,7 @@ def test_every_internal_transaction(chain: str) -> None:
     reverted = 0
     for one in derived(chain):
         got = [tuple(getattr(row, name) for name in row.__struct_fields__) for row in one.rows.internals]
-        assert got == naive_internals(one.said), one.rows.block.number
+        assert got == naive_internals(one.line), one.rows.block.number
         kinds.update(row.kind for row in one.rows.internals)
         reverted += sum(row.is_reverted for row in one.rows.internals)
     assert {"CALL", "CREATE", "CREATE2"} <= kinds
@@ -71,14 +71,14 @@ def test_every_deployment(chain: str) -> None:
     made: set[bytes] = set()
     for one in derived(chain):
         expected = []
-        for tx_index, found in enumerate(frames(one.said)):
+        for tx_index, found in enumerate(frames(one.line)):
             for number, (frame, is_reverted) in enumerate(found):
                 if frame["type"] in ("CREATE", "CREATE2") and not is_reverted:
                     expected.append((unhex(frame["to"]), tx_index, number, unhex(frame["from"])))
         got = [(row.address, row.tx_index, row.frame, row.creator) for row in one.rows.deployments]
         assert got == expected
         made.update(row.address for row in one.rows.deployments)
-        for tx_index, receipt in enumerate(one.said["receipts"]):
+        for tx_index, receipt in enumerate(one.line["receipts"]):
             if receipt["contractAddress"]:
                 top = [row.address for row in one.rows.deployments if (row.tx_index, row.frame) == (tx_index, 0)]
                 assert top == ([unhex(receipt["contractAddress"])] if receipt["status"] == "0x1" else [])
@@ -90,11 +90,11 @@ def not_deployed(chain: str, made: set[bytes]) -> set[str]:
     labels = meta(chain)["labels"]
     contracts = {
         unhex(address)
-        for address, told in labels.items()
-        if not told["kind"].startswith(("eoa", "fresh", "precompile")) and "no-deployment" not in told["kind"]
+        for address, label in labels.items()
+        if not label["kind"].startswith(("eoa", "fresh", "precompile")) and "no-deployment" not in label["kind"]
     }
     contracts |= {unhex(address.lower()) for address in meta(chain)["contracts"].values()}
-    without = {unhex(address) for address, told in labels.items() if "no-deployment" in told["kind"]}
+    without = {unhex(address) for address, label in labels.items() if "no-deployment" in label["kind"]}
     return {address.hex() for address in contracts - without - made}
 
 
@@ -104,7 +104,7 @@ def test_without_traces(chain: str) -> None:
     code = Code(chain)
     for one in derived(chain):
         blind = msgspec.structs.replace(one.full, traces=None)
-        rows = derive(blind, facts_for(chain, blind, code))
+        rows = derive(blind, contract_info_for(chain, blind, code))
         code.take(one.rows)
         assert rows.internals == ()
         assert rows.deployments == tuple(row for row in one.rows.deployments if row.frame == 0)

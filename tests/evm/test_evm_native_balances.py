@@ -10,8 +10,8 @@ from tests.evm.recordings import (
     LOCAL_AVAX,
     REORGS,
     Code,
+    contract_info_for,
     derived,
-    facts_for,
     full_blocks,
     like,
     meta,
@@ -65,7 +65,7 @@ def folded(
     for rows, line in zip(all_rows, lines, strict=True):
         before = dict(state)
         state.update({unhex(address): int(balance) for address, balance in line["native"].items()})
-        if not before:  # balances after the first block come from where no block tells
+        if not before:  # balances after the first block are in no block
             fold.balance.update(state)
             continue
         fold.take(rows, before, state)
@@ -98,7 +98,7 @@ def test_every_balance_of_every_block(chain: str) -> None:
 def test_balances_of_both_branches(part: str) -> None:
     code = Code(like("anvil"))
     fulls = full_blocks(like("anvil"), f"{part}_")
-    rows = [derive(full, facts_for(like("anvil"), full, code)) for full in fulls]
+    rows = [derive(full, contract_info_for(like("anvil"), full, code)) for full in fulls]
     _, checks, wrong = folded(rows, states(like("anvil"), f"{part}_"), set())
     assert wrong == []
     assert checks > 1000
@@ -120,13 +120,13 @@ def test_without_the_asset_atomic_addresses_are_asked() -> None:
     asked = 0
     for one in derived(like("cchain")):
         if one.full.block.ext_data:
-            facts = facts_for(like("cchain"), one.full, Code(like("cchain")))
-            assert facts.native_asset_id == LOCAL_AVAX
-            blind = derive(one.full, msgspec.structs.replace(facts, native_asset_id=b""))
+            info = contract_info_for(like("cchain"), one.full, Code(like("cchain")))
+            assert info.native_asset_id == LOCAL_AVAX
+            blind = derive(one.full, msgspec.structs.replace(info, native_asset_id=b""))
             assert blind.native_deltas == ()
             assert {delta.address for delta in one.rows.native_deltas} <= set(blind.unknown_native)
             assert not {row.address for row in blind.native_after} & set(blind.unknown_native)
-            other = derive(one.full, msgspec.structs.replace(facts, native_asset_id=bytes(32)))
+            other = derive(one.full, msgspec.structs.replace(info, native_asset_id=bytes(32)))
             assert other.native_deltas == ()  # another asset is not native money
             asked += len(blind.unknown_native)
     assert asked >= 18
@@ -139,7 +139,7 @@ def test_without_diffs_whoever_changed_is_asked(chain: str) -> None:
     state: dict[bytes, int] = {}
     for one, line in zip(derived(chain), states(chain), strict=True):
         blind = msgspec.structs.replace(one.full, diffs=None)
-        rows = derive(blind, facts_for(chain, blind, code))
+        rows = derive(blind, contract_info_for(chain, blind, code))
         code.take(one.rows)
         assert (rows.native_before, rows.native_after, rows.native_deltas) == ((), (), ())
         now = {unhex(address): int(balance) for address, balance in line["native"].items()}

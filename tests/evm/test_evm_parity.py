@@ -1,4 +1,4 @@
-"""trace_block and trace_replayBlockTransactions come to what callTracer and prestateTracer do, as far as they tell."""
+"""trace_block and trace_replayBlockTransactions decode to what callTracer and prestateTracer do, as far as they go."""
 
 import asyncio
 import json
@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evm.indexed import indexing
 from tests.evm.parity_samples import SAMPLES, Rows, Sample, differing, samples, tables
-from tests.evm.test_evm_fuzz import DAMAGE, ODD
+from tests.evm.test_evm_fuzz import DAMAGE, UNEXPECTED
 from tests.upstream.evm_parity_shapes import trace_block, trace_replay
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.replay import FOREVER
 
 from icefall.evm.amounts import unpack_uint
@@ -36,7 +36,7 @@ CODE = "0x6001"
 
 
 def without_root_gas(trace: Trace) -> Trace:
-    """anvil's callTracer counts the root's gas through the whole block; nobody reads it."""
+    """anvil's callTracer counts the root's gas through the whole block; it is not used."""
     root, *inner = trace.frames
     return msgspec.structs.replace(trace, frames=(msgspec.structs.replace(root, gas_used=0), *inner))
 
@@ -57,12 +57,12 @@ def told_apart(by_debug: AccountDiff | None, by_parity: AccountDiff | None) -> s
     """In what the two differ, besides what is untold because it did not change; empty if in nothing."""
     if by_debug is None or by_parity is None:
         return "only by parity" if by_debug is None else "missing, gone" if by_debug.is_gone else "missing"
-    told = {name: getattr(by_parity, name) for name in AccountDiff.__struct_fields__}
+    fields = {name: getattr(by_parity, name) for name in AccountDiff.__struct_fields__}
     if by_parity.balance_before is None and by_debug.balance_before == by_debug.balance_after:
-        told |= {"balance_before": by_debug.balance_before, "balance_after": by_debug.balance_after}
+        fields |= {"balance_before": by_debug.balance_before, "balance_after": by_debug.balance_after}
     if by_parity.had_code is None and by_debug.had_code == by_debug.has_code:
-        told |= {"had_code": by_debug.had_code, "has_code": by_debug.has_code}
-    return " ".join(name for name, value in told.items() if value != getattr(by_debug, name))
+        fields |= {"had_code": by_debug.had_code, "has_code": by_debug.has_code}
+    return " ".join(name for name, value in fields.items() if value != getattr(by_debug, name))
 
 
 def diff_pairs(sample: Sample) -> list[tuple[TxDiff, TxDiff]]:
@@ -70,7 +70,7 @@ def diff_pairs(sample: Sample) -> list[tuple[TxDiff, TxDiff]]:
 
 
 DIFFERENCES = {
-    # destroyed by an older contract's SELFDESTRUCT: an account that became empty, of whose code nothing is said
+    # destroyed by an older contract's SELFDESTRUCT: an account that became empty, whose code is omitted
     "berlin-1": {"had_code has_code is_gone": 1},
     # and: had money, was made there and destroyed in one transaction: not mentioned at all
     "shanghai": {"had_code has_code is_gone": 21, "missing, gone": 2},
@@ -123,7 +123,7 @@ def without_debug(chain: str) -> EvmReplay:
     for sample in samples(chain) if chain in SAMPLES else ():
         answers = {"trace_block": sample.trace_block, "trace_replayBlockTransactions": sample.trace_replay}
         for method, raw in answers.items():
-            replay.troubles.append(Trouble(method, FOREVER, sample.number, result=raw))
+            replay.evm_faults.append(EvmFault(method, FOREVER, sample.number, result=raw))
     return replay
 
 
@@ -183,10 +183,10 @@ def row(kind: str = "call", at: tuple[int, ...] = (), **changed: Any) -> dict[st
         result |= {"address": THREE, "code": CODE}
     else:
         action = {"address": ONE, "refundAddress": TWO, "balance": "0x7"}
-    told = {"action": action, "result": result, "type": kind, "traceAddress": list(at), "transactionHash": HASH}
+    fields = {"action": action, "result": result, "type": kind, "traceAddress": list(at), "transactionHash": HASH}
     for key, value in changed.items():
-        (told if key in ("result", "error", "type", "transactionHash") else action)[key.rstrip("_")] = value
-    return told
+        (fields if key in ("result", "error", "type", "transactionHash") else action)[key.rstrip("_")] = value
+    return fields
 
 
 def frames(*rows: dict[str, Any]) -> tuple[CallFrame, ...]:
@@ -242,7 +242,7 @@ def test_failures_reach_down() -> None:
 
 
 def test_gas_of_what_failed() -> None:
-    """Reverted: told. Otherwise all of it, unless the call never began."""
+    """Reverted: reported. Otherwise all of it, unless the call never began."""
     assert frames(row(error="Reverted"))[0].gas_used == 5
     assert frames(row(error="Out of gas", result=None))[0].gas_used == 9
     assert frames(row(error="Insufficient balance for transfer", result=None))[0].gas_used == 0
@@ -254,14 +254,14 @@ def test_rewards_belong_to_no_transaction() -> None:
     assert decode_parity_traces(json.dumps([reward]).encode()) == ()
 
 
-@pytest.mark.parametrize("places", [[(0,)], [(), ()], [(), (1,)], [(), (0, 0)], [(), (0,), (0,)], [(), (-1,)]])
-def test_traces_with_holes_are_refused(places: list[tuple[int, ...]]) -> None:
+@pytest.mark.parametrize("paths", [[(0,)], [(), ()], [(), (1,)], [(), (0, 0)], [(), (0,), (0,)], [(), (-1,)]])
+def test_traces_with_holes_are_refused(paths: list[tuple[int, ...]]) -> None:
     with pytest.raises(IncompleteBlock):
-        frames(*[row(at=place) for place in places])
+        frames(*[row(at=path) for path in paths])
 
 
-def accounts(**told: Any) -> AccountDiff:
-    account = {"balance": "=", "nonce": "=", "code": "=", "storage": {}} | told
+def accounts(**fields: Any) -> AccountDiff:
+    account = {"balance": "=", "nonce": "=", "code": "=", "storage": {}} | fields
     raw = json.dumps([{"stateDiff": {ONE: account}, "transactionHash": HASH, "output": "0x", "trace": []}])
     (diff,) = decode_parity_diffs(raw.encode())
     return diff.accounts[0]
@@ -314,7 +314,7 @@ def test_damaged_answers_give_our_own_errors(part: str, seed: int) -> None:
 
 
 VALUES = st.recursive(
-    st.sampled_from(ODD) | st.text(max_size=4) | st.sampled_from(["=", ONE, HASH, "call", "create"]),
+    st.sampled_from(UNEXPECTED) | st.text(max_size=4) | st.sampled_from(["=", ONE, HASH, "call", "create"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["+", "-", "*", "from", "to"]), inner),
     max_leaves=6,
 )

@@ -10,12 +10,12 @@ from tests.evm.recordings import CHAINS, derived, kind_of, labelled, lines, meta
 from icefall.evm.deriving.derive import contract_lookups
 from icefall.evm.model import ZERO_ADDRESS, BlockRows, TokenKind
 
-# What logs tell of these is not what balanceOf says: wrapped native money, a fee nobody logs, a rebase.
-LIARS = ("wrapped", "tollSilent", "tide")
+# Tokens whose logs disagree with balanceOf: wrapped native coin, a fee without a log, a rebase.
+UNTRUSTED = ("wrapped", "tollSilent", "tide")
 
 
-def liars(chain: str) -> dict[bytes, str]:
-    return {labelled(chain, label): label for label in LIARS}
+def untrusted_tokens(chain: str) -> dict[bytes, str]:
+    return {labelled(chain, label): label for label in UNTRUSTED}
 
 
 class Fold:
@@ -50,7 +50,7 @@ def erc20_of(line: Any) -> dict[tuple[bytes, bytes], int | None]:
 def test_erc20_balances_at_every_block(chain: str) -> None:
     fold = Fold(chain)
     state: dict[tuple[bytes, bytes], int | None] = {}
-    bad = liars(chain)
+    bad = untrusted_tokens(chain)
     noticed: dict[bytes, int] = {}
     checks = 0
     for one, line in zip(derived(chain), states(chain), strict=True):
@@ -77,7 +77,7 @@ def test_erc20_balances_at_every_block(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_token_whose_code_comes_or_goes_is_compared_with_state(chain: str) -> None:
-    """Balances end with their contract, and a delegation (EIP-7702) with all it told: no log says so, nor storage."""
+    """Balances end with their contract, and so does a delegation (EIP-7702): no log shows it, nor storage."""
     changed = 0
     for one in derived(chain):
         recoded = {change.address for change in one.rows.code_changes}
@@ -94,14 +94,14 @@ def known(chain: str, pair: tuple[bytes, bytes]) -> bool:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_wrong_sums_are_seen_in_the_pairs_to_compare(chain: str) -> None:
-    """At the end of a chain every liar disagrees with the state for a holder that logs named."""
+    """At the end of a chain every untrusted token disagrees with the state for a holder that logs named."""
     fold = Fold(chain)
     state: dict[tuple[bytes, bytes], int | None] = {}
     for one, line in zip(derived(chain), states(chain), strict=True):
         fold.take(one.rows)
         state.update(erc20_of(line))
     differ = {token for (token, holder), amount in fold.erc20.items() if state.get((token, holder), amount) != amount}
-    assert differ == set(liars(chain))
+    assert differ == set(untrusted_tokens(chain))
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -169,15 +169,15 @@ def naive(chain: str, receipts: Any) -> tuple[list[Any], list[Any], list[Any], C
             topics, raw = log["topics"], log["data"][2:]
             words = [raw[at : at + 64] for at in range(0, len(raw), 64)]
             token = unhex(log["address"])
-            place = (tx_index, int(log["logIndex"], 16))
+            at_log = (tx_index, int(log["logIndex"], 16))
             shape = (topics[0], len(topics), len(raw) // 2) if topics else ("", 0, 0)
             if shape == (TRANSFER, 3, 32):
-                erc20.append((*place, token, address(topics[1]), address(topics[2]), int(words[0], 16)))
+                erc20.append((*at_log, token, address(topics[1]), address(topics[2]), int(words[0], 16)))
             elif shape == (TRANSFER, 4, 0):
-                erc721.append((*place, token, address(topics[1]), address(topics[2]), int(topics[3], 16)))
+                erc721.append((*at_log, token, address(topics[1]), address(topics[2]), int(topics[3], 16)))
             elif shape in ((TRANSFER, 1, 96), (TRANSFER, 2, 64)):
                 values = [*(topic[2:] for topic in topics[1:]), *words]
-                row = (*place, token, address(values[0]), address(values[1]), int(values[2], 16))
+                row = (*at_log, token, address(values[0]), address(values[1]), int(values[2], 16))
                 kind = kind_of(chain, token)
                 if kind is TokenKind.ERC20:
                     erc20.append(row)
@@ -187,10 +187,10 @@ def naive(chain: str, receipts: Any) -> tuple[list[Any], list[Any], list[Any], C
                     skipped["Transfer"] += 1
             elif shape == (SINGLE, 4, 64):
                 parties = (address(topics[2]), address(topics[3]))
-                erc1155.append((*place, 0, token, *parties, int(words[0], 16), int(words[1], 16)))
+                erc1155.append((*at_log, 0, token, *parties, int(words[0], 16), int(words[1], 16)))
             elif shape[:2] == (BATCH, 4) and (items := batch(words, len(raw))) is not None:
                 parties = (address(topics[2]), address(topics[3]))
-                erc1155 += [(*place, at, token, *parties, *item) for at, item in enumerate(items)]
+                erc1155 += [(*at_log, at, token, *parties, *item) for at, item in enumerate(items)]
             elif shape[0] in (TRANSFER, SINGLE, BATCH):
                 skipped[{TRANSFER: "Transfer", SINGLE: "TransferSingle", BATCH: "TransferBatch"}[shape[0]]] += 1
     return erc20, erc721, erc1155, skipped
@@ -217,7 +217,7 @@ def test_transfer_rows_and_skipped_logs(chain: str) -> None:
     total: Counter[str] = Counter()
     for one in derived(chain):
         rows = one.rows
-        erc20, erc721, erc1155, skipped = naive(chain, one.said["receipts"])
+        erc20, erc721, erc1155, skipped = naive(chain, one.line["receipts"])
         assert [tuple(getattr(row, f) for f in row.__struct_fields__) for row in rows.erc20_transfers] == erc20
         assert [tuple(getattr(row, f) for f in row.__struct_fields__) for row in rows.erc721_transfers] == erc721
         assert [tuple(getattr(row, f) for f in row.__struct_fields__) for row in rows.erc1155_transfers] == erc1155
@@ -235,7 +235,7 @@ def test_messages_and_metadata(chain: str) -> None:
     for one in derived(chain):
         expected: dict[int, tuple[bytes, bytes, bool]] = {}
         metadata = []
-        for tx_index, receipt in enumerate(one.said["receipts"]):
+        for tx_index, receipt in enumerate(one.line["receipts"]):
             for log in receipt["logs"]:
                 head = log["topics"][0][:10] if log["topics"] else ""
                 if log["address"] == messenger and head in ("0x2a211ad4", "0x292ee90b"):

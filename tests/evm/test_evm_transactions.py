@@ -4,22 +4,22 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.evm.recordings import CHAINS, Code, derived, facts_for, full_blocks, like, unhex
+from tests.evm.recordings import CHAINS, Code, contract_info_for, derived, full_blocks, like, unhex
 
 from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.model import ZERO_ADDRESS, CallType, ContractInfo
 from icefall.wire.evm.types import FullBlock
 
 
-def number(told: str) -> int:
-    return int(told, 16)
+def number(text: str) -> int:
+    return int(text, 16)
 
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_rows_say_what_the_node_said(chain: str) -> None:
     for one in derived(chain):
-        block = one.said["block"]
-        for row, tx, receipt in zip(one.rows.txs, block["transactions"], one.said["receipts"], strict=True):
+        block = one.line["block"]
+        for row, tx, receipt in zip(one.rows.txs, block["transactions"], one.line["receipts"], strict=True):
             assert row.tx_hash == unhex(tx["hash"])
             assert row.tx_index == number(tx["transactionIndex"])
             assert (row.sender, row.to) == (unhex(tx["from"]), unhex(tx["to"] or receipt["contractAddress"]))
@@ -48,10 +48,10 @@ def intrinsic_gas(tx: Any) -> int:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_calls_without_input_are_transfers_where_nothing_ran(chain: str) -> None:
-    """Running code costs gas, so gas tells whether a recipient had any: an opinion independent of ours."""
+    """Running code costs gas, so gas shows independently whether a recipient had any."""
     kinds = set()
     for one in derived(chain):
-        for row, tx in zip(one.rows.txs, one.said["block"]["transactions"], strict=True):
+        for row, tx in zip(one.rows.txs, one.line["block"]["transactions"], strict=True):
             is_precompile = row.to[:19] == bytes(19) and row.to[19] != 0
             if row.input or tx["to"] is None or is_precompile or row.type_id == 4:
                 continue
@@ -65,7 +65,7 @@ def test_calls_without_input_are_transfers_where_nothing_ran(chain: str) -> None
 @pytest.mark.parametrize("chain", CHAINS)
 def test_block_rows(chain: str) -> None:
     for one in derived(chain):
-        row, block, receipts = one.rows.block, one.said["block"], one.said["receipts"]
+        row, block, receipts = one.rows.block, one.line["block"], one.line["receipts"]
         assert (row.number, row.time) == (number(block["number"]), number(block["timestamp"]))
         assert (row.block_hash, row.parent_hash) == (unhex(block["hash"]), unhex(block["parentHash"]))
         assert (row.gas_used, row.gas_limit) == (number(block["gasUsed"]), number(block["gasLimit"]))
@@ -91,7 +91,7 @@ def test_participants(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_code_is_kept_current(chain: str) -> None:
-    """What we keep of code says the same as every later diff that mentions the account."""
+    """Code as we follow it agrees with every later diff of the account."""
     code = Code(chain)
     checks = 0
     for one in derived(chain):
@@ -135,7 +135,7 @@ def test_facts_that_are_missing_are_not_guessed() -> None:
 
 
 def test_old_receipts_without_status() -> None:
-    """Before Byzantium the trace says whether a transaction failed; without one, it is taken to have worked."""
+    """Before Byzantium the trace shows whether a transaction failed; without one, it is taken to have worked."""
     chain = like("anvil")
     for one in derived(chain):
         if {row.status for row in one.rows.txs} == {0, 1}:
@@ -144,10 +144,10 @@ def test_old_receipts_without_status() -> None:
         [msgspec.structs.replace(r, status=None, state_root=bytes(32), gas_price=None) for r in one.full.receipts]
     )
     full = msgspec.structs.replace(one.full, receipts=old)
-    rows = derive(full, facts_for(chain, full, Code(chain)))
+    rows = derive(full, contract_info_for(chain, full, Code(chain)))
     assert rows.txs == one.rows.txs
     blind = msgspec.structs.replace(full, traces=None)
-    assert {row.status for row in derive(blind, facts_for(chain, blind, Code(chain))).txs} == {1}
+    assert {row.status for row in derive(blind, contract_info_for(chain, blind, Code(chain))).txs} == {1}
 
 
 def test_failed_creation_keeps_its_address_when_the_receipt_does_not_tell() -> None:
@@ -158,7 +158,7 @@ def test_failed_creation_keeps_its_address_when_the_receipt_does_not_tell() -> N
             if any(row.call_type is CallType.CONTRACT_CREATION and not row.status for row in one.rows.txs):
                 silent = tuple([msgspec.structs.replace(receipt, contract=b"") for receipt in one.full.receipts])
                 full = msgspec.structs.replace(one.full, receipts=silent)
-                assert derive(full, facts_for(chain, full, code)).txs == one.rows.txs
+                assert derive(full, contract_info_for(chain, full, code)).txs == one.rows.txs
                 found += 1
             code.take(one.rows)
     assert found > 10
@@ -175,5 +175,5 @@ def test_deriving_twice_gives_the_same() -> None:
     for chain in CHAINS:
         code = Code(chain)
         for full, one in zip(full_blocks(chain), derived(chain), strict=True):
-            assert derive(full, facts_for(chain, full, code)) == one.rows
+            assert derive(full, contract_info_for(chain, full, code)) == one.rows
             code.take(one.rows)

@@ -1,4 +1,4 @@
-"""Much of everything: what strangers can make large must stay cheap, and never be more than a query may take."""
+"""Amounts that contracts or long waits can make large must stay cheap, and within the time limit of a query."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ LAST = 120
 
 
 class _Written:
-    """A transaction that only remembers."""
+    """A transaction that only records the ranges."""
 
     def __init__(self) -> None:
         self.ranges: list[Any] = []
@@ -28,13 +28,13 @@ class _Written:
         self.ranges += params if statement == SQL.reread_nfts else []
 
 
-def test_what_a_contract_repeats_of_its_tokens_is_written_once() -> None:
-    """Each range costs a look at every token in it."""
+def test_repeated_metadata_changes_are_written_once() -> None:
+    """Each range costs a read of every token in it."""
     rows = derived("geth-1")[50].rows
     token, last = rows.txs[0].sender, 2**256 - 1
-    said = [(0, last), (5, 9), (0, last - 1)] * 1000
+    ranges = [(0, last), (5, 9), (0, last - 1)] * 1000
     gathered, written = BatchRows(lambda address: 7), _Written()
-    for changes in ([MetadataChange(token, *one) for one in said], [MetadataChange(token, 3, 3)]):
+    for changes in ([MetadataChange(token, *one) for one in ranges], [MetadataChange(token, 3, 3)]):
         gathered.add(msgspec.structs.replace(rows, metadata_changes=tuple(changes)))
     gathered.write(written)  # type: ignore[arg-type]
     assert len(written.ranges) == 1
@@ -53,13 +53,13 @@ def test_ranges_apart_stay_apart() -> None:
 async def test_an_audit_that_waited_long_reads_some_blocks_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that had to wait for state may have the whole chain before it; it comes to the same."""
+    """One that had to wait for state may have to cover the whole chain; the result is the same."""
     replay = EvmReplay("geth-1")
     replay.shown = LAST
     async with indexing(tmp_path / "chain.sqlite", replay) as it:
         await it.follower.run()
-        odd = it.store.read("select token from token where untrusted_since is not null")
-        assert odd
+        untrusted = it.store.read("select token from token where untrusted_since is not null")
+        assert untrusted
         await it.store.write(lambda tx: tx.run_many("update token set untrusted_since = null", [()]))
         await it.store.write(lambda tx: tx.run_many("delete from meta where name = 'audited_to'", [()]))
         monkeypatch.setattr(auditing, "_BLOCKS_AT_ONCE", 7)
@@ -75,7 +75,7 @@ async def test_an_audit_that_waited_long_reads_some_blocks_at_a_time(
 
         it.store.read = watched
         await Audit(it.store, it.upstream).run(tip)
-        assert it.store.read("select token from token where untrusted_since is not null") == odd
+        assert it.store.read("select token from token where untrusted_since is not null") == untrusted
         assert replay.asked("eth_call") > asked
         assert spans
         assert max(spans) < 7

@@ -21,8 +21,8 @@ LAST = {"geth-1": 160, "anvil-1": 300}
 
 
 def command(path: Path, replay: EvmReplay, last: int, *more: str) -> list[str]:
-    told = [str(path), replay.url, str(replay.chain_id), str(last), *more]
-    return [sys.executable, "-m", "tests.evm.index_crash", *told]
+    args = [str(path), replay.url, str(replay.chain_id), str(last), *more]
+    return [sys.executable, "-m", "tests.evm.index_crash", *args]
 
 
 def run_child(path: Path, replay: EvmReplay, last: int, *more: str) -> int:
@@ -46,7 +46,7 @@ def test_kill_9_at_any_write(chain: str, tmp_path: Path) -> None:
                 crashes += 1
                 tips.add(tip_of(crashed))
             assert digests(crashed) == expected
-    assert len(tips) >= min(3, CRASHES // 4), "the crashes were all at one place"
+    assert len(tips) >= min(3, CRASHES // 4), "the crashes were all at one block"
 
 
 def test_kill_9_at_any_moment(tmp_path: Path) -> None:

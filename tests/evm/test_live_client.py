@@ -1,4 +1,4 @@
-"""A real client with tracers, followed while it works: what is stored is what the client itself says."""
+"""A real client with tracers, followed while it works: what is stored agrees with what the client returns."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What readers say addresses held equals the recorded state of the node: every address, every token, every block."""
+"""Balances of readers equal the recorded state of the node: every address, every token, every block."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evm.reading_scene import SIZES, Remembered, Scene, index, indexed, known_lines, now, scene_of
+from tests.evm.reading_scene import SIZES, RecordedStateReader, Scene, index, indexed, known_lines, now, scene_of
 from tests.evm.recordings import CHAINS, labelled, like, states, unhex
 from tests.evm.test_evm_native_balances import cheats
-from tests.evm.test_evm_tokens import LIARS, erc20_of
+from tests.evm.test_evm_tokens import UNTRUSTED, erc20_of
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.sqlite import SqliteReader
@@ -31,9 +31,9 @@ Erc1155State = dict[tuple[bytes, bytes, int], int]
 
 
 def check_native(scene: Scene, lines: Iterator[Any]) -> int:
-    """And state is asked only for addresses that never change, or that were changed by hand."""
+    """And state is read only for addresses that never change, or that were changed by hand."""
     state: dict[bytes, int] = {}
-    changed, asked = set(), set()
+    changed, from_state = set(), set()
     checks = 0
     for line in lines:
         for text, balance in line["native"].items():
@@ -43,12 +43,12 @@ def check_native(scene: Scene, lines: Iterator[Any]) -> int:
             state[address] = int(balance)
         for address, balance in state.items():
             checks += 1
-            before = scene.state.asked
-            told = now(scene.balances.native(address, line["number"]))
-            assert told == balance, (line["number"], address.hex(), told, balance)
-            if scene.state.asked != before:
-                asked.add(address)
-    assert asked & changed <= {address for _, address in cheats(like("anvil"))}
+            before = scene.state.calls
+            shown = now(scene.balances.native(address, line["number"]))
+            assert shown == balance, (line["number"], address.hex(), shown, balance)
+            if scene.state.calls != before:
+                from_state.add(address)
+    assert from_state & changed <= {address for _, address in cheats(like("anvil"))}
     return checks
 
 
@@ -60,14 +60,14 @@ def test_native_balances_at_every_block(chain: str) -> None:
         assert len(cheats(chain)) == 2
 
 
-def test_without_tracers_native_balances_are_asked() -> None:
+def test_without_tracers_native_balances_are_read_from_state() -> None:
     scene = indexed(CHAINS[0])
     reader = NoDiffs(scene.path)
-    state = Remembered(scene.state._state, scene.state._numbers)
+    state = RecordedStateReader(scene.state._state, scene.state._numbers)
     address = next(iter(next(states(CHAINS[0]))["native"]))
     assert now(BalanceReader(reader, state).native(unhex(address), 3)) >= 0
-    assert state.asked == 1
-    with pytest.raises(Unavailable, match="no upstream can be asked"):
+    assert state.calls == 1
+    with pytest.raises(Unavailable, match="no upstream is configured"):
         now(BalanceReader(reader, None).native(unhex(address), 3))
     reader.close()
 
@@ -83,7 +83,7 @@ class NoDiffs(SqliteReader):
 
 @cache
 def holders_unnamed(chain: str) -> frozenset[tuple[bytes, bytes]]:
-    """(holder, token) that have a balance no log ever told of: found only when the token is named."""
+    """(holder, token) that have a balance without any log: found only when the token is requested."""
     named = set(indexed(chain).reader.read(HOLDINGS))
     recorded = {(holder, token) for line in states(chain) for token, holder in erc20_of(line)}
     return frozenset(recorded - named)
@@ -110,7 +110,7 @@ def check_erc20(scene: Scene, lines: Iterator[Any], unnamed: frozenset[tuple[byt
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_erc20_balances_at_every_block(chain: str) -> None:
-    """Those included that logs do not tell: wrapped native money, a fee nobody logs, a rebase."""
+    """Including those without logs: wrapped native money, a fee without a log, a rebase."""
     unnamed = holders_unnamed(chain)
     silent = labelled(chain, "tollSilent")  # pays its fees to somebody it tells nobody of
     assert all(holder == ZERO_ADDRESS or token == silent for holder, token in unnamed)
@@ -121,7 +121,7 @@ def test_erc20_balances_at_every_block(chain: str) -> None:
 def test_tokens_that_lie_are_marked(chain: str) -> None:
     odd = {address for (address,) in indexed(chain).reader.read(ODD)}
     recorded = {token for line in states(chain) for token, _ in erc20_of(line)}
-    assert {labelled(chain, label) for label in LIARS} <= odd
+    assert {labelled(chain, label) for label in UNTRUSTED} <= odd
     assert len(recorded - odd) >= 5, "most tokens are honest, and need no state"
 
 
@@ -178,11 +178,11 @@ def test_candidates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page may be short, or empty, with a cursor; all pages together are whole."""
     scene = indexed(like("anvil"))
     holders = sorted({holder for line in states(like("anvil")) for _, holder in erc20_of(line)})
-    asked = [(holder, block) for holder in holders for block in (20, 300, 1900)]
-    whole = [now(scene.balances.erc20(holder, block, None, 500))[0] for holder, block in asked]
+    requested = [(holder, block) for holder in holders for block in (20, 300, 1900)]
+    whole = [now(scene.balances.erc20(holder, block, None, 500))[0] for holder, block in requested]
     monkeypatch.setattr("icefall.evm.reading.balances.CANDIDATES_MAX", 3)
     empty = 0
-    for (holder, block), expected in zip(asked, whole, strict=True):
+    for (holder, block), expected in zip(requested, whole, strict=True):
         found: list[Any] = []
         after: bytes | None = None
         while True:
@@ -278,22 +278,22 @@ def check_nfts(scene: Scene, owners: dict[tuple[bytes, int], bytes], sizes: Sequ
 def test_nfts_owned_now(chain: str) -> None:
     scene, owners = indexed(chain), owners_of(states(chain))
     check_nfts(scene, owners, SIZES)
-    told = now(scene.balances.owners(list(owners)))
-    assert told == [None if owner == ZERO_ADDRESS else owner for owner in owners.values()]
-    assert now(scene.balances.nft_owner(b"\x77" * 20, 1)) is None
+    shown = now(scene.balances.owners(list(owners)))
+    assert shown == [None if owner == ZERO_ADDRESS else owner for owner in owners.values()]
+    assert now(scene.balances.owners([(b"\x77" * 20, 1)])) == [None]
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_what_only_state_can_tell_is_not_guessed(chain: str) -> None:
+def test_balances_that_need_state_are_not_guessed(chain: str) -> None:
     scene = indexed(chain)
     blind = BalanceReader(scene.reader, None)
-    liar = labelled(chain, LIARS[0])
+    liar = labelled(chain, UNTRUSTED[0])
     tip = now(scene.chain.tip())
     assert tip is not None
     holder = next(holder for line in states(chain) for (token, holder), _ in erc20_of(line).items() if token == liar)
-    with pytest.raises(Unavailable, match="no upstream can be asked"):
+    with pytest.raises(Unavailable, match="no upstream is configured"):
         now(blind.erc20(holder, tip.number, None, 500))
-    with pytest.raises(Unavailable, match="no upstream can be asked"):
+    with pytest.raises(Unavailable, match="no upstream is configured"):
         now(blind.native(b"\x77" * 20, tip.number))
 
 

@@ -1,4 +1,4 @@
-"""How requests name chains, and chains whose indexer has not begun."""
+"""Chains by name, and chains whose indexer has not started."""
 
 import asyncio
 import shutil
@@ -11,8 +11,8 @@ from tests.evm.reading_scene import indexed, now
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import NotFound
-from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.model import ERC20
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.model import PageRange
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
 from icefall.run.stores import open_chain_reader

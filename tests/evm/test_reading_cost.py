@@ -1,4 +1,4 @@
-"""Every query is bounded: a walk along an index, at the same cost wherever in a list of whatever length."""
+"""Every query is bounded: a walk along an index, at the same cost anywhere in a list of any length."""
 
 import re
 import sqlite3
@@ -146,7 +146,9 @@ def test_lists_of_a_token_and_of_everyone(reader: SqliteReader) -> None:
     costs = []
     for before in (MANY, MANY // 2, 40):
         with Steps(reader) as steps:
-            assert len(now(TransferReader(reader).in_token(TOKEN, PageRange(before=(position_of(before, 0), 0)), 6))) == 6
+            assert (
+                len(now(TransferReader(reader).in_token(TOKEN, PageRange(before=(position_of(before, 0), 0)), 6))) == 6
+            )
         costs.append(steps.count)
     assert max(costs) <= 1.3 * min(costs), costs
     with Steps(reader) as steps:

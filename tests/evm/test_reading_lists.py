@@ -1,4 +1,4 @@
-"""Every list of every address of the recorded chains, by pages of any size, is what the JSON of the blocks says."""
+"""Every list of every address of the recorded chains, by pages of any size, equals the JSON of the blocks."""
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
@@ -44,19 +44,31 @@ def flat_part(parts: TxParts, name: str) -> list[Item]:
 
 Of = Callable[[bytes, PageRange, int], Coroutine[Any, Any, Sequence[Any]]]
 LISTS: dict[str, tuple[Callable[[Naive], dict[bytes, list[Item]]], Callable[[Scene], Of], Callable[[Any], Item]]] = {
-    "native": (lambda told: told.native_of, lambda scene: scene.chain.txs_of, flat_tx),
-    "touched": (lambda told: told.touched, lambda scene: scene.chain.touched_txs, flat_tx),
-    "erc20": (lambda told: told.erc20_of, lambda scene: partial(scene.transfers.of_address, ERC20), flat_transfer),
-    "erc721": (lambda told: told.erc721_of, lambda scene: partial(scene.transfers.of_address, ERC721), flat_transfer),
-    "erc1155": (lambda told: told.erc1155_of, lambda scene: partial(scene.transfers.of_address, ERC1155), flat_transfer),
-    "internals": (lambda told: told.internals_of, lambda scene: scene.transfers.internals_of, flat),
-    "in_token": (lambda told: told.in_token, lambda scene: scene.transfers.in_token, flat_transfer),
+    "native": (lambda recorded: recorded.native_of, lambda scene: scene.chain.txs_of, flat_tx),
+    "touched": (lambda recorded: recorded.touched, lambda scene: scene.chain.touched_txs, flat_tx),
+    "erc20": (
+        lambda recorded: recorded.erc20_of,
+        lambda scene: partial(scene.transfers.of_address, ERC20),
+        flat_transfer,
+    ),
+    "erc721": (
+        lambda recorded: recorded.erc721_of,
+        lambda scene: partial(scene.transfers.of_address, ERC721),
+        flat_transfer,
+    ),
+    "erc1155": (
+        lambda recorded: recorded.erc1155_of,
+        lambda scene: partial(scene.transfers.of_address, ERC1155),
+        flat_transfer,
+    ),
+    "internals": (lambda recorded: recorded.internals_of, lambda scene: scene.transfers.internals_of, flat),
+    "in_token": (lambda recorded: recorded.in_token, lambda scene: scene.transfers.in_token, flat_transfer),
 }
 
 
-def check_list(scene: Scene, told: Naive, name: str, addresses: Iterable[bytes]) -> int:
+def check_list(scene: Scene, recorded: Naive, name: str, addresses: Iterable[bytes]) -> int:
     expected_of, reader_of, flatten = LISTS[name]
-    expected, of = expected_of(told), reader_of(scene)
+    expected, of = expected_of(recorded), reader_of(scene)
     for address in (*addresses, UNKNOWN_ADDRESS):
         items = expected.get(address, [])[::-1]
         for size in SIZES:
@@ -89,8 +101,8 @@ def test_every_list_of_every_address(chain: str, name: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_lists_in_ascending_order(chain: str) -> None:
-    scene, told = indexed(chain), naive(chain)
-    for address, items in told.touched.items():
+    scene, recorded = indexed(chain), naive(chain)
+    for address, items in recorded.touched.items():
         for size in (1, 10):
             rows = paged(partial(scene.chain.touched_txs, address, ascending=True), PageRange(), size)
             assert [flat_tx(row) for row in rows] == items
@@ -103,9 +115,9 @@ def test_lists_in_ascending_order(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_interned_ids_belong_to_the_addresses_of_their_row(chain: str) -> None:
-    scene, told = indexed(chain), naive(chain)
+    scene, recorded = indexed(chain), naive(chain)
     address_of: dict[int, bytes] = dict(now(scene.reader.rows("select id, address from address")))
-    for address in told.addresses:
+    for address in recorded.addresses:
         for name, (_, reader_of, _) in LISTS.items():
             for row in now(reader_of(scene)(address, PageRange(), 20)):
                 if name not in ("native", "touched", "internals"):
@@ -127,11 +139,11 @@ def test_transfers_of_a_token_have_their_standard() -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_parts_of_every_page_are_those_of_the_address(chain: str) -> None:
-    scene, told = indexed(chain), naive(chain)
-    kinds = ("erc20", told.erc20_of), ("erc721", told.erc721_of), ("erc1155", told.erc1155_of)
-    for address, items in told.touched.items():
+    scene, recorded = indexed(chain), naive(chain)
+    kinds = ("erc20", recorded.erc20_of), ("erc721", recorded.erc721_of), ("erc1155", recorded.erc1155_of)
+    for address, items in recorded.touched.items():
         expected: dict[str, dict[bytes, list[Item]]] = {}
-        for name, lists in (*kinds, ("internals", told.internals_of)):
+        for name, lists in (*kinds, ("internals", recorded.internals_of)):
             mine = expected[name] = {}
             for item in lists.get(address, ()):
                 mine.setdefault(item[3], []).append(item)
@@ -149,13 +161,13 @@ def test_parts_of_every_page_are_those_of_the_address(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_every_transaction_by_hash_with_all_its_parts(chain: str) -> None:
-    scene, told = indexed(chain), naive(chain)
+    scene, recorded = indexed(chain), naive(chain)
     expected: dict[str, dict[bytes, list[Item]]] = {}
     for name in ("erc20", "erc721", "erc1155", "internals"):
         mine = expected[name] = {}
-        for item in getattr(told, name):
+        for item in getattr(recorded, name):
             mine.setdefault(item[3], []).append(item)
-    for item, (tx_input, base_fee) in zip(told.txs, told.inputs, strict=True):
+    for item, (tx_input, base_fee) in zip(recorded.txs, recorded.inputs, strict=True):
         full = now(scene.chain.tx(item[3]))
         assert full is not None
         assert (flat_tx(full.tx), full.input, full.base_fee) == (item, tx_input, base_fee)
@@ -164,12 +176,12 @@ def test_every_transaction_by_hash_with_all_its_parts(chain: str) -> None:
         for name, of_tx in expected.items():
             assert flat_part(parts, name) == of_tx.get(item[3], [])
     assert now(scene.chain.tx(bytes(32))) is None
-    assert now(scene.chain.tx(told.txs[0][3][:31] + b"\x00")) is None  # another with the same beginning
+    assert now(scene.chain.tx(recorded.txs[0][3][:31] + b"\x00")) is None  # another with the same beginning
 
 
 def test_a_page_too_full_is_refused_but_never_a_single_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, told = indexed(CHAINS[0]), naive(CHAINS[0])
-    address = max(told.erc20_of, key=lambda one: len(told.erc20_of[one]))
+    scene, recorded = indexed(CHAINS[0]), naive(CHAINS[0])
+    address = max(recorded.erc20_of, key=lambda one: len(recorded.erc20_of[one]))
     txs = now(scene.chain.touched_txs(address, PageRange(), 20))
     monkeypatch.setattr("icefall.evm.reading.transfers.PARTS_MAX", 0)
     with pytest.raises(Exception, match="lower pageSize"):
@@ -207,9 +219,11 @@ def test_blocks(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_transactions_of_every_block(chain: str) -> None:
-    scene, told = indexed(chain), naive(chain)
-    for said in told.saids:
-        items = [item for item in told.txs if item[0] == said["number"]][::-1] if said["block"]["transactions"] else []
+    scene, recorded = indexed(chain), naive(chain)
+    for said in recorded.lines:
+        items = (
+            [item for item in recorded.txs if item[0] == said["number"]][::-1] if said["block"]["transactions"] else []
+        )
         for size in (1, 3, 100):
             found: list[TxRead] = []
             before: int | None = None
@@ -222,9 +236,9 @@ def test_transactions_of_every_block(chain: str) -> None:
 @pytest.mark.parametrize("chain", CHAINS)
 def test_newest_transactions_of_a_status(chain: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few are looked at for a page, all are found."""
-    scene, told = indexed(chain), naive(chain)
-    failed = sum(item[5] == 0 for item in told.txs)
-    assert 0 < failed < len(told.txs) / 2
+    scene, recorded = indexed(chain), naive(chain)
+    failed = sum(item[5] == 0 for item in recorded.txs)
+    assert 0 < failed < len(recorded.txs) / 2
     for looked_at in (1, 7, 5000):
         monkeypatch.setattr(chain_reading, "SEARCH_MAX", looked_at)
         for status in (None, 0, 1):
@@ -238,7 +252,7 @@ def test_newest_transactions_of_a_status(chain: str, monkeypatch: pytest.MonkeyP
                     empty += not rows
                     if before is None:
                         break
-                items = [item for item in told.txs[::-1] if status in (None, item[5])]
+                items = [item for item in recorded.txs[::-1] if status in (None, item[5])]
                 assert [flat_tx(row) for row in found] == items
                 assert empty == 0 or (looked_at < 5000 and status is not None)
 
@@ -261,13 +275,13 @@ def test_methods(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_deployments(chain: str) -> None:
-    scene, told = indexed(chain), naive(chain)
-    latest = {made[0]: made for made in told.deployments}
+    scene, recorded = indexed(chain), naive(chain)
+    latest = {made[0]: made for made in recorded.deployments}
     by: dict[bytes, list[Item]] = {}
-    for made in told.deployments:
+    for made in recorded.deployments:
         for who in {made[3], made[5]}:
             by.setdefault(who, []).append(made)
-    for address in (*told.addresses, UNKNOWN_ADDRESS):
+    for address in (*recorded.addresses, UNKNOWN_ADDRESS):
         found = now(scene.transfers.deployment(address))
         assert (found and tuple(getattr(found, name) for name in found.__struct_fields__)) == latest.get(address)
         for size in (1, 3, 100):
@@ -291,6 +305,6 @@ def test_messages(chain: str) -> None:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_known_addresses(chain: str) -> None:
-    scene, told = indexed(chain), naive(chain)
-    assert all(now(scene.chain.is_known(address)) for address in told.addresses)
+    scene, recorded = indexed(chain), naive(chain)
+    assert all(now(scene.chain.is_known(address)) for address in recorded.addresses)
     assert not now(scene.chain.is_known(UNKNOWN_ADDRESS))

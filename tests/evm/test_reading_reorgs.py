@@ -1,4 +1,4 @@
-"""After a reorganisation readers tell the new chain and nothing of the old one."""
+"""After a reorganisation readers return the new chain and nothing of the old one."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 from tests.evm.digest import digests, logical_rows
 from tests.evm.indexed import open_store
 from tests.evm.naive import Naive, naive
-from tests.evm.reading_scene import Remembered, copied, index, indexed, known_lines, now, scene_of
+from tests.evm.reading_scene import RecordedStateReader, copied, index, indexed, known_lines, now, scene_of
 from tests.evm.recordings import CHAINS
 from tests.evm.test_reading_balances import check_erc20, check_erc1155, check_native, check_nfts, owners_of
 from tests.evm.test_reading_lists import LISTS, check_list
@@ -59,18 +59,18 @@ def test_a_rollback_leaves_what_was_there_before(chain: str, tmp_path: Path) -> 
     asyncio.run(index(path, EvmReplay(chain), last))  # an audit of what is left
     asyncio.run(index(clean, EvmReplay(chain), last))
     mine, theirs = logical_rows(path), logical_rows(clean)
-    odd = {row[0] for row in mine["token"] if row[4]} - {row[0] for row in theirs["token"] if row[4]}
+    untrusted = {row[0] for row in mine["token"] if row[4]} - {row[0] for row in theirs["token"] if row[4]}
     for table in mine:
-        if table == "code":  # of addresses that blocks further on asked for, too
+        if table == "code":  # also of addresses that later blocks needed
             assert all(row in mine[table] for row in theirs[table])
-        elif table not in ("erc20_balance", "erc1155_balance", "token") or not odd:  # odd for good: a later block told
+        elif table not in ("erc20_balance", "erc1155_balance", "token") or not untrusted:  # stays untrusted
             assert mine[table] == theirs[table], table
 
 
 def test_a_rollback_to_nothing(tmp_path: Path) -> None:
     path = copied("berlin-1", tmp_path / "chain.sqlite")
     asyncio.run(roll_back(path, -1))
-    assert {table for table, rows in logical_rows(path).items() if rows} <= {"fact"}
+    assert {table for table, rows in logical_rows(path).items() if rows} <= {"meta"}
     asyncio.run(index(path, EvmReplay("berlin-1")))
     same(path, indexed("berlin-1").path)
 
@@ -119,9 +119,9 @@ class BranchReplay(EvmReplay):
         return branch(self.part).state
 
 
-def check_branch(path: Path, told: Naive, state: RecordedState, blocks: Blocks, lines: list[Any]) -> None:
+def check_branch(path: Path, recorded: Naive, state: RecordedState, blocks: Blocks, lines: list[Any]) -> None:
     numbers = {bytes.fromhex(block.hash[2:]): block.number for block in blocks.values()}
-    scene = scene_of(path, Remembered(state, numbers))
+    scene = scene_of(path, RecordedStateReader(state, numbers))
     tip = now(scene.chain.tip())
     assert tip is not None
     assert (tip.number, tip.block_hash) == (max(blocks), bytes.fromhex(blocks[max(blocks)].hash[2:]))
@@ -129,10 +129,10 @@ def check_branch(path: Path, told: Naive, state: RecordedState, blocks: Blocks, 
     check_erc20(scene, iter(lines), frozenset())
     check_erc1155(scene, iter(lines))
     check_nfts(scene, owners_of(iter(lines)), (10,))
-    moved = Naive(ANVIL, told.saids[lines[0]["number"] :]).addresses
+    moved = Naive(ANVIL, recorded.lines[lines[0]["number"] :]).addresses
     for name in LISTS:
-        check_list(scene, told, name, moved)
-    dropped = {item[3] for item in naive(ANVIL).txs} - {item[3] for item in told.txs}
+        check_list(scene, recorded, name, moved)
+    dropped = {item[3] for item in naive(ANVIL).txs} - {item[3] for item in recorded.txs}
     assert dropped
     assert all(now(scene.chain.tx(txid)) is None for txid in dropped)
     scene.reader.close()

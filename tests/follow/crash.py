@@ -1,4 +1,4 @@
-"""Follow an upstream to its tip in this process, and die at the n-th write if told to.
+"""Follow an upstream to its tip in this process, and die at the n-th write if requested.
 
 `python -m tests.follow.crash <directory> <upstream> [<die at the n-th write>]`
 """

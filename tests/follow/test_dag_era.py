@@ -1,4 +1,4 @@
-"""A network whose X-Chain had a DAG before its blocks: from empty to the tip, over restarts, on honest upstreams."""
+"""A network whose X-Chain had a DAG before its blocks: from empty to the tip, over restarts, on valid upstreams."""
 
 import asyncio
 from pathlib import Path
@@ -46,7 +46,7 @@ DAG = len(dag_txs())
 
 
 def at_the_tip(at: DagScene) -> bool:
-    return at.counts() == TIP and at.x().told["state"] == "following"
+    return at.counts() == TIP and at.x().details["state"] == "following"
 
 
 def assert_is_the_recorded_history(directory: Path) -> None:
@@ -63,7 +63,7 @@ def test_from_empty_to_the_tip(tmp_path: Path, like_icefall: bool) -> None:
                 assert at.following.bootstrapping() == ["C", "P", "X"]
                 await at.until(lambda: at_the_tip(at), "the tip")
                 assert at.following.bootstrapping() == []
-                assert (at.x().trouble, at.x().told["containers"]) == (None, 76)
+                assert (at.x().failure, at.x().details["containers"]) == (None, 76)
                 assert at.ledger.tip.height == 76
             ranges = tx_ranges(replay)
             assert max(count for _, count in ranges) <= 32
@@ -81,18 +81,18 @@ def test_health_tells_how_far_the_dag_is(tmp_path: Path) -> None:
             replay.bootstrapped["P"] = False  # the first import waits
             replay.show(P=0, C=0)
             async with dag_following(tmp_path, replay) as at:
-                await at.until(lambda: "waiting" in at.x().told, "the first import")
-                told = at.x().told
-                assert told["state"] == "bootstrapping"
-                assert 0 < told["transactionsBeforeBlocks"] < told["of"] == DAG
-                assert "has not been exported yet: waits until" in told["waiting"]
+                await at.until(lambda: "waiting" in at.x().details, "the first import")
+                details = at.x().details
+                assert details["state"] == "bootstrapping"
+                assert 0 < details["transactionsBeforeBlocks"] < details["of"] == DAG
+                assert "has not been exported yet: waits until" in details["waiting"]
                 assert not at.x().bootstrapped
                 assert at.ledger.height == 0
-                assert indexed_txids(tmp_path) == txids(dag_txs()[: told["transactionsBeforeBlocks"]])
+                assert indexed_txids(tmp_path) == txids(dag_txs()[: details["transactionsBeforeBlocks"]])
                 replay.bootstrapped["P"] = True
                 replay.show(P=13, C=12)
                 await at.until(lambda: at_the_tip(at), "the tip")
-                assert "transactionsBeforeBlocks" not in at.x().told
+                assert "transactionsBeforeBlocks" not in at.x().details
 
     asyncio.run(scene())
     assert_is_the_recorded_history(tmp_path)
@@ -105,7 +105,7 @@ def test_an_upstream_that_fails_now_and_then(tmp_path: Path) -> None:
             replay.faults += [Fault("index.getIndex", 1, 500), Fault("index.getContainerRange", 2, empty=True)]
             async with dag_following(tmp_path, replay) as at:
                 await at.until(lambda: at_the_tip(at), "the tip")
-                assert "droppedUpstreams" not in at.x().told
+                assert "droppedUpstreams" not in at.x().details
 
     asyncio.run(scene())
     assert_is_the_recorded_history(tmp_path)
@@ -131,8 +131,8 @@ def test_the_interface_leads_through_the_dag_and_on(tmp_path: Path) -> None:
     assert node.ask(X_TX, "index.getIndex", id=rows[DAG]["id"]).result == {"index": str(DAG)}
     address = first.unsigned.outputs[0].output.owners.addresses[0]
     owned = sum(address in owners_of(unpack_utxo(raw).output) for raw in final_utxos().values())
-    told = node.ask(X, "avm.getUTXOs", addresses=[text_of(address)]).result
-    assert told["numFetched"] == str(min(owned, 1024))
+    page = node.ask(X, "avm.getUTXOs", addresses=[text_of(address)]).result
+    assert page["numFetched"] == str(min(owned, 1024))
     history = node.ask(X, "avm.getAddressTxs", address=text_of(address), assetID="AVAX", pageSize=1024).result
     assert id_text(first.txid) in history["txIDs"]
 
@@ -199,7 +199,7 @@ def test_a_disk_that_is_full_for_a_while(tmp_path: Path) -> None:
 
             at.ledger.store.write = refuse  # type: ignore[method-assign,assignment]
             await at.until(lambda: at_the_tip(at), "the tip")
-            assert at.x().told.get("droppedUpstreams") is None
+            assert at.x().details.get("droppedUpstreams") is None
 
     asyncio.run(scene())
     assert_is_the_recorded_history(tmp_path)
@@ -221,7 +221,7 @@ def test_an_upstream_that_is_still_in_its_dag_is_waited_for(tmp_path: Path) -> N
                 replay.show(tx=DAG)
                 replay.bootstrapped["X"] = True
                 await at.until(lambda: at.ledger.txs_before_blocks == DAG, "the DAG")
-                await at.until(lambda: at.x().told == {"state": "following", "containers": 0, "of": 0}, "no blocks")
+                await at.until(lambda: at.x().details == {"state": "following", "containers": 0, "of": 0}, "no blocks")
                 replay.show(X=76)
                 await at.until(lambda: at_the_tip(at), "the tip")
 
@@ -283,7 +283,7 @@ def test_what_only_another_upstream_knows_is_taken_from_it(tmp_path: Path) -> No
             short.show(tx=DAG - 5)
             async with dag_following(tmp_path, short, whole) as at:
                 await at.until(lambda: at_the_tip(at), "the tip")
-                assert "droppedUpstreams" not in at.x().told
+                assert "droppedUpstreams" not in at.x().details
 
     asyncio.run(scene())
     assert_is_the_recorded_history(tmp_path)
@@ -295,7 +295,7 @@ def test_an_upstream_without_x_tx_beside_one_that_has_it(tmp_path: Path) -> None
             del without.chains["tx"]
             async with dag_following(tmp_path, without, whole) as at:
                 await at.until(lambda: at_the_tip(at), "the tip")
-                assert "droppedUpstreams" not in at.x().told
+                assert "droppedUpstreams" not in at.x().details
 
     asyncio.run(scene())
     assert_is_the_recorded_history(tmp_path)

@@ -1,4 +1,4 @@
-"""Containers judged without any state: bytes in, offers or a lie out."""
+"""Containers verified without any state: bytes in, verified containers or an error out."""
 
 from datetime import UTC, datetime
 
@@ -100,15 +100,15 @@ def test_the_start_of_a_network_decides_about_p() -> None:
 LIE_AT = 150
 
 
-def lies() -> dict[str, tuple[Row, str]]:
-    """What may stand in the place of container 150, and what is said about it."""
+def forgeries() -> dict[str, tuple[Row, str]]:
+    """What may be sent instead of container 150, and the error for it."""
     rows = recorded()["X"]
     true = rows[LIE_AT]
     inner = unpack_container(true.raw).inner
     before = unpack_container(rows[LIE_AT - 1].raw)
     return {
         "wrong ID": (Row(rows[LIE_AT + 1].id_text, true.raw), "its bytes are those of"),
-        "no ID": (Row("nonsense", true.raw), "is said to be nonsense"),
+        "no ID": (Row("nonsense", true.raw), "is labelled nonsense"),
         "ID of the block": (Row(id_text(hash256(inner)), true.raw), "its bytes are those of"),
         "broken parent": (rewrapped(true, parent_id=hash256(b"x")), "follows"),
         "truncated": (Row(true.id_text, true.raw[:-5]), "neither a container nor a block"),
@@ -127,10 +127,10 @@ def lies() -> dict[str, tuple[Row, str]]:
     }
 
 
-@pytest.mark.parametrize("name", lies())
-def test_lies(name: str) -> None:
+@pytest.mark.parametrize("name", forgeries())
+def test_invalid_containers(name: str) -> None:
     rows = recorded()["X"]
-    row, text = lies()[name]
+    row, text = forgeries()[name]
     with pytest.raises(InvalidContainer, match=text):
         judge("X", [*rows[:LIE_AT], row, *rows[LIE_AT + 1 :]])
 
@@ -146,7 +146,7 @@ def test_holes() -> None:
         judge("X", rows[10:])
 
 
-def test_a_break_at_the_seam_is_told_apart() -> None:
+def test_an_unlinked_first_container_has_its_own_error() -> None:
     rows = recorded()["X"]
     _, position = verify(links("X"), genesis("X"), fetched(rows[:10]))
     strangers = other_history(rows, 5)[10:20]
@@ -157,7 +157,7 @@ def test_a_break_at_the_seam_is_told_apart() -> None:
     assert not isinstance(caught.value, UnlinkedContainer)
 
 
-def test_what_cannot_be_read_is_no_lie_on_p_and_c() -> None:
+def test_unknown_blocks_of_p_and_c_are_not_invalid() -> None:
     for chain in "PC":
         rows = recorded()[chain]
         strange = rewrapped(rows[5], inner=b"\0\0\0\0\0\x63 a block type of tomorrow")

@@ -137,7 +137,7 @@ class Answer(NamedTuple):
 
 
 class Node:
-    """The followed store, asked in process."""
+    """The followed store, queried in process."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -248,7 +248,7 @@ def ranged(node: Node, path: str, start: int, count: int) -> Answer:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_range_rule_1_nothing_asked_for_is_null(node: Node, path: str) -> None:
+def test_range_rule_1_a_count_of_zero_is_null(node: Node, path: str) -> None:
     for start in (0, count_of(path), 1 << 40):
         assert ranged(node, path, start, 0).result is None
 
@@ -387,7 +387,7 @@ def pages(node: Node, *addresses: bytes, limit: int, **more: Any) -> Iterator[li
         start = {"startIndex": page["endIndex"]}
 
 
-def test_utxos_rule_1_each_references_an_address_that_was_asked_for(node: Node) -> None:
+def test_utxos_rule_1_each_references_a_requested_address(node: Node) -> None:
     for address in holders():
         expected = owned(unspent(), address)
         found = [utxo_id for page in pages(node, address, limit=LIMIT_MAX) for utxo_id in page]

@@ -52,7 +52,7 @@ def seen(chain: Sequence[Recorded]) -> list[Seen]:
     """All but block 0."""
     found: list[Seen] = []
     for one in chain:
-        block, receipts = one.said["block"], one.said["receipts"]
+        block, receipts = one.line["block"], one.line["receipts"]
         if number(block["number"]) == 0:
             continue
         time = number(block["timestamp"])
@@ -72,7 +72,7 @@ def seen(chain: Sequence[Recorded]) -> list[Seen]:
                 spent,
                 senders - {ZERO},
                 (senders | active) - {ZERO},
-                list(creators(one.said)),
+                list(creators(one.line)),
                 gap,
             )
         )

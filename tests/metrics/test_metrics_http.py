@@ -17,13 +17,14 @@ from tests.server import Reply
 from icefall.access.page_tokens import NumberTokens
 from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
-from icefall.api.assemble import bases_of, meter_labels, routes_of
+from icefall.api.assemble import bases_of, counter_labels, routes_of
 from icefall.api.dialect import INTERFACE
 from icefall.api.endpoints.row import METRICS as LISTENER
 from icefall.api.endpoints.table import rows_of
 from icefall.api.guards import Hosts, Origins
 from icefall.api.handlers.metrics import MetricsClock
-from icefall.api.handlers.pages import CounterSource, Pages
+from icefall.api.handlers.pages import Pages
+from icefall.api.handlers.prometheus import CounterSource
 from icefall.api.openapi import document
 from icefall.api.paging import NumberPaging
 from icefall.api.routes import Routes
@@ -49,13 +50,13 @@ class Service:
     def __init__(self, chains: ChainDirectory) -> None:
         self.now = float(NOW)
         rows = rows_of(LISTENER)
-        meters = CallCounters(meter_labels(rows), None)
+        meters = CallCounters(counter_labels(rows), None)
         services: dict[type, Any] = {
             ChainDirectory: chains,
             MetricsClock: MetricsClock(lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
             Pages: Pages(b"{}", ""),
-            CounterSource: CounterSource(Path("nowhere"), meter_labels(rows), "0"),
+            CounterSource: CounterSource(Path("nowhere"), counter_labels(rows), "0"),
         }
         paths = routes_of(rows, lambda _: True, services, INTERFACE, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)

@@ -22,7 +22,7 @@ LOGGERS = ["main", "vm-factory", "P", "X", "C"]
 VM_TEXT = id_text(b"v" * 32)
 
 
-class Bench:
+class Scene:
     """An administrator's end of an engine, over one data directory."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,10 +60,10 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(tmp_path)
-    yield bench
-    bench.store.close()
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(tmp_path)
+    yield scene
+    scene.store.close()
 
 
 # -- aliases of endpoints ----------------------------------------------------------------------------------------
@@ -72,65 +72,65 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 @pytest.mark.parametrize(
     "alias", ["myinfo", "a/b/c", "with space", "é" * 256, "a" * 512, "", "q?x=1", "trail/", "health/liveness", "Info"]
 )
-def test_nearly_any_text_can_be_an_alias(bench: Bench, alias: str) -> None:
-    bench.alias("info", alias)
-    assert bench.endpoint(alias) == "info"
+def test_nearly_any_text_can_be_an_alias(scene: Scene, alias: str) -> None:
+    scene.alias("info", alias)
+    assert scene.endpoint(alias) == "info"
 
 
 @pytest.mark.parametrize("alias", ["a" * 513, "é" * 513])
-def test_an_alias_has_512_characters_at_most(bench: Bench, alias: str) -> None:
+def test_an_alias_has_512_characters_at_most(scene: Scene, alias: str) -> None:
     with pytest.raises(CallFailed, match=r"^alias length is too long$"):
-        bench.alias("info", alias)
+        scene.alias("info", alias)
     with pytest.raises(CallFailed, match=r"^alias length is too long$"):
-        bench.alias_chain("X", alias)
-    assert bench.rows() == 0
+        scene.alias_chain("X", alias)
+    assert scene.rows() == 0
 
 
 @pytest.mark.parametrize("alias", ["info", "admin", f"bc/{X_TEXT}"])
-def test_an_endpoint_is_no_alias(bench: Bench, alias: str) -> None:
+def test_an_endpoint_is_no_alias(scene: Scene, alias: str) -> None:
     with pytest.raises(CallFailed) as caught:
-        bench.alias("health", alias)
+        scene.alias("health", alias)
     assert str(caught.value) == f"failed to create endpoint as /ext/{alias} already exists"
-    assert bench.rows() == 0
+    assert scene.rows() == 0
 
 
 @pytest.mark.parametrize("alias", ["X", "avm", "bc/C", "platform"])
-def test_a_built_in_alias_is_taken(bench: Bench, alias: str) -> None:
+def test_a_built_in_alias_is_taken(scene: Scene, alias: str) -> None:
     with pytest.raises(CallFailed) as caught:
-        bench.alias("health", alias)
+        scene.alias("health", alias)
     assert str(caught.value) == f"route is either already aliased or already maps to a handle: /ext/{alias}"
 
 
-def test_an_alias_is_given_once(bench: Bench) -> None:
-    bench.alias("info", "mine")
+def test_an_alias_is_given_once(scene: Scene) -> None:
+    scene.alias("info", "mine")
     for endpoint in ("info", "health"):
         with pytest.raises(CallFailed, match="route is either already aliased or already maps to a handle: /ext/mine"):
-            bench.alias(endpoint, "mine")
-    assert bench.endpoint("mine") == "info"
+            scene.alias(endpoint, "mine")
+    assert scene.endpoint("mine") == "info"
 
 
-def test_a_target_need_not_exist(bench: Bench) -> None:
-    bench.alias("not/there/yet", "later")
-    bench.alias("later", "latest")
-    assert (bench.endpoint("later"), bench.endpoint("latest")) == ("not/there/yet", "later")
+def test_a_target_need_not_exist(scene: Scene) -> None:
+    scene.alias("not/there/yet", "later")
+    scene.alias("later", "latest")
+    assert (scene.endpoint("later"), scene.endpoint("latest")) == ("not/there/yet", "later")
 
 
 # -- aliases of chains -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chain", ["X", "avm", X_TEXT])
-def test_a_chain_alias_works_wherever_its_id_does(bench: Bench, chain: str) -> None:
-    bench.alias_chain(chain, "mychain")
-    assert asyncio.run(bench.chains.lookup("mychain")) == X_ID
-    assert bench.endpoint("bc/mychain") == f"bc/{X_TEXT}"
-    assert asyncio.run(bench.chains.aliases(X_TEXT)) == ["X", "avm", X_TEXT, "mychain"]
+def test_a_chain_alias_works_wherever_its_id_does(scene: Scene, chain: str) -> None:
+    scene.alias_chain(chain, "mychain")
+    assert asyncio.run(scene.chains.lookup("mychain")) == X_ID
+    assert scene.endpoint("bc/mychain") == f"bc/{X_TEXT}"
+    assert asyncio.run(scene.chains.aliases(X_TEXT)) == ["X", "avm", X_TEXT, "mychain"]
 
 
-def test_chain_aliases_are_listed_in_the_order_they_were_given(bench: Bench) -> None:
+def test_chain_aliases_are_listed_in_the_order_they_were_given(scene: Scene) -> None:
     for alias in ("zeta", "alpha", "mid"):
-        bench.alias_chain("X", alias)
-    bench.alias_chain("zeta", "by alias")
-    assert asyncio.run(bench.chains.aliases(X_TEXT)) == ["X", "avm", X_TEXT, "zeta", "alpha", "mid", "by alias"]
+        scene.alias_chain("X", alias)
+    scene.alias_chain("zeta", "by alias")
+    assert asyncio.run(scene.chains.aliases(X_TEXT)) == ["X", "avm", X_TEXT, "zeta", "alpha", "mid", "by alias"]
 
 
 @pytest.mark.parametrize(
@@ -143,55 +143,55 @@ def test_chain_aliases_are_listed_in_the_order_they_were_given(bench: Bench) -> 
         ("X", X_TEXT, f"alias already mapped to an ID: {X_TEXT}"),
     ],
 )
-def test_chain_aliases_refused(bench: Bench, chain: str, alias: str, text: str) -> None:
+def test_chain_aliases_refused(scene: Scene, chain: str, alias: str, text: str) -> None:
     with pytest.raises(CallFailed) as caught:
-        bench.alias_chain(chain, alias)
+        scene.alias_chain(chain, alias)
     assert str(caught.value) == text
-    assert bench.rows() == 0
+    assert scene.rows() == 0
 
 
-def test_the_same_chain_alias_again_is_refused(bench: Bench) -> None:
-    bench.alias_chain("X", "mine")
+def test_the_same_chain_alias_again_is_refused(scene: Scene) -> None:
+    scene.alias_chain("X", "mine")
     for chain in ("X", "C"):
         with pytest.raises(CallFailed, match="alias already mapped to an ID: mine"):
-            bench.alias_chain(chain, "mine")
+            scene.alias_chain(chain, "mine")
 
 
-def test_a_chain_alias_whose_route_is_taken_changes_nothing(bench: Bench) -> None:
-    bench.alias("info", "bc/mine")
+def test_a_chain_alias_whose_route_is_taken_changes_nothing(scene: Scene) -> None:
+    scene.alias("info", "bc/mine")
     with pytest.raises(CallFailed, match="route is either already aliased or already maps to a handle: /ext/bc/mine"):
-        bench.alias_chain("X", "mine")
+        scene.alias_chain("X", "mine")
     with pytest.raises(CallFailed, match="there is no ID with alias: mine"):
-        asyncio.run(bench.chains.lookup("mine"))
-    assert bench.endpoint("bc/mine") == "info"
-    assert bench.rows() == 1
+        asyncio.run(scene.chains.lookup("mine"))
+    assert scene.endpoint("bc/mine") == "info"
+    assert scene.rows() == 1
 
 
-def test_of_two_who_want_an_alias_at_once_one_gets_it(bench: Bench) -> None:
+def test_an_alias_requested_twice_at_once_is_given_once(scene: Scene) -> None:
     async def scenario() -> list[object]:
-        calls = [bench.admin.alias_chain(chain, "mine") for chain in ("X", "C") * 10]
+        calls = [scene.admin.alias_chain(chain, "mine") for chain in ("X", "C") * 10]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     outcomes = asyncio.run(scenario())
     assert outcomes.count(None) == 1
     assert {str(outcome) for outcome in outcomes if outcome} == {"alias already mapped to an ID: mine"}
-    assert bench.rows() == 2
+    assert scene.rows() == 2
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [("X", "input string is smaller than the checksum size"), ("", None), (X_TEXT[:-1] + "x", None)],
 )
-def test_get_chain_aliases_takes_ids_only(bench: Bench, text: str, error: str | None) -> None:
+def test_get_chain_aliases_takes_ids_only(scene: Scene, text: str, error: str | None) -> None:
     with pytest.raises(CallFailed, match=error):
-        asyncio.run(bench.chains.aliases(text))
-    assert asyncio.run(bench.chains.aliases(id_text(b"?" * 32))) is None
+        asyncio.run(scene.chains.aliases(text))
+    assert asyncio.run(scene.chains.aliases(id_text(b"?" * 32))) is None
 
 
-def test_aliases_survive_a_restart(bench: Bench, tmp_path: Path) -> None:
-    bench.alias("info", "mine")
-    bench.alias_chain("C", "sea")
-    again = Bench(tmp_path)
+def test_aliases_survive_a_restart(scene: Scene, tmp_path: Path) -> None:
+    scene.alias("info", "mine")
+    scene.alias_chain("C", "sea")
+    again = Scene(tmp_path)
     assert again.endpoint("mine") == "info"
     assert asyncio.run(again.chains.lookup("sea")) == C_ID
     again.store.close()
@@ -200,79 +200,79 @@ def test_aliases_survive_a_restart(bench: Bench, tmp_path: Path) -> None:
 # -- levels ------------------------------------------------------------------------------------------------------
 
 
-def set_level(bench: Bench, logger: str, log_level: str, display_level: str) -> list[str]:
-    return asyncio.run(bench.admin.set_logger_level(logger, log_level, display_level))
+def set_level(scene: Scene, logger: str, log_level: str, display_level: str) -> list[str]:
+    return asyncio.run(scene.admin.set_logger_level(logger, log_level, display_level))
 
 
-def test_one_logger_changes_and_the_others_do_not(bench: Bench) -> None:
-    assert set_level(bench, "X", "DEBUG", "") == ["X"]
-    assert bench.page.get("X") == ("DEBUG", "WARN")
-    assert set_level(bench, "X", "", "OFF") == ["X"]
-    assert bench.page.get("X") == ("DEBUG", "OFF")
-    assert {bench.page.get(name) for name in LOGGERS if name != "X"} == {("INFO", "WARN")}
+def test_one_logger_changes_and_the_others_do_not(scene: Scene) -> None:
+    assert set_level(scene, "X", "DEBUG", "") == ["X"]
+    assert scene.page.get("X") == ("DEBUG", "WARN")
+    assert set_level(scene, "X", "", "OFF") == ["X"]
+    assert scene.page.get("X") == ("DEBUG", "OFF")
+    assert {scene.page.get(name) for name in LOGGERS if name != "X"} == {("INFO", "WARN")}
 
 
-def test_without_a_name_all_change(bench: Bench) -> None:
-    assert set_level(bench, "", "VERBO", "FATAL") == sorted(LOGGERS)
-    assert {bench.page.get(name) for name in LOGGERS} == {("VERBO", "FATAL")}
+def test_without_a_name_all_change(scene: Scene) -> None:
+    assert set_level(scene, "", "VERBO", "FATAL") == sorted(LOGGERS)
+    assert {scene.page.get(name) for name in LOGGERS} == {("VERBO", "FATAL")}
 
 
-def test_a_level_must_be_given_and_that_is_said_before_the_name_is_looked_at(bench: Bench) -> None:
+def test_a_missing_level_is_refused_before_the_name_is_checked(scene: Scene) -> None:
     with pytest.raises(CallFailed, match=r"^need to specify either displayLevel or logLevel$"):
-        set_level(bench, "nobody", "", "")
+        set_level(scene, "nobody", "", "")
 
 
 @pytest.mark.parametrize("name", ["nobody", "x", "Main"])
-def test_an_unknown_logger_is_refused(bench: Bench, name: str) -> None:
+def test_an_unknown_logger_is_refused(scene: Scene, name: str) -> None:
     with pytest.raises(CallFailed, match=f'^logger with name "{name}" not found$'):
-        set_level(bench, name, "DEBUG", "")
+        set_level(scene, name, "DEBUG", "")
     with pytest.raises(CallFailed, match=f'^logger with name "{name}" not found$'):
-        loggers_named(bench.page, name)
+        loggers_named(scene.page, name)
 
 
-def test_levels_survive_a_restart(bench: Bench, tmp_path: Path) -> None:
-    set_level(bench, "X", "DEBUG", "")
-    again = Bench(tmp_path)
+def test_levels_survive_a_restart(scene: Scene, tmp_path: Path) -> None:
+    set_level(scene, "X", "DEBUG", "")
+    again = Scene(tmp_path)
     asyncio.run(again.admin.restore_levels())
     assert again.page.get("X") == ("DEBUG", "WARN")
     assert again.page.get("main") == ("INFO", "WARN")
     again.store.close()
 
 
-def test_levels_of_a_logger_that_is_no_more_are_ignored(bench: Bench, tmp_path: Path) -> None:
+def test_levels_of_a_logger_that_is_no_more_are_ignored(scene: Scene, tmp_path: Path) -> None:
     put = "insert into logger_level (logger, log_level, display_level) values ('old', 'DEBUG', 'DEBUG')"
-    asyncio.run(bench.store.write(lambda tx: tx.run(put)))
-    asyncio.run(bench.admin.restore_levels())
-    assert bench.page.names() == sorted(LOGGERS)
+    asyncio.run(scene.store.write(lambda tx: tx.run(put)))
+    asyncio.run(scene.admin.restore_levels())
+    assert scene.page.names() == sorted(LOGGERS)
 
 
-def test_levels_set_at_the_same_time_do_not_undo_each_other(bench: Bench) -> None:
+def test_levels_set_at_the_same_time_do_not_undo_each_other(scene: Scene) -> None:
     async def scenario() -> None:
         for _ in range(20):
             await asyncio.gather(
-                bench.admin.set_logger_level("X", "DEBUG", ""), bench.admin.set_logger_level("X", "", "OFF")
+                scene.admin.set_logger_level("X", "DEBUG", ""), scene.admin.set_logger_level("X", "", "OFF")
             )
-            assert bench.page.get("X") == ("DEBUG", "OFF")
-            await bench.admin.set_logger_level("X", "INFO", "WARN")
+            assert scene.page.get("X") == ("DEBUG", "OFF")
+            await scene.admin.set_logger_level("X", "INFO", "WARN")
 
     asyncio.run(scenario())
 
 
-def test_a_level_that_cannot_be_stored_does_not_hold_either(bench: Bench) -> None:
-    bench.store._writer.execute("pragma query_only = on")
+def test_a_level_that_cannot_be_stored_does_not_hold_either(scene: Scene) -> None:
+    scene.store._writer.execute("pragma query_only = on")
     with pytest.raises(StoreError):
-        set_level(bench, "", "DEBUG", "DEBUG")
-    assert {bench.page.get(name) for name in LOGGERS} == {("INFO", "WARN")}
+        set_level(scene, "", "DEBUG", "DEBUG")
+    assert {scene.page.get(name) for name in LOGGERS} == {("INFO", "WARN")}
 
 
 # -- plugins and profiles ----------------------------------------------------------------------------------------
 
 
-def test_a_plugin_is_loaded_once_and_remembered(bench: Bench, tmp_path: Path) -> None:
-    (bench.plugins / f"{VM_TEXT}.py").write_text("class vm:\n    version = '1'\n    aliases = ['mine']\n")
+def test_a_plugin_is_loaded_once_and_remembered(scene: Scene, tmp_path: Path) -> None:
+    (scene.plugins / f"{VM_TEXT}.py").write_text("class vm:\n    version = '1'\n    aliases = ['mine']\n")
 
     async def scenario() -> list[object]:
-        return await asyncio.gather(*(bench.admin.load_vms() for _ in range(3)))
+        return await asyncio.gather(*(scene.admin.load_vms() for _ in range(3)))
 
     outcomes = asyncio.run(scenario())
     assert sorted(outcomes, key=str) == [
@@ -280,34 +280,34 @@ def test_a_plugin_is_loaded_once_and_remembered(bench: Bench, tmp_path: Path) ->
         {"new": {}, "failed": {}},
         {"new": {}, "failed": {}},
     ]
-    assert [(p.vm_id, p.aliases) for p in asyncio.run(bench.reader.plugins())] == [(VM_TEXT, ["mine"])]
+    assert [(p.vm_id, p.aliases) for p in asyncio.run(scene.reader.plugins())] == [(VM_TEXT, ["mine"])]
 
 
-def test_a_plugin_that_fails_is_told_once_logged_and_remembered(bench: Bench, tmp_path: Path) -> None:
-    (bench.plugins / f"{VM_TEXT}.py").write_text("raise RuntimeError('no luck')")
-    told = asyncio.run(bench.admin.load_vms())
+def test_a_failed_plugin_is_reported_once_logged_and_remembered(scene: Scene, tmp_path: Path) -> None:
+    (scene.plugins / f"{VM_TEXT}.py").write_text("raise RuntimeError('no luck')")
+    told = asyncio.run(scene.admin.load_vms())
     assert told["new"] == {}
     assert "no luck" in str(told["failed"][VM_TEXT])
-    assert asyncio.run(bench.admin.load_vms()) == {"new": {}, "failed": {}}
+    assert asyncio.run(scene.admin.load_vms()) == {"new": {}, "failed": {}}
     assert "no luck" in (tmp_path / "logs" / "vm-factory.log").read_text()
-    (plugin,) = asyncio.run(bench.reader.plugins())
+    (plugin,) = asyncio.run(scene.reader.plugins())
     assert (plugin.aliases, "no luck" in plugin.failure) == ([], True)
 
 
-def test_plugins_that_cannot_be_looked_through_are_a_refusal(bench: Bench) -> None:
-    (bench.plugins / "junk.py").touch()
+def test_plugins_that_cannot_be_looked_through_are_a_refusal(scene: Scene) -> None:
+    (scene.plugins / "junk.py").touch()
     with pytest.raises(CallFailed, match=r'^invalid vmID: "junk"$'):
-        asyncio.run(bench.admin.load_vms())
+        asyncio.run(scene.admin.load_vms())
 
 
-def test_a_plugin_named_like_a_known_vm_is_skipped(bench: Bench) -> None:
-    (bench.plugins / f"{id_text(AVM_ID)}.py").write_text("raise RuntimeError")
-    (bench.plugins / "evm.py").write_text("raise RuntimeError")
-    assert asyncio.run(bench.admin.load_vms()) == {"new": {}, "failed": {}}
+def test_a_plugin_named_like_a_known_vm_is_skipped(scene: Scene) -> None:
+    (scene.plugins / f"{id_text(AVM_ID)}.py").write_text("raise RuntimeError")
+    (scene.plugins / "evm.py").write_text("raise RuntimeError")
+    assert asyncio.run(scene.admin.load_vms()) == {"new": {}, "failed": {}}
 
 
-def test_profiles_refuse_with_the_nodes_words(bench: Bench, tmp_path: Path) -> None:
-    commands = bench.admin.commands()
+def test_profiles_refuse_with_the_nodes_words(scene: Scene, tmp_path: Path) -> None:
+    commands = scene.admin.commands()
 
     async def call(name: str) -> None:
         await commands[name]()  # type: ignore[misc]
@@ -326,9 +326,9 @@ def test_profiles_refuse_with_the_nodes_words(bench: Bench, tmp_path: Path) -> N
     ]
 
 
-def test_waits_for_the_administrators_locks_are_profiled(bench: Bench) -> None:
+def test_waits_for_the_administrators_locks_are_profiled(scene: Scene) -> None:
     async def scenario() -> None:
-        await asyncio.gather(*(bench.admin.set_logger_level("X", "DEBUG", "") for _ in range(5)))
+        await asyncio.gather(*(scene.admin.set_logger_level("X", "DEBUG", "") for _ in range(5)))
 
     asyncio.run(scenario())
-    assert bench.locks.profile().samples
+    assert scene.locks.profile().samples

@@ -38,7 +38,7 @@ from icefall.wire.ids import PRIMARY_NETWORK, id_text
 HOUR_NS, SECOND_NS, MS_NS = 3600 * 10**9, 10**9, 10**6
 
 
-class Bench:
+class Scene:
     """A store, the checks' runner, and what was logged."""
 
     def __init__(self, folder: Path, period_ns: int = HOUR_NS, limit_ns: int = SECOND_NS) -> None:
@@ -79,7 +79,7 @@ class Bench:
                 await asyncio.sleep(0.005)
 
 
-Scenario = Callable[[Bench], Coroutine[Any, Any, None]]
+Scenario = Callable[[Scene], Coroutine[Any, Any, None]]
 Play = Callable[..., None]
 
 
@@ -89,11 +89,11 @@ def play(tmp_path: Path) -> Play:
 
     def run(scenario: Scenario, **settings: int) -> None:
         async def body() -> None:
-            bench = Bench(tmp_path, **settings)
+            scene = Scene(tmp_path, **settings)
             try:
-                await scenario(bench)
+                await scenario(scene)
             finally:
-                bench.store.close()
+                scene.store.close()
 
         asyncio.run(body())
 
@@ -122,22 +122,22 @@ async def fine() -> Any:
 
 
 def test_a_registered_check_has_not_yet_run(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.add("a", fine)
-        assert await bench.passed() == {"a": False}
-        (result,) = await NodeReader(bench.store).health_results(HEALTH)
+    async def scenario(scene: Scene) -> None:
+        await scene.add("a", fine)
+        assert await scene.passed() == {"a": False}
+        (result,) = await NodeReader(scene.store).health_results(HEALTH)
         assert bytes(result.answer) == NOT_YET_RUN
         assert NOT_YET_RUN == b'{"error":"not yet run","timestamp":"0001-01-01T00:00:00Z","duration":0}'
 
     play(scenario)
 
 
-def test_results_of_an_earlier_life_are_forgotten(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
-        check = await bench.add("a", fine)
-        await bench.health.run_once([check])
-        await bench.health.begin()
-        assert await bench.answers() == {}
+def test_results_of_an_earlier_run_are_deleted(play: Play) -> None:
+    async def scenario(scene: Scene) -> None:
+        check = await scene.add("a", fine)
+        await scene.health.run_once([check])
+        await scene.health.begin()
+        assert await scene.answers() == {}
 
     play(scenario)
 
@@ -145,20 +145,20 @@ def test_results_of_an_earlier_life_are_forgotten(play: Play) -> None:
 def test_checks_run_when_registered_not_a_period_later(play: Play) -> None:
     first, second = Switch(), Switch()
 
-    async def scenario(bench: Bench) -> None:
-        await bench.add("first", first.run)
-        async with bench.running():
+    async def scenario(scene: Scene) -> None:
+        await scene.add("first", first.run)
+        async with scene.running():
 
             async def first_done() -> bool:
-                return (await bench.passed())["first"]
+                return (await scene.passed())["first"]
 
-            await bench.until(first_done)
-            await bench.add("second", second.run)
+            await scene.until(first_done)
+            await scene.add("second", second.run)
 
             async def second_done() -> bool:
-                return (await bench.passed())["second"]
+                return (await scene.passed())["second"]
 
-            await bench.until(second_done)
+            await scene.until(second_done)
         assert (first.runs, second.runs) == (1, 1)
 
     play(scenario, period_ns=HOUR_NS)
@@ -167,35 +167,35 @@ def test_checks_run_when_registered_not_a_period_later(play: Play) -> None:
 def test_checks_run_every_period(play: Play) -> None:
     switch = Switch()
 
-    async def scenario(bench: Bench) -> None:
-        await bench.add("a", switch.run)
-        async with bench.running():
+    async def scenario(scene: Scene) -> None:
+        await scene.add("a", switch.run)
+        async with scene.running():
 
             async def often() -> bool:
                 return switch.runs >= 4
 
-            await bench.until(often)
-            stamp = (await bench.answers())["a"]["timestamp"]
+            await scene.until(often)
+            stamp = (await scene.answers())["a"]["timestamp"]
 
             async def moved() -> bool:
-                return bool((await bench.answers())["a"]["timestamp"] != stamp)
+                return bool((await scene.answers())["a"]["timestamp"] != stamp)
 
-            await bench.until(moved)
+            await scene.until(moved)
 
     play(scenario, period_ns=20 * MS_NS)
 
 
 def test_checks_run_at_the_same_time(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(scene: Scene) -> None:
         barrier = asyncio.Barrier(3)
 
         async def meet() -> Any:
             await barrier.wait()
 
         for name in "abc":
-            await bench.add(name, meet)
-        await bench.health.run_once(bench.checks)
-        assert await bench.passed() == {"a": True, "b": True, "c": True}
+            await scene.add(name, meet)
+        await scene.health.run_once(scene.checks)
+        assert await scene.passed() == {"a": True, "b": True, "c": True}
 
     play(scenario)
 
@@ -204,13 +204,13 @@ def test_checks_run_at_the_same_time(play: Play) -> None:
 
 
 def test_a_passing_check_has_message_time_and_duration_and_no_more(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
-        answer = await bench.once(await bench.add("a", Switch().run))
+    async def scenario(scene: Scene) -> None:
+        answer = await scene.once(await scene.add("a", Switch().run))
         assert list(answer) == ["message", "timestamp", "duration"]
         assert answer["message"] == {"seen": 1}
         assert 0 < answer["duration"] < SECOND_NS
         assert answer["timestamp"].startswith("20")
-        silent = await bench.once(await bench.add("silent", fine))
+        silent = await scene.once(await scene.add("silent", fine))
         assert list(silent) == ["timestamp", "duration"]
 
     play(scenario)
@@ -219,25 +219,25 @@ def test_a_passing_check_has_message_time_and_duration_and_no_more(play: Play) -
 def test_failures_are_counted_from_the_first_and_vanish_with_recovery(play: Play) -> None:
     switch = Switch("broken")
 
-    async def scenario(bench: Bench) -> None:
-        check = await bench.add("a", switch.run)
-        first = await bench.once(check)
+    async def scenario(scene: Scene) -> None:
+        check = await scene.add("a", switch.run)
+        first = await scene.once(check)
         keys = ["message", "error", "timestamp", "duration", "contiguousFailures", "timeOfFirstFailure"]
         assert list(first) == keys
         assert (first["error"], first["message"]) == ("broken", {"seen": 1})
         assert first["timeOfFirstFailure"] == first["timestamp"]
-        second, third = await bench.once(check), await bench.once(check)
+        second, third = await scene.once(check), await scene.once(check)
         assert [a["contiguousFailures"] for a in (first, second, third)] == [1, 2, 3]
         assert third["timeOfFirstFailure"] == first["timestamp"] != third["timestamp"]
-        assert await bench.passed() == {"a": False}
+        assert await scene.passed() == {"a": False}
         switch.error = ""
-        assert list(await bench.once(check)) == ["message", "timestamp", "duration"]
-        assert await bench.passed() == {"a": True}
+        assert list(await scene.once(check)) == ["message", "timestamp", "duration"]
+        assert await scene.passed() == {"a": True}
         switch.error = "again"
-        again = await bench.once(check)
+        again = await scene.once(check)
         assert again["contiguousFailures"] == 1
         assert again["timeOfFirstFailure"] == again["timestamp"]
-        assert bench.terminal.getvalue().count("a check fails") == 2  # once a spell, not once a run
+        assert scene.terminal.getvalue().count("check failed") == 2  # once a spell, not once a run
 
     play(scenario)
 
@@ -245,39 +245,39 @@ def test_failures_are_counted_from_the_first_and_vanish_with_recovery(play: Play
 def test_readiness_once_passed_stays_passed(play: Play) -> None:
     switch = Switch("starting")
 
-    async def scenario(bench: Bench) -> None:
-        latched = await bench.add("bootstrapped", switch.run, kind=READINESS, latches=True)
-        plain = await bench.add("bootstrapped", switch.run)  # the same name among the health checks is another
-        assert (await bench.once(latched))["error"] == "starting"
+    async def scenario(scene: Scene) -> None:
+        latched = await scene.add("bootstrapped", switch.run, kind=READINESS, latches=True)
+        plain = await scene.add("bootstrapped", switch.run)  # the same name among the health checks is another
+        assert (await scene.once(latched))["error"] == "starting"
         switch.error = ""
-        await bench.once(latched)
+        await scene.once(latched)
         switch.error = "lost"
-        before = (await bench.answers(READINESS))["bootstrapped"]["timestamp"]
-        after = await bench.once(latched)
+        before = (await scene.answers(READINESS))["bootstrapped"]["timestamp"]
+        after = await scene.once(latched)
         assert "error" not in after
         assert "contiguousFailures" not in after
         assert after["timestamp"] != before
-        assert await bench.passed(READINESS) == {"bootstrapped": True}
-        assert (await bench.once(plain))["error"] == "lost"
+        assert await scene.passed(READINESS) == {"bootstrapped": True}
+        assert (await scene.once(plain))["error"] == "lost"
 
     play(scenario)
 
 
 def test_any_exception_is_a_failure_with_its_name(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(scene: Scene) -> None:
         async def bug() -> Any:
             raise KeyError("x")
 
-        assert (await bench.once(await bench.add("a", bug)))["error"] == "KeyError: 'x'"
+        assert (await scene.once(await scene.add("a", bug)))["error"] == "KeyError: 'x'"
 
     play(scenario)
 
 
 def test_tags_and_order_are_stored(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(scene: Scene) -> None:
         for name in ("router", "X", "bootstrapped", "C", "é"):
-            await bench.add(name, fine, tags=("subnet", "other") if name in "XC" else ())
-        results = await NodeReader(bench.store).health_results(HEALTH)
+            await scene.add(name, fine, tags=("subnet", "other") if name in "XC" else ())
+        results = await NodeReader(scene.store).health_results(HEALTH)
         assert [result.name for result in results] == ["C", "X", "bootstrapped", "router", "é"]
         assert [result.tags for result in results] == [["subnet", "other"], ["subnet", "other"], [], [], []]
 
@@ -296,21 +296,21 @@ def test_a_hanging_check_is_given_up_and_the_others_never_notice(play: Play) -> 
         finally:
             ended.append("cancelled")
 
-    async def scenario(bench: Bench) -> None:
-        await bench.add("hangs", hang)
-        await bench.add("works", Switch().run)
-        async with bench.running():
+    async def scenario(scene: Scene) -> None:
+        await scene.add("hangs", hang)
+        await scene.add("works", Switch().run)
+        async with scene.running():
 
             async def works() -> bool:
-                return (await bench.passed())["works"]
+                return (await scene.passed())["works"]
 
-            await bench.until(works)
+            await scene.until(works)
 
             async def reported() -> bool:
-                return bool((await bench.answers())["hangs"]["error"] != "not yet run")
+                return bool((await scene.answers())["hangs"]["error"] != "not yet run")
 
-            await bench.until(reported)
-        answer = (await bench.answers())["hangs"]
+            await scene.until(reported)
+        answer = (await scene.answers())["hangs"]
         assert answer["error"] == "the check did not finish within 50ms"
         assert answer["duration"] >= 50 * MS_NS
         assert answer["contiguousFailures"] == 1
@@ -320,16 +320,16 @@ def test_a_hanging_check_is_given_up_and_the_others_never_notice(play: Play) -> 
 
 
 def test_a_result_is_stored_while_another_check_hangs(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
-        await bench.add("hangs", asyncio.Event().wait)
-        await bench.add("works", Switch().run)
-        async with bench.running():
+    async def scenario(scene: Scene) -> None:
+        await scene.add("hangs", asyncio.Event().wait)
+        await scene.add("works", Switch().run)
+        async with scene.running():
 
             async def works() -> bool:
-                return (await bench.passed())["works"]
+                return (await scene.passed())["works"]
 
-            await bench.until(works)
-            assert (await bench.answers())["hangs"]["error"] == "not yet run"
+            await scene.until(works)
+            assert (await scene.answers())["hangs"]["error"] == "not yet run"
 
     play(scenario, limit_ns=HOUR_NS)
 
@@ -348,15 +348,15 @@ def test_a_check_that_cannot_be_cancelled_is_not_started_twice(play: Play) -> No
                 continue
         return "free"
 
-    async def scenario(bench: Bench) -> None:
-        check = await bench.add("a", stubborn)
-        assert "did not finish within 50ms" in (await bench.once(check))["error"]
-        assert (await bench.once(check))["error"] == "the check is still running since an earlier period"
-        assert (await bench.once(check))["contiguousFailures"] == 3
+    async def scenario(scene: Scene) -> None:
+        check = await scene.add("a", stubborn)
+        assert "did not finish within 50ms" in (await scene.once(check))["error"]
+        assert (await scene.once(check))["error"] == "the check is still running since an earlier period"
+        assert (await scene.once(check))["contiguousFailures"] == 3
         free.set()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert (await bench.once(check))["message"] == "free"
+        assert (await scene.once(check))["message"] == "free"
         assert began == 2
 
     play(scenario, limit_ns=50 * MS_NS)
@@ -365,16 +365,16 @@ def test_a_check_that_cannot_be_cancelled_is_not_started_twice(play: Play) -> No
 def test_a_store_that_fails_keeps_old_results_and_the_runner_alive(play: Play) -> None:
     switch = Switch()
 
-    async def scenario(bench: Bench) -> None:
-        check = await bench.add("a", switch.run)
-        before = await bench.once(check)
-        pages = bench.store._writer.execute("pragma page_count").fetchone()[0]
-        bench.store._writer.execute(f"pragma max_page_count = {pages}")
+    async def scenario(scene: Scene) -> None:
+        check = await scene.add("a", switch.run)
+        before = await scene.once(check)
+        pages = scene.store._writer.execute("pragma page_count").fetchone()[0]
+        scene.store._writer.execute(f"pragma max_page_count = {pages}")
         switch.error = "x" * 50_000
-        assert await bench.once(check) == before
-        assert "health results could not be stored" in bench.terminal.getvalue()
-        bench.store._writer.execute("pragma max_page_count = 100000")
-        assert (await bench.once(check))["contiguousFailures"] == 2
+        assert await scene.once(check) == before
+        assert "health results could not be stored" in scene.terminal.getvalue()
+        scene.store._writer.execute("pragma max_page_count = 100000")
+        assert (await scene.once(check))["contiguousFailures"] == 2
 
     play(scenario)
 
@@ -383,36 +383,36 @@ def test_a_store_that_fails_keeps_old_results_and_the_runner_alive(play: Play) -
 
 
 def test_the_database_check_really_writes_and_reads(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(scene: Scene) -> None:
         probe = "select value from probe where id = 1"
-        await database(bench.store)
-        first = await bench.store.rows(probe)
-        await database(bench.store)
-        assert await bench.store.rows(probe) != first
-        check = await bench.add("database", lambda: database(bench.store))
-        assert "error" not in await bench.once(check)
-        bench.store._writer.execute("alter table probe rename to gone")
-        assert (await bench.once(check))["error"] == "StoreError: the store failed: no such table: probe"
-        bench.store._writer.execute("alter table gone rename to probe")
-        assert "error" not in await bench.once(check)
+        await database(scene.store)
+        first = await scene.store.rows(probe)
+        await database(scene.store)
+        assert await scene.store.rows(probe) != first
+        check = await scene.add("database", lambda: database(scene.store))
+        assert "error" not in await scene.once(check)
+        scene.store._writer.execute("alter table probe rename to gone")
+        assert (await scene.once(check))["error"] == "StoreError: the store failed: no such table: probe"
+        scene.store._writer.execute("alter table gone rename to probe")
+        assert "error" not in await scene.once(check)
 
     play(scenario)
 
 
 def test_the_database_check_fails_when_writes_are_lost(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.store._writer.execute("create trigger lose after insert on probe begin delete from probe; end")
+    async def scenario(scene: Scene) -> None:
+        scene.store._writer.execute("create trigger lose after insert on probe begin delete from probe; end")
         with pytest.raises(Unhealthy, match=r"^wrote \d+, read back \[\]$"):
-            await database(bench.store)
+            await database(scene.store)
 
     play(scenario)
 
 
 def test_the_database_check_fails_when_nothing_can_be_written(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
-        bench.store._writer.execute("pragma query_only = on")
+    async def scenario(scene: Scene) -> None:
+        scene.store._writer.execute("pragma query_only = on")
         with pytest.raises(StoreError, match="readonly"):
-            await database(bench.store)
+            await database(scene.store)
 
     play(scenario)
 
@@ -483,7 +483,7 @@ def test_router_counts_what_is_outstanding() -> None:
 
 def statuses(*bootstrapping: str) -> list[ChainCheck]:
     chains = primary_chains(b"x" * 32, b"c" * 32, b"1" * 32, b"2" * 32, b"3" * 32)
-    waits = FollowStats(bootstrapped=False, trouble=None, told={"state": "bootstrapping"}, connected=True)
+    waits = FollowStats(bootstrapped=False, failure=None, details={"state": "bootstrapping"}, connected=True)
     return [ChainCheck(chain, None, (lambda: waits) if chain.name in bootstrapping else None) for chain in chains]
 
 
@@ -518,29 +518,29 @@ def test_a_chains_message() -> None:
     }
 
 
-def test_shutting_down_says_so(play: Play) -> None:
-    async def scenario(bench: Bench) -> None:
+def test_shutting_down_is_reported(play: Play) -> None:
+    async def scenario(scene: Scene) -> None:
         check = shutting_down()
-        await bench.health.register(check)
-        answer = await bench.once(check)
+        await scene.health.register(check)
+        answer = await scene.once(check)
         assert (answer["message"], answer["error"]) == ({"isShuttingDown": True}, "server shutting down")
 
     play(scenario)
 
 
 def test_all_checks_of_a_node_pass_at_once(play: Play, tmp_path: Path) -> None:
-    async def scenario(bench: Bench) -> None:
+    async def scenario(scene: Scene) -> None:
         limits = Thresholds(0, 0, 10)
         traffic = EngineTraffic(lambda: 0)
-        for check in node_checks(statuses(), bench.store, tmp_path, limits, traffic, pytest.fail):
-            await bench.health.register(check)
-            bench.checks.append(check)
-        await bench.health.run_once(bench.checks)
+        for check in node_checks(statuses(), scene.store, tmp_path, limits, traffic, pytest.fail):
+            await scene.health.register(check)
+            scene.checks.append(check)
+        await scene.health.run_once(scene.checks)
         names = ["C", "P", "X", "bootstrapped", "database", "diskspace", "network", "router"]
-        assert list(await bench.passed()) == names
-        assert all((await bench.passed()).values())
-        assert await bench.passed(READINESS) == {"bootstrapped": True}
-        tagged = [r.name for r in await NodeReader(bench.store).health_results(HEALTH) if r.tags]
+        assert list(await scene.passed()) == names
+        assert all((await scene.passed()).values())
+        assert await scene.passed(READINESS) == {"bootstrapped": True}
+        tagged = [r.name for r in await NodeReader(scene.store).health_results(HEALTH) if r.tags]
         assert tagged == ["C", "P", "X"]
 
     play(scenario)

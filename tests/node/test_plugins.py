@@ -188,15 +188,15 @@ def test_an_installed_plugin_with_a_bad_name(directory: Path, tmp_path: Path, mo
         ("import os; os._exit(3)", "the import ended its process with status 3"),
         ("import os; os._exit(0)", "the import ended its process with status 0"),
         ("", f"AttributeError: module '{VM}' has no attribute 'vm'"),
-        ("vm = 1", "TypeError: vm.version must be a text, got None"),
-        ("class vm: version = 7", "TypeError: vm.version must be a text, got 7"),
-        ("class vm: version = ''", "TypeError: vm.version must be a text, got ''"),
-        ("class vm: version = '1'; aliases = 'ab'", "TypeError: vm.aliases must be a list of texts, got 'ab'"),
-        ("class vm: version = '1'; aliases = ['']", "TypeError: vm.aliases must be a list of texts, got ['']"),
+        ("vm = 1", "TypeError: vm.version must be a string, got None"),
+        ("class vm: version = 7", "TypeError: vm.version must be a string, got 7"),
+        ("class vm: version = ''", "TypeError: vm.version must be a string, got ''"),
+        ("class vm: version = '1'; aliases = 'ab'", "TypeError: vm.aliases must be a list of strings, got 'ab'"),
+        ("class vm: version = '1'; aliases = ['']", "TypeError: vm.aliases must be a list of strings, got ['']"),
         ("raise Exception('x' * 5000)", "Exception: " + "x" * 989),
     ],
 )
-def test_a_plugin_that_fails_says_why(directory: Path, source: str, why: str) -> None:
+def test_why_a_plugin_failed_is_reported(directory: Path, source: str, why: str) -> None:
     assert failure(directory, source) == why
 
 
@@ -249,7 +249,7 @@ def test_several_plugins_are_imported_at_the_same_time(directory: Path, tmp_path
 
 
 @pytest.mark.parametrize(("file_name", "content"), [("", b"\x7fELF\x02"), (".exe", b"MZ"), (".txt", b""), (".", b"")])
-def test_what_is_not_python_says_so(directory: Path, file_name: str, content: bytes) -> None:
+def test_plugins_that_are_not_python(directory: Path, file_name: str, content: bytes) -> None:
     path = directory / f"{VM}{file_name}"
     path.write_bytes(content)
     assert load_plugins(directory, KNOWN).failed == {

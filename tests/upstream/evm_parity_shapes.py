@@ -1,4 +1,4 @@
-"""What callTracer and prestateTracer said, as anvil says it by trace_block and trace_replayBlockTransactions.
+"""Results of callTracer and prestateTracer in the shape of anvil's trace_block and trace_replayBlockTransactions.
 
 tests/evm/test_evm_parity.py compares this with what a real anvil answered.
 """

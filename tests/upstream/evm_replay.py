@@ -1,6 +1,6 @@
 """An EVM client that replays recorded blocks and state over HTTP, as geth, coreth or anvil would, honestly or not.
 
-`shown` decides how much of the chain there is, `off` what it does not offer, `troubles` what goes wrong on the way, and
+`shown` decides how much of the chain there is, `off` what it does not offer, `evm_faults` what goes wrong, and
 `blocks` may be replaced at any moment: that is a reorganisation.
 """
 
@@ -21,7 +21,7 @@ from icefall.demo.replay import METHODS as RECORDED_METHODS
 from icefall.demo.replay import Replay, ReplayError
 
 
-class Trouble(NamedTuple):
+class EvmFault(NamedTuple):
     """For the next `times` calls of `method` (a prefix; "" is every one), only those about block `number` if given."""
 
     method: str = ""
@@ -62,7 +62,7 @@ class EvmReplay(Replay):
         self.pruned_below = 0
         self.at_once_max = FOREVER  # requests; more are answered 429
         self.gzip = True
-        self.troubles: list[Trouble] = []
+        self.evm_faults: list[EvmFault] = []
         self.calls: list[tuple[str, list[Any]]] = []
         self.batches: list[int] = []  # the number of calls in each request
         self.at_once = 0
@@ -122,25 +122,25 @@ class EvmReplay(Replay):
     async def _respond(self, request: web.Request, asked: Any) -> web.StreamResponse:
         calls = asked if isinstance(asked, list) else [asked]
         self.batches.append(len(calls))
-        trouble = self._whole_trouble(calls)
-        if trouble.hang:
+        evm_fault = self._batch_fault(calls)
+        if evm_fault.hang:
             await self._released.wait()
-        if trouble.status:
-            return web.Response(status=trouble.status, headers=trouble.headers, body=trouble.body or b"")
-        if trouble.body is not None:
-            return web.Response(body=trouble.body, headers=trouble.headers)
+        if evm_fault.status:
+            return web.Response(status=evm_fault.status, headers=evm_fault.headers, body=evm_fault.body or b"")
+        if evm_fault.body is not None:
+            return web.Response(body=evm_fault.body, headers=evm_fault.headers)
         if isinstance(asked, list) and len(calls) > (1 if "batch" in self.off else self.batch_max):
             return self._too_many(calls)
         answers = [one for call in calls for one in self._one(call)]
         body = b"[" + b",".join(answers) + b"]" if isinstance(asked, list) else b"".join(answers)
-        if trouble.hang_up:
+        if evm_fault.hang_up:
             response = web.StreamResponse(headers={"Content-Length": str(len(body))})
             await response.prepare(request)
             await response.write(body[: len(body) // 2])
             assert request.transport is not None
             request.transport.close()
             return response
-        body = body[: round(trouble.keep * len(body))]
+        body = body[: round(evm_fault.keep * len(body))]
         if self.gzip and "gzip" in request.headers.get("accept-encoding", ""):
             return web.Response(body=gzip.compress(body, 1), headers={"Content-Encoding": "gzip"})
         return web.Response(body=body, content_type="application/json")
@@ -157,33 +157,33 @@ class EvmReplay(Replay):
         method, params = call["method"], call.get("params") or []
         self.calls.append((method, params))
         self.on_call(method, params)
-        trouble = self._take(lambda one: not one.whole and _about(one, method, params))
+        evm_fault = self._take(lambda one: not one.whole and _about(one, method, params))
         start = b'{"jsonrpc":"2.0","id":' + msgspec.json.encode(call["id"])
         try:
-            if trouble.error is not None:
-                raise ReplayError(*trouble.error)
-            result = self.result(method, params) if trouble.result is None else trouble.result
-            if trouble.change is not None:
-                result = trouble.change(result)
+            if evm_fault.error is not None:
+                raise ReplayError(*evm_fault.error)
+            result = self.result(method, params) if evm_fault.result is None else evm_fault.result
+            if evm_fault.change is not None:
+                result = evm_fault.change(result)
             said = start + b',"result":' + result + b"}"
         except ReplayError as complaint:
             said = start + b',"error":' + msgspec.json.encode(complaint.error) + b"}"
-        return [] if trouble.left_out else [said, said] if trouble.twice else [said]
+        return [] if evm_fault.left_out else [said, said] if evm_fault.twice else [said]
 
-    def _whole_trouble(self, calls: list[dict[str, Any]]) -> Trouble:
+    def _batch_fault(self, calls: list[dict[str, Any]]) -> EvmFault:
         return self._take(
             lambda one: one.whole and any(_about(one, call["method"], call.get("params") or []) for call in calls)
         )
 
-    def _take(self, fits: Callable[[Trouble], bool]) -> Trouble:
-        for place, trouble in enumerate(self.troubles):
-            if fits(trouble):
-                if trouble.times == 1:
-                    del self.troubles[place]
+    def _take(self, fits: Callable[[EvmFault], bool]) -> EvmFault:
+        for place, evm_fault in enumerate(self.evm_faults):
+            if fits(evm_fault):
+                if evm_fault.times == 1:
+                    del self.evm_faults[place]
                 else:
-                    self.troubles[place] = trouble._replace(times=trouble.times - 1)
-                return trouble
-        return Trouble()
+                    self.evm_faults[place] = evm_fault._replace(times=evm_fault.times - 1)
+                return evm_fault
+        return EvmFault()
 
     # -- one call ----------------------------------------------------------------------------------------------
 
@@ -231,6 +231,6 @@ METHODS: dict[str, Callable[[EvmReplay, list[Any]], bytes]] = {
 }
 
 
-def _about(trouble: Trouble, method: str, params: list[Any]) -> bool:
-    fits = method.startswith(trouble.method)
-    return fits and (trouble.number is None or (bool(params) and params[0] == hex(trouble.number)))
+def _about(evm_fault: EvmFault, method: str, params: list[Any]) -> bool:
+    fits = method.startswith(evm_fault.method)
+    return fits and (evm_fault.number is None or (bool(params) and params[0] == hex(evm_fault.number)))

@@ -17,7 +17,7 @@ LIMITS = Limits(total_s=5, calls_at_once=4)
 HASTY = Limits(total_s=0.5, calls_at_once=4)
 
 
-class Told:
+class RecordingLog:
     """A log that remembers."""
 
     def __init__(self) -> None:
@@ -46,7 +46,9 @@ async def upstream_of(*replays: EvmReplay, limits: Limits = LIMITS, **options: A
             await stack.enter_async_context(replay)
         chain_id = options.pop("chain_id", replays[0].chain_id)
         urls = [replay.url for replay in replays]
-        upstream = EvmUpstream(urls, chain_id, Told(), clock=FakeClock(), chance=lambda: 1.0, limits=limits, **options)
+        upstream = EvmUpstream(
+            urls, chain_id, RecordingLog(), clock=FakeClock(), chance=lambda: 1.0, limits=limits, **options
+        )
         try:
             yield upstream
         finally:

@@ -25,7 +25,7 @@ SCENARIO_START = 1_794_753_768  # when the recorded local network was started
 
 
 class Row(NamedTuple):
-    """A container as an index tells of it."""
+    """A container as an index returns it."""
 
     id_text: str
     raw: bytes

@@ -1,4 +1,4 @@
-"""What complaints mean: those of the recorded clients, and those that others are known for."""
+"""JSON-RPC errors are classified: those of the recorded clients, and those that others are known for."""
 
 import json
 import re
@@ -51,7 +51,7 @@ RECORDED: dict[str, FailureKind] = {
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_recorded_complaints(chain: str) -> None:
+def test_recorded_errors(chain: str) -> None:
     seen = set()
     for line in lines(chain, "rpc_edge"):
         row = json.loads(line)
@@ -114,5 +114,5 @@ OTHERS: tuple[tuple[str, int, str, FailureKind], ...] = (
 
 
 @pytest.mark.parametrize(("method", "code", "text", "expected"), OTHERS)
-def test_complaints_of_others(method: str, code: int, text: str, expected: FailureKind) -> None:
+def test_errors_of_other_clients(method: str, code: int, text: str, expected: FailureKind) -> None:
     assert classify(method, code, text) is expected

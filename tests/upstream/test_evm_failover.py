@@ -1,4 +1,4 @@
-"""Several upstreams of one chain: who is asked, who rests, who is not asked again."""
+"""Several upstreams of one chain: which one is used, which back off, which are disabled."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from tests.upstream.evm_recording import recorded_blocks
-from tests.upstream.evm_replay import EvmReplay, Trouble
-from tests.upstream.evm_scene import Told, expected, fetched, parts, slept, upstream_of
+from tests.upstream.evm_replay import EvmFault, EvmReplay
+from tests.upstream.evm_scene import RecordingLog, expected, fetched, parts, slept, upstream_of
 from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import FOREVER
 from tests.upstream.threaded import in_thread
@@ -32,7 +32,7 @@ def whole(numbers: range = RUN) -> list[tuple[Any, ...]]:
     return [expected(recorded_blocks("geth-1")[number], lean=True) for number in numbers]
 
 
-def test_the_first_is_asked_while_it_is_sound() -> None:
+def test_the_first_is_used_while_it_is_usable() -> None:
     first, second = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
@@ -54,37 +54,37 @@ def test_one_that_dies_in_the_middle_is_replaced_and_comes_back() -> None:
         async for block in upstream.fetch(RUN):
             got.append(parts(block))
             if block.number == 20:
-                first.troubles = [Trouble(status=500, times=FOREVER)]
+                first.evm_faults = [EvmFault(status=500, times=FOREVER)]
             if block.number == 40:
                 await second.stop()
-                first.troubles.clear()
+                first.evm_faults.clear()
         assert got == whole()
-        second.troubles = [Trouble(status=500, times=FOREVER)]
+        second.evm_faults = [EvmFault(status=500, times=FOREVER)]
         assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
 
     on(scene, first, second)
 
 
-def test_all_down_is_said_with_every_reason() -> None:
+def test_all_down_names_every_reason() -> None:
     first, second = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
         await upstream.probe_all()
-        first.troubles = [Trouble(status=500, times=FOREVER)]
-        second.troubles = [Trouble(status=503, times=FOREVER)]
+        first.evm_faults = [EvmFault(status=500, times=FOREVER)]
+        second.evm_faults = [EvmFault(status=503, times=FOREVER)]
         with pytest.raises(UpstreamDown, match="answered 50"):
             await fetched(upstream, RUN)
         with pytest.raises(UpstreamDown) as caught:
             await upstream.head()
         assert "answered 50" in str(caught.value)
         assert sum(slept(upstream)) < 1000
-        first.troubles.clear()
+        first.evm_faults.clear()
         assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
 
     on(scene, first, second)
 
 
-def test_another_chain_is_dropped_and_never_asked_again() -> None:
+def test_an_upstream_of_another_chain_is_disabled() -> None:
     wrong, right = EvmReplay("berlin-1"), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
@@ -105,7 +105,7 @@ def test_another_chain_is_dropped_and_never_asked_again() -> None:
     on(alone, wrong, chain_id=1)
 
 
-def test_two_chains_of_one_number_are_told_apart_by_their_first_block() -> None:
+def test_two_chains_with_the_same_id_differ_in_their_genesis() -> None:
     first, second = EvmReplay(), EvmReplay("berlin-1")
     second.chain_id = 1337
 
@@ -117,7 +117,7 @@ def test_two_chains_of_one_number_are_told_apart_by_their_first_block() -> None:
     on(scene, first, second, chain_id=None)
 
 
-def test_the_chain_id_is_learnt_if_nobody_gave_it() -> None:
+def test_the_chain_id_is_learnt_if_not_configured() -> None:
     async def scene(upstream: EvmUpstream) -> None:
         await upstream.probe_all()
         assert upstream.chain_id == 43112
@@ -125,7 +125,7 @@ def test_the_chain_id_is_learnt_if_nobody_gave_it() -> None:
     on(scene, EvmReplay("cchain-1"), chain_id=None)
 
 
-def test_who_cannot_trace_gives_no_blocks_where_others_can() -> None:
+def test_an_upstream_without_traces_is_not_used_for_blocks_if_others_have_them() -> None:
     poor, rich = EvmReplay(), EvmReplay()
     poor.off = {"debug_traceBlockByNumber"}
 
@@ -135,7 +135,7 @@ def test_who_cannot_trace_gives_no_blocks_where_others_can() -> None:
         assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
         assert poor.asked("eth_getBlockReceipts") == 1
         assert await upstream.head() == 415
-        rich.troubles = [Trouble(status=500, times=FOREVER)]
+        rich.evm_faults = [EvmFault(status=500, times=FOREVER)]
         with pytest.raises(UpstreamDown):
             await fetched(upstream, RUN)
 
@@ -145,36 +145,36 @@ def test_who_cannot_trace_gives_no_blocks_where_others_can() -> None:
         assert {(block.calls, block.diffs) for block in blocks} == {(None, None)}
         assert any(line.startswith("no call traces") for line in upstream.degraded())
 
-    async def told(upstream: EvmUpstream) -> None:
+    async def logged(upstream: EvmUpstream) -> None:
         with pytest.raises(UpstreamDown, match="no upstream can be used"):
             await fetched(upstream, RUN)
 
     on(scene, poor, rich)
     on(alone, poor)
-    on(told, poor, required=RequiredTraces(calls=True, diffs=True))
+    on(logged, poor, required=RequiredTraces(calls=True, diffs=True))
 
 
-def test_a_liar_is_dropped() -> None:
-    liar, honest = EvmReplay(), EvmReplay()
+def test_the_source_of_an_invalid_block_is_disabled() -> None:
+    forger, honest = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
         await upstream.probe_all()
         (block,) = await fetched(upstream, [20])
-        assert block.source == liar.url
+        assert block.source == forger.url
         upstream.disable_source(block, "its receipts do not come to its root")
         assert (await fetched(upstream, [20]))[0].source == honest.url
-        assert list(upstream.pool.disabled()) == [liar.url]
+        assert list(upstream.pool.disabled()) == [forger.url]
 
-    on(scene, liar, honest)
+    on(scene, forger, honest)
 
 
-def test_two_under_one_name_are_told_apart() -> None:
+def test_two_with_the_same_name_are_renamed() -> None:
     replay = EvmReplay()
 
     async def run() -> None:
         async with replay:
             urls = [f"{replay.url}/?key=a", f"{replay.url}/?key=b"]
-            upstream = EvmUpstream(urls, None, Told(), clock=FakeClock())
+            upstream = EvmUpstream(urls, None, RecordingLog(), clock=FakeClock())
             await upstream.probe_all()
             (block,) = await fetched(upstream, [20])
             assert block.source == replay.url
@@ -186,22 +186,22 @@ def test_two_under_one_name_are_told_apart() -> None:
     asyncio.run(run())
 
 
-def test_what_happens_is_told() -> None:
+def test_failures_are_logged() -> None:
     replay = EvmReplay("cchain-1")
     replay.off |= {"prestateTracer", "muxTracer"}
 
     async def scene(upstream: EvmUpstream) -> None:
         await upstream.probe_all()
-        told = upstream._log
-        assert isinstance(told, Told)
-        ((message, fields),) = told.lines
+        logged = upstream._log
+        assert isinstance(logged, RecordingLog)
+        ((message, fields),) = logged.lines
         assert message == "upstream lacks features"
         assert fields["upstream"] == replay.url
         (missing,) = fields["missing"]
         assert missing.startswith("no state diffs: native balances are read from the upstream on request")
-        replay.troubles = [Trouble(status=500, times=4)]
+        replay.evm_faults = [EvmFault(status=500, times=4)]
         await upstream.head()
-        assert told.lines[1][0] == "upstream failed, backing off"
+        assert logged.lines[1][0] == "upstream failed, backing off"
 
     on(scene, replay)
 
@@ -210,7 +210,7 @@ def test_an_upstream_in_another_thread() -> None:
     with in_thread(EvmReplay()) as replay:
 
         async def run() -> None:
-            upstream = EvmUpstream([replay.url], 1337, Told())
+            upstream = EvmUpstream([replay.url], 1337, RecordingLog())
             assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
             await upstream.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.upstream.evm_recording import CHAINS, recorded_blocks
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import HASTY, LIMITS, collect, expected, fetched, parts, slept, upstream_of
 from tests.upstream.replay import FOREVER
 
@@ -62,12 +62,12 @@ def test_any_numbers_in_the_order_given() -> None:
     on(scene, EvmReplay("geth-1"))
 
 
-def test_who_they_are() -> None:
+def test_capabilities_by_name() -> None:
     async def scene(upstream: EvmUpstream) -> None:
         assert await upstream.head() == 198
         assert await upstream.block_hash(7) == bytes.fromhex(recorded_blocks("cchain-1")[7].hash[2:])
         assert await upstream.block_hash(199) is None
-        replay.troubles = [Trouble(BLOCK, result=b"null", times=2)]
+        replay.evm_faults = [EvmFault(BLOCK, result=b"null", times=2)]
         assert await upstream.block_hash(8) == bytes.fromhex(recorded_blocks("cchain-1")[8].hash[2:])
         assert upstream.degraded() == ["state diffs repeat contract code: several times the bytes"]
 
@@ -108,43 +108,43 @@ BUSY = next(block.number for block in recorded_blocks("geth-1").values() if len(
 OTHER = recorded_blocks("geth-1")[BUSY + 1]
 BLOCK, RECEIPTS, TRACE = "eth_getBlockByNumber", "eth_getBlockReceipts", "debug_traceBlockByNumber"
 
-TROUBLES: dict[str, Trouble] = {
-    "429": Trouble(status=429),
-    "429 asking for a while": Trouble(status=429, headers={"Retry-After": "7"}),
-    "500": Trouble(status=500),
-    "503": Trouble(status=503),
-    "hangs": Trouble(hang=True),
-    "hangs up": Trouble(hang_up=True),
-    "truncated": Trouble(keep=0.7),
-    "empty body": Trouble(body=b""),
-    "empty list": Trouble(body=b"[]"),
-    "HTML": Trouble(body=b"<html>"),
-    "rate limited in JSON": Trouble(error=(-32005, "rate limit exceeded")),
-    "internal error": Trouble(error=(-32603, "internal error")),
-    "unknown error": Trouble(error=(-32000, "a fault nobody has heard of")),
-    "answer left out": Trouble(left_out=True),
-    "answer twice": Trouble(twice=True),
-    "null": Trouble(result=b"null"),
-    "of another shape": Trouble(result=b'{"a":1}'),
-    "a text": Trouble(result=b'"no"'),
-    "block null": Trouble(BLOCK, number=BUSY, result=b"null"),
-    "another block": Trouble(BLOCK, number=BUSY, result=OTHER.block),
-    "block without its transactions": Trouble(BLOCK, number=BUSY, change=without_transactions),
-    "no receipts": Trouble(RECEIPTS, number=BUSY, result=b"[]"),
-    "receipts null": Trouble(RECEIPTS, number=BUSY, result=b"null"),
-    "a receipt missing": Trouble(RECEIPTS, number=BUSY, change=fewer),
-    "receipts of another block": Trouble(RECEIPTS, number=BUSY, result=OTHER.receipts),
-    "receipts out of order": Trouble(RECEIPTS, number=BUSY, change=turned),
-    "receipts too large": Trouble(RECEIPTS, number=BUSY, error=(-32003, "response too large")),
-    "no traces": Trouble(TRACE, number=BUSY, result=b"[]"),
-    "traces null": Trouble(TRACE, number=BUSY, result=b"null"),
-    "a trace missing": Trouble(TRACE, number=BUSY, change=fewer),
-    "traces out of order": Trouble(TRACE, number=BUSY, change=turned),
-    "empty traces": Trouble(TRACE, number=BUSY, change=emptied_rows),
-    "null traces": Trouble(TRACE, number=BUSY, change=null_rows),
-    "failed traces": Trouble(TRACE, number=BUSY, change=failed_rows),
-    "trace timeout": Trouble(TRACE, number=BUSY, error=(-32000, "execution timeout")),
-    "trace not there": Trouble(TRACE, number=BUSY, error=(-32000, f"block #{BUSY} not found")),
+TROUBLES: dict[str, EvmFault] = {
+    "429": EvmFault(status=429),
+    "429 asking for a while": EvmFault(status=429, headers={"Retry-After": "7"}),
+    "500": EvmFault(status=500),
+    "503": EvmFault(status=503),
+    "hangs": EvmFault(hang=True),
+    "hangs up": EvmFault(hang_up=True),
+    "truncated": EvmFault(keep=0.7),
+    "empty body": EvmFault(body=b""),
+    "empty list": EvmFault(body=b"[]"),
+    "HTML": EvmFault(body=b"<html>"),
+    "rate limited in JSON": EvmFault(error=(-32005, "rate limit exceeded")),
+    "internal error": EvmFault(error=(-32603, "internal error")),
+    "unknown error": EvmFault(error=(-32000, "a fault nobody has heard of")),
+    "answer left out": EvmFault(left_out=True),
+    "answer twice": EvmFault(twice=True),
+    "null": EvmFault(result=b"null"),
+    "of another shape": EvmFault(result=b'{"a":1}'),
+    "a text": EvmFault(result=b'"no"'),
+    "block null": EvmFault(BLOCK, number=BUSY, result=b"null"),
+    "another block": EvmFault(BLOCK, number=BUSY, result=OTHER.block),
+    "block without its transactions": EvmFault(BLOCK, number=BUSY, change=without_transactions),
+    "no receipts": EvmFault(RECEIPTS, number=BUSY, result=b"[]"),
+    "receipts null": EvmFault(RECEIPTS, number=BUSY, result=b"null"),
+    "a receipt missing": EvmFault(RECEIPTS, number=BUSY, change=fewer),
+    "receipts of another block": EvmFault(RECEIPTS, number=BUSY, result=OTHER.receipts),
+    "receipts out of order": EvmFault(RECEIPTS, number=BUSY, change=turned),
+    "receipts too large": EvmFault(RECEIPTS, number=BUSY, error=(-32003, "response too large")),
+    "no traces": EvmFault(TRACE, number=BUSY, result=b"[]"),
+    "traces null": EvmFault(TRACE, number=BUSY, result=b"null"),
+    "a trace missing": EvmFault(TRACE, number=BUSY, change=fewer),
+    "traces out of order": EvmFault(TRACE, number=BUSY, change=turned),
+    "empty traces": EvmFault(TRACE, number=BUSY, change=emptied_rows),
+    "null traces": EvmFault(TRACE, number=BUSY, change=null_rows),
+    "failed traces": EvmFault(TRACE, number=BUSY, change=failed_rows),
+    "trace timeout": EvmFault(TRACE, number=BUSY, error=(-32000, "execution timeout")),
+    "trace not there": EvmFault(TRACE, number=BUSY, error=(-32000, f"block #{BUSY} not found")),
 }
 
 
@@ -155,9 +155,9 @@ def test_what_goes_wrong_for_a_while_changes_no_byte(name: str, times: int, mux:
     replay.off = set() if mux else {"muxTracer"}
 
     async def scene(upstream: EvmUpstream) -> None:
-        replay.troubles = [TROUBLES[name]._replace(times=times)]
+        replay.evm_faults = [TROUBLES[name]._replace(times=times)]
         assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
-        assert replay.troubles == []
+        assert replay.evm_faults == []
 
     on(scene, replay, limits=HASTY if TROUBLES[name].hang else LIMITS)
 
@@ -167,7 +167,7 @@ def test_what_goes_wrong_for_good_is_a_failure_and_never_a_block(name: str) -> N
     replay = EvmReplay("geth-1")
 
     async def scene(upstream: EvmUpstream) -> None:
-        replay.troubles = [TROUBLES[name]._replace(times=FOREVER, number=BUSY)]
+        replay.evm_faults = [TROUBLES[name]._replace(times=FOREVER, number=BUSY)]
         blocks: list[FetchedBlock] = []
         with pytest.raises(UpstreamFailure) as caught:
             await collect(upstream, RUN, blocks)
@@ -176,7 +176,7 @@ def test_what_goes_wrong_for_good_is_a_failure_and_never_a_block(name: str) -> N
         assert str(caught.value)
         assert got == wanted("geth-1", range(RUN.start, RUN.start + len(got)))
         assert RUN.start + len(got) <= BUSY
-        replay.troubles.clear()
+        replay.evm_faults.clear()
         assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
 
     on(scene, replay, limits=HASTY if TROUBLES[name].hang else LIMITS)
@@ -188,7 +188,7 @@ def test_another_upstream_takes_over(name: str) -> None:
 
     async def scene(upstream: EvmUpstream) -> None:
         assert (await fetched(upstream, [16]))[0].source == bad.url
-        bad.troubles = [TROUBLES[name]._replace(times=FOREVER, number=BUSY)]
+        bad.evm_faults = [TROUBLES[name]._replace(times=FOREVER, number=BUSY)]
         blocks = await fetched(upstream, RUN)
         assert [parts(block) for block in blocks] == wanted("geth-1", RUN)
         assert next(block.source for block in blocks if block.number == BUSY) == good.url
@@ -202,9 +202,9 @@ def test_receipts_one_by_one_must_all_be_there() -> None:
     replay.off = {"eth_getBlockReceipts"}
 
     async def scene(upstream: EvmUpstream) -> None:
-        replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=3)]
+        replay.evm_faults = [EvmFault("eth_getTransactionReceipt", result=b"null", times=3)]
         assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
-        replay.troubles = [Trouble("eth_getTransactionReceipt", result=b"null", times=FOREVER)]
+        replay.evm_faults = [EvmFault("eth_getTransactionReceipt", result=b"null", times=FOREVER)]
         with pytest.raises(IncompleteAnswer, match="is known, but a part of it is missing"):
             await fetched(upstream, RUN)
 
@@ -318,7 +318,7 @@ def forged(block: RecordedBlock, mark: str) -> RecordedBlock:
 
 @pytest.mark.parametrize("mux", [True, False], ids=["mux", "single"])
 def test_the_same_transactions_in_another_block_are_noticed(mux: bool) -> None:
-    """Traces name no block: only asking for the hash once more tells that they are of another."""
+    """Traces name no block: only fetching the hash once more shows that they are of another."""
     replay = EvmReplay("geth-1")
     replay.off = set() if mux else {"muxTracer"}
     other = forged(recorded_blocks("geth-1")[BUSY], "b")
@@ -337,24 +337,24 @@ def test_the_same_transactions_in_another_block_are_noticed(mux: bool) -> None:
     on(scene, replay)
 
 
-def test_blocks_that_do_not_follow_each_other_are_asked_for_again() -> None:
+def test_blocks_that_do_not_follow_each_other_are_fetched_again() -> None:
     replay = EvmReplay("anvil-1", spliced("reorg1_before_blocks"))
     after = recorded_blocks("anvil-1", "reorg1_after_blocks")
 
     async def scene(upstream: EvmUpstream) -> None:
-        replay.troubles = [
-            Trouble(BLOCK, number=1957, result=after[1957].block, times=FOREVER),
-            Trouble(RECEIPTS, number=1957, result=after[1957].receipts, times=FOREVER),
+        replay.evm_faults = [
+            EvmFault(BLOCK, number=1957, result=after[1957].block, times=FOREVER),
+            EvmFault(RECEIPTS, number=1957, result=after[1957].receipts, times=FOREVER),
         ]
         with pytest.raises(ReorgDuringFetch, match="block 1957 is not the child of block 1956"):
             await fetched(upstream, range(1950, 1960))
-        replay.troubles = [trouble._replace(times=2) for trouble in replay.troubles]
+        replay.evm_faults = [evm_fault._replace(times=2) for evm_fault in replay.evm_faults]
         assert len(await fetched(upstream, range(1950, 1960))) == 10
 
     on(scene, replay)
 
 
-def test_garbage_kinds_are_told_apart() -> None:
+def test_kinds_of_garbage_are_distinguished() -> None:
     assert issubclass(IncompleteAnswer, InvalidAnswer)
     assert issubclass(ReorgDuringFetch, IncompleteAnswer)
     assert not issubclass(NotThere, InvalidAnswer | UpstreamDown)

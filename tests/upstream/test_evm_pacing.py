@@ -37,7 +37,7 @@ def test_it_grows_by_one_a_round() -> None:
     assert 7 <= rounds <= 10
 
 
-def test_nobody_enters_while_it_is_quiet() -> None:
+def test_no_slot_is_given_during_a_pause() -> None:
     async def scene() -> None:
         clock = FakeClock()
         concurrency = AdaptiveLimit(clock, 2)
@@ -49,7 +49,7 @@ def test_nobody_enters_while_it_is_quiet() -> None:
     asyncio.run(scene())
 
 
-def test_who_waits_gets_a_turn_and_who_gives_up_passes_it_on() -> None:
+def test_waiters_get_slots_in_turn_and_cancelled_ones_pass_them_on() -> None:
     async def scene() -> None:
         concurrency = AdaptiveLimit(FakeClock(), 1)
         entered = []

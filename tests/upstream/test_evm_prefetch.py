@@ -152,7 +152,7 @@ def test_a_reader_that_leaves_ends_what_is_under_way() -> None:
 
 
 @pytest.mark.parametrize("bytes_max", [200 * KB, 1024 * KB, 64 << 20])
-def test_a_recorded_chain_within_little_room(bytes_max: int) -> None:
+def test_a_recorded_chain_within_a_small_budget(bytes_max: int) -> None:
     async def run() -> None:
         limits = PrefetchLimits(bytes_max=bytes_max, alone_bytes_max=4 << 20)
         async with upstream_of(EvmReplay("cchain-1"), prefetch_limits=limits) as upstream:

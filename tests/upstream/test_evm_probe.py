@@ -1,4 +1,4 @@
-"""What an upstream can do is found by trying, once, and said in words where it matters."""
+"""The features of an upstream are found by testing them once, and reported where they are missing."""
 
 import asyncio
 from itertools import product
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.upstream.evm_recording import CHAINS, recorded_blocks
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import client_of, expected, fetched, parts, upstream_of
 from tests.upstream.replay import FOREVER
 
@@ -103,7 +103,7 @@ WORDS: dict[str, tuple[set[str], int, str]] = {
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_what_is_lacking_is_said(name: str) -> None:
+def test_missing_features_are_reported(name: str) -> None:
     off, pruned_below, text = WORDS[name]
     replay = EvmReplay("geth-1")
     replay.off, replay.pruned_below = off, pruned_below
@@ -173,15 +173,15 @@ def test_an_empty_block_that_is_not_the_newest_is_looked_past() -> None:
 
 
 def test_a_partial_answer_while_probing_does_not_cost_a_feature() -> None:
-    for trouble in (
-        Trouble("eth_getBlockReceipts", result=b"[]"),
-        Trouble("debug_", result=b"[]", times=3),
-        Trouble("debug_", left_out=True),
-        Trouble("eth_", status=429, times=3),
-        Trouble("debug_", keep=0.5),
+    for evm_fault in (
+        EvmFault("eth_getBlockReceipts", result=b"[]"),
+        EvmFault("debug_", result=b"[]", times=3),
+        EvmFault("debug_", left_out=True),
+        EvmFault("eth_", status=429, times=3),
+        EvmFault("debug_", keep=0.5),
     ):
         replay = EvmReplay("geth-1")
-        replay.troubles = [trouble]
+        replay.evm_faults = [evm_fault]
         can = probed(replay)
         assert can.block_receipts
         assert can.mux_tracer
@@ -192,28 +192,28 @@ def test_a_partial_answer_while_probing_does_not_cost_a_feature() -> None:
 @pytest.mark.parametrize("body", [b"null", b'"0x"', b'"7"', b"[]", b'"0xzz"'])
 def test_a_chain_id_that_is_none(body: bytes) -> None:
     replay = EvmReplay("geth-1")
-    replay.troubles = [Trouble("eth_chainId", result=body, times=FOREVER)]
+    replay.evm_faults = [EvmFault("eth_chainId", result=body, times=FOREVER)]
     with pytest.raises(UpstreamFailure):
         probed(replay)
 
 
 def test_code_is_left_out_only_if_its_hash_stays() -> None:
-    """Otherwise nobody could tell a contract from a wallet."""
+    """Otherwise contracts and wallets could not be distinguished."""
 
     def unhashed(raw: bytes) -> bytes:
         return raw.replace(b'"codeHash"', b'"other"')
 
     replay = EvmReplay("geth-1")
-    replay.troubles = [Trouble("debug_", change=unhashed, times=FOREVER)]
+    replay.evm_faults = [EvmFault("debug_", change=unhashed, times=FOREVER)]
     can = probed(replay)
     assert (can.code_left_out, can.code_hashed, can.lean) == (True, False, False)
-    replay.troubles.clear()
+    replay.evm_faults.clear()
     assert probed(replay).lean
     replay.shown = 6  # a block without any contract shows nothing
     can = probed(replay)
     assert (can.code_left_out, can.lean) == (None, False)
 
 
-def test_of_nobody_nothing_is_said() -> None:
+def test_no_upstream_has_no_limitations() -> None:
     """While every upstream is away, that they lack everything would be news."""
     assert limitations([]) == []

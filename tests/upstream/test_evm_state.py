@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.upstream.evm_recording import CHAINS, recorded_blocks, recorded_state
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import upstream_of
 from tests.upstream.replay import FOREVER
 
@@ -42,8 +42,8 @@ def test_native_balances_at_any_block(chain: str) -> None:
 
     async def scene(upstream: EvmUpstream) -> None:
         for block in (0, 1, head // 2, head):
-            told = await upstream.balances([raw(address) for address in addresses], block)
-            assert told == [int(state.at(block, "native", address)) for address in addresses]
+            logged = await upstream.balances([raw(address) for address in addresses], block)
+            assert logged == [int(state.at(block, "native", address)) for address in addresses]
         by_hash = raw(recorded_blocks(chain)[head // 2].hash)
         assert await upstream.balances([raw(addresses[0])], by_hash) == [
             int(state.at(head // 2, "native", addresses[0]))
@@ -75,8 +75,8 @@ def test_token_balances_and_owners_at_any_block(chain: str) -> None:
     async def scene(upstream: EvmUpstream) -> None:
         for block in (replay.head // 2, replay.head):
             asked = token_calls(state, block, 100)
-            told = await upstream.answers([call for call, _ in asked], block)
-            for (call, wanted), answer in zip(asked, told, strict=True):
+            logged = await upstream.answers([call for call, _ in asked], block)
+            for (call, wanted), answer in zip(asked, logged, strict=True):
                 if wanted is not None:
                     assert not isinstance(answer, Reverted), call
                     assert int.from_bytes(answer, "big") == wanted
@@ -126,7 +126,7 @@ def test_beyond_the_head_is_not_zero(chain: str) -> None:
     on(scene, EvmReplay(chain))
 
 
-def test_state_that_is_gone_is_asked_of_another_or_refused() -> None:
+def test_pruned_state_is_read_from_another_or_refused() -> None:
     pruned, archive = EvmReplay("geth-1"), EvmReplay("geth-1")
     pruned.pruned_below = 300
     address = next(path[1] for path, values in recorded_state("geth-1").values.items() if path[0] == "native")
@@ -146,33 +146,33 @@ def test_state_that_is_gone_is_asked_of_another_or_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "evm_fault",
     [
-        Trouble("eth_getBalance", result=b"null"),
-        Trouble("eth_getBalance", result=b'"0x"'),
-        Trouble("eth_getBalance", result=b'"12"'),
-        Trouble("eth_getBalance", result=b"12"),
-        Trouble("eth_getBalance", result=b'"0x1' + b"0" * 64 + b'"'),
-        Trouble("eth_getBalance", error=(-32000, "something nobody has heard of")),
-        Trouble("eth_getBalance", status=500),
+        EvmFault("eth_getBalance", result=b"null"),
+        EvmFault("eth_getBalance", result=b'"0x"'),
+        EvmFault("eth_getBalance", result=b'"12"'),
+        EvmFault("eth_getBalance", result=b"12"),
+        EvmFault("eth_getBalance", result=b'"0x1' + b"0" * 64 + b'"'),
+        EvmFault("eth_getBalance", error=(-32000, "something nobody has heard of")),
+        EvmFault("eth_getBalance", status=500),
     ],
 )
-def test_an_answer_that_is_none_is_never_zero(trouble: Trouble) -> None:
+def test_an_answer_that_is_none_is_never_zero(evm_fault: EvmFault) -> None:
     replay = EvmReplay("geth-1")
 
     async def scene(upstream: EvmUpstream) -> None:
         await upstream.probe_all()
-        replay.troubles = [trouble._replace(times=FOREVER)]
+        replay.evm_faults = [evm_fault._replace(times=FOREVER)]
         with pytest.raises(UpstreamFailure):
             await upstream.balances([bytes(20), bytes(19) + b"\1"], 5)
-        replay.troubles = [trouble]
+        replay.evm_faults = [evm_fault]
         assert await upstream.balances([bytes(20), bytes(19) + b"\1"], 5) == [0, 1]
 
     on(scene, replay)
 
 
 def test_a_client_that_takes_no_block_hashes() -> None:
-    """State is asked by number then, and only believed while that number is still the block meant."""
+    """State is read by number then, and only valid while that number is still the same block."""
     replay = EvmReplay("anvil-1")
     replay.off.add("blockHash")
     state, blocks = recorded_state("anvil-1"), recorded_blocks("anvil-1")
@@ -180,8 +180,8 @@ def test_a_client_that_takes_no_block_hashes() -> None:
 
     async def scene(upstream: EvmUpstream) -> None:
         for number in (5, 700, 1900):
-            told = await upstream.balances([raw(who)], raw(blocks[number].hash))
-            assert told == [int(state.at(number, "native", who) or 0)]
+            logged = await upstream.balances([raw(who)], raw(blocks[number].hash))
+            assert logged == [int(state.at(number, "native", who) or 0)]
         assert sum("blockHash" in str(params) for _, params in replay.calls) == 1, "it was not remembered"
         with pytest.raises(NotThere):
             await upstream.balances([raw(who)], bytes(32))

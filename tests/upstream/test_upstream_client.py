@@ -1,4 +1,4 @@
-"""One upstream, asked: what is tried again and when, what is not, and what a hostile answer costs."""
+"""One upstream: what is retried and when, what is not, and the limits on hostile answers."""
 
 import asyncio
 import json
@@ -137,7 +137,7 @@ def test_too_slow() -> None:
     asyncio.run(scene())
 
 
-def test_nobody_there() -> None:
+def test_connection_refused() -> None:
     async def scene() -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

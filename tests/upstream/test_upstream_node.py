@@ -35,7 +35,7 @@ def on(replay: Replay, scene: Callable[[UpstreamNode], Awaitable[None]]) -> None
     asyncio.run(run())
 
 
-def test_who_it_is() -> None:
+def test_network_and_chain_ids() -> None:
     replay = Replay()
 
     async def scene(node: UpstreamNode) -> None:

@@ -1,4 +1,4 @@
-"""A replayed upstream beside the test that asks it: for what is followed by another process."""
+"""A replayed upstream in a thread of its own, for tests that follow it from another process."""
 
 import asyncio
 import threading

@@ -90,7 +90,7 @@ def test_one_that_waits_is_taken_again_without_a_look(mempool: Mempool, world: W
     assert len(mempool) == 1
 
 
-def test_rivals_are_told_their_own_id(mempool: Mempool, world: World) -> None:
+def test_a_conflict_names_the_refused_transaction(mempool: Mempool, world: World) -> None:
     utxo = world.fund()
     first, second = (signed(base([out(amount)], [spend(utxo)])) for amount in (1, 2))
     assert issued(first, mempool, world) is None

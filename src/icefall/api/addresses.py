@@ -1,4 +1,4 @@
-"""Addresses in calls: a bare short ID in CB58, or alias-dash-bech32 of this very chain, checked in the node's order."""
+"""Addresses in calls: a short ID in CB58, or alias-dash-bech32 of this chain, checked in the node's order."""
 
 from icefall.errors import CallFailed
 from icefall.node.chains import Chains

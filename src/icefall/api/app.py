@@ -1,7 +1,7 @@
-"""The app: one function from request to response. Adapters (`rsgi.py`, `asgi.py`) speak the servers' languages.
+"""The app: one function from request to response. `rsgi.py` and `asgi.py` adapt it to servers.
 
-The order of the gates is the existing node's: preflight, Host, clean path, route, verb, content type, body. On the
-other interfaces who asks, and how often, is looked at behind the verb (`gate.py`).
+The order of the checks is the existing node's: preflight, Host, clean path, route, verb, content type, body. On the
+other interfaces API key and rate limit are checked after the verb (`gate.py`).
 """
 
 import zlib
@@ -32,7 +32,7 @@ from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log
 
 BODY_MAX = 1 << 20
-_GZIP_MIN = 1400  # below one packet there is nothing to win
+_GZIP_MIN = 1400  # an answer that fits into one packet is not worth compressing
 _NO_VALUES: tuple[str, ...] = ()
 _JSON_UTF8 = "application/json; charset=utf-8"
 
@@ -51,11 +51,11 @@ class Request(Protocol):
     def header(self, name: str) -> str | None: ...
 
     def headers(self, name: str) -> list[str]:
-        """All of that name: a proxy may add another."""
+        """All headers of that name: a proxy may add another."""
         ...
 
     async def body(self, limit: int) -> bytes:
-        """The whole body; BodyTooLarge as soon as it is known to pass `limit`."""
+        """The whole body; BodyTooLarge as soon as it exceeds `limit`."""
         ...
 
 
@@ -73,7 +73,7 @@ class App:
         dialect: Dialect,
         hosts: Hosts,
         origins: Origins,
-        meters: CallCounters,
+        counters: CallCounters,
         log: Log,
         headers: Headers,
         read_timeout_s: float,
@@ -85,21 +85,21 @@ class App:
         self._dialect = dialect
         self._hosts = hosts
         self._origins = origins
-        self._meters = meters
+        self._counters = counters
         self._log = log
         self._gate = gate
-        self._patience = BodyTimeout(read_timeout_s)
+        self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
 
     async def respond(self, request: Request) -> Response:
-        asked = request.header("access-control-request-method") if request.method == "OPTIONS" else None
-        if asked:
-            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, asked)], b"")
-        told: Headers = []
+        wanted = request.header("access-control-request-method") if request.method == "OPTIONS" else None
+        if wanted:
+            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted)], b"")
+        limit_headers: Headers = []
         try:
             if not self._hosts.allows(request.host):
-                raise Forbidden("this Host is not allowed here: see --http-allowed-hosts")
+                raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
             route = self._paths.get(request.path)
             found = (route, _NO_VALUES) if route is not None else await self._find(request)
             if isinstance(found, Response):
@@ -110,7 +110,7 @@ class App:
                 route, values = found
                 plain = self._plain(route, request.method)
                 if plain is not None and self._gate is not None:
-                    told, refusal = await self._gate.admit(request, plain.row)
+                    limit_headers, refusal = await self._gate.admit(request, plain.row)
                     if refusal is not None:
                         raise refusal
                 if plain is not None:
@@ -118,17 +118,17 @@ class App:
                 else:
                     response = await self._answer_rpc(route, request)
         except TimeoutError:
-            self._meters.count_unrouted()
+            self._counters.count_unrouted()
             response = self._failure(RequestTimeout("the body did not arrive in time"))
         except IcefallError as error:
-            self._meters.count_unrouted()
+            self._counters.count_unrouted()
             response = self._failure(error)
         except Exception as bug:
-            self._meters.count_unrouted()
-            self._log.error("a request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
-            response = self._failure(InternalError("something went wrong on our side"))
-        if told:
-            response = Response(response.status, [*response.headers, *told], response.body)
+            self._counters.count_unrouted()
+            self._log.error("request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
+            response = self._failure(InternalError("internal error"))
+        if limit_headers:
+            response = Response(response.status, [*response.headers, *limit_headers], response.body)
         if self._log.debugs():
             self._log.debug("request", method=request.method, path=request.path, status=response.status)
         return self._finished(request, response)
@@ -141,7 +141,7 @@ class App:
                 return Response(301, [("location", location(clean, request.query)), *self._base], b"")
         found = await self._routes.find(path)
         if found is None:
-            raise NotFound(f"there is nothing at {path}")
+            raise NotFound(f"no route for {path}; see /docs")
         return found
 
     def _plain(self, route: Route, verb: str) -> RestRoute | None:
@@ -153,12 +153,12 @@ class App:
         return plain
 
     async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> Response:
-        began, failed = self._meters.begin(plain.slot), True
+        began, failed = self._counters.begin(plain.slot), True
         try:
             result = await plain.call(plain.bind(values, request.query))
             failed = False
         finally:
-            self._meters.end(plain.slot, began, failed=failed)
+            self._counters.end(plain.slot, began, failed=failed)
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):
@@ -172,15 +172,15 @@ class App:
         content_type = (request.header("content-type") or "").partition(";")[0]
         if content_type != "application/json" and content_type.lower() != "application/json":
             raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
-        waiting = self._patience.begin()
+        waiting = self._body_timeout.begin()
         try:
             body = await request.body(BODY_MAX)
         finally:
-            self._patience.end(waiting)
+            self._body_timeout.end(waiting)
         answer, method, error = await route.service.answer(body)
-        if isinstance(error, InternalError):  # a caller's mistakes are not for our log
+        if isinstance(error, InternalError):  # errors of the caller are not logged
             cause = error.__cause__ or error
-            self._log.error("a call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
+            self._log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
         status = 503 if is_unavailable(error) else 200
         if not answer:
             return Response(status, self._base, b"")
@@ -189,7 +189,7 @@ class App:
         return Response(status, self._json, answer)
 
     def _closed(self) -> Response:
-        """Before verb, type and body are looked at: any call to a chain that is bootstrapping."""
+        """Any call to a chain that is bootstrapping, before verb, content type and body are checked."""
         error = Bootstrapping()
         if self._dialect.plain_failures:
             return self._failure(error)
@@ -203,11 +203,11 @@ class App:
         return Response(error.status, [("content-type", media), *self._base, *failure_headers(error)], body)
 
     def _finished(self, request: Request, response: Response) -> Response:
-        """What depends on the caller rather than on the answer: CORS and compression."""
+        """Adds what depends on the request headers: CORS and compression."""
         origin = request.header("origin")
         headers, body = response.headers, response.body
         if origin:
-            headers = [*headers, *self._origins.told(origin)]
+            headers = [*headers, *self._origins.headers(origin)]
         if len(body) >= _GZIP_MIN and takes_gzip(request.header("accept-encoding") or ""):
             packer = zlib.compressobj(1, zlib.DEFLATED, 31)
             body = packer.compress(body) + packer.flush()

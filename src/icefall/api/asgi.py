@@ -1,4 +1,4 @@
-"""The app as ASGI: for tests in process, and for any other server."""
+"""The app as ASGI: for tests in process, and for servers other than granian."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

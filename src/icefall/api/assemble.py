@@ -1,4 +1,4 @@
-"""From the table to an app: rows made ready with the services they ask for, gathered by path."""
+"""From the endpoint table to routes: each row compiled with the services its handler takes, grouped by path."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import signature
@@ -18,13 +18,13 @@ OTHERS = "(no endpoint)"
 Services = Mapping[type, Any]
 
 
-def meter_labels(rows: Iterable[Rest | Rpc]) -> list[str]:
-    """One label a row, and a last one for requests that no row answers."""
+def counter_labels(rows: Iterable[Rest | Rpc]) -> list[str]:
+    """One label per row, and a last one for requests without a row."""
     return [*(row.label for row in rows), OTHERS]
 
 
 def with_services(handler: Handler, services: Services) -> Callable[[Any], Awaitable[Any]]:
-    """A handler says by its annotations which reader it may use; it gets that one and nothing else."""
+    """The handler with the services that its annotations name, and no others."""
     hints = get_type_hints(handler)
     wanted = [services[hints[name]] for name in list(signature(handler).parameters)[1:]]
     match wanted:
@@ -39,7 +39,7 @@ def with_services(handler: Handler, services: Services) -> Callable[[Any], Await
 
 
 def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
-    """How a row makes its parameters of the path's values and the query."""
+    """The function that makes a row's parameters from the values in the path and the query."""
     binder = binder_of(row)
     if isinstance(binder, RestBinder):
         return binder.bind
@@ -48,7 +48,7 @@ def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """Where the rows of a path really stand: for one chain, under all its names, with its own readers."""
+    """The paths under which the rows of `row_path` are served for one chain: all its names, with its own readers."""
 
     row_path: str
     paths: tuple[str, ...]
@@ -61,13 +61,13 @@ def routes_of(
     enabled: Callable[[str], bool],
     services: Services,
     dialect: Dialect,
-    meters: CallCounters,
+    counters: CallCounters,
     mounts: Sequence[Mount] = (),
 ) -> dict[str, Route]:
-    """The paths of the rows that are switched on. `rows` and the labels of `meters` are in the same order."""
+    """The paths of the enabled rows. `rows` and the labels of `counters` are in the same order."""
     routes: dict[str, Route] = {}
     mounted = {mount.row_path for mount in mounts}
-    slots = {label: slot for slot, label in enumerate(meters.labels)}
+    slots = {label: slot for slot, label in enumerate(counters.labels)}
     wanted = [row for row in rows if not row.needs or enabled(row.needs)]
     for row in wanted:
         if isinstance(row, Rest):
@@ -80,9 +80,10 @@ def routes_of(
                 continue
             own = {**services, **mount.services}
             methods = {
-                r.method: RpcMethod(r, NodeBinder(r.params), with_services(r.handler, own), slots[r.label]) for r in group
+                r.method: RpcMethod(r, NodeBinder(r.params), with_services(r.handler, own), slots[r.label])
+                for r in group
             }
-            service = RpcService(methods, dialect, meters)
+            service = RpcService(methods, dialect, counters)
             for name in mount.paths:
                 route = routes.setdefault(name, Route({}))
                 route.service, route.closed = service, mount.closed
@@ -90,6 +91,6 @@ def routes_of(
 
 
 def bases_of(routes: Mapping[str, Route]) -> frozenset[str]:
-    """What an alias may stand for as a whole: the part of each path after /ext/ that all its endpoints share."""
+    """What an alias may replace: the part of each path after /ext/ that is common to its endpoints."""
     paths = [path.removeprefix("/ext/").split("/") for path in routes if path.startswith("/ext/")]
     return frozenset("/".join(parts[: 2 if parts[0] in ("bc", "index") else 1]) for parts in paths)

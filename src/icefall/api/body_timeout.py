@@ -1,23 +1,23 @@
-"""A time limit on many short waits that costs next to nothing while none is late: one timer looks at all of them.
+"""A timeout on reading request bodies that is nearly free while none is late: one timer checks all of them.
 
-A timer of its own for every request would cost more than the request's parsing.
+One timer per request would cost more than parsing the request.
 """
 
 import asyncio
 from typing import Any
 
-_LOOK_EVERY = 0.25  # of the limit
+_CHECK_EVERY = 0.25  # of the limit
 
 
 class BodyTimeout:
-    """Between `begin` and `end` a task may wait for `limit_s`, give or take a quarter; then it is cancelled, and `end`
-    makes that a TimeoutError. None waits for ever."""
+    """Between `begin` and `end` a task may wait for `limit_s`, plus up to a quarter of it; then it is cancelled, and
+    `end` raises TimeoutError. None: no limit."""
 
     def __init__(self, limit_s: float | None) -> None:
         self._limit_s = limit_s
         self._waiting: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()
-        self._looking = False
+        self._timer_runs = False
 
     def begin(self) -> asyncio.Task[Any] | None:
         task = asyncio.current_task()
@@ -25,9 +25,9 @@ class BodyTimeout:
             return None
         loop = asyncio.get_running_loop()
         self._waiting[task] = loop.time()
-        if not self._looking:
-            self._looking = True
-            loop.call_later(self._limit_s * _LOOK_EVERY, self._look, loop)
+        if not self._timer_runs:
+            self._timer_runs = True
+            loop.call_later(self._limit_s * _CHECK_EVERY, self._check, loop)
         return task
 
     def end(self, task: asyncio.Task[Any] | None) -> None:
@@ -39,13 +39,13 @@ class BodyTimeout:
             if task.uncancel() == 0:
                 raise TimeoutError from None
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check(self, loop: asyncio.AbstractEventLoop) -> None:
         assert self._limit_s is not None
         overdue = loop.time() - self._limit_s
         for task, began in list(self._waiting.items()):
             if began <= overdue and task not in self._late:
                 self._late.add(task)
                 task.cancel()
-        self._looking = bool(self._waiting)
-        if self._looking:
-            loop.call_later(self._limit_s * _LOOK_EVERY, self._look, loop)
+        self._timer_runs = bool(self._waiting)
+        if self._timer_runs:
+            loop.call_later(self._limit_s * _CHECK_EVERY, self._check, loop)

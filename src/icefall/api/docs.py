@@ -1,4 +1,4 @@
-"""Docs are output: the page at /docs, and docs/api.md, docs/dialects.md, docs/settings.md for the repository."""
+"""Generates the page at /docs, and docs/api.md, docs/dialects.md and docs/settings.md."""
 
 import re
 from html import escape
@@ -32,7 +32,7 @@ a { color: var(--ice) } nav { line-height: 2 } nav a { margin-right: .8rem }
 
 
 def page(listener: str, rows: list[Rest | Rpc], version: str) -> str:
-    """The interface as one page: no script, nothing from elsewhere."""
+    """The interface as one page, without scripts and external resources."""
     paths = list(dict.fromkeys(row.path for row in rows))
     links = " ".join(f'<a href="#{escape(path)}"><code>{escape(path)}</code></a>' for path in paths)
     parts = [
@@ -60,15 +60,15 @@ def _article(row: Rest | Rpc) -> str:
 
 
 def _parameters(row: Rest | Rpc) -> list[tuple[str, str]]:
-    """Name and kind of each, with the default where it says something."""
+    """Name and kind of each, with its default if it has one."""
     binder = binder_of(row)
     if not isinstance(binder, RestBinder):
         return [(key, kind.name) for key, kind in binder.kinds.items()]
     shown = []
     for param in binder.all:
         default = param.shown_default
-        words = str(default).lower() if isinstance(default, bool) else default
-        shown.append((param.name, param.kind.name + ("" if default is None else f" (default {words})")))
+        default_text = str(default).lower() if isinstance(default, bool) else default
+        shown.append((param.name, param.kind.name + ("" if default is None else f" (default {default_text})")))
     return shown
 
 
@@ -86,7 +86,7 @@ def _notes(row: Rest | Rpc) -> str:
 
 
 def example(row: Rest | Rpc) -> str:
-    """A command to paste."""
+    """A command that calls the row."""
     if isinstance(row, Rest):
         return f"curl {_BASES[row.listeners[0]]}{example_path(row)}"
     url = f"{_BASES[row.listener]}{row.path}"

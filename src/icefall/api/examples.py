@@ -1,4 +1,4 @@
-"""A call to paste for every method that takes parameters: each works on a fresh local network."""
+"""Example parameters for every method that takes some; they work on a new local network."""
 
 from typing import Any
 

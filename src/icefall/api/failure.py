@@ -1,4 +1,4 @@
-"""From an error to the bytes that say it, once per dialect. Never HTML, never a traceback."""
+"""From an error to the body and headers of its response. Never HTML, never a traceback."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ from icefall.errors import (
 
 Headers = list[tuple[str, str]]
 
-# The node ends some of its plain texts with a newline and others not.
+# The node ends some of its plain texts with a newline, others not.
 _NODE_TEXTS: dict[type[IcefallError], str] = {
     NotFound: "404 page not found\n",
     Forbidden: "invalid host specified\n",
@@ -25,7 +25,7 @@ _NODE_TEXTS: dict[type[IcefallError], str] = {
 
 
 def failure_body(error: IcefallError, listener: str, dialect: Dialect) -> tuple[str, bytes]:
-    """Media type and body of a refusal that is not a JSON-RPC answer."""
+    """Media type and body of an error response that is not a JSON-RPC answer."""
     if listener == NODE and dialect.plain_failures and type(error) is not BadRequest:
         text = _NODE_TEXTS.get(type(error), str(error))
         return "text/plain; charset=utf-8", text.encode("utf-8", "replace")

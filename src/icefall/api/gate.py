@@ -1,4 +1,4 @@
-"""Who may ask, and how often, of the chain data and metrics interfaces: looked at behind routing, before the answer."""
+"""API keys and rate limits of the chain data and metrics interfaces, checked after routing and before the handler."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -16,7 +16,7 @@ LIMIT_HEADERS = ("ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "
 
 
 class Caller(Protocol):
-    """What the gate looks at of a request."""
+    """The parts of a request that the gate reads."""
 
     @property
     def peer(self) -> str: ...
@@ -50,19 +50,19 @@ class AccessGate:
         self._required = keys_required
 
     async def admit(self, request: Caller, row: Rest) -> tuple[Headers, TooManyRequests | None]:
-        """Headers for the answer, whatever it will be, and what refuses it when a budget is spent."""
+        """Headers for the answer, and the error if the budget is spent."""
         key = self._key(request) if self._keys is not None else None
         if key is not None:
-            who, tier = await self._known(key)
+            caller, tier = await self._known(key)
         elif self._required and not row.keyless:
-            raise Unauthorized("this service needs an API key: send it as x-service-api-key")
+            raise Unauthorized("an API key is required: send it as x-service-api-key")
         elif self._leases is None:
             return [], None
         else:
-            who, tier = f"{self._listener} {self._client(request)}", self._anybody
+            caller, tier = f"{self._listener} {self._client(request)}", self._anybody
         if self._leases is None:
             return [], None
-        taken = await self._leases.take(who, tier, row.weight)
+        taken = await self._leases.take(caller, tier, row.weight)
         return _headers(tier, taken), None if taken.allowed else _refusal(taken)
 
     def _key(self, request: Caller) -> str | None:
@@ -75,7 +75,7 @@ class AccessGate:
         assert self._keys is not None
         key = await self._keys.key(text)
         if key is None:
-            raise Unauthorized("this API key is not known here")
+            raise Unauthorized("unknown API key")
         if key.revoked is not None:
             raise Forbidden("this API key has been revoked")
         return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
@@ -87,15 +87,15 @@ class AccessGate:
 
 
 def _headers(tier: Tier, taken: BudgetDecision) -> Headers:
-    told = [
+    headers = [
         ("ratelimit-policy", tier.policy),
         ("ratelimit-limit", str(taken.limit)),
         ("ratelimit-remaining", str(taken.remaining)),
     ]
-    return told if taken.allowed else [*told, ("ratelimit-reset", str(taken.reset_s))]
+    return headers if taken.allowed else [*headers, ("ratelimit-reset", str(taken.reset_s))]
 
 
 def _refusal(taken: BudgetDecision) -> TooManyRequests:
     return TooManyRequests(
-        f"the budget of {taken.limit} units a {taken.window} is spent: try again in {taken.reset_s} s", taken.reset_s
+        f"the budget of {taken.limit} units per {taken.window} is spent: try again in {taken.reset_s} s", taken.reset_s
     )

@@ -1,4 +1,4 @@
-"""Who may ask: the Host header's allow-list, and browsers' cross-origin rules."""
+"""The allow-list of the Host header, and cross-origin rules (CORS)."""
 
 import ipaddress
 import re
@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterable
 
 Headers = list[tuple[str, str]]
 _CACHE_MAX = 1024
-_CACHED_SIZE_MAX = 255  # what follows the colon can be of any length
+_CACHED_SIZE_MAX = 255  # a port can be of any length
 _REFUSED = re.compile(r"q\s*=\s*0(\.0*)?\s*(;|$)")
 _NO_HEADER_NAME = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Hosts:
-    """IP addresses and an empty Host always pass (no name to rebind); names must be listed; `*` lets all pass."""
+    """IP addresses and an empty Host are always allowed (no DNS rebinding); names must be listed; `*` allows all."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
         names = {name.strip().lower() for name in allowed if name.strip()}
         self._all = "*" in names
         self._names = names
-        self._passed: set[str] = set()
+        self._allowed_before: set[str] = set()
 
     def allows(self, host: str) -> bool:
-        if self._all or host in self._passed:
+        if self._all or host in self._allowed_before:
             return True
         if not self._check(host):
             return False
-        if len(self._passed) < _CACHE_MAX and len(host) <= _CACHED_SIZE_MAX:
-            self._passed.add(host)
+        if len(self._allowed_before) < _CACHE_MAX and len(host) <= _CACHED_SIZE_MAX:
+            self._allowed_before.add(host)
         return True
 
     def _check(self, host: str) -> bool:
@@ -57,7 +57,7 @@ def _is_ip(text: str) -> bool:
 
 
 class Origins:
-    """CORS: which origins are told they may read an answer, and what a preflight is told."""
+    """CORS: the headers that allow an origin to read an answer, and those of a preflight."""
 
     METHODS = ("GET", "POST", "HEAD")
 
@@ -73,23 +73,26 @@ class Origins:
             return "*"
         return origin if any(pattern.match(origin.lower()) for pattern in self._patterns) else None
 
-    def told(self, origin: str) -> Headers:
+    def headers(self, origin: str) -> Headers:
         allowed = self._allowed(origin)
         if allowed is None:
             return []
-        known = [("access-control-allow-origin", allowed), ("access-control-allow-credentials", "true")]
-        return [*known, *self._exposed]
+        return [
+            ("access-control-allow-origin", allowed),
+            ("access-control-allow-credentials", "true"),
+            *self._exposed,
+        ]
 
     def preflight(self, header: Callable[[str], str | None], method: str) -> Headers:
-        """Headers of the answer to a preflight; without any allow header the browser refuses by itself."""
+        """Headers of the answer to a preflight. Without an allow header the browser blocks the request."""
         vary = [("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")]
         origin = header("origin") or ""
         allowed = self._allowed(origin) if origin else None
         listed = (header("access-control-request-headers") or "").replace(" ", ",").split(",")
-        asked = [name for name in (_NO_HEADER_NAME.sub("", word) for word in listed) if name]
-        if allowed is None or method.upper() not in self.METHODS or any(n.lower() not in self._headers for n in asked):
+        wanted = [name for name in (_NO_HEADER_NAME.sub("", word) for word in listed) if name]
+        if allowed is None or method.upper() not in self.METHODS or any(n.lower() not in self._headers for n in wanted):
             return vary
         answer = [*vary, ("access-control-allow-origin", allowed), ("access-control-allow-methods", method.upper())]
-        if asked:
-            answer.append(("access-control-allow-headers", ", ".join(self._headers[n.lower()] for n in asked)))
+        if wanted:
+            answer.append(("access-control-allow-headers", ", ".join(self._headers[n.lower()] for n in wanted)))
         return [*answer, ("access-control-allow-credentials", "true")]

@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 over one body: envelope in, rows called, envelope out.
 
-The fast road is one decode into a struct. Anything it does not take (a key in another case, a type that does not fit,
-bytes after the value, broken JSON) goes the slow road, which reads the way the existing node does and finds its words.
+The fast path is one decode into a struct. What it rejects (a key in another case, a wrong type, bytes after the value,
+invalid JSON) takes the slow path, which reads as the existing node does and returns its error texts.
 """
 
 import asyncio
@@ -42,16 +42,16 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RpcFailure(Exception):
-    """The call gets an error object. `told` is the request as far as it was understood."""
+    """The call gets an error object. `request` is the request as far as it could be read."""
 
-    def __init__(self, code: int, text: str, told: Envelope | None = None) -> None:
+    def __init__(self, code: int, text: str, request: Envelope | None = None) -> None:
         super().__init__(text)
         self.code = code
-        self.told = told
+        self.request = request
 
 
 class RpcMethod(msgspec.Struct, frozen=True):
-    """A row made ready: its parameters' binder, its handler with its services bound, its place among the meters."""
+    """A compiled row: the binder of its parameters, its handler with its services, its slot among the counters."""
 
     row: Rpc
     binder: NodeBinder
@@ -65,7 +65,7 @@ _COMPACT_NEEDED = frozenset(b" \t\r\n<>&")
 
 
 class RpcOutcome(NamedTuple):
-    """What to send (empty for a notification), the method that ran, and how it failed if it did."""
+    """The body to send (empty for a notification), the method that ran, and the error if it failed."""
 
     body: bytes
     method: RpcMethod | None = None
@@ -75,11 +75,11 @@ class RpcOutcome(NamedTuple):
 class RpcService:
     """The methods of one path."""
 
-    def __init__(self, methods: Mapping[str, RpcMethod], dialect: Dialect, meters: CallCounters) -> None:
+    def __init__(self, methods: Mapping[str, RpcMethod], dialect: Dialect, counters: CallCounters) -> None:
         self._methods = methods
         self._services = {name.split(".")[0] for name in methods}
         self._dialect = dialect
-        self._meters = meters
+        self._counters = counters
 
     def answer(self, body: bytes) -> Coroutine[Any, Any, RpcOutcome]:
         try:
@@ -97,7 +97,7 @@ class RpcService:
                 return await self._batch(value)
             envelope = self._read(value)
         except RpcFailure as refused:
-            return self._refuse(refused, refused.told or Envelope())
+            return self._refuse(refused, refused.request or Envelope())
         return await self._one(envelope)
 
     async def _one(self, envelope: Envelope) -> RpcOutcome:
@@ -117,17 +117,17 @@ class RpcService:
             outcome = self._refuse(refused, envelope)
             answered = refused.code == INVALID and self._dialect.no_request_answered
             return outcome if answered else self._silent(envelope, outcome)
-        began = self._meters.begin(method.slot)
+        began = self._counters.begin(method.slot)
         error: IcefallError | None = None
         try:
             result = _encode(await method.call(params))
         except IcefallError as raised:
             error = raised
-        except Exception as bug:  # say so plainly, give nothing away, let the log have it
+        except Exception as bug:  # the caller gets no details, the log does
             error = InternalError(INTERNAL_TEXT)
             error.__cause__ = bug
         finally:
-            self._meters.end(method.slot, began, failed=error is not None)
+            self._counters.end(method.slot, began, failed=error is not None)
         if error is None:
             raw_id = bytes(envelope.id)
             body = b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, _echo(raw_id))
@@ -139,14 +139,14 @@ class RpcService:
         return self._silent(envelope, RpcOutcome(body, method, error))
 
     def _silent(self, envelope: Envelope, outcome: RpcOutcome) -> RpcOutcome:
-        """A notification is executed, and nothing is said."""
+        """A notification is executed and gets no answer."""
         raw_id = bytes(envelope.id)
         if not raw_id or (raw_id == b"null" and not self._dialect.null_id_answered):
             return outcome._replace(body=b"")
         return outcome
 
     def _refuse(self, refused: RpcFailure, envelope: Envelope) -> RpcOutcome:
-        self._meters.count_unrouted()
+        self._counters.count_unrouted()
         return RpcOutcome(self._refusal(refused, envelope), None, BadRequest(str(refused)))
 
     async def _batch(self, value: bytes) -> RpcOutcome:
@@ -158,18 +158,18 @@ class RpcService:
         for call in calls:
             try:
                 envelope = self._read(call)
-                if size > BATCH_ANSWER_MAX:  # 100 small calls must not make a gigabyte
+                if size > BATCH_ANSWER_MAX:  # 100 small calls must not return a gigabyte
                     raise RpcFailure(TOO_LONG, f"the batch's answer has passed {BATCH_ANSWER_MAX} bytes", envelope)
             except RpcFailure as refused:
-                answers.append(self._refuse(refused, refused.told or Envelope()))
+                answers.append(self._refuse(refused, refused.request or Envelope()))
                 continue
             answers.append(await self._one(envelope))
             size += len(answers[-1].body)
-            await asyncio.sleep(0)  # between two calls of a batch it is others' turn
-        told = [answer.body.rstrip(b"\n") for answer in answers if answer.body]
-        ours = [answer.error for answer in answers if isinstance(answer.error, (Unavailable, InternalError))]
-        error = max(ours, key=is_unavailable, default=None)
-        return RpcOutcome(b"[%b]\n" % b",".join(told) if told else b"", None, error)
+            await asyncio.sleep(0)  # other requests can run between two calls of a batch
+        bodies = [answer.body.rstrip(b"\n") for answer in answers if answer.body]
+        server_errors = [answer.error for answer in answers if isinstance(answer.error, (Unavailable, InternalError))]
+        error = max(server_errors, key=is_unavailable, default=None)
+        return RpcOutcome(b"[%b]\n" % b",".join(bodies) if bodies else b"", None, error)
 
     def _first_value(self, body: bytes) -> bytes:
         try:
@@ -208,7 +208,7 @@ class RpcService:
         return envelope
 
     def _unknown(self, name: str) -> str:
-        """The words for a method nobody has. The node upper-cases the letter after the first dot before it looks."""
+        """The node's text for an unknown method. It upper-cases the letter after the first dot before its lookup."""
         service, dot, rest = name.partition(".")
         if dot and rest[:1].isupper():
             return "method must start with a non-uppercase letter"
@@ -223,12 +223,14 @@ class RpcService:
         raw_id = bytes(envelope.id) or b"null"
         if self._dialect.error_data:
             error["data"] = (
-                None if refused.told is None and refused.code != PARSE else _told(refused.told or Envelope())
+                None
+                if refused.request is None and refused.code != PARSE
+                else _request_data(refused.request or Envelope())
             )
         return b'{"jsonrpc":"2.0","error":%b,"id":%b}\n' % (_encode(error), _echo(raw_id))
 
 
-def _told(envelope: Envelope) -> dict[str, Any]:
+def _request_data(envelope: Envelope) -> dict[str, Any]:
     return {
         "jsonrpc": envelope.jsonrpc,
         "method": envelope.method,

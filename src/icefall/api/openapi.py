@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 from the table."""
+"""OpenAPI 3.1 from the endpoint table."""
 
 import re
 from typing import Any, get_args
@@ -29,7 +29,7 @@ def document(listener: str, rows: list[Rest | Rpc], version: str) -> dict[str, A
         methods = [row for row in rows if isinstance(row, Rpc) and row.path == path]
         paths.setdefault(path, {})["post"] = _rpc(path, methods, shapes)
     keys = {"securitySchemes": _KEYS} if listener == DATA else {}
-    offered: list[dict[str, Any]] = [{}, *({name: []} for name in _KEYS)]  # {}: or none at all
+    offered: list[dict[str, Any]] = [{}, *({name: []} for name in _KEYS)]  # {}: without a key
     return {
         "openapi": "3.1.0",
         "info": {
@@ -58,21 +58,21 @@ def _error_schema(listener: str) -> dict[str, Any]:
     }
 
 
-def _failure(says: str) -> dict[str, Any]:
-    return {"description": says, "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}}
+def _failure(summary: str) -> dict[str, Any]:
+    return {"description": summary, "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}}
 
 
 def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
     media = row.media.partition(";")[0]
     shape = shapes.get(row.result, {"type": "string"} if row.result is str else {"type": "object"})
     good: dict[str, Any] = {"description": row.summary, "content": {media: {"schema": shape}}}
-    responses = {"200": good, "403": _failure("Host not allowed."), "405": _failure("Another method than GET.")}
+    responses = {"200": good, "403": _failure("Host not allowed."), "405": _failure("Method other than GET.")}
     if row.path.startswith("/ext/health"):
         responses["503"] = {**good, "description": "Unhealthy; the same body."}
     if listener != NODE:
         limits = {name: {"$ref": f"#/components/headers/{name}"} for name in tuple(_LIMIT_HEADERS)[:3]}
         responses["200"] = {**good, "headers": limits}
-        responses |= {status: _failure(says) for status, says in _REST_FAILURES.items()}
+        responses |= {status: _failure(summary) for status, summary in _REST_FAILURES.items()}
         responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
     return {
         "summary": row.summary,
@@ -85,7 +85,9 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
 def _parameters(row: Rest) -> list[dict[str, Any]]:
     binder = binder_of(row)
     if isinstance(binder, RestBinder):
-        return [_parameter(param) for param in binder.all if param.kind.schema]  # without: not offered
+        return [
+            _parameter(param) for param in binder.all if param.kind.schema
+        ]  # parameters without a schema are not offered
     return [
         {"name": name, "in": "query", "required": False, "schema": kind.schema, "explode": True}
         for name, kind in binder.kinds.items()
@@ -94,12 +96,12 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
 
 def _parameter(param: RestParam) -> dict[str, Any]:
     schema = param.kind.schema if param.shown_default is None else {**param.kind.schema, "default": param.shown_default}
-    told = {"name": param.name, "in": "path" if param.in_path else "query", "required": param.required}
-    return {**told, "schema": schema} | ({"example": _example(param)} if param.kind.example else {})
+    described = {"name": param.name, "in": "path" if param.in_path else "query", "required": param.required}
+    return {**described, "schema": schema} | ({"example": _example(param)} if param.kind.example else {})
 
 
 def _example(param: RestParam) -> Any:
-    """The example as the schema's type has it."""
+    """The example as a value of the schema's type."""
     text, kind = param.kind.example, param.kind.schema["type"]
     return int(text) if kind == "integer" else text == "true" if kind == "boolean" else text
 
@@ -120,7 +122,7 @@ def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any]) -> dict[str, Any]:
                 },
             },
             "403": _failure("Host not allowed."),
-            "405": _failure("Another method than POST."),
+            "405": _failure("Method other than POST."),
             "413": _failure("Body over 1 MiB."),
             "415": _failure("Content type other than application/json."),
         },
@@ -168,13 +170,13 @@ _RPC_ERROR = {
 
 _REST_FAILURES = {
     "400": "A parameter is missing, malformed or out of range; the message names it.",
-    "401": "The key is unknown, or one is required and none was sent.",
+    "401": "Unknown API key, or one is required and none was sent.",
     "403": "The key has been revoked, or the Host is not allowed.",
-    "404": "There is nothing at this path, or nothing with this ID.",
+    "404": "Unknown path, or nothing with this ID.",
     "429": "The budget of this minute or day is spent.",
-    "500": "Something went wrong on our side.",
-    "502": "An upstream answered wrongly.",
-    "503": "The store or an upstream cannot be asked now.",
+    "500": "Internal error.",
+    "502": "Invalid answer of an upstream.",
+    "503": "The store or an upstream is unavailable.",
 }
 _KEYS = {
     "ServiceKey": {"type": "apiKey", "in": "header", "name": "x-service-api-key"},
@@ -182,14 +184,14 @@ _KEYS = {
 }
 
 
-def _number(says: str) -> dict[str, Any]:
-    return {"description": says, "schema": {"type": "integer"}}
+def _number(summary: str) -> dict[str, Any]:
+    return {"description": summary, "schema": {"type": "integer"}}
 
 
 _LIMIT_HEADERS = {
     "ratelimit-policy": {"description": "The caller's limits, where limits are on.", "schema": {"type": "string"}},
     "ratelimit-limit": _number("Units of the window that ends the caller's budget first."),
     "ratelimit-remaining": _number("Units left of it."),
-    "ratelimit-reset": _number("Seconds until it begins anew; with 429 only."),
+    "ratelimit-reset": _number("Seconds until the window starts again; with 429 only."),
     "retry-after": _number("Seconds to wait; with 429 only."),
 }

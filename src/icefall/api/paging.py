@@ -1,7 +1,7 @@
-"""Page tokens as a handler sees them: `after` reads the caller's, `token` makes the next one.
+"""Page tokens for handlers: `after` reads the caller's, `token` issues the next one.
 
-A token belongs to a query: the route and every parameter but the token itself and the page's size, which may change on
-the way. Parameters count as they were understood: a default left out or another case of an address is no other query.
+A token is valid for one query: the route and every parameter except the token itself and the page size. Parameters are
+compared after parsing: an omitted default, or an address in another case, is the same query.
 """
 
 import time
@@ -16,22 +16,24 @@ _LEFT_OUT = ("page_token", "page_size")
 
 
 def scope_of(route: str, params: msgspec.Struct) -> bytes:
-    """What tells one query from another. `route` keeps lists apart that take the same parameters."""
-    told: list[Any] = [route]
-    told += [getattr(params, name) for name in params.__struct_fields__ if name not in _LEFT_OUT]
-    return msgspec.msgpack.encode(told)
+    """Identifies a query. `route` distinguishes lists that take the same parameters."""
+    scope: list[Any] = [route]
+    scope += [getattr(params, name) for name in params.__struct_fields__ if name not in _LEFT_OUT]
+    return msgspec.msgpack.encode(scope)
 
 
 class Paging:
-    """Of the chain data interface: a cursor is bytes of the handler's own making, at most 256."""
+    """Of the chain data interface: a cursor is at most 256 bytes that only the handler interprets."""
 
     def __init__(self, tokens: PageTokens, clock: Callable[[], float] = time.time) -> None:
         self._tokens = tokens
         self._clock = clock
 
     def after(self, route: str, params: Any) -> bytes | None:
-        """The cursor of the caller's `page_token`; None for the first page; BadRequest where it is not good."""
-        return self._tokens.read(params.page_token, scope_of(route, params), int(self._clock())) if params.page_token else None
+        """The cursor of the caller's `page_token`; None for the first page; BadRequest if it is invalid."""
+        if not params.page_token:
+            return None
+        return self._tokens.read(params.page_token, scope_of(route, params), int(self._clock()))
 
     def token(self, route: str, params: msgspec.Struct, cursor: bytes) -> str:
         return self._tokens.issue(scope_of(route, params), cursor, int(self._clock()))
@@ -45,7 +47,9 @@ class NumberPaging:
         self._clock = clock
 
     def after(self, route: str, params: Any) -> int | None:
-        return self._tokens.read(params.page_token, scope_of(route, params), int(self._clock())) if params.page_token else None
+        if not params.page_token:
+            return None
+        return self._tokens.read(params.page_token, scope_of(route, params), int(self._clock()))
 
     def token(self, route: str, params: msgspec.Struct, cursor: int) -> str:
         return self._tokens.issue(scope_of(route, params), cursor, int(self._clock()))

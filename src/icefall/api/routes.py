@@ -1,5 +1,5 @@
-"""From a path to what answers there. Built-in paths are a dictionary; paths with parameters are looked up by their
-shape, and an administrator's aliases are asked of the store, both only when the dictionary does not know."""
+"""From a path to its route. Paths without parameters are in a dictionary. Others are matched with the patterns of paths
+with parameters, or on the node listener with the aliases in the store."""
 
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,13 +13,13 @@ from icefall.node.admin.commands import ALIAS_MAX
 from icefall.node.store import NodeReader
 
 ROOT = "/ext/"
-# What answers by itself: these names can never become aliases. `index/X` can, where only `index/X/block` answers.
+# Served paths, which can never become aliases. `index/X` can, because only `index/X/block` is served.
 NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
-_ALIAS_SIZE_MAX = len("bc/") + ALIAS_MAX  # a chain's alias stands behind bc/
+_ALIAS_SIZE_MAX = len("bc/") + ALIAS_MAX  # a chain's alias follows bc/
 
 
 class RestRoute(msgspec.Struct, frozen=True):
-    """A REST row made ready. `bind` makes its parameters of the path's values and the query."""
+    """A compiled REST row. `bind` makes its parameters from the values in the path and the query."""
 
     row: Any
     bind: Callable[[tuple[str, ...], str], Any]
@@ -28,7 +28,7 @@ class RestRoute(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct):
-    """What a path offers: plain endpoints by verb (`*` for any), and a JSON-RPC service."""
+    """What a path serves: plain endpoints by verb (`*` for any), and a JSON-RPC service."""
 
     plain: dict[str, RestRoute]
     service: RpcService | None = None
@@ -43,26 +43,26 @@ class Route(msgspec.Struct):
 
 
 class PathPatterns:
-    """Paths with parameters, each a whole segment: where the parameters stand, by the number of segments."""
+    """Paths with parameters, each a whole segment: the indexes of the parameters, by the number of segments."""
 
     def __init__(self, paths: Mapping[str, Route]) -> None:
-        self._places: dict[int, list[tuple[int, ...]]] = {}
+        self._indexes: dict[int, list[tuple[int, ...]]] = {}
         self._routes: dict[tuple[str, ...], Route] = {}
         for path, route in paths.items():
             parts = path.split("/")
-            places = tuple(place for place, part in enumerate(parts) if is_parameter(part))
-            self._routes[_without(parts, places)] = route
-            known = self._places.setdefault(len(parts), [])
-            if places not in known:
-                known.append(places)
-                known.sort(key=len)  # a word of the table goes before a value
+            indexes = tuple(index for index, part in enumerate(parts) if is_parameter(part))
+            self._routes[_without(parts, indexes)] = route
+            known = self._indexes.setdefault(len(parts), [])
+            if indexes not in known:
+                known.append(indexes)
+                known.sort(key=len)  # a literal segment is preferred to a parameter
 
     def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
         parts = path.split("/")
-        for places in self._places.get(len(parts), ()):
-            route = self._routes.get(_without(parts, places))
+        for indexes in self._indexes.get(len(parts), ()):
+            route = self._routes.get(_without(parts, indexes))
             if route is not None:
-                return route, tuple([parts[place] for place in places])
+                return route, tuple([parts[index] for index in indexes])
         return None
 
 
@@ -70,10 +70,10 @@ def is_parameter(segment: str) -> bool:
     return segment[:1] == "{" and segment[-1:] == "}"
 
 
-def _without(parts: list[str], places: tuple[int, ...]) -> tuple[str, ...]:
+def _without(parts: list[str], indexes: tuple[int, ...]) -> tuple[str, ...]:
     kept = parts.copy()
-    for place in places:
-        kept[place] = "{}"
+    for index in indexes:
+        kept[index] = "{}"
     return tuple(kept)
 
 
@@ -81,22 +81,22 @@ class Routes:
     def __init__(
         self, paths: Mapping[str, Route], bases: frozenset[str], node: NodeReader | None, *, full: bool
     ) -> None:
-        shaped = {} if node else {path: route for path, route in paths.items() if "/{" in path}  # an alias is text
-        self.paths = {path: route for path, route in paths.items() if path not in shaped}
-        self._shapes = PathPatterns(shaped)
+        patterns = {} if node else {path: route for path, route in paths.items() if "/{" in path}
+        self.paths = {path: route for path, route in paths.items() if path not in patterns}
+        self._patterns = PathPatterns(patterns)
         self._bases = bases
         self._node = node
-        self._full = full  # an alias may also stand for a whole endpoint, not only for a base
+        self._full = full  # an alias may also name a whole endpoint, not only a base
 
     async def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
-        """For what is not in `paths`: the route and the values of its parameters."""
+        """For a path that is not in `paths`: the route and the values of its parameters."""
         if self._node is None:
-            return self._shapes.find(path)
+            return self._patterns.find(path)
         route = await self._through_alias(path[len(ROOT) :], set()) if path.startswith(ROOT) else None
         return (route, ()) if route else None
 
     async def _through_alias(self, rest: str, seen: set[str]) -> Route | None:
-        """Aliases may name aliases, in any order of their making, and loops are nobody's business but the caller's."""
+        """Aliases may name other aliases, in any order of creation; a loop of aliases leads nowhere."""
         assert self._node is not None
         for alias, tail in _splits(rest):
             target = await self._node.endpoint_of(alias)
@@ -114,7 +114,7 @@ class Routes:
 
 
 def _splits(path: str) -> list[tuple[str, str]]:
-    """The ways to read a path as alias and tail, longest alias first. Nothing longer than an alias can be is tried."""
+    """The ways to split a path into alias and tail, longest alias first, up to the length limit of an alias."""
     cuts = [(path, "")] if len(path) <= _ALIAS_SIZE_MAX else []
     at = path.rfind("/", 0, _ALIAS_SIZE_MAX + 1)
     while at > 0:
@@ -132,5 +132,5 @@ def cleaned(path: str) -> str:
 
 
 def location(path: str, query: str) -> str:
-    """A path as a Location header says it: nothing of it can end the header."""
+    """A path quoted for a Location header, so that it cannot end the header."""
     return quote(path, safe="/$&+,:;=@") + (f"?{query}" if query else "")

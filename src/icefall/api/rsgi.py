@@ -1,4 +1,4 @@
-"""The app as granian's native RSGI: the shortest way from socket to answer."""
+"""The app as RSGI, granian's native and fastest interface."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class RsgiRequest:
         self.header = headers.get
         host = scope.authority or headers.get("host")  # an absolute target has an authority
         if host is None:
-            host = "?" if "host" in headers else ""  # a Host that is no text must not pass for none
+            host = "?" if "host" in headers else ""  # a Host that is not text must not count as absent
         self.host: str = host
         self.method: str = scope.method
         self.path: str = scope.path
@@ -26,7 +26,7 @@ class RsgiRequest:
 
     @property
     def peer(self) -> str:
-        """The address that is connected to us, without its port."""
+        """The address of the connection, without its port."""
         return str(self._scope.client).rpartition(":")[0]
 
     def headers(self, name: str) -> list[str]:
@@ -34,7 +34,7 @@ class RsgiRequest:
 
     async def body(self, limit: int) -> bytes:
         length = self.header("content-length")
-        if length is not None:  # the server has checked that it is a number and will hold the client to it
+        if length is not None:  # the server has checked that it is a number and enforces it
             if int(length) > limit:
                 raise too_large()
             whole: bytes = await self._protocol()

@@ -1,0 +1,1 @@
+"""Store engines: the protocols, SQLite, locks, migrations, and named SQL statements."""

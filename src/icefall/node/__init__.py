@@ -1,0 +1,1 @@
+"""The node: its store, identity, health, admin commands, and following another node."""

@@ -1,4 +1,4 @@
-"""What a data directory is bound to, and whether a start may go on from there.
+"""What a data directory is bound to, and whether the program may start with it.
 
 Checked before anything else, written only when nothing can refuse the start any more: a refused start changes nothing.
 """
@@ -15,7 +15,7 @@ OWN, FOLLOWED = "own", "followed"
 
 
 class StartRequest(msgspec.Struct, frozen=True):
-    """What somebody wants to start."""
+    """How the program was asked to start."""
 
     network_id: int
     follows: bool
@@ -28,7 +28,7 @@ class StartRequest(msgspec.Struct, frozen=True):
 
 
 def refusal(known: Callable[[str], str | None], start: StartRequest) -> str | None:
-    """Why not, and what to do instead. `known` gives a fact about the data directory."""
+    """Why the start is refused and what to do instead, or None. `known` reads a value from the `meta` table."""
     network, mode = known("network_id"), known("mode")
     if network is not None and int(network) != start.network_id:
         return (
@@ -60,9 +60,9 @@ def admit(tx: Transaction, start: StartRequest, genesis_time: int) -> None:
     reason = refusal(lambda name: meta(tx, name), start)
     if reason is not None:
         raise StartRefused(reason)
-    facts = {"network_id": str(start.network_id), "mode": start.mode}
+    values = {"network_id": str(start.network_id), "mode": start.mode}
     if meta(tx, "genesis_time") is None:
-        facts["genesis_time"] = str(genesis_time)
-    facts["indexed" if start.index_enabled else "index_incomplete"] = "1"
-    for name, value in facts.items():
+        values["genesis_time"] = str(genesis_time)
+    values["indexed" if start.index_enabled else "index_incomplete"] = "1"
+    for name, value in values.items():
         tx.run(SQL.put_meta, {"name": name, "value": value})

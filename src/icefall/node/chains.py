@@ -1,4 +1,4 @@
-"""The chains this node knows, and the names they go by.
+"""The chains of this node, and their names.
 
 Built-in names come from the genesis and cannot change; an administrator's come from the store. A chain's names are
 listed as the existing node lists them: built-in aliases, its ID, then what an administrator added, in order.
@@ -64,7 +64,7 @@ class Chains:
         return self._by_id.get(chain_id)
 
     async def aliases(self, id_as_text: str) -> list[str] | None:
-        """All names of a chain given by its ID; None for an ID nobody has named."""
+        """All names of a chain given by its ID; None for an ID without a name."""
         try:
             chain_id = id_from_text(id_as_text)
         except WireError as error:

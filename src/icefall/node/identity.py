@@ -1,4 +1,4 @@
-"""Who this node is: a self-signed TLS certificate, made once and kept, whose hash is the NodeID.
+"""The identity of this node: a self-signed TLS certificate, created once and kept, whose hash is the NodeID.
 
 The files are those of the Go node (`staker.crt`, `staker.key`), so an operator can bring an identity along. What is
 there is never replaced: a lost or damaged file is an error that says what to do.
@@ -33,11 +33,11 @@ VALID_YEARS = 100
 
 
 class IdentityError(StartRefused):
-    """The identity cannot be read or made; the text names the file and the way out."""
+    """The identity cannot be read or created; the text names the file and what to do."""
 
 
 class NodeIdentity(NamedTuple):
-    """A node's name, and the files that prove it."""
+    """A NodeID, and the files that prove it."""
 
     node_id_text: str
     certificate_pem_path: Path
@@ -45,7 +45,7 @@ class NodeIdentity(NamedTuple):
 
 
 def ensure_identity(directory: Path) -> NodeIdentity:
-    """The identity kept in `directory`, made on first use. The caller holds the data directory's lock.
+    """The identity kept in `directory`, created on first use. The caller holds the data directory's lock.
 
     A new certificate and key are first complete and on disk under other names. Then the key gets its name, and last the
     certificate; a start that finds only the key takes the certificate that was about to get its name.
@@ -72,9 +72,9 @@ def ensure_identity(directory: Path) -> NodeIdentity:
 def _make() -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
-    nobody = x509.Name([])
+    no_name = x509.Name([])
     certificate = (
-        x509.CertificateBuilder(nobody, nobody, key.public_key(), x509.random_serial_number())
+        x509.CertificateBuilder(no_name, no_name, key.public_key(), x509.random_serial_number())
         .not_valid_before(datetime(2000, 1, 1, tzinfo=UTC))
         .not_valid_after(datetime(now.year + VALID_YEARS, now.month, 1, tzinfo=UTC))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -119,8 +119,8 @@ def _read(path: Path) -> bytes:
 
 
 def _damaged(path: Path, what: str) -> IdentityError:
-    way_out = f"restore it from a backup, or remove {CERTIFICATE_NAME} and {KEY_NAME} to start with a new NodeID"
-    return IdentityError(f"{path}: {what}; {way_out}")
+    advice = f"restore it from a backup, or remove {CERTIFICATE_NAME} and {KEY_NAME} to start with a new NodeID"
+    return IdentityError(f"{path}: {what}; {advice}")
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

@@ -40,7 +40,7 @@ class IndexedContainer(NamedTuple):
 def append(tx: Transaction, series: IndexSeries, rows: Iterable[tuple[bytes, int, int | None, bytes | None]]) -> None:
     """(container ID, accepted ns, source, bytes) in the order of acceptance."""
     first = tx.rows(SQL.next_number, (series.number,))[0][0]
-    numbered: Sequence[tuple[object, ...]] = [(series.number, first + position, *row) for position, row in enumerate(rows)]
+    numbered: Sequence[tuple[object, ...]] = [(series.number, number, *row) for number, row in enumerate(rows, first)]
     tx.run_many(SQL.put_container, numbered)
 
 

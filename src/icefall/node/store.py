@@ -1,5 +1,5 @@
-"""The node store's tables: what an operator told this node and what its checks last found. Reader for anyone, writes by
-the engine alone."""
+"""The node store's tables: what an administrator has set and the last results of health checks. Any process reads, only
+the engine writes."""
 
 from pathlib import Path
 from typing import Protocol
@@ -34,7 +34,7 @@ class StoredPlugin(msgspec.Struct, frozen=True):
 
 
 class NodeReader:
-    """Everything a worker may ask of the node store."""
+    """Everything a worker reads from the node store."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -78,16 +78,16 @@ def meta(tx: Transaction, name: str) -> str | None:
     return rows[0][0] if rows else None
 
 
-class _Reads(Protocol):
+class _ReadableStore(Protocol):
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
 
-def read_meta(store: _Reads, name: str) -> str | None:
+def read_meta(store: _ReadableStore, name: str) -> str | None:
     rows = store.read(SQL.meta, {"name": name})
     return rows[0][0] if rows else None
 
 
-def read_learned(store: _Reads) -> tuple[bytes, bytes] | None:
+def read_learned(store: _ReadableStore) -> tuple[bytes, bytes] | None:
     """X genesis and C-Chain ID of a network that was learnt from an upstream."""
     x_genesis, c_chain_id = read_meta(store, "learned_x_genesis"), read_meta(store, "learned_c_chain_id")
     return (bytes.fromhex(x_genesis), bytes.fromhex(c_chain_id)) if x_genesis and c_chain_id else None

@@ -1,0 +1,1 @@
+"""Log lines, counters and rates."""

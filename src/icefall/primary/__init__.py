@@ -1,0 +1,1 @@
+"""The primary network: the X-, P- and C-Chain together."""

@@ -14,17 +14,18 @@ from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
 from icefall.api.app import App
-from icefall.api.assemble import Mount, bases_of, meter_labels, routes_of
+from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
 from icefall.api.endpoints.table import ENDPOINTS, rows_of
 from icefall.api.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.guards import Hosts, Origins
-from icefall.api.handlers.pages import CounterSource, Pages
+from icefall.api.handlers.pages import Pages
+from icefall.api.handlers.prometheus import CounterSource
 from icefall.api.openapi import document
 from icefall.api.routes import Routes
 from icefall.config.settings import ChainConfig, Config
-from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, told_rpc_url
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, shown_rpc_url
 from icefall.evm.reading.state import RequestState
 from icefall.ipc.socket import EngineLink
 from icefall.node.store import NodeReader
@@ -54,7 +55,7 @@ def listener_app(
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
     run_dir = Path(config.data_dir) / "run"
-    counters = CallCounters(meter_labels(ENDPOINTS), run_dir)
+    counters = CallCounters(counter_labels(ENDPOINTS), run_dir)
     common: dict[type, Any] = {
         Dialect: dialect,
         Pages: Pages(msgspec.json.encode(document(listener, rows, __version__)), page(listener, rows, __version__)),
@@ -134,4 +135,4 @@ def chain_directory(
 
 def _chain_info(chain: ChainConfig) -> ChainInfo:
     info = msgspec.convert(chain, ChainInfo, from_attributes=True)
-    return msgspec.structs.replace(info, rpc_url=told_rpc_url(chain.public_rpc_url, chain.rpc[0]))
+    return msgspec.structs.replace(info, rpc_url=shown_rpc_url(chain.public_rpc_url, chain.rpc[0]))

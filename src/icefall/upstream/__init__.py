@@ -1,1 +1,1 @@
-"""Nodes we read from: how they are asked, and what their answers look like. What to believe is decided elsewhere."""
+"""Clients for the nodes we read from: transport, retries, decoding, failover."""

@@ -153,7 +153,7 @@ class UpstreamNode:
         answer: Any = await self._index(chain, kind, "getContainerRange", params, shape)
         rows: list[_Container] = (answer.containers if isinstance(answer, _Containers) else answer) or []
         if len(rows) > count:
-            raise InvalidAnswer(f"{self.name} sent {len(rows)} containers when asked for {count}")
+            raise InvalidAnswer(f"{self.name} sent {len(rows)} containers where {count} were requested")
         return [self._fetched(row) for row in rows]
 
     async def number_of(self, chain: str, container_id: bytes, kind: str = "block") -> int | None:
@@ -193,7 +193,7 @@ class UpstreamNode:
 
     def _bytes(self, text: str, encoding: str) -> bytes:
         if encoding != "hex":
-            raise InvalidAnswer(f"{self.name} answered in {encoding[:20]!r} when asked for hex")
+            raise InvalidAnswer(f"{self.name} answered in {encoding[:20]!r} where hex was requested")
         try:
             raw = checksum_hex.decode(text)
         except WireError as error:

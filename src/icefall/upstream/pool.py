@@ -43,7 +43,7 @@ class UpstreamState(msgspec.Struct):
 
 class Pool(Generic[_Member]):
     """Only usable members are picked. The others are probed in the background when their pause is over, so that one
-    which hangs does not hold up the rest.
+    which hangs does not hold up the others.
 
     `probe` checks whether a member is fit for use: it returns why it must be disabled, or None. If it raises an
     UpstreamFailure, the member backs off.
@@ -106,7 +106,7 @@ class Pool(Generic[_Member]):
         return [member for member in self.members if self._is_usable(member)]
 
     def others(self, member: _Member) -> list[_Member]:
-        """The usable ones besides `member`, in turn after it."""
+        """The other usable ones, in turn after `member`."""
         return [it for it in self._in_turn(member, move_on=True) if it is not member and self._is_usable(it)]
 
     def _is_usable(self, member: _Member) -> bool:

@@ -1,0 +1,1 @@
+"""The asset chain (X): rules, mempool, block building, stored ledger."""

@@ -35,7 +35,7 @@ def verify_block(
 
 
 def execute(tx: Tx, rules: ChainRules, overlay: Overlay, now_s: int, recover: Recover) -> TxEffects:
-    """Verifies a well-formed transaction on top of those before it, and puts it on top. If refused, nothing changes."""
+    """Verifies a well-formed transaction on `overlay` and adds its effects there. If refused, nothing changes."""
     verify_semantics(tx, rules, overlay, now_s, recover)
     effects = effects_of(tx, overlay)
     overlay.add(effects)

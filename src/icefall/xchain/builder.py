@@ -1,4 +1,4 @@
-"""Makes the next block of what waits in the mempool."""
+"""Builds the next block from the transactions in the mempool."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ BLOCK_SIZE_TARGET = 131_072
 
 
 class BuiltBlock(NamedTuple):
-    """A block, unless no transaction was fit for one; and what was thrown out on the way."""
+    """A block, unless no transaction was valid; and the transactions that were dropped from the mempool."""
 
     block: Block | None
     effects: tuple[TxEffects, ...]
@@ -31,26 +31,26 @@ def build(
     txs_max: int = 0,
     recover: Recover | None = None,
 ) -> BuiltBlock:
-    """The block upon `parent`, oldest transactions first, up to the first that is too large for what room is left, or
-    up to `txs_max` of them (0: any number).
+    """The block upon `parent`, oldest transactions first, up to the first that does not fit into the bytes left, or up
+    to `txs_max` of them (0: any number).
 
-    Invalid ones leave the mempool at once. Those in the block stay until `Mempool.accepted` is told of it.
+    Invalid ones leave the mempool at once. Those in the block stay until `Mempool.accepted` is called.
     """
     overlay = Overlay(state)
     signers = Signers() if recover is None else recover
     effects: list[TxEffects] = []
     dropped: list[tuple[bytes, str]] = []
-    room = BLOCK_SIZE_TARGET
+    bytes_left = BLOCK_SIZE_TARGET
     for tx in mempool:
-        if len(tx.raw) > room or (txs_max and len(effects) == txs_max):
+        if len(tx.raw) > bytes_left or (txs_max and len(effects) == txs_max):
             break
         try:
-            verify_syntax(tx, rules)  # what came through the wallet was never looked at
+            verify_syntax(tx, rules)  # transactions issued through the wallet API were not verified
             effects.append(execute(tx, rules, overlay, now_s, signers))
         except TxRefused as refusal:
             dropped.append((tx.txid, str(refusal)))
         else:
-            room -= len(tx.raw)
+            bytes_left -= len(tx.raw)
     for txid, reason in dropped:
         mempool.drop(txid, reason)
     if not effects:

@@ -1,7 +1,7 @@
-"""A running asset chain: transactions come in, blocks are accepted, each in one commit.
+"""A running asset chain: accepts transactions into its mempool and commits blocks, each in one transaction.
 
 Everything here runs on the engine's one thread; only the commit waits. While it does, the block's transactions stay in
-the mempool, so that a rival is told of the conflict instead of being dropped later.
+the mempool, so that a conflicting transaction is refused at once instead of being dropped later.
 """
 
 import asyncio
@@ -45,10 +45,10 @@ class AssetChain:
         self._wake = asyncio.Event()
         self._refusals: list[tuple[bytes, str]] = []  # not stored yet
 
-    # -- what workers ask ------------------------------------------------------------------------------------------
+    # -- calls from workers ----------------------------------------------------------------------------------------
 
     async def issue(self, tx: str, encoding: str) -> bytes:
-        """The transaction's ID, once it is in the mempool. What is refused is remembered."""
+        """The transaction's ID, once it is in the mempool. Refusals are remembered."""
         try:
             parsed = parse_issue(tx, encoding)
         except TxRefused as refused:
@@ -62,7 +62,7 @@ class AssetChain:
         return parsed.txid
 
     def state_of(self, txid: bytes) -> str:
-        """Of a transaction that is in no block; empty for one we do not know of."""
+        """Of a transaction that is in no block; empty for an unknown one."""
         if txid in self._mempool:
             return PROCESSING
         return REJECTED if self._mempool.refusal(txid) is not None else ""
@@ -70,7 +70,7 @@ class AssetChain:
     # -- accepting blocks ------------------------------------------------------------------------------------------
 
     async def run_forever(self) -> None:
-        """A block as soon as there is something to put in it, and no sooner than the pace allows."""
+        """Builds a block as soon as there are transactions, but not faster than `BlockPace` allows."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -78,7 +78,7 @@ class AssetChain:
             try:
                 await self.accept_pending()
             except StoreError as error:  # a full disk: nothing was changed, the transactions are still there
-                self._log.error("a block could not be stored; trying again", error=str(error))
+                self._log.error("block could not be stored, retrying", error=str(error))
                 await asyncio.sleep(_RETRY_S)
             if len(self._mempool):
                 self._wake.set()
@@ -101,11 +101,11 @@ class AssetChain:
             self._refusals = refusals + self._refusals
             raise
         self._mempool.accepted(built.block.txs)
-        self._log.debug("accepted a block", height=ledger.height, txs=len(built.block.txs))
+        self._log.debug("block accepted", height=ledger.height, txs=len(built.block.txs))
         return True
 
     def _wrapped(self, block: Block) -> Container:
-        """The container a proposer without a key would make: unsigned, upon the parent's container and no older."""
+        """The container of a proposer without a key: unsigned, upon the parent's container and no older."""
         parent = self.ledger.container
         if parent is None:
             return pack_container(self.ledger.tip.block_id, block.time, 0, block.raw)

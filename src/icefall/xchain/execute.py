@@ -32,12 +32,12 @@ def effects_of(tx: Tx, state: LedgerState) -> TxEffects:
 
 
 def input_ids(tx: Tx) -> list[bytes]:
-    """IDs of all that a transaction spends, here or of another chain's exports. Two that share one are rivals."""
+    """IDs of all UTXOs that a transaction spends, own and imported. Two transactions that share one are in conflict."""
     return [input_id(at.txid, at.output_index) for at in (*consumed(tx), *imported(tx))]
 
 
 class EmptyState:
-    """The state before there is a chain: what the transactions of a genesis are executed on."""
+    """The state before the genesis transactions are executed."""
 
     def utxo(self, utxo_id: bytes) -> Utxo | None:
         return None
@@ -53,8 +53,8 @@ class EmptyState:
 
 
 class Overlay:
-    """A state with the effects of some transactions on top. What it has read once it keeps: nothing else may change the
-    state beneath while it is in use."""
+    """A state with the effects of some transactions on top. What it has read is cached: nothing else may change the
+    underlying state while it is in use."""
 
     __slots__ = ("_below", "_imported", "_txs", "_utxos")
 
@@ -75,14 +75,14 @@ class Overlay:
         return self._txs.get(txid) or self._below.tx(txid)
 
     def atomic_utxo(self, peer_chain_id: bytes, utxo_id: bytes) -> Utxo | None:
-        """What was imported earlier in the block is still seen; `add` is what refuses to import it again."""
+        """UTXOs imported earlier in the block are still returned; `add` refuses to import them again."""
         return self._below.atomic_utxo(peer_chain_id, utxo_id)
 
     def subnet_of(self, chain_id: bytes) -> bytes:
         return self._below.subnet_of(chain_id)
 
     def add(self, effects: TxEffects) -> None:
-        """Puts a transaction on top, unless it imports what an earlier one imports."""
+        """Adds the effects of a transaction, unless it imports what an earlier one imports."""
         if not self._imported.isdisjoint(effects.imported):
             raise TxRefused("block contains conflicting transactions")
         self._imported.update(effects.imported)

@@ -1,5 +1,5 @@
-"""The asset chain moved by what another node accepted: every block verified and executed on our own state, and before
-them the transactions of a DAG, where the chain had one."""
+"""The asset chain advanced by blocks of another node: each is verified and executed on our own state, and before them
+the transactions of a DAG, if the chain had one."""
 
 import asyncio
 import time
@@ -28,15 +28,15 @@ class ReceivedContainer(NamedTuple):
 
 
 class ExportNotSeen(Exception):
-    """An import of something that its source chain has not exported yet, as far as we have seen."""
+    """An import of an output that its source chain has not exported yet, as far as we have followed it."""
 
 
 class UnknownInput(Exception):
-    """A transaction spends what another made that was never accepted here."""
+    """A transaction spends an output of a transaction that was never accepted here."""
 
 
 class FollowedLedger:
-    """`had_dag`: the blocks build upon transactions that are in none of them."""
+    """`had_dag`: the blocks spend outputs of transactions that are in no block."""
 
     def __init__(self, ledger: Ledger, now: Callable[[], float] = time.time, *, had_dag: bool = False) -> None:
         self.ledger = ledger
@@ -45,7 +45,7 @@ class FollowedLedger:
         self._signers = Signers()
 
     async def accept(self, containers: Sequence[ReceivedContainer]) -> None:
-        """Store the longest run that holds, in one transaction; then say what stopped it, if anything did."""
+        """Store all blocks up to the first invalid one, in one transaction; then raise why that one is invalid."""
         accepted: list[AcceptedBlock] = []
         stopped: Exception | None = None
         state, tip = Overlay(self.ledger.state), self.ledger.tip
@@ -70,7 +70,7 @@ class FollowedLedger:
         accepted: list[TxEffects] = []
         stopped: Exception | None = None
         state = Overlay(self.ledger.state)
-        now_s = self._now_s(self.ledger.tip)  # block 0 is younger than all of them: what they spent was not locked
+        now_s = self._now_s(self.ledger.tip)  # block 0 is newer than all of them: no output they spent was locked
         for tx in txs:
             try:
                 _require_sources((tx,), state)
@@ -87,7 +87,7 @@ class FollowedLedger:
             raise stopped
 
     def _now_s(self, block: Block) -> int:
-        """An accepted block is never refused for its time: its proposer's clock decided, not ours."""
+        """A block that another node accepted is never refused for its time."""
         return max(int(self._now()), block.time + FUTURE_MAX_S)
 
     def _verified(self, container: ReceivedContainer, tip: Block, state: Overlay) -> tuple[Block, AcceptedBlock]:
@@ -114,7 +114,7 @@ def _require_exports(tx: Tx, state: LedgerState, what: str) -> None:
 
 
 def _require_sources(txs: Sequence[Tx], state: LedgerState) -> None:
-    """What they spend may be spent already, but somebody must have made it: who did is known, or one of themselves."""
+    """What they spend may be spent already, but the transaction that created it must be accepted, or one of `txs`."""
     ours = {tx.txid for tx in txs}
     for tx in txs:
         for at in consumed(tx):

@@ -1,4 +1,4 @@
-"""The road of a transaction that somebody issues: from its text into the mempool."""
+"""Issuing a transaction: from its text into the mempool."""
 
 from icefall.wire.avm.codec import unpack_tx
 from icefall.wire.avm.types import Tx
@@ -32,5 +32,5 @@ def verify_tx(tx: Tx, rules: ChainRules, state: LedgerState, now_s: int, recover
 def issue(
     tx: Tx, mempool: Mempool, rules: ChainRules, state: LedgerState, now_s: int, recover: Recover | None = None
 ) -> None:
-    """Puts a transaction into the mempool. `state` is the last accepted one: what still waits does not count."""
+    """Puts a transaction into the mempool. `state` is the last accepted one, without the mempool."""
     mempool.add(tx, lambda fresh: verify_tx(fresh, rules, state, now_s, recover))

@@ -1,4 +1,4 @@
-"""An asset chain as it is stored: where it stands, the state its rules read, and the one way to move it."""
+"""A stored asset chain: its tip, the state that its rules read, and commits of new blocks."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from icefall.xchain.store import (
 )
 
 OnAccept = Callable[[Transaction, Checkpoint, AcceptedBlock], None]
-"""What else is to be written in a block's transaction; the checkpoint is the one before the block."""
+"""Further writes in a block's transaction; the checkpoint is the one before the block."""
 
 OnAcceptTxs = Callable[[Transaction, Checkpoint, Sequence[TxEffects]], None]
 """The same for transactions that are in no block."""
@@ -63,7 +63,7 @@ class Ledger:
         return self.container.container_id if self.container else self.tip.block_id
 
     async def start(self) -> None:
-        """Take up where the store left off, or begin with the genesis."""
+        """Load the stored chain, or begin with the genesis."""
         self.at = await self.store.write(self._opened)
         self.state = StoredState(self.store, self.at.chain, self.rules.chain_id, self._subnet_of)
         raw = self.store.read(SQL.last_container, {"chain": self.at.chain})[0][0]
@@ -76,12 +76,12 @@ class Ledger:
         if at is not None:
             return at
         block = unpack_block(self._block_0)
-        made = tuple(effects_of(asset, EmptyState()) for asset in genesis_txs(unpack_genesis(self._genesis)))
-        first = AcceptedBlock(block, block.block_id, block.raw, time.time_ns(), made)
+        effects = tuple(effects_of(asset, EmptyState()) for asset in genesis_txs(unpack_genesis(self._genesis)))
+        first = AcceptedBlock(block, block.block_id, block.raw, time.time_ns(), effects)
         return put_genesis(tx, self.rules.chain_id, self._genesis, first)
 
     async def commit(self, blocks: Sequence[AcceptedBlock], also: Callable[[Transaction], None] | None = None) -> None:
-        """Blocks that follow the tip, in one transaction; the ledger moves when they are safely stored."""
+        """Blocks that follow the tip, in one transaction; the tip changes when they are stored."""
 
         def change(tx: Transaction) -> Checkpoint:
             at = self.at

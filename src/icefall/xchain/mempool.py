@@ -1,6 +1,6 @@
-"""Transactions that wait for a block: oldest first, no two of which spend the same, within a budget of bytes.
+"""Transactions that wait for a block: oldest first, no two of which spend the same UTXO, within a limit of bytes.
 
-What was refused is remembered for a while: the same bytes get the same answer without being looked at again.
+Refusals are remembered for a while: the same transaction gets the same answer without being verified again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ REFUSALS_MAX = 64
 
 
 class Mempool:
-    """Plain memory, no clock and no I/O. `in` asks for an ID; iterating gives the transactions, oldest first."""
+    """Plain memory, no clock and no I/O. `in` takes an ID; iterating gives the transactions, oldest first."""
 
     __slots__ = ("_refusals", "_size_max", "_spenders", "_txs", "size")
 
@@ -24,11 +24,11 @@ class Mempool:
         self.size = 0  # bytes of all waiting transactions
         self._size_max = size_max
         self._txs: dict[bytes, Tx] = {}
-        self._spenders: dict[bytes, bytes] = {}  # what is spent -> the transaction that spends it
+        self._spenders: dict[bytes, bytes] = {}  # UTXO ID -> ID of the transaction that spends it
         self._refusals: dict[bytes, str] = {}  # the most recently used last
 
     def add(self, tx: Tx, verify: Callable[[Tx], None]) -> None:
-        """Takes a transaction in, or raises Refused. One that already waits is taken without a word."""
+        """Adds a transaction after verifying it, or raises TxRefused. Adding one that is already there does nothing."""
         if tx.txid in self._txs:
             return
         reason = self._refusals.pop(tx.txid, None)
@@ -43,15 +43,15 @@ class Mempool:
         self.put(tx)
 
     def put(self, tx: Tx) -> None:
-        """Takes a transaction in without verifying it, whatever was said of it before."""
+        """Adds a transaction without verifying it, even if it was refused before."""
         if tx.txid in self._txs:
             return
-        size, room = len(tx.raw), self._size_max - self.size
+        size, available = len(tx.raw), self._size_max - self.size
         spent = input_ids(tx)
         if size > TX_SIZE_MAX:
             raise self._refused(tx, f"tx too large: {id_text(tx.txid)} size ({size}) > max size ({TX_SIZE_MAX})")
-        if size > room:  # says nothing of the transaction itself, so it is not remembered
-            raise TxRefused(f"mempool is full: {id_text(tx.txid)} size ({size}) > available space ({room})")
+        if size > available:  # not the fault of the transaction, so it is not remembered
+            raise TxRefused(f"mempool is full: {id_text(tx.txid)} size ({size}) > available space ({available})")
         if not self._spenders.keys().isdisjoint(spent):
             raise self._refused(tx, f"tx conflicts with other tx: {id_text(tx.txid)}")
         self._txs[tx.txid] = tx
@@ -61,7 +61,7 @@ class Mempool:
         self._refusals.pop(tx.txid, None)
 
     def drop(self, txid: bytes, reason: str) -> None:
-        """Stops waiting for a transaction that turned out invalid, and remembers why."""
+        """Removes a transaction that turned out invalid, and remembers why."""
         self._take(txid)
         self._refusals.pop(txid, None)
         self._refusals[txid] = reason
@@ -69,13 +69,13 @@ class Mempool:
             del self._refusals[next(iter(self._refusals))]
 
     def accepted(self, txs: Iterable[Tx]) -> None:
-        """Forgets transactions that are in a block now, and those that spend what one of them has spent."""
+        """Removes transactions that are in a block now, and those that spend the same UTXOs."""
         for tx in txs:
             if not self._take(tx.txid):
                 for utxo_id in input_ids(tx):
-                    rival = self._spenders.get(utxo_id)
-                    if rival is not None:
-                        self._take(rival)
+                    conflicting = self._spenders.get(utxo_id)
+                    if conflicting is not None:
+                        self._take(conflicting)
 
     def __contains__(self, txid: bytes) -> bool:
         return txid in self._txs

@@ -1,4 +1,4 @@
-"""What the asset chain's rules are about: the state they read, and the changes they make. Pure values and protocols."""
+"""The state that the asset chain's rules read, and the changes they make. Pure values and protocols."""
 
 from typing import Protocol
 
@@ -30,25 +30,25 @@ class LedgerState(Protocol):
         ...
 
     def tx(self, txid: bytes) -> Tx | None:
-        """An accepted transaction; assets are looked up by the transaction that made them."""
+        """An accepted transaction; assets are looked up by the transaction that created them."""
         ...
 
     def atomic_utxo(self, peer_chain_id: bytes, utxo_id: bytes) -> Utxo | None:
-        """What `peer_chain_id` has exported to this chain and nobody has imported yet."""
+        """What `peer_chain_id` has exported to this chain and has not been imported yet."""
         ...
 
     def subnet_of(self, chain_id: bytes) -> bytes:
-        """The subnet a chain belongs to; Refused with the node's text where there is no such chain."""
+        """The subnet a chain belongs to; TxRefused with the node's text if there is no such chain."""
         ...
 
 
 def owners_of(output: Output) -> tuple[bytes, ...]:
-    """Who finds an output in their list."""
+    """The addresses in whose lists an output is."""
     return output.owners.addresses
 
 
 class NewUtxo(msgspec.Struct, frozen=True, gc=False):
-    """A UTXO a transaction made. `raw` is what getUTXOs sends; `addresses` is who may find it."""
+    """A UTXO that a transaction created. `raw` is what getUTXOs returns; `addresses` are its owners."""
 
     utxo_id: bytes
     utxo: Utxo
@@ -57,7 +57,7 @@ class NewUtxo(msgspec.Struct, frozen=True, gc=False):
 
 
 class TxEffects(msgspec.Struct, frozen=True, gc=False):
-    """All that one transaction changes. `spent_utxos` holds what it consumed, for the history of their owners."""
+    """All that one transaction changes. `spent_utxos` are the outputs it consumed, for the history of their owners."""
 
     tx: Tx
     created: tuple[NewUtxo, ...]

@@ -29,9 +29,9 @@ from icefall.xchain.model import TxRefused
 
 
 def verify_operation(operation: FxOperation, credential: Verifiable, outputs: Sequence[Output]) -> Owners:
-    """Who must have signed, once the operation fits the one output it consumes."""
+    """The owners who must have signed; TxRefused if the operation does not fit the one output it consumes."""
     rule = _RULES[type(operation)]
-    if rule.credential is Credential:  # the first Fx looks at the credential first, the others count first
+    if rule.credential is Credential:  # the first Fx checks the credential first, the others the count
         _verify_credential(rule, credential)
         if len(outputs) != 1:
             raise TxRefused("wrong number of utxos for the operation")
@@ -70,7 +70,7 @@ def _keeps_property_owners(operation: PropertyMintOperation, output: PropertyMin
 
 
 def _keeps_nothing(_operation: PropertyBurnOperation, _output: PropertyOwnedOutput) -> None:
-    """Burning ends it."""
+    """Nothing is left after burning."""
 
 
 class _Rule(NamedTuple):

@@ -14,8 +14,8 @@ Recover = Callable[[bytes, bytes], bytes]  # (signature, digest) -> the 20-byte 
 
 
 class Signers:
-    """Remembers who signed what, so that no signature is recovered twice: not in a transaction that one key signs
-    many times over, and not when a block is built of what was verified on its way in. The oldest are forgotten."""
+    """A cache of recovered signers, so that no signature is recovered twice: neither in a transaction that one key
+    signs many times, nor when a block is built from verified transactions. The oldest entries are dropped."""
 
     __slots__ = ("_addresses", "_size_max")
 
@@ -24,7 +24,7 @@ class Signers:
         self._size_max = size_max
 
     def __call__(self, signature: bytes, digest: bytes) -> bytes:
-        """`keys.recover`, or what it said before."""
+        """`keys.recover`, cached."""
         known = self._addresses
         signed = signature + digest
         address = known.get(signed)

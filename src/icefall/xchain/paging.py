@@ -1,7 +1,7 @@
-"""getUTXOs' pages: addresses in the order of their bytes, each one's outputs newest first, every output once per call.
+"""Pages of getUTXOs: addresses in byte order, outputs of each newest first, every output once per call.
 
-A page ends with where it looked last, not with what it found last, and the next one goes on from there. An address is
-searched for at most `limit` outputs in one call.
+A page ends where it searched last, not at the last output found, and the next one continues there. An address is
+searched for at most `limit` outputs per call.
 """
 
 from collections.abc import Iterable
@@ -28,13 +28,13 @@ class UtxoLists(Protocol):
 
     async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]: ...
 
-    def end_of(self, address: bytes, start: bytes, looked: list[StoredUtxo], before: bytes) -> bytes:
+    def end_of(self, address: bytes, start: bytes, searched: list[StoredUtxo], before: bytes) -> bytes:
         """The UTXO ID a page ends with when `address` was searched last."""
         ...
 
 
 class OwnUtxos:
-    """Goes on behind the start; a start that has been spent restarts its address's list."""
+    """Continues after the start; if the start has been spent, the list of its address is read from the beginning."""
 
     def __init__(self, chain: AssetChainReader) -> None:
         self._chain = chain
@@ -43,8 +43,8 @@ class OwnUtxos:
         position = None if utxo_id == EMPTY_ID else await self._chain.position(address, utxo_id)
         return await self._chain.utxos(address, NEWEST if position is None else position, limit)
 
-    def end_of(self, _address: bytes, _start: bytes, looked: list[StoredUtxo], before: bytes) -> bytes:
-        return looked[-1].utxo_id if looked else before
+    def end_of(self, _address: bytes, _start: bytes, searched: list[StoredUtxo], before: bytes) -> bytes:
+        return searched[-1].utxo_id if searched else before
 
 
 class ExportedUtxos:
@@ -56,10 +56,12 @@ class ExportedUtxos:
 
     async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]:
         position = None if utxo_id == EMPTY_ID else await self._chain.atomic_position(self._source, utxo_id)
-        return await self._chain.atomic_utxos(self._source, address, NEWEST if position is None else position + 1, limit)
+        return await self._chain.atomic_utxos(
+            self._source, address, NEWEST if position is None else position + 1, limit
+        )
 
-    def end_of(self, _address: bytes, start: bytes, looked: list[StoredUtxo], _before: bytes) -> bytes:
-        return looked[-1].utxo_id if looked else start
+    def end_of(self, _address: bytes, start: bytes, searched: list[StoredUtxo], _before: bytes) -> bytes:
+        return searched[-1].utxo_id if searched else start
 
 
 async def page_of(lists: UtxoLists, addresses: Iterable[bytes], start: UtxoCursor, limit: int) -> UtxoPage:
@@ -70,15 +72,15 @@ async def page_of(lists: UtxoLists, addresses: Iterable[bytes], start: UtxoCurso
         if address < start.address:
             continue
         begin = start.utxo_id if address == start.address else EMPTY_ID
-        looked: list[StoredUtxo] = []
+        searched: list[StoredUtxo] = []
         for utxo in await lists.after(address, begin, limit):
-            looked.append(utxo)
+            searched.append(utxo)
             if utxo.utxo_id not in seen:
                 seen.add(utxo.utxo_id)
                 found.append(utxo)
                 if len(found) == limit:
                     break
-        end = UtxoCursor(address, lists.end_of(address, begin, looked, end.utxo_id))
+        end = UtxoCursor(address, lists.end_of(address, begin, searched, end.utxo_id))
         if len(found) == limit:
             break
     return UtxoPage(found, end)

@@ -1,4 +1,4 @@
-"""What a transaction may do in a given state: spend what is there, with the right signatures, in assets that allow it.
+"""Checks of a transaction against a state: outputs exist, signatures are valid, and assets allow its operations.
 
 Texts of the part that every transaction has carry a prefix; those of imports, exports and operations do not.
 """
@@ -42,19 +42,19 @@ def verify_semantics(tx: Tx, rules: ChainRules, state: LedgerState, now_s: int, 
 
 
 def fx_of(value: Any) -> int:
-    """The Fx that a value belongs to: type IDs are dealt out in fives, after those of the transactions."""
+    """The Fx that a value belongs to: type IDs are numbered in fives, after those of the transactions."""
     index: int = value.type_id // 5 - 1
     return index
 
 
 def unknown_chain(chain_id: bytes) -> TxRefused:
-    """What a `LedgerState` says of a chain that nobody created."""
+    """The refusal of a `LedgerState` for a chain that does not exist."""
     text = id_text(chain_id)
     return TxRefused(f'failed to get subnet of "{text}": problem retrieving blockchain "{text}": not found')
 
 
 class _Verification:
-    """One transaction being looked at: what it is checked against, and what has been found out so far."""
+    """The verification of one transaction: what it is checked against, and what is cached in between."""
 
     __slots__ = ("_fxs", "chain_id", "credentials", "digest", "now_s", "recover", "state", "txid")
 

@@ -1,4 +1,4 @@
-"""The asset chain's rows: one writer commits whole blocks, readers answer from what was committed.
+"""The asset chain's rows: one writer commits whole blocks, readers read what was committed.
 
 UTXOs are stored in the bytes that are sent; nothing is re-encoded on the way out.
 """
@@ -22,7 +22,7 @@ _POSITION_BITS = 48  # positions of different chains never overlap
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """How far a stored chain has come."""
+    """The position of a stored chain."""
 
     chain: int
     genesis_txs: int
@@ -32,7 +32,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 class StoredUtxo(msgspec.Struct, frozen=True, gc=False):
-    """A UTXO as it stands in an address's list."""
+    """A UTXO and its position in the list of an address."""
 
     position: int
     utxo_id: bytes
@@ -43,7 +43,7 @@ class StoredUtxo(msgspec.Struct, frozen=True, gc=False):
 
 
 def open_ledger(tx: Transaction, chain_id: bytes, genesis: bytes) -> Checkpoint | None:
-    """Where the chain stands; None when this store has never seen it."""
+    """The stored chain's checkpoint; None if the chain is not in this store."""
     rows = tx.rows(SQL.ledger, {"chain_id": chain_id})
     if not rows:
         return None
@@ -62,7 +62,7 @@ def put_genesis(tx: Transaction, chain_id: bytes, genesis: bytes, first: Accepte
 
 
 def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: AcceptedBlock) -> Checkpoint:
-    """One block with all it changes. The checkpoint moves by exactly one height, or everything is undone."""
+    """One block with all it changes. The checkpoint moves by exactly one height, or everything is rolled back."""
     block = accepted.block
     tx.run(
         SQL.put_block,
@@ -78,14 +78,19 @@ def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Acc
         },
     )
     after = _put_effects(tx, at, chain_id, block.height, accepted.effects)
-    moved = {"chain": at.chain, "height": after.height, "next_seq": after.next_seq, "next_position": after.next_position}
+    moved = {
+        "chain": at.chain,
+        "height": after.height,
+        "next_seq": after.next_seq,
+        "next_position": after.next_position,
+    }
     if not tx.run(SQL.advance_ledger, moved):
         raise StoreError(f"block {block.height} does not follow the stored height {at.height}")
     return after
 
 
 def put_before_blocks(tx: Transaction, at: Checkpoint, chain_id: bytes, effects: Sequence[TxEffects]) -> Checkpoint:
-    """Transactions of a DAG that came before block 1: they are kept under height 0, behind the genesis assets."""
+    """Transactions of a DAG that came before block 1: they are stored at height 0, after the genesis assets."""
     after = _put_effects(tx, at, chain_id, 0, effects)
     moved = {"chain": at.chain, "next_seq": after.next_seq, "next_position": after.next_position}
     if not tx.run(SQL.advance_before_blocks, {**moved, "seq_before": at.next_seq}):
@@ -96,7 +101,7 @@ def put_before_blocks(tx: Transaction, at: Checkpoint, chain_id: bytes, effects:
 def _put_effects(
     tx: Transaction, at: Checkpoint, chain_id: bytes, height: int, effects: Sequence[TxEffects]
 ) -> Checkpoint:
-    """Transactions with all they change; the checkpoint behind them."""
+    """Transactions with all they change; returns the checkpoint after them."""
     tx.run_many(
         SQL.put_tx,
         [
@@ -115,7 +120,7 @@ def _put_effects(
 
 
 def _put_created(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) -> int:
-    """All outputs a block makes, before any is spent: a later transaction may spend what an earlier one made."""
+    """All outputs of a block, before any is deleted: a later transaction may spend the output of an earlier one."""
     position = at.next_position
     utxos, owners = [], []
     for row in effects:
@@ -148,7 +153,7 @@ def _put_history(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) 
 
 
 def put_atomic(tx: Transaction, destination: bytes, source: bytes, exports: Iterable[NewUtxo]) -> None:
-    """What `source` exports to `destination`. One that was taken before it came is simply gone."""
+    """What `source` exports to `destination`. One that was imported before we saw its export is not stored."""
     for new in exports:
         key = {"destination": destination, "source": source, "utxo_id": new.utxo_id}
         if tx.run(SQL.cancel_taken, key):
@@ -181,7 +186,7 @@ def put_refusals(tx: Transaction, chain: int, refusals: Iterable[tuple[bytes, st
 
 
 class StoredState:
-    """The last accepted state, for the engine's rules. Assets' transactions never change and are kept at hand."""
+    """The last accepted state, for the engine's rules. Transactions of assets never change and are cached."""
 
     def __init__(self, store: Store, chain: int, chain_id: bytes, subnet_of: Callable[[bytes], bytes]) -> None:
         self._store = store
@@ -219,7 +224,7 @@ class StoredState:
 
 
 class AssetChainReader:
-    """Everything a worker may ask of one asset chain."""
+    """Everything a worker reads of one asset chain."""
 
     def __init__(self, reader: Reader, chain_id: bytes) -> None:
         self._reader = reader
@@ -263,7 +268,7 @@ class AssetChainReader:
         return [StoredUtxo(*row) for row in await self._reader.rows(SQL.utxos_of_address, key)]
 
     async def position(self, address: bytes, utxo_id: bytes) -> int | None:
-        """Where a UTXO stands in an address's list."""
+        """The position of a UTXO in the list of an address."""
         key = {"chain": await self._chain(), "address": address, "utxo_id": utxo_id}
         rows = await self._reader.rows(SQL.utxo_position, key)
         return rows[0][0] if rows else None

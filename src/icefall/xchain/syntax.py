@@ -1,4 +1,4 @@
-"""What a transaction must be by itself, before any state is looked at.
+"""Checks of a transaction by itself, before any state is read.
 
 The order of the checks is the node's: a transaction with several faults is refused for the first.
 """

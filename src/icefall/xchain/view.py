@@ -1,4 +1,4 @@
-"""What a worker knows of an asset chain without asking: its names, its fees, how its genesis calls its assets."""
+"""Fixed properties of an asset chain, for workers: its names, its fees, and the aliases of its genesis assets."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""When a single value of an Fx is well formed, whatever transaction it stands in and whatever the chain's state."""
+"""Whether a single value of an Fx is well formed, independent of its transaction and of the chain's state."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -112,7 +112,7 @@ def _verify_property_burn(operation: PropertyBurnOperation) -> None:
 
 
 def _verify_credential(_: Credential | NftCredential | PropertyCredential) -> None:
-    """Any list of signatures is one; what they are worth depends on what they should unlock."""
+    """Any list of signatures is well formed; whether they are valid depends on the outputs they unlock."""
 
 
 _CHECKS: dict[type, Callable[[Any], None]] = {

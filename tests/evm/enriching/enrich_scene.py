@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.upstream.evm_replay import EvmReplay
-from tests.upstream.evm_scene import Told, upstream_of
+from tests.upstream.evm_scene import RecordingLog, upstream_of
 from tests.upstream.fake_clock import FakeClock
 
 from icefall.db.sqlite import SqliteStore
@@ -26,7 +26,7 @@ class Scene:
     def __init__(self, path: Path) -> None:
         self.store = SqliteStore(path, "icefall.evm")
         self.counts = EnrichCounts()
-        self.told = Told()
+        self.told = RecordingLog()
         self.clock = FakeClock()
         self.now = 1_800_000_000.0
 

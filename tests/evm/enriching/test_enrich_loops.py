@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.evm.enriching.enrich_scene import Scene
 from tests.upstream.evm_recording import recorded_state
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import upstream_of
 from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import FOREVER
@@ -54,7 +54,7 @@ def test_all_loops_together(tmp_path: Path) -> None:
                     )
                 )
                 await reached(scene, loops, len(tokens), 3)
-                replay.troubles = [Trouble(times=FOREVER, status=500)]
+                replay.evm_faults = [EvmFault(times=FOREVER, status=500)]
                 await scene.run("update token set read_at = null")  # work, while the upstream is down
                 while scene.counts.failures["tokens"] < 2:
                     assert not loops.done()
@@ -62,7 +62,7 @@ def test_all_loops_together(tmp_path: Path) -> None:
                 warnings = [line for line in scene.told.lines if "enrichment of tokens failed" in line[0]]
                 assert 1 <= len(warnings) <= scene.counts.failures["tokens"]
                 prices.write_text("nonsense")
-                replay.troubles = []
+                replay.evm_faults = []
                 await reached(scene, loops, len(tokens), 3)
                 loops.cancel()
                 await asyncio.gather(loops, return_exceptions=True)

@@ -13,7 +13,7 @@ import pytest
 from tests.evm.enriching.enrich_scene import Scene, until_idle, with_upstream
 from tests.evm.enriching.web import Names, Web
 from tests.upstream.evm_recording import CHAINS, recorded_state
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import upstream_of
 from tests.upstream.replay import FOREVER
 from tests.waiting import LIMIT_S
@@ -325,12 +325,12 @@ def test_nothing_is_stored_while_the_upstream_is_down(tmp_path: Path) -> None:
     async def work(stage: Stage) -> None:
         stage.contract.uris = {1: f"data:,{GOOD}"}
         await stage.scene.add_nfts(ART, [1])
-        stage.contract.troubles = [Trouble(times=FOREVER, status=500)]
+        stage.contract.evm_faults = [EvmFault(times=FOREVER, status=500)]
         one = stage.round()
         with pytest.raises(UpstreamFailure):
             await one()
         assert stage.scene.nft(1, "status, failures") == ("UNINDEXED", 0)
-        stage.contract.troubles = []
+        stage.contract.evm_faults = []
         await until_idle(one)
         assert stage.scene.nft(1) == "INDEXED"
 

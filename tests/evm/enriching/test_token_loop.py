@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.evm.enriching.enrich_scene import Scene, until_idle, with_upstream
 from tests.upstream.evm_recording import CHAINS, recorded_state
-from tests.upstream.evm_replay import EvmReplay, Trouble
+from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.replay import FOREVER
 
 from icefall.evm.enriching.reader import EnrichReader
@@ -82,12 +82,12 @@ def test_nothing_is_stored_while_the_upstream_is_down(tmp_path: Path) -> None:
     async def work(scene: Scene, upstream: EvmUpstream) -> None:
         await scene.add_tokens(tokens)
         one = scene.rounds(upstream)["tokens"]
-        replay.troubles = [Trouble(times=FOREVER, status=500)]
+        replay.evm_faults = [EvmFault(times=FOREVER, status=500)]
         with pytest.raises(UpstreamFailure):
             await one()
         assert read_so_far(scene) == {}
         assert scene.rows("select distinct failures, retry_at from token") == [(0, 0)]
-        replay.troubles = []
+        replay.evm_faults = []
         await until_idle(one)
         assert len(read_so_far(scene)) == len(tokens)
 
@@ -100,7 +100,7 @@ def test_a_failing_contract_does_not_fail_the_others(tmp_path: Path) -> None:
 
     def refuse(method: str, params: list[Any]) -> None:
         if method == "eth_call" and params[0]["to"] == "0x" + bad.hex():
-            replay.troubles = [Trouble("eth_call", error=(-32000, "execution aborted (timeout = 5s)"))]
+            replay.evm_faults = [EvmFault("eth_call", error=(-32000, "execution aborted (timeout = 5s)"))]
 
     async def work(scene: Scene, upstream: EvmUpstream) -> None:
         await scene.add_tokens(tokens)

@@ -19,13 +19,13 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
     # -- chains -------------------------------------------------------------------------------------------------
     Rest(verb="GET", path="/v1/chains", params=c.ChainsParams, result=c.EvmChains, handler=chains.supported_chains,
          listeners=(DATA,), weight=Weight.FREE, operation="supportedChains",
-         summary="The chains that are served, of one network or with one feature if asked for."),
+         summary="The indexed chains, optionally of one network or with one feature."),
     Rest(verb="GET", path=CHAIN, params=c.ChainParams, result=c.EvmChainResult, handler=chains.get_chain,
          listeners=(DATA,), weight=Weight.FREE, operation="getChainInfo",
          summary="A chain by EVM chain ID, blockchain ID or alias."),
     Rest(verb="GET", path="/v1/address/{address}/chains", params=c.AddressChainsParams, result=c.AddressChains,
          handler=chains.address_chains, listeners=(DATA,), weight=Weight.MEDIUM, operation="listAddressChains",
-         summary="The chains that know an address."),
+         summary="The chains on which an address occurs."),
 
     # -- blocks -------------------------------------------------------------------------------------------------
     Rest(verb="GET", path=f"{CHAIN}/blocks", params=b.BlocksParams, result=b.EvmBlockPage, handler=blocks.latest_blocks,
@@ -48,7 +48,7 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          summary="A transaction with all its transfers and internal transactions."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions", params=t.SortedAddressPage, result=t.TransactionDetailsPage,
          handler=transactions.list_transactions, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransactions",
-         summary="Transactions an address took part in, with those transfers and internal transactions that name it."),
+         summary="Transactions an address took part in, with its transfers and internal transactions in them."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions:listNative", params=f.AddressPage, result=t.NativeTransactionPage,
          handler=transactions.list_native, listeners=(DATA,), weight=Weight.MEDIUM, operation="listNativeTransactions",
          summary="Transactions an address sent, received or was created by, newest first."),
@@ -60,7 +60,7 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          summary="ERC-721 transfers of an address, newest first."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc1155", params=f.AddressPage, result=f.Erc1155TransferPage,
          handler=transfers.list_erc1155, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc1155Transactions",
-         summary="ERC-1155 transfers of an address, newest first; a batch is one item a token ID."),
+         summary="ERC-1155 transfers of an address, newest first; a batch is one item per token ID."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions:listInternals", params=f.AddressPage,
          result=f.InternalTransactionPage, handler=transfers.list_internals, listeners=(DATA,), weight=Weight.MEDIUM,
          operation="listInternalTransactions",
@@ -70,20 +70,20 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          summary="Transfers of a token of any standard, newest first."),
 
     # -- contracts ----------------------------------------------------------------------------------------------
-    Rest(verb="GET", path=f"{CONTRACT}/transactions:getDeployment", params=t.DeploymentParams, result=t.WholeTransaction,
-         handler=transactions.get_deployment, listeners=(DATA,), weight=Weight.MEDIUM,
+    Rest(verb="GET", path=f"{CONTRACT}/transactions:getDeployment", params=t.DeploymentParams,
+         result=t.WholeTransaction, handler=transactions.get_deployment, listeners=(DATA,), weight=Weight.MEDIUM,
          operation="getDeploymentTransaction", summary="The transaction that deployed a contract."),
     Rest(verb="GET", path=f"{CONTRACT}/deployments", params=k.DeploymentsParams, result=k.ContractPage,
          handler=contracts.contract_deployments, listeners=(DATA,), weight=Weight.MEDIUM,
          operation="listContractDeployments", summary="Contracts an account or a contract deployed, newest first."),
     Rest(verb="GET", path=ADDRESS, params=k.ContractParams, result=k.Contract, handler=contracts.contract_metadata,
          listeners=(DATA,), weight=Weight.MEDIUM, operation="getContractMetadata",
-         summary="What is known of a contract: its standard, names and deployment."),
+         summary="A contract: its standard, names and deployment."),
 
     # -- balances -----------------------------------------------------------------------------------------------
     Rest(verb="GET", path=f"{ADDRESS}/balances:getNative", params=w.NativeBalanceParams, result=w.NativeBalanceResult,
          handler=balances.get_native, listeners=(DATA,), weight=Weight.MEDIUM, operation="getNativeBalance",
-         summary="What an address holds of the native token, now or right after `blockNumber`."),
+         summary="Balance of an address in the native token, now or right after `blockNumber`."),
     Rest(verb="GET", path=f"{ADDRESS}/balances:listErc20", params=w.Erc20BalancesParams, result=w.Erc20Balances,
          handler=balances.list_erc20, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc20Balances",
          summary="ERC-20 balances of an address by token, now or right after `blockNumber`, without malicious tokens."),
@@ -95,7 +95,8 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          summary="ERC-1155 balances of an address by token and ID, now or right after `blockNumber`."),
     Rest(verb="GET", path=f"{ADDRESS}/balances:listCollectibles", params=w.NftBalancesParams,
          result=w.CollectibleBalances, handler=balances.list_collectibles, listeners=(DATA,), weight=Weight.MEDIUM,
-         operation="listCollectibleBalances", summary="ERC-721 and then ERC-1155 tokens of an address, by token and ID."),
+         operation="listCollectibleBalances",
+         summary="ERC-721 and then ERC-1155 tokens of an address, by token and ID."),
 
     # -- the service itself -------------------------------------------------------------------------------------
     Rest(verb="GET", path="/v1/health-check", result=ServiceHealth, handler=service.health_check, listeners=(DATA,),

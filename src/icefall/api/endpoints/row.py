@@ -1,4 +1,4 @@
-"""What a row of the endpoint table is. Routing, validation, metering, OpenAPI, docs and tests all read rows."""
+"""A row of the endpoint table. Routing, validation, counters, OpenAPI, docs and tests all read rows."""
 
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
@@ -16,7 +16,7 @@ Handler = Callable[..., Awaitable[Any]]
 
 
 class Weight(IntEnum):
-    """What a call to the chain data interface costs, in compute units."""
+    """Cost of a call to the chain data interface, in compute units."""
 
     FREE = 1
     SMALL = 10
@@ -27,7 +27,7 @@ class Weight(IntEnum):
 
 
 class MetricsWeight(IntEnum):
-    """What a call to the metrics interface costs."""
+    """Cost of a call to the metrics interface, in compute units."""
 
     FREE = 1
     SMALL = 20
@@ -61,7 +61,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     A path may hold parameters, each a whole segment: `/v1/chains/{chainId}/blocks`. They are fields of `params` like
     those of the query."""
 
-    verb: str  # GET, or * where the existing node takes any
+    verb: str  # GET, or * where the existing node accepts any
     path: str
     handler: Handler
     summary: str
@@ -71,8 +71,8 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     media: str = "application/json"
     needs: str = ""
     listeners: tuple[str, ...] = (NODE,)
-    weight: int = Weight.FREE  # what it takes from the caller's budget where rate limits are on
-    keyless: bool = False  # served without a key also where keys are required
+    weight: int = Weight.FREE  # units of the caller's budget, where rate limits are on
+    keyless: bool = False  # served without a key even where keys are required
     operation: str = ""  # the name existing clients know it by
 
     @property
@@ -81,14 +81,14 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:
-    """The node leaves out of a query what it cannot read; the other interfaces refuse it."""
+    """The node interfaces ignore invalid query parameters; the other interfaces refuse them."""
     if isinstance(row, Rpc) or NODE in row.listeners:
         return NodeBinder(row.params)
     return RestBinder(row.params, row.path)
 
 
 def example_path(row: Rest) -> str:
-    """A path to call, with a value for every parameter in it."""
+    """A path with an example value for every parameter in it."""
     path, binder = row.path, binder_of(row)
     for param in binder.all if isinstance(binder, RestBinder) else ():
         path = path.replace(f"{{{param.name}}}", param.kind.example)

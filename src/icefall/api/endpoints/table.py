@@ -5,12 +5,12 @@ from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.endpoints.metrics import METRICS_ENDPOINTS
 from icefall.api.endpoints.node import NODE_ENDPOINTS
 from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
-from icefall.api.handlers import pages
+from icefall.api.handlers import pages, prometheus
 
 # fmt: off
 # Served by every listener.
 COMMON_ENDPOINTS: tuple[Rest, ...] = (
-    Rest(verb="*", path="/ext/metrics", result=str, handler=pages.prometheus, needs="api-metrics-enabled",
+    Rest(verb="*", path="/ext/metrics", result=str, handler=prometheus.prometheus, needs="api-metrics-enabled",
          listeners=LISTENERS,
          media="text/plain; version=0.0.4; charset=utf-8",
          summary="Counters of this program and its chains in Prometheus' text format."),

@@ -1,4 +1,4 @@
-"""Admin: what changes something is handed to the engine; what only asks is answered here."""
+"""Admin: calls that change something are forwarded to the engine, the others are answered here."""
 
 import msgspec
 
@@ -34,10 +34,10 @@ async def get_logger_level(params: schema.LoggerParams, page: LevelPage) -> sche
 async def set_logger_level(
     params: schema.SetLevelParams, engine: EngineLink, page: LevelPage, dialect: Dialect
 ) -> Empty | schema.LoggerLevels:
-    touched = await engine.call(
+    changed = await engine.call(
         "set_logger_level", logger=params.logger_name, log_level=params.log_level, display_level=params.display_level
     )
-    return _levels(page, touched) if dialect.set_level_result else Empty()
+    return _levels(page, changed) if dialect.set_level_result else Empty()
 
 
 def _levels(page: LevelPage, names: list[str]) -> schema.LoggerLevels:

@@ -1,4 +1,4 @@
-"""The asset chain: read, shape, return. Transactions to issue go to the engine."""
+"""The asset chain. Transactions to issue are forwarded to the engine."""
 
 import asyncio
 import time
@@ -60,7 +60,9 @@ async def get_block_by_height(
 
 def _block(raw: bytes, encoding: str, view: ChainView) -> schema.GetBlockResult:
     if encoding == "json":
-        return schema.GetBlockResult(msgspec.Raw(block_json(unpack_block(raw, GENESIS_SIZE_MAX), view.naming)), encoding)
+        return schema.GetBlockResult(
+            msgspec.Raw(block_json(unpack_block(raw, GENESIS_SIZE_MAX), view.naming)), encoding
+        )
     return schema.GetBlockResult(checksum_hex.encode(raw, encoding), encoding)
 
 
@@ -85,7 +87,7 @@ async def get_tx_status(
     if not dialect.four_tx_states:
         return schema.TxStatus("Unknown")
     state = await engine.call("tx_state", chain=view.chain_id, txid=params.tx_id)
-    if not state and await chain.tx(params.tx_id) is not None:  # accepted between the two questions
+    if not state and await chain.tx(params.tx_id) is not None:  # accepted between the two calls
         state = "Accepted"
     if not state and await chain.refusal(params.tx_id) is not None:  # before the last restart
         state = "Rejected"
@@ -107,9 +109,9 @@ async def get_asset_description(
 
 def _asset_id(text: str, view: ChainView) -> bytes:
     """By genesis alias or by ID."""
-    known = view.asset_ids.get(text)
-    if known is not None:
-        return known
+    asset_id = view.asset_ids.get(text)
+    if asset_id is not None:
+        return asset_id
     try:
         return id_from_text(text)
     except WireError:
@@ -143,13 +145,13 @@ async def get_all_balances(
 
 
 async def _spendable(chain: AssetChainReader, address: bytes, *, partial: bool) -> list[tuple[bytes, int, bytes, int]]:
-    """All that counts towards an address's balance now: in bounded pieces that let others have their turn, and from the
-    start again when a block came in between."""
+    """The outputs that count towards an address's balance now. Read in bounded pieces, so that other requests can run
+    in between, and from the start again when a block was accepted meanwhile."""
     now_s = int(time.time())
     for attempt in range(_ATTEMPTS):
         found: list[tuple[bytes, int, bytes, int]] = []
         below, height = NEWEST, await chain.height()
-        last_try = attempt == _ATTEMPTS - 1  # then in one piece, whatever it costs
+        last_try = attempt == _ATTEMPTS - 1  # then in one piece, whatever its size
         while True:
             utxos = await chain.utxos(address, below, -1 if last_try else PAGE_MAX)
             found += spendable((utxo.raw for utxo in utxos), now_s, partial=partial)

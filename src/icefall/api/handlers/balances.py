@@ -135,7 +135,9 @@ async def list_collectibles(
         key = None
     if more is None or more.is_1155:
         wanted = params.page_size - len(shown)
-        held, after = await chain.balances.erc1155(params.address, start.block, key, max(wanted, 1), params.contract_address)
+        held, after = await chain.balances.erc1155(
+            params.address, start.block, key, max(wanted, 1), params.contract_address
+        )
         if wanted:
             shown += await _erc1155(chain, dialect, held)
             more = None if after is None else BalanceCursor(start.block, *after)._replace(is_1155=True)

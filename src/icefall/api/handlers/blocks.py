@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from icefall.api.dialect import Dialect
 from icefall.api.paging import Paging
 from icefall.api.presenting.context import context_for
-from icefall.api.presenting.pages import pack_cursor, cursor_of
+from icefall.api.presenting.pages import cursor_of, pack_cursor
 from icefall.api.presenting.transactions import block, native
 from icefall.api.schema.blocks import BlockParams, BlocksParams, BlockTxsParams, EvmBlock, EvmBlockPage
 from icefall.api.schema.transactions import NativeTransaction, NativeTransactionPage

@@ -1,4 +1,4 @@
-"""Which chains there are, and which of them know an address."""
+"""The indexed chains, and those on which an address occurs."""
 
 from icefall.api.presenting.chains import chain_result
 from icefall.api.schema.chains import (
@@ -14,25 +14,27 @@ from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain
 
 
 async def supported_chains(params: ChainsParams, chains: ChainDirectory) -> EvmChains:
-    return EvmChains([await _told(chain) for chain in chains.all() if _fits(chain.info, params)])
+    return EvmChains([await _result(chain) for chain in chains.all() if _matches(chain.info, params)])
 
 
-def _fits(info: ChainInfo, params: ChainsParams) -> bool:
+def _matches(info: ChainInfo, params: ChainsParams) -> bool:
     """`fuji` and `testnet` mean the same: any test network."""
     wants_test = params.network != "mainnet"
-    return (params.network is None or info.testnet == wants_test) and (params.feature is None or params.feature in info.features)
+    if params.network is not None and info.testnet != wants_test:
+        return False
+    return params.feature is None or params.feature in info.features
 
 
 async def get_chain(params: ChainParams, chains: ChainDirectory) -> EvmChainResult:
-    return await _told(await chains.find(params.chain_id))
+    return await _result(await chains.find(params.chain_id))
 
 
-async def _told(chain: EvmChain) -> EvmChainResult:
-    return chain_result(chain.info, await chain.blockchain_id(), is_served=await _is_served(chain))
+async def _result(chain: EvmChain) -> EvmChainResult:
+    return chain_result(chain.info, await chain.blockchain_id(), has_blocks=await _has_blocks(chain))
 
 
-async def _is_served(chain: EvmChain) -> bool:
-    """Whether there is a block to answer from."""
+async def _has_blocks(chain: EvmChain) -> bool:
+    """Whether at least one block is indexed."""
     try:
         return await chain.chain.tip() is not None
     except Unavailable:
@@ -40,7 +42,7 @@ async def _is_served(chain: EvmChain) -> bool:
 
 
 async def address_chains(params: AddressChainsParams, chains: ChainDirectory) -> AddressChains:
-    """A chain of which nothing is indexed yet knows nobody."""
-    served = [chain for chain in chains.all() if await _is_served(chain)]
-    knowing = [chain for chain in served if await chain.chain.is_known(params.address)]
-    return AddressChains([await _told(chain) for chain in knowing], [])
+    """A chain without indexed blocks is left out."""
+    indexed = [chain for chain in chains.all() if await _has_blocks(chain)]
+    found = [chain for chain in indexed if await chain.chain.is_known(params.address)]
+    return AddressChains([await _result(chain) for chain in found], [])

@@ -1,10 +1,10 @@
-"""What is known of a contract, and which contracts an account or a contract deployed."""
+"""Single contracts, and the contracts an account or a contract deployed."""
 
 from msgspec import UNSET, UnsetType
 
 from icefall.api.paging import Paging
 from icefall.api.presenting.hex import address_text, hash_text
-from icefall.api.presenting.pages import cut, cursor_of
+from icefall.api.presenting.pages import cursor_of, cut
 from icefall.api.schema.contracts import (
     Contract,
     ContractPage,
@@ -23,13 +23,13 @@ from icefall.evm.reading.model import DeploymentRead, PageRange
 
 
 async def contract_metadata(params: ContractParams, chains: ChainDirectory) -> Contract:
-    """An address without code, deployment and transfers of its own is no contract."""
+    """An address without code, deployment and token transfers is not a contract."""
     chain = await chains.find(params.chain_id)
-    known = await chain.contracts.contract(params.address)
-    made = await chain.transfers.deployment(params.address)
-    if made is None and (known is None or not (known.erc_type or known.has_code)):
+    contract = await chain.contracts.contract(params.address)
+    deployment = await chain.transfers.deployment(params.address)
+    if deployment is None and (contract is None or not (contract.erc_type or contract.has_code)):
         raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}")
-    return _told(params.address, known, made)
+    return _result(params.address, contract, deployment)
 
 
 async def contract_deployments(params: DeploymentsParams, chains: ChainDirectory, paging: Paging) -> ContractPage:
@@ -37,24 +37,24 @@ async def contract_deployments(params: DeploymentsParams, chains: ChainDirectory
     span = PageRange(before=cursor_of("deployments", params, paging))
     found = await chain.transfers.deployed_by(params.address, span, params.page_size + 1)
     rows, token = cut("deployments", params, paging, found)
-    told = [_told(row.address, await chain.contracts.contract(row.address), row) for row in rows]
-    return ContractPage(next_page_token=token, contracts=told)
+    shown = [_result(row.address, await chain.contracts.contract(row.address), row) for row in rows]
+    return ContractPage(next_page_token=token, contracts=shown)
 
 
-def _told(address: bytes, known: ContractRead | None, made: DeploymentRead | None) -> Contract:
-    text, details = address_text(address), _details(made)
-    if known is None or not known.erc_type:
+def _result(address: bytes, contract: ContractRead | None, deployment: DeploymentRead | None) -> Contract:
+    text, details = address_text(address), _details(deployment)
+    if contract is None or not contract.erc_type:
         return UnknownContract(address=text, deployment_details=details)
-    name, symbol = known.name or UNSET, known.symbol or UNSET
-    if known.erc_type == "ERC-20":
-        decimals = known.decimals or 0
+    name, symbol = contract.name or UNSET, contract.symbol or UNSET
+    if contract.erc_type == "ERC-20":
+        decimals = contract.decimals or 0
         return Erc20Contract(name=name, symbol=symbol, decimals=decimals, address=text, deployment_details=details)
-    kind = Erc721Contract if known.erc_type == "ERC-721" else Erc1155Contract
+    kind = Erc721Contract if contract.erc_type == "ERC-721" else Erc1155Contract
     return kind(name=name, symbol=symbol, address=text, deployment_details=details)
 
 
-def _details(made: DeploymentRead | None) -> DeploymentDetails | UnsetType:
-    if made is None:
+def _details(deployment: DeploymentRead | None) -> DeploymentDetails | UnsetType:
+    if deployment is None:
         return UNSET
-    by_contract = address_text(made.creator) if made.frame else UNSET
-    return DeploymentDetails(hash_text(made.tx_hash), address_text(made.sender), by_contract)
+    by_contract = address_text(deployment.creator) if deployment.frame else UNSET
+    return DeploymentDetails(hash_text(deployment.tx_hash), address_text(deployment.sender), by_contract)

@@ -1,4 +1,4 @@
-"""Health: stored results, filtered by tag. No check runs because somebody asks."""
+"""Health: stored results, filtered by tag. A request never runs a check."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _ALIVE = HealthReport({}, True)
 async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[str]) -> HealthReport:
     """Without tags every check; with tags those that carry one, and the global ones."""
     results = await node.health_results(kind)
-    stale = fresh.complaint(max((result.stored_ns for result in results), default=0)) if kind == HEALTH else None
+    stale = fresh.stale_result(max((result.stored_ns for result in results), default=0)) if kind == HEALTH else None
     if tags and ALL not in tags:
         results = [result for result in results if not result.tags or not set(tags).isdisjoint(result.tags)]
     checks = {result.name: result.answer for result in results}

@@ -1,4 +1,4 @@
-"""The index of accepted containers: six questions about one series."""
+"""The index of accepted containers."""
 
 from functools import lru_cache
 
@@ -20,14 +20,14 @@ async def get_container_by_id(params: schema.ContainerByIdParams, index: IndexRe
     number = await index.number_of(params.id)
     if number is None:
         raise CallFailed("not found")
-    return _told((await index.run(number, 1))[0], params.encoding)
+    return _result((await index.run(number, 1))[0], params.encoding)
 
 
 async def get_container_by_index(params: schema.ContainerByIndexParams, index: IndexReader) -> schema.IndexContainer:
     found = await index.run(params.index, 1) if params.index <= _NUMBER_MAX else []
     if not found or found[0].number != params.index:
         raise CallFailed(f"no container at index {params.index}")
-    return _told(found[0], params.encoding)
+    return _result(found[0], params.encoding)
 
 
 async def get_container_range(
@@ -44,8 +44,10 @@ async def get_container_range(
         raise CallFailed("no containers have been accepted")
     if params.start_index > last:
         raise CallFailed(f"start index ({params.start_index}) > last accepted index ({last})")
-    told = [_told(container, params.encoding) for container in await index.run(params.start_index, params.num_to_fetch)]
-    return told if dialect.range_is_array else schema.Containers(told)
+    found = [
+        _result(container, params.encoding) for container in await index.run(params.start_index, params.num_to_fetch)
+    ]
+    return found if dialect.range_is_array else schema.Containers(found)
 
 
 async def get_index(params: schema.ContainerIdParams, index: IndexReader) -> schema.IndexNumber:
@@ -59,14 +61,14 @@ async def get_last_accepted(params: schema.EncodingParams, index: IndexReader) -
     last = await index.last_number()
     if last is None:
         raise CallFailed("no containers have been accepted")
-    return _told((await index.run(last, 1))[0], params.encoding)
+    return _result((await index.run(last, 1))[0], params.encoding)
 
 
 async def is_accepted(params: schema.ContainerIdParams, index: IndexReader) -> schema.IsAccepted:
     return schema.IsAccepted(await index.number_of(params.id) is not None)
 
 
-def _told(container: IndexedContainer, encoding: str) -> schema.IndexContainer:
+def _result(container: IndexedContainer, encoding: str) -> schema.IndexContainer:
     try:
         text = checksum_hex.encode(container.raw, encoding)
     except WireError as error:
@@ -89,6 +91,6 @@ def _time_text(ns_since_epoch: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _second_text(seconds: int) -> tuple[str, str]:
-    """A whole second before and behind the place of its fraction."""
+    """The text of a whole second, before and after its fraction."""
     text = rfc3339_nano(seconds * SECOND_NS)
     return text[:_WHOLE_SECOND], text[_WHOLE_SECOND:]

@@ -1,4 +1,4 @@
-"""Info: what this node is. Every client asks some of it before anything else."""
+"""Info: the properties of this node."""
 
 from datetime import datetime
 
@@ -54,7 +54,7 @@ async def is_bootstrapped(params: schema.BootstrappedParams, chains: Chains, nod
 
 
 async def peers(_: schema.PeersParams) -> schema.Peers:
-    """There is no peer network here. Upstreams that are followed are no peers: health counts them."""
+    """There is no peer network here. Upstreams are not peers: health counts them."""
     return schema.Peers("0", [])
 
 
@@ -80,7 +80,7 @@ async def get_tx_fee(_: NoParams, info: NodeInfo) -> schema.Fees:
 
 
 async def uptime(_: NoParams) -> schema.Uptime:
-    """Of the stake that could see this node, all does: there is nobody else."""
+    """Without a peer network no stake observes this node; 100 % is the value of a healthy node."""
     return schema.Uptime("100.0000", "100.0000")
 
 

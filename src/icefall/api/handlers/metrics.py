@@ -1,4 +1,4 @@
-"""Metrics of EVM chains. Pages are newest first; a token goes on below the last period it has seen."""
+"""Metrics of EVM chains. Pages are newest first; a page token continues below the last period shown."""
 
 import time
 from collections.abc import Callable
@@ -32,8 +32,8 @@ from icefall.metrics.catalogue import METRIC_BY_CAMEL_NAME, METRICS, Metric
 from icefall.metrics.periods import DAY, SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, SeriesPage
 
-DAYS_A_PAGE = 100
-CHAINS_A_PAGE = 100
+DAYS_PER_PAGE = 100
+CHAINS_PER_PAGE = 100
 _SERIES, _CHAINS = "chainMetrics", "metricsChains"
 
 
@@ -49,7 +49,7 @@ def days_of(metric: Metric) -> Handler:
     async def days(params: DaysParams, chains: ChainDirectory, paging: NumberPaging) -> DaysResult:
         reader = MetricsReader((await chains.find(params.chain_id)).reader)
         before = paging.after(metric.name, params)
-        page = await reader.series(metric, DAY, None, None, before, DAYS_A_PAGE)
+        page = await reader.series(metric, DAY, None, None, before, DAYS_PER_PAGE)
         more = UNSET if page.next_before is None else paging.token(metric.name, params, page.next_before)
         return DaysResult(results=_points(page), status=200, last_run=await reader.last_run(), next_page_token=more)
 
@@ -77,31 +77,31 @@ async def series(params: SeriesParams, chains: ChainDirectory, paging: NumberPag
     if span not in metric.spans:
         allowed = ", ".join(SPAN_NAMES[one] for one in metric.spans)
         raise BadRequest(f"timeInterval of {params.metric} must be one of {allowed}, got {params.time_interval}")
-    if params.start_timestamp is not None and params.end_timestamp is not None and params.start_timestamp > params.end_timestamp:
-        raise BadRequest(
-            f"startTimestamp must not be after endTimestamp, got {params.start_timestamp} and {params.end_timestamp}"
-        )
+    start, end = params.start_timestamp, params.end_timestamp
+    if start is not None and end is not None and start > end:
+        raise BadRequest(f"startTimestamp must not be after endTimestamp, got {start} and {end}")
     reader = MetricsReader((await chains.find(params.chain_id)).reader)
     before = paging.after(_SERIES, params)
-    page = await reader.series(metric, span, params.start_timestamp, params.end_timestamp, before, params.page_size)
+    page = await reader.series(metric, span, start, end, before, params.page_size)
     more = UNSET if page.next_before is None else paging.token(_SERIES, params, page.next_before)
     return SeriesResult(results=_points(page), next_page_token=more)
 
 
 async def rolling(params: RollingParams, chains: ChainDirectory, clock: MetricsClock) -> RollingResult:
     reader = MetricsReader((await chains.find(params.chain_id)).reader)
-    return RollingResult(result=WindowsResult(**await reader.rolling(METRIC_BY_CAMEL_NAME[params.metric], int(clock.now()))))
+    windows = await reader.rolling(METRIC_BY_CAMEL_NAME[params.metric], int(clock.now()))
+    return RollingResult(result=WindowsResult(**windows))
 
 
 async def list_chains(params: MeasuredChainsParams, chains: ChainDirectory, paging: NumberPaging) -> MeasuredChains:
     network = "testnet" if params.network == "fuji" else params.network
     wanted = [one for one in chains.all() if not one.info.private and network in (None, _network(one))]
     begin = paging.after(_CHAINS, params) or 0
-    end = begin + CHAINS_A_PAGE
-    told = [await _chain(one) for one in wanted[begin:end]]
+    end = begin + CHAINS_PER_PAGE
+    shown = [await _chain(one) for one in wanted[begin:end]]
     if end >= len(wanted):
-        return MeasuredChains(chains=told)
-    return MeasuredChains(chains=told, next_page_token=paging.token(_CHAINS, params, end))
+        return MeasuredChains(chains=shown)
+    return MeasuredChains(chains=shown, next_page_token=paging.token(_CHAINS, params, end))
 
 
 async def get_chain(params: MeasuredChainParams, chains: ChainDirectory) -> MeasuredChain:

@@ -1,4 +1,4 @@
-"""The platform chain's one call that the asset chain's clients cannot do without."""
+"""The call of the platform chain that clients of the asset chain need."""
 
 from icefall.api.params.node_binder import NoParams
 from icefall.api.schema.platform import FeeConfig

@@ -1,4 +1,4 @@
-"""How the chain data service itself is: for load balancers and clients that ask before they start."""
+"""Health of the chain data service, for load balancers and clients."""
 
 import time
 
@@ -12,8 +12,8 @@ from icefall.evm.reading.directory import ChainDirectory
 
 
 async def health_check(_: NoParams, access: AccessReader, chains: ChainDirectory) -> ServiceHealth:
-    """200 whenever it can answer at all: what is stored is served though a chain is not followed."""
-    await access.check()  # raises what becomes a 503, in the shape of every other failure
+    """200 whenever the store can be read: stored data is served even while a chain is not followed."""
+    await access.check()  # raises an error that becomes a 503
     details = {"store": Indicator(status="up")}
     for chain in chains.all():
         problem = (await chain_health(chain.chain, time.time())).problem

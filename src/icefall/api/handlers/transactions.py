@@ -11,7 +11,7 @@ from icefall.api.paging import Paging
 from icefall.api.presenting.chains import network_token
 from icefall.api.presenting.context import AnswerContext, context_for
 from icefall.api.presenting.hex import address_text, hash_text
-from icefall.api.presenting.pages import cut, pack_cursor, cursor_of, page_range
+from icefall.api.presenting.pages import cursor_of, cut, pack_cursor, page_range
 from icefall.api.presenting.transactions import details, full_native, native, nested_lists
 from icefall.api.schema.transactions import (
     DeploymentParams,
@@ -113,7 +113,9 @@ async def _network_token(chain: EvmChain, context: AnswerContext, tx_time: int, 
     if time.time() - tx_time > HISTORIC_AFTER_S:
         historic = await chain.enriched.historic_price(NATIVE_ADDRESS, currency, tx_time)
     current = await chain.enriched.native_price(currency)
-    return NetworkTokenDetails(network_token(chain.info.token), context.money.price(current), context.money.price(historic))
+    return NetworkTokenDetails(
+        network_token(chain.info.token), context.money.price(current), context.money.price(historic)
+    )
 
 
 async def _message(message: MessageRead, chains: ChainDirectory) -> TeleporterMessageInfo:

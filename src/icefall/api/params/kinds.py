@@ -1,5 +1,5 @@
-"""What a kind of parameter is. `node_kinds.py` holds those of the node interfaces, `rest_kinds.py` those of the chain data
-and metrics interfaces. A parameter struct names its kinds in its annotations (`index: Uint64 = 0`)."""
+"""What a kind of parameter is. `node_kinds.py` holds those of the node interfaces, `rest_kinds.py` those of the chain
+data and metrics interfaces. A parameter struct names its kinds in its annotations (`index: Uint64 = 0`)."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, get_args

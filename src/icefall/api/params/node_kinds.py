@@ -1,7 +1,7 @@
 """Kinds of parameter of the node interfaces: how each is read from a raw JSON value, and how it is described.
 
-Reading works on raw JSON because the node's rules are finer than any decoder's: `"01"` is a number here, `1.0`, `-0` and
-`"\\u0031"` are not. JSON null always means "not given".
+Reading works on raw JSON because the node's rules are finer than any decoder's: `"01"` is a number here, `1.0`, `-0`
+and `"\\u0031"` are not. JSON null always means "not given".
 """
 
 import re
@@ -108,9 +108,7 @@ BOOLEAN = NodeKind("boolean", _boolean, {"type": "boolean"})
 STRINGS = NodeKind("list of strings", _strings, {"type": "array", "items": {"type": "string"}})
 LEVEL = NodeKind("level", _level, {"type": "string", "enum": list(LEVELS)})
 ID = NodeKind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
-NODE_IDS = NodeKind(
-    "list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}}
-)
+NODE_IDS = NodeKind("list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}})
 ENCODING = NodeKind("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
 START_INDEX = NodeKind(
     "{address, utxo}",

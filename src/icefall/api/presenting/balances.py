@@ -20,8 +20,8 @@ _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 
 class BalanceCursor(NamedTuple):
-    """The block of the first page, and the last token listed; `token` empty: none. `is_1155`: which part of a list that has
-    ERC-721 tokens first and then ERC-1155 tokens."""
+    """The block of the first page, and the last token listed; `token` empty: none. `is_1155`: in the second part of a
+    list that has ERC-721 tokens first and then ERC-1155 tokens."""
 
     block: int
     token: bytes = b""

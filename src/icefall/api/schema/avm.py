@@ -133,7 +133,7 @@ class Issued(Result, frozen=True):
 
 
 class AddressTxs(Result, frozen=True):
-    """`cursor` is there while more follow."""
+    """`cursor` is absent on the last page."""
 
     tx_ids: list[str]
     cursor: str | msgspec.UnsetType = msgspec.UNSET

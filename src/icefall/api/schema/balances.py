@@ -1,4 +1,4 @@
-"""What an address holds."""
+"""Balances of an address."""
 
 from typing import Literal
 
@@ -40,7 +40,7 @@ class Erc20BalancesParams(RestParams, frozen=True):
 
 
 class NftBalancesParams(RestParams, frozen=True):
-    """Who owned an ERC-721 token at an older block is not told."""
+    """Owners of ERC-721 tokens at an older block are not offered."""
 
     chain_id: ChainName
     address: EvmAddress
@@ -71,7 +71,7 @@ class NativeTokenBalance(RestResult, frozen=True, kw_only=True):
 
 
 class Erc20TokenBalance(RestResult, frozen=True, gc=False, kw_only=True):
-    """`tokenReputation` is null where nobody judged the token: the one field of this interface that may be null."""
+    """`tokenReputation` is null for a token without a verdict: the only field of this interface that may be null."""
 
     address: str
     name: str

@@ -1,7 +1,5 @@
 """Blocks."""
 
-from msgspec import UNSET, UnsetType
-
 from icefall.api.params.rest_kinds import BlockId, BlockPageSize, ChainName, PageSize, PageToken
 from icefall.api.schema.names import Page, RestParams, RestResult
 

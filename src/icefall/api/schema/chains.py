@@ -1,4 +1,4 @@
-"""Chains: which there are, and which know an address."""
+"""The indexed chains, and those on which an address occurs."""
 
 from typing import Literal
 
@@ -51,7 +51,7 @@ class EvmChains(RestResult, frozen=True):
 
 
 class AddressChains(RestResult, frozen=True):
-    """`unindexedChains` would be chains that saw the address without being indexed here: we know of none."""
+    """`unindexedChains` is always empty: only indexed chains are known here."""
 
     indexed_chains: list[EvmChainResult]
     unindexed_chains: list[str]

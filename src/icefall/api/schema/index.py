@@ -21,7 +21,7 @@ class ContainerRangeParams(Params, frozen=True):
 
 
 class ContainerIdParams(Params, frozen=True):
-    """`encoding` may be sent and says nothing here."""
+    """`encoding` is accepted and ignored."""
 
     id: Id = NO_ID
 

@@ -1,4 +1,4 @@
-"""Info: parameters and results, in the shapes the existing node answers."""
+"""Info: parameters and results, in the shapes of the existing node."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ class Bootstrapped(Result, frozen=True):
 
 
 class Peer(Result, frozen=True):
-    """An upstream being followed stands where a node would list a peer."""
+    """A peer of a node; this node lists none."""
 
     ip: str
     public_ip: str

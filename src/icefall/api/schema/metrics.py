@@ -1,4 +1,4 @@
-"""The metrics interface: series by day as version 1 writes them, and what clients of version 2 ask for."""
+"""The metrics interface: series by day (version 1), and series, windows and chains (version 2)."""
 
 from typing import Annotated, Literal
 

@@ -1,5 +1,5 @@
-"""Bases of parameter and result structs, and how a field is spelt on the wire: `network_id` is `networkID`, `new_vms` is
-`newVMs`."""
+"""Bases of parameter and result structs, and how a field is spelt on the wire: `network_id` is `networkID`, `new_vms`
+is `newVMs`."""
 
 import msgspec
 

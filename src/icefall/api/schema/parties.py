@@ -1,4 +1,4 @@
-"""Who takes part in a transaction, what money is worth, and the native token: shared by all chain data resources."""
+"""Sender and recipient, prices and the native token: shared by all chain data resources."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ CurrencyCode = Literal[
 
 
 class Party(RestResult, frozen=True, gc=False, kw_only=True):
-    """An address. The other fields are there where it is a token whose contract told them."""
+    """An address. The other fields are present for a token whose contract returns them."""
 
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET

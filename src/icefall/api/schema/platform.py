@@ -1,4 +1,4 @@
-"""The platform chain: what clients of the asset chain ask of it."""
+"""The platform chain: results of the calls that clients of the asset chain make."""
 
 from icefall.api.schema.names import Result
 

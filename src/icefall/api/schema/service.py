@@ -1,4 +1,4 @@
-"""The chain data service's own health, in the shape its clients check."""
+"""Health of the chain data service, in the shape its clients check."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Transactions: in lists, of an address with what concerns it, and whole."""
+"""Transactions: in lists, of an address with its transfers, and single ones with everything in them."""
 
 from typing import Literal
 
@@ -86,7 +86,7 @@ class NativeTransactionPage(Page, frozen=True, kw_only=True):
 
 
 class TransactionDetails(RestResult, frozen=True):
-    """The nested lists hold what has the asked address as sender or receiver."""
+    """The nested lists hold the rows whose sender or receiver is the requested address."""
 
     native_transaction: NativeTransaction
     erc20_transfers: list[Erc20TransferDetails]

@@ -1,9 +1,9 @@
-"""Token transfers and internal transactions: nested in their transaction, and as items of a list, with the block and the
-transaction they belong to."""
+"""Token transfers and internal transactions: nested in their transaction, and as items of a list, with the block
+and the transaction they belong to."""
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from icefall.api.params.rest_kinds import BlockNumber, ChainName, EvmAddress, PageSize, PageToken
 from icefall.api.schema.names import Page, RestParams, RestResult

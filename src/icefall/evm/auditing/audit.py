@@ -47,7 +47,6 @@ class Audit:
     def __init__(self, store: ChainStore, state: StateSource) -> None:
         self._store = store
         self._state = state
-        self.untrusted = 0  # tokens found since the start
 
     def audited_to(self) -> int:
         return int(self._store.meta("audited_to") or -1)
@@ -65,7 +64,6 @@ class Audit:
             untrusted |= {
                 claim.token for claim, answer in zip(some, answers, strict=True) if not _agrees(claim.folded, answer)
             }
-        self.untrusted += len(untrusted)
         await self._store.write(lambda tx: _put_result(tx, tip.number, untrusted))
 
     async def _changed(self, after: int, to: int) -> _Changed:

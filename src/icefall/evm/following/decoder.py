@@ -109,26 +109,8 @@ class BlockDecoder(Protocol):
     def close(self) -> None: ...
 
 
-def _parts(blocks: Sequence[FetchedBlock]) -> list[_Parts]:
+def parts_of(blocks: Sequence[FetchedBlock]) -> list[_Parts]:
     return [(one.block, one.receipts, one.calls, one.diffs, one.calls_by, one.diffs_by) for one in blocks]
-
-
-class InlineBlockDecoder:
-    """Decodes in this process."""
-
-    def __init__(self, *, roots: bool) -> None:
-        self._roots = roots
-        self._state = DecoderState()
-        self._tickets = itertools.count()
-
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk:
-        return self._state.verify((chain, next(self._tickets)), _parts(blocks), self._roots)
-
-    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
-        return self._state.derive(ticket, indices, info)
-
-    def close(self) -> None:
-        pass
 
 
 _state = DecoderState()  # of the other process
@@ -163,7 +145,7 @@ class ProcessBlockDecoder:
         self._tickets = itertools.count()
 
     async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk:
-        return await self._run(_verify, (chain, next(self._tickets)), _parts(blocks), self._roots)
+        return await self._run(_verify, (chain, next(self._tickets)), parts_of(blocks), self._roots)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
         return await self._run(_derive, ticket, indices, info)

@@ -87,7 +87,6 @@ class EvmFollower:
         *,
         final: Callable[[], bool] = lambda: False,
         meta: Callable[[], Mapping[str, str]] = dict,
-        on_step: Callable[[], None] = lambda: None,
     ) -> None:
         self.status = FollowerStatus()
         self._blocks = blocks
@@ -98,7 +97,6 @@ class EvmFollower:
         self._log = log
         self._final = final
         self._meta = meta
-        self._on_step = on_step
         self._lower_since: float | None = None
         self._absent_since: float | None = None
         self._warned: set[str] = set()
@@ -119,7 +117,6 @@ class EvmFollower:
                 self.status.problem = ""
                 pause = PAUSE_S[0]
                 if self._done():
-                    self._on_step()
                     return
                 wait = 0.0 if moved else POLL_S
             except (InvalidBlock, ParentMismatch):
@@ -129,9 +126,7 @@ class EvmFollower:
                 self._report_problem(str(error) or type(error).__name__)
             except NoCommonBlock as error:
                 self.status.problem, self.status.stopped = str(error), True
-                self._on_step()
                 raise
-            self._on_step()
             if wait:
                 await self._upstream.clock.sleep(wait)
 
@@ -224,7 +219,6 @@ class EvmFollower:
                 self._warned.add(problem)
                 self._log.warn("block not fully verified", problem=problem)
         self._update_from_store()
-        self._on_step()
         behind = (status.target or 0) - (status.tip or 0)
         if behind < _NEAR or (status.tip or 0) - status.audited_to >= AUDIT_EVERY:
             tip = self._store.tip()

@@ -1,11 +1,11 @@
-"""What an address holds: from the store where logs and diffs tell it, from state where they cannot.
+"""Balances of an address: from the store where they can be derived from logs and state diffs, else from state.
 
-State is asked at the block by its hash, so that a reorganisation meanwhile is an error and never a wrong number.
-Zero balances are left out of lists. A list looks at so many candidates and no more: a short page need not be the last.
+State is read at a block by its hash, so that a reorganisation in between is an error and never a wrong number. Zero
+balances are left out of lists. A page looks at CANDIDATES_MAX candidates at most, so a short page need not be the last.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from icefall.db.engine import Reader
 from icefall.db.statements import load
@@ -20,9 +20,7 @@ from icefall.upstream.evm.state import At, ContractCall
 SQL = load("icefall.evm.reading", "balances.sql")
 CANDIDATES_MAX = 2_000
 _LAST_TOKEN = b"\xff" * 20
-_ZERO = pack_uint(0)
 
-Held = TypeVar("Held", Erc20Held, Erc1155Held, NftHeld)
 NftKey = tuple[bytes, int]
 
 
@@ -33,7 +31,7 @@ class StateReader(Protocol):
 
 
 class BalanceReader:
-    """`state` None: there is nobody to ask."""
+    """`state` None: there is no upstream, balances that need one are Unavailable."""
 
     def __init__(self, reader: Reader, state: StateReader | None) -> None:
         self._reader = reader
@@ -45,13 +43,13 @@ class BalanceReader:
         if balance is not None and has_diffs != "0":
             return unpack_uint(balance)
         if self._state is None:
-            raise Unavailable(f"the index does not tell this balance at block {block}, and no upstream can be asked")
+            raise Unavailable(f"this balance at block {block} is not in the index, and no upstream is configured")
         return (await self._state.balances([address], block if block_hash is None else block_hash))[0]
 
     async def erc20(
         self, address: bytes, block: int, after: bytes | None, limit: int, only: Sequence[bytes] = ()
     ) -> tuple[list[Erc20Held], bytes | None]:
-        """By token address; with `only`, of those alone, zero or not, but no NFTs. And the cursor, if there is more."""
+        """By token address, and the cursor if there is more. With `only`: of these tokens, zero or not, but no NFTs."""
         if only:
             return await self._erc20_only(address, block, sorted(set(only)), after or b"", limit)
 
@@ -59,70 +57,68 @@ class BalanceReader:
             where = {"address": address, "block": block, "after": start, "limit": count}
             return await self._reader.rows(SQL.erc20, where)
 
-        async def settle(rows: Sequence[Any]) -> list[Erc20Held]:
-            return await self._erc20_settled(address, block, rows)
+        async def resolve(rows: Sequence[Any]) -> list[Erc20Held]:
+            return await self._erc20_resolved(address, block, rows)
 
-        return await _page(candidates, settle, after or b"", limit, lambda row: row[0], lambda held: held.token)
+        return await _page(candidates, resolve, after or b"", limit, lambda row: row[0], lambda held: held.token)
 
     async def erc1155(
         self, address: bytes, block: int, after: NftKey | None, limit: int, token: bytes | None = None
     ) -> tuple[list[Erc1155Held], NftKey | None]:
         """By token address and ID."""
 
-        async def settle(rows: Sequence[Any]) -> list[Erc1155Held]:
+        async def resolve(rows: Sequence[Any]) -> list[Erc1155Held]:
             held = [Erc1155Held(at, unpack_uint(one), unpack_uint(amount), ref) for at, one, ref, _, amount in rows]
-            odd = [place for place, row in enumerate(rows) if row[3]]
-            calls = [balance_of_id(held[place].token, address, held[place].token_id) for place in odd]
-            for place, answer in zip(odd, await self._answers(calls, block), strict=True):
-                one = held[place]
-                held[place] = Erc1155Held(one.token, one.token_id, uint_of(answer) or 0, one.token_ref)
+            untrusted = [index for index, row in enumerate(rows) if row[3]]
+            calls = [balance_of_id(held[index].token, address, held[index].token_id) for index in untrusted]
+            for index, answer in zip(untrusted, await self._answers(calls, block), strict=True):
+                one = held[index]
+                held[index] = Erc1155Held(one.token, one.token_id, uint_of(answer) or 0, one.token_ref)
             return [one for one in held if one.balance]
 
         where = {"address": address, "block": block}
-        return await self._by_id(SQL.erc1155, where, settle, after, limit, token)
+        return await self._by_id(SQL.erc1155, where, resolve, after, limit, token)
 
     async def nfts(
         self, address: bytes, after: NftKey | None, limit: int, token: bytes | None = None
     ) -> tuple[list[NftHeld], NftKey | None]:
         """ERC-721 tokens it owns now, by token address and ID."""
 
-        async def settle(rows: Sequence[Any]) -> list[NftHeld]:
+        async def resolve(rows: Sequence[Any]) -> list[NftHeld]:
             held = [NftHeld(at, unpack_uint(token_id), address, ref) for at, token_id, ref, _ in rows]
-            odd = [one for one, row in zip(held, rows, strict=True) if row[3]]
-            answers = await self._answers([owner_of(one.token, one.token_id) for one in odd], None)
-            others = {
+            untrusted = [one for one, row in zip(held, rows, strict=True) if row[3]]
+            answers = await self._answers([owner_of(one.token, one.token_id) for one in untrusted], None)
+            not_owned = {
                 (one.token, one.token_id)
-                for one, answer in zip(odd, answers, strict=True)
+                for one, answer in zip(untrusted, answers, strict=True)
                 if address_of(answer) != address
             }
-            return [one for one in held if (one.token, one.token_id) not in others]
+            return [one for one in held if (one.token, one.token_id) not in not_owned]
 
-        return await self._by_id(SQL.nfts, {"address": address}, settle, after, limit, token)
-
-    async def nft_owner(self, token: bytes, token_id: int) -> bytes | None:
-        """Who owns it now; None: nobody, or nobody knows."""
-        return (await self.owners([(token, token_id)]))[0]
+        return await self._by_id(SQL.nfts, {"address": address}, resolve, after, limit, token)
 
     async def owners(self, nfts: Sequence[NftKey]) -> list[bytes | None]:
+        """The owners now; None for an NFT that is burned or unknown."""
         found: list[bytes | None] = []
-        odd: list[int] = []
-        for place, (token, token_id) in enumerate(nfts):
+        untrusted: list[int] = []
+        for index, (token, token_id) in enumerate(nfts):
             rows = await self._reader.rows(SQL.nft_owner, {"token": token, "token_id": pack_uint(token_id)})
             found.append(rows[0][0] if rows else None)
             if rows and rows[0][1]:
-                odd.append(place)
-        answers = await self._answers([owner_of(*nfts[place]) for place in odd], None)
-        for place, answer in zip(odd, answers, strict=True):
-            found[place] = address_of(answer)
+                untrusted.append(index)
+        answers = await self._answers([owner_of(*nfts[index]) for index in untrusted], None)
+        for index, answer in zip(untrusted, answers, strict=True):
+            found[index] = address_of(answer)
         return [None if owner == ZERO_ADDRESS else owner for owner in found]
 
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
-    async def _erc20_settled(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
-        odd = [token for token, _, is_odd, _ in rows if is_odd]
-        told = await self._erc20_told(address, block, odd)
+    async def _erc20_resolved(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
+        untrusted = [token for token, _, is_untrusted, _ in rows if is_untrusted]
+        from_state = await self._erc20_from_state(address, block, untrusted)
         held = [
-            Erc20Held(token, told[token] if is_odd else unpack_uint(amount), ref) for token, ref, is_odd, amount in rows
+            Erc20Held(token, from_state[token] if is_untrusted else unpack_uint(amount), ref)
+            for token, ref, is_untrusted, amount in rows
         ]
         return [one for one in held if one.balance]
 
@@ -130,36 +126,36 @@ class BalanceReader:
         self, address: bytes, block: int, only: Sequence[bytes], after: bytes, limit: int
     ) -> tuple[list[Erc20Held], bytes | None]:
         wanted = [token for token in only if token > after and not await self._is_nft(token)]
-        page, held, ask = wanted[:limit], {}, []
+        page, held, untrusted = wanted[:limit], {}, []
         for token in page:
             rows = await self._reader.rows(SQL.erc20_in, {"address": address, "block": block, "token": token})
             if rows:
-                _, ref, is_odd, amount = rows[0]
+                _, ref, is_untrusted, amount = rows[0]
                 held[token] = Erc20Held(token, unpack_uint(amount), ref)
-            else:  # no log named the pair, which only state can deny
+            else:  # no transfer between them: only state can show that the balance is zero
                 found = await self._reader.rows(SQL.address_id, {"address": token})
                 held[token] = Erc20Held(token, 0, found[0][0] if found else 0)
-                is_odd = self._state is not None
-            ask += [token] if is_odd else []
-        for token, balance in (await self._erc20_told(address, block, ask)).items():
+                is_untrusted = self._state is not None
+            untrusted += [token] if is_untrusted else []
+        for token, balance in (await self._erc20_from_state(address, block, untrusted)).items():
             held[token] = Erc20Held(token, balance, held[token].token_ref)
         return [held[token] for token in page], page[-1] if len(wanted) > limit else None
 
     async def _is_nft(self, token: bytes) -> bool:
-        """Such contracts answer balanceOf too."""
+        """NFT contracts answer balanceOf too, with a number of NFTs."""
         return bool(await self._reader.rows(SQL.nfts_only, {"token": token}))
 
-    async def _erc20_told(self, address: bytes, block: int, tokens: Sequence[bytes]) -> dict[bytes, int]:
+    async def _erc20_from_state(self, address: bytes, block: int, tokens: Sequence[bytes]) -> dict[bytes, int]:
         answers = await self._answers([balance_of(token, address) for token in tokens], block)
         return {token: uint_of(answer) or 0 for token, answer in zip(tokens, answers, strict=True)}
 
-    # -- both --------------------------------------------------------------------------------------------------
+    # -- all standards -----------------------------------------------------------------------------------------
 
     async def _by_id(
         self,
         statement: str,
         where: dict[str, Any],
-        settle: Callable[[Sequence[Any]], Any],
+        resolve: Callable[[Sequence[Any]], Any],
         after: NftKey | None,
         limit: int,
         token: bytes | None,
@@ -167,21 +163,21 @@ class BalanceReader:
         """A list by (token address, ID), of one token or of all."""
         start: tuple[bytes, bytes] = (token or b"", b"") if after is None else (after[0], pack_uint(after[1]))
 
-        async def candidates(place: tuple[bytes, bytes], count: int) -> list[Any]:
-            key = {"token": place[0], "token_id": place[1], "last_token": token or _LAST_TOKEN}
+        async def candidates(after: tuple[bytes, bytes], count: int) -> list[Any]:
+            key = {"token": after[0], "token_id": after[1], "last_token": token or _LAST_TOKEN}
             return await self._reader.rows(statement, {**where, **key, "limit": count})
 
         held, more = await _page(
-            candidates, settle, start, limit, lambda row: row[:2], lambda one: (one.token, pack_uint(one.token_id))
+            candidates, resolve, start, limit, lambda row: row[:2], lambda one: (one.token, pack_uint(one.token_id))
         )
         return held, None if more is None else (more[0], unpack_uint(more[1]))
 
     async def _answers(self, calls: Sequence[ContractCall], block: int | None) -> list[bytes | Reverted]:
-        """What contracts say at a block; None: at the newest."""
+        """Return data of contract calls at a block; None: at the newest."""
         if not calls:
             return []
         if self._state is None:
-            raise Unavailable("the logs of a token do not tell its balances, and no upstream can be asked")
+            raise Unavailable("the balances of a token do not follow from its logs, and no upstream is configured")
         at: At
         if block is None:
             ((_, at),) = await self._reader.rows(SQL.tip)
@@ -190,29 +186,29 @@ class BalanceReader:
             at = rows[0][0] if rows else block
         answers = await self._state.answers(calls, at)
         if any(isinstance(answer, Aborted) for answer in answers):
-            raise Unavailable("a token does not tell its balances: its contract takes longer than its node allows")
+            raise Unavailable("the balance of a token cannot be read: its contract exceeds the limits of the node")
         return answers
 
 
 async def _page(
     candidates: Callable[[Any, int], Any],
-    settle: Callable[[Sequence[Any]], Any],
+    resolve: Callable[[Sequence[Any]], Any],
     start: Any,
     limit: int,
-    place_of: Callable[[Any], Any],
-    place_held: Callable[[Any], Any],
+    cursor_of_row: Callable[[Any], Any],
+    cursor_of_held: Callable[[Any], Any],
 ) -> tuple[list[Any], Any]:
-    """Settle candidates, more of them each time, until a page is full or enough were looked at. And where to go on."""
+    """Resolve candidates, more each time, until a page is full or CANDIDATES_MAX are read. And the cursor."""
     held: list[Any] = []
-    looked_at, count = 0, limit + 1
-    while looked_at < CANDIDATES_MAX:
+    read, count = 0, limit + 1
+    while read < CANDIDATES_MAX:
         rows = await candidates(start, count)
-        held += await settle(rows)
+        held += await resolve(rows)
         if len(held) > limit:
-            return held[:limit], place_held(held[limit - 1])
+            return held[:limit], cursor_of_held(held[limit - 1])
         if len(rows) < count:
             return held, None
-        start = place_of(rows[-1])
-        looked_at += len(rows)
+        start = cursor_of_row(rows[-1])
+        read += len(rows)
         count = min(2 * count, CANDIDATES_MAX)
     return held, start

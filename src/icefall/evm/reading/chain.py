@@ -82,7 +82,9 @@ class ChainReader:
         where = {"address": address, "limit": limit, **span.descending()}
         return [_tx(row) for row in await self._reader.rows(SQL.txs_of, where)]
 
-    async def touched_txs(self, address: bytes, span: PageRange, limit: int, *, ascending: bool = False) -> list[TxRead]:
+    async def touched_txs(
+        self, address: bytes, span: PageRange, limit: int, *, ascending: bool = False
+    ) -> list[TxRead]:
         """Also those it is part of only by a transfer or an internal transaction."""
         statement = SQL.touched_ascending if ascending else SQL.touched
         bounds = span.ascending() if ascending else span.descending()

@@ -54,7 +54,7 @@ class ChainInfo(msgspec.Struct, frozen=True):
 
 
 def shown_rpc_url(public_url: str, upstream: str) -> str:
-    """The URL the API shows: the configured one, else the upstream's if it is a loopback address without credentials."""
+    """The URL the API shows: the configured one, else that of a loopback upstream without credentials."""
     url = urlsplit(upstream)
     try:
         is_loopback = url.hostname == "localhost" or ipaddress.ip_address(url.hostname or "").is_loopback

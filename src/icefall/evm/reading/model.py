@@ -1,4 +1,4 @@
-"""Rows as readers return them. Addresses and hashes are bytes, amounts are integers, positions are those of positions.py.
+"""Rows as readers return them. Addresses and hashes are bytes, amounts integers, positions those of positions.py.
 
 `..._ref` is the interned ID of an address in the store: the key of token and NFT details, valid for one request only.
 `cursor` is where the page after the row begins: pass it as `PageRange.before`.

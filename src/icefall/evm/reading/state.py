@@ -54,7 +54,9 @@ class RequestState:
     ) -> None:
         self._timeout_s = timeout_s
         self._clock = clock or Clock()
-        limits = Limits(connect_s=timeout_s * 0.4, total_s=timeout_s * 0.4, calls_at_once=AT_ONCE)  # leaves time for another upstream
+        limits = Limits(
+            connect_s=timeout_s * 0.4, total_s=timeout_s * 0.4, calls_at_once=AT_ONCE
+        )  # leaves time for another upstream
         self._sources = [
             _Source(EvmClient(url, clock=self._clock, limits=limits, retry=_ONCE), chain_id) for url in urls
         ]

@@ -81,8 +81,8 @@ class TransferReader:
         return parts
 
     async def parts_of_page(self, address: bytes, txs: Sequence[TxRead]) -> dict[int, TxParts]:
-        """By tx_at, the transfers and internal transactions of these transactions that the address is a party of. `txs` must
-        be consecutive in the list of the address: rows between the first and the last belong to one of them."""
+        """By tx_at, the transfers and internal transactions that the address is a party of. `txs` must be consecutive
+        in the list of the address: its rows between the first and the last then belong to one of them."""
         if not txs:
             return {}
         ends = sorted((txs[0].tx_at, txs[-1].tx_at))

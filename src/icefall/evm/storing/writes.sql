@@ -18,9 +18,6 @@ select number from block order by number limit 1;
 -- name: address_id
 select id from address where address = ?;
 
--- name: address_of
-select address from address where id = ?;
-
 -- name: next_address
 select coalesce(max(id), 0) + 1 from address;
 

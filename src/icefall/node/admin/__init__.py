@@ -1,0 +1,1 @@
+"""Admin API commands, VM plugins and profiles."""

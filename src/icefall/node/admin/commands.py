@@ -1,4 +1,4 @@
-"""What an administrator can change, carried out in the engine: each call is one transaction, or changes nothing."""
+"""The admin API's changes, made in the engine: each call is one transaction, or changes nothing."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -41,11 +41,11 @@ class Admin:
         self._profiles = profiles
         self._plugin_dir = plugin_dir
         self._in_bytes = alias_in_bytes
-        self._levels_turn = MeteredLock("logger levels", locks)  # what is kept must be what was there
-        self._plugins_turn = MeteredLock("VM plugins", locks)  # the second of two calls finds what the first loaded
+        self._levels_turn = MeteredLock("logger levels", locks)  # the stored levels must be those last set
+        self._plugins_turn = MeteredLock("VM plugins", locks)  # two calls at once must not load the same plugin twice
 
     def commands(self) -> Mapping[str, Callable[..., object]]:
-        """What workers may ask of the engine, by name."""
+        """The calls that workers may send to the engine, by name."""
         return {
             "alias": self.alias,
             "alias_chain": self.alias_chain,
@@ -134,7 +134,7 @@ class Admin:
         if found:
             await self._store.write(change)
         for vm_id, failure in scan.failed.items():
-            self._logs["vm-factory"].warn("a VM plugin failed to load", vm=vm_id, error=failure)
+            self._logs["vm-factory"].warn("VM plugin failed to load", vm=vm_id, error=failure)
         return {"new": dict(scan.new), "failed": dict(scan.failed)}
 
     async def _profile(self, act: Callable[[], None]) -> None:

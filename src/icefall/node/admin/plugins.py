@@ -1,12 +1,12 @@
 """VM plugins: what `admin.loadVMs` and the start of the node find, try and report.
 
-A plugin is a Python object `vm` with a `version` (text) and, if it likes, `aliases` (list of texts). It comes either
+A plugin is a Python object `vm` with a `version` (string) and, optionally, `aliases` (list of strings). It comes either
 
 - as a file `<name>.py` in the plugin directory, a module that defines `vm`, or
 - as an entry point `<name> = "package.module:vm"` in group `icefall.vms` of an installed distribution;
 
-its name is the VM's ID or an alias of it. A plugin is imported in a process of its own, which ends when it has told
-version and aliases: one that hangs, exits or crashes is a line in `failed`. The engine itself never imports it.
+its name is the VM's ID or an alias of it. A plugin is imported in a process of its own, which ends when it has
+printed version and aliases: one that hangs, exits or crashes is a line in `failed`. The engine itself never imports it.
 """
 
 import importlib.util
@@ -34,7 +34,7 @@ ERROR_SIZE_MAX = 1000
 
 
 class PluginError(Exception):
-    """The plugins could not be looked through at all; the text is the node's."""
+    """The plugin directory could not be read; the text is the node's."""
 
 
 class PluginScan(NamedTuple):
@@ -73,7 +73,7 @@ def load_plugins(
         if candidate.vm_id_text not in known:
             claims.setdefault(candidate.vm_id_text, []).append(candidate)
     with ThreadPoolExecutor(LOADS_AT_ONCE) as pool:
-        outcomes = list(pool.map(lambda rivals: _load(rivals, timeout_s), claims.values()))
+        outcomes = list(pool.map(lambda candidates: _load(candidates, timeout_s), claims.values()))
 
     scan = PluginScan({}, {}, {})
     for vm_id, outcome in zip(claims, outcomes, strict=True):
@@ -116,11 +116,11 @@ def _vm_id(name: str, taken: Mapping[str, str]) -> str:
     return name
 
 
-def _load(rivals: list[_Candidate], timeout_s: float) -> _Description | str:
-    """What the plugin says of itself, or why it could not."""
-    first = rivals[0]
-    if len(rivals) > 1:
-        return f"more than one plugin for this VM: {', '.join(rival.target for rival in rivals)}"
+def _load(candidates: list[_Candidate], timeout_s: float) -> _Description | str:
+    """The plugin's description, or why it has none."""
+    first = candidates[0]
+    if len(candidates) > 1:
+        return f"more than one plugin for this VM: {', '.join(candidate.target for candidate in candidates)}"
     if first.kind == "file" and not first.target.endswith(".py"):
         return f"failed to load {first.target}: Icefall's VM plugins are Python modules, named <VM ID>.py"
     outcome = _ask_child(first, timeout_s)
@@ -143,12 +143,12 @@ def _ask_child(plugin: _Candidate, timeout_s: float) -> _Description | str:
         return f"cannot start {sys.executable}: {failure.strerror}"
     with child:
         try:
-            told, _ = child.communicate(timeout=timeout_s)
+            output, _ = child.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)  # and whatever it has started
             return f"not done importing after {timeout_s:g} s"
     try:
-        return msgspec.json.decode(told, type=_Description | str)
+        return msgspec.json.decode(output, type=_Description | str)
     except msgspec.DecodeError:
         if child.returncode < 0:
             return f"the import was ended by signal {-child.returncode} ({signal.strsignal(-child.returncode)})"
@@ -159,7 +159,7 @@ def _ask_child(plugin: _Candidate, timeout_s: float) -> _Description | str:
 
 
 def _tell_parent(kind: str, target: str) -> NoReturn:
-    """Print a description of the plugin (object) or what went wrong (text), and nothing else, then be gone.
+    """Print a description of the plugin (object) or what went wrong (text), and nothing else, then exit.
 
     What the plugin prints goes to stderr; threads and exit handlers it leaves behind are not waited for.
     """
@@ -188,9 +188,9 @@ def _describe(plugin: object) -> _Description:
     vm = plugin.vm if isinstance(plugin, ModuleType) else plugin
     version, aliases = getattr(vm, "version", None), getattr(vm, "aliases", [])
     if not isinstance(version, str) or not version:
-        raise TypeError(f"vm.version must be a text, got {version!r}")
+        raise TypeError(f"vm.version must be a string, got {version!r}")
     if not isinstance(aliases, list) or not all(isinstance(alias, str) and alias for alias in aliases):
-        raise TypeError(f"vm.aliases must be a list of texts, got {aliases!r}")
+        raise TypeError(f"vm.aliases must be a list of strings, got {aliases!r}")
     return _Description(version, aliases)
 
 

@@ -1,6 +1,6 @@
 """Profiles in the format `go tool pprof`, speedscope and the pprof web viewers open: gzipped protobuf, profile.proto.
 
-The numbers beside each field are profile.proto's. Only what those viewers need is written: no mappings, no addresses.
+The numbers next to each field are profile.proto's. Only what those viewers need is written: no mappings, no addresses.
 """
 
 import gzip

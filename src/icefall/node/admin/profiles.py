@@ -1,4 +1,4 @@
-"""What the engine can tell about itself: where it spends CPU, what fills its heap, which locks it waits for.
+"""Profiles of the engine: where it spends CPU, what fills its heap, which locks it waits for.
 
 Each profile is a pprof file in the profile directory, replaced as a whole. Refusals carry the texts of the Go node.
 """
@@ -102,7 +102,7 @@ class Profiles:
 
 
 def _refusal(verb: str, path: Path, failure: OSError) -> ProfileError:
-    """Go writes the system's own words, in lower case."""
+    """Go writes the system's own text, in lower case."""
     return ProfileError(f"{verb} {path}: {(failure.strerror or str(failure)).lower()}")
 
 
@@ -112,7 +112,7 @@ def _refusal(verb: str, path: Path, failure: OSError) -> ProfileError:
 class _CpuSampler:
     """A thread that looks at all others every 10 ms and credits each one's stack with the CPU time it took since.
 
-    Where the CPU time of a thread cannot be told, the time that passed stands in for it.
+    If the CPU time of a thread is not available, the elapsed time is used instead.
     """
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ def _native_ids() -> dict[int, int]:
 
 
 def _cpu_ns(native_id: int) -> int | None:
-    """CPU time a thread has taken so far, None where it cannot be told.
+    """CPU time a thread has taken so far, None if it is not available.
 
     The clock's number is what pthread_getcpuclockid makes on Linux. That function reads the thread's memory and may
     crash if the thread has just ended; the kernel only refuses the number.
@@ -231,7 +231,7 @@ def _by_type() -> tuple[list[Sample], str]:
             tally = found[id(kind)] = [kind, 0, 0]
         try:
             size = sys.getsizeof(one)
-        except Exception:  # __sizeof__ may be anyone's code
+        except Exception:  # __sizeof__ may be third-party code
             size = 0
         tally[1] += 1
         tally[2] += size
@@ -327,7 +327,7 @@ class MeteredLock(asyncio.Lock):
 
 
 def _call_site() -> StackFrame:
-    """The line outside this file and asyncio's own that asked for the lock."""
+    """The line outside this file and asyncio's own that acquires the lock."""
     frame = sys._getframe()
     while frame.f_code.co_filename in _LOCK_FILES and frame.f_back is not None:
         frame = frame.f_back

@@ -1,8 +1,8 @@
-"""The time before X's block 0, where there was one: its transactions, read from an upstream's X/tx index and executed.
+"""X's DAG from before block 0, if there was one: its transactions, read from an upstream's X/tx index and executed.
 
-Nodes accepted them in different orders, each after what it spends. So numbers are one upstream's own, and from another
-one we take what we do not have yet. The blocks take over where the first transaction of block 1 stands in X/tx (an
-Icefall's goes on with those of blocks), or where X/tx ends (a node's holds nothing else).
+Nodes accepted them in different orders, each after what it spends. So numbers are valid for one upstream only, and from
+another one we accept what we do not have yet. The DAG ends where the first transaction of block 1 is in X/tx (an
+Icefall's index continues with those of blocks), or where X/tx ends (a node's contains nothing else).
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from icefall.db.engine import StoreError
-from icefall.node.following.follower import POLL_S, STORE_RETRY_S, TROUBLED, RangeFetcher
+from icefall.node.following.follower import FAILURE_PAUSE, POLL_S, STORE_RETRY_S, RangeFetcher
 from icefall.node.following.imports import ImportWaiter, has_bootstrapped
 from icefall.node.following.progress import Progress, progress_of
 from icefall.node.following.upstreams import NodeUpstreams
@@ -43,11 +43,11 @@ ADVICE = (
 
 
 class IncompleteTxIndex(Exception):
-    """An upstream that cannot tell of all that came before the blocks. It may be honest, and good for P and C."""
+    """An upstream whose X/tx index lacks transactions from before the blocks. It can still be used for P and C."""
 
 
 class DagChain(Protocol):
-    """X as long as it has no block 1."""
+    """X before its block 1."""
 
     name: str
 
@@ -72,10 +72,10 @@ class DagChain(Protocol):
     def has_tx(self, txid: bytes) -> bool: ...
 
     async def accept_txs(self, txs: Sequence[Tx]) -> None:
-        """Commit a run in one transaction.
+        """Commit a batch in one transaction.
 
-        Refused: one breaks a rule. NotYet: an import waits for an export. Incomplete: one before it is missing. Then
-        the run before it is stored and nothing else; `tx_count` tells how far it came.
+        ContainerRejected: one breaks a rule. ImportPending: an import waits for an export. MissingTransaction: one
+        before it is missing. Then only the transactions before it are stored, as `tx_count` shows.
         """
         ...
 
@@ -90,10 +90,10 @@ def verify_txs(start: int, batch: Sequence[FetchedContainer], first_in_block: by
         txid = hash256(fetched.raw)
         if cb58.encode(txid) != fetched.id_text:
             raise InvalidContainer(
-                f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(txid)}"
+                f"{what} is labelled {fetched.id_text[:80]}, but its bytes are those of {id_text(txid)}"
             )
         if txid == first_in_block:
-            raise InvalidContainer(f"{what} is of block 1, whose first transaction was said to stand elsewhere")
+            raise InvalidContainer(f"{what} is of block 1, whose first transaction should be at another number")
         try:
             found.append(unpack_tx(fetched.raw))
         except WireError as error:
@@ -152,7 +152,7 @@ class DagEra:
         return self.over or not (node in self.unfit or self._upstreams.is_disabled(node))
 
     async def _turn(self, node: UpstreamNode) -> bool:
-        """Take what `node` has for us. True when the next turn is another's."""
+        """Accept what `node` has for us. True if another upstream should be used next."""
         try:
             if node not in self.unfit:
                 self.over = await self._advance(node)
@@ -160,24 +160,24 @@ class DagEra:
                 self._failures = 0
         except IncompleteTxIndex as unfit:
             self.unfit[node] = f"{node.name}: {unfit}"
-            self._log.warn("an upstream cannot tell of the DAG", upstream=node.name, reason=str(unfit))
+            self._log.warn("upstream has no complete DAG", upstream=node.name, reason=str(unfit))
             return True
-        except InvalidContainer as lie:
-            self._upstreams.disable(node, str(lie))
+        except InvalidContainer as invalid:
+            self._upstreams.disable(node, str(invalid))
             return True
         except UpstreamFailure as failure:
             self._upstreams.back_off(node, failure)
             self._runs.shorten()
             self._failures += 1
             if self._failures > len(self._upstreams.members):
-                await self._clock.sleep(TROUBLED.pause_s(self._failures, 0.0, 1.0))
+                await self._clock.sleep(FAILURE_PAUSE.pause_s(self._failures, 0.0, 1.0))
             return True
-        except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
+        except StoreError as error:  # a full disk: nothing was changed, and no upstream has failed
             self._log.error("transactions could not be stored; trying again", error=str(error))
             await self._clock.sleep(STORE_RETRY_S)
             return False
         if self.over:
-            self._log.info("the DAG has been followed to its end", upstream=node.name, txs=self._chain.tx_count)
+            self._log.info("DAG complete", upstream=node.name, txs=self._chain.tx_count)
         else:
             await self._clock.sleep(self._poll_s)
         return True
@@ -185,7 +185,7 @@ class DagEra:
     # -- one upstream --------------------------------------------------------------------------------------------
 
     async def _advance(self, node: UpstreamNode) -> bool:
-        """All that `node` has from before the blocks; whether that is all there is."""
+        """Accept all that `node` has from before the blocks. True if the DAG is complete."""
         first_in_block = await self._first_in_block(node)
         length = await self._length_of(node, first_in_block)
         if length is None:
@@ -216,7 +216,7 @@ class DagEra:
         return txs[0].txid
 
     async def _length_of(self, node: UpstreamNode, first_in_block: bytes | None) -> int | None:
-        """How many transactions its X/tx holds before those of blocks; None while it is still finding out itself."""
+        """How many transactions its X/tx holds before those of blocks; None while it is bootstrapping itself."""
         if first_in_block is None and not await has_bootstrapped(node, self._chain.name):
             return None
         try:
@@ -234,7 +234,7 @@ class DagEra:
         return tip.number + 1 if number is None else number
 
     async def _start(self, node: UpstreamNode, length: int) -> int:
-        """Where its index goes on from what we have: behind our last one if it stands there too, else at its start."""
+        """Where to continue in its index: after our last one if it has the same number there, else at the beginning."""
         count = self._chain.tx_count
         if not 0 < count <= length:
             return 0
@@ -259,7 +259,7 @@ class DagEra:
             await asyncio.gather(fetch, return_exceptions=True)
 
     async def _commit(self, node: UpstreamNode, txs: Sequence[Tx]) -> None:
-        """Store a run. An import may wait once for the other chains; if its export is not there then, there is none."""
+        """Store a batch. An import may wait once for the other chains; if its export is missing then, it is invalid."""
         waited = False
         end = self._chain.tx_count + len(txs)
         while self._chain.tx_count < end:
@@ -285,7 +285,7 @@ class DagEra:
     # -- other upstreams -----------------------------------------------------------------------------------------
 
     async def _is_longer_elsewhere(self, node: UpstreamNode) -> bool:
-        """Whether another upstream knows of more. One that lags, is down or keeps no index has no vote."""
+        """Whether another upstream has more. One that lags, is down or keeps no index is skipped."""
         for other in self._upstreams.others(node):
             if other in self.unfit:
                 continue
@@ -293,8 +293,8 @@ class DagEra:
                 length = await self._length_of(other, await self._first_in_block(other))
             except (IncompleteTxIndex, UpstreamError):
                 continue
-            except InvalidContainer as lie:
-                self._upstreams.disable(other, str(lie))
+            except InvalidContainer as invalid:
+                self._upstreams.disable(other, str(invalid))
                 continue
             except UpstreamFailure as failure:
                 self._upstreams.back_off(other, failure)

@@ -1,7 +1,7 @@
-"""One chain of an upstream, followed: its history first, in runs, then its tip.
+"""Follows one chain of an upstream: its history first, in batches, then its tip.
 
-A run is fetched while the one before it is committed. Nothing is stored that `verify` has not let through, and nothing
-that a second upstream, where there is one, knows otherwise.
+A batch is fetched while the one before it is committed. Nothing is stored that `verify` has not accepted, and nothing
+that a second upstream, if there is one, contradicts.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ from icefall.wire.ids import id_text
 
 POLL_S = 0.5
 STORE_RETRY_S = 1.0
-TROUBLED = Retry(first_s=0.25, longest_s=30.0)
-_RUN_BYTES_MAX = 8 << 20  # two runs of every chain may be in memory
-_GOOD_RUNS = 16  # in a row, before longer ones are tried again
+FAILURE_PAUSE = Retry(first_s=0.25, longest_s=30.0)
+_RUN_BYTES_MAX = 8 << 20  # two batches of every chain may be in memory
+_GROWTH_WAIT = 16  # batches in a row that must succeed before longer ones are tried again
 
 State = Literal["bootstrapping", "following", "stopped"]
 
 
 class DagStage(Protocol):
-    """What must be followed to its end before the first container: X's DAG, where there was one."""
+    """What must be followed to its end before the first container: X's DAG, if there was one."""
 
     @property
     def over(self) -> bool: ...
@@ -53,22 +53,22 @@ class DagStage(Protocol):
     def waiting(self) -> str | None: ...
 
     async def run(self) -> None:
-        """Until it is over. Stopped, NoneLeft: it cannot be followed."""
+        """Until it is over. ChainStopped, NoUpstreamLeft: it cannot be followed."""
         ...
 
 
 class RangeFetcher:
-    """How much of an index is fetched at once: as much as it bears, in number and in bytes."""
+    """Fetches ranges of an index and adapts their length to what the upstream can send, in number and in bytes."""
 
     def __init__(self, name: str, run_max: int, kind: str = "block") -> None:
         self._name = name
         self._kind = kind
         self._run_max = run_max
-        self._good_runs = 0
+        self._successes = 0
         self.size = run_max
 
     def shorten(self) -> None:
-        self._good_runs, self.size = 0, max(1, self.size // 2)
+        self._successes, self.size = 0, max(1, self.size // 2)
 
     def begin(self, node: UpstreamNode, start: int, last: int) -> asyncio.Task[list[FetchedContainer]]:
         return asyncio.create_task(self.fetch(node, start, last + 1 - start))
@@ -77,18 +77,18 @@ class RangeFetcher:
         """At least one of the next `count`."""
         fetched = await node.containers(self._name, start, min(self.size, count), self._kind)
         if not fetched:
-            raise InvalidAnswer(f"{node.name} sent no {self._name} containers from {start}, which it said it has")
+            raise InvalidAnswer(f"{node.name} sent no {self._name} containers from {start}, which its tip says it has")
         size = sum(len(row.raw) for row in fetched)
-        self._good_runs += 1
+        self._successes += 1
         if size > _RUN_BYTES_MAX:
-            self._good_runs, self.size = 0, max(1, len(fetched) // 2)
-        elif self._good_runs >= _GOOD_RUNS and 2 * size <= _RUN_BYTES_MAX:
-            self._good_runs, self.size = 0, min(self._run_max, 2 * self.size)
+            self._successes, self.size = 0, max(1, len(fetched) // 2)
+        elif self._successes >= _GROWTH_WAIT and 2 * size <= _RUN_BYTES_MAX:
+            self._successes, self.size = 0, min(self._run_max, 2 * self.size)
         return fetched
 
 
 class ContainerFollower:
-    """`run` ends only when the chain cannot go on; `why` then says the reason. It may be cancelled at any time."""
+    """`run` ends only when the chain cannot be followed further, because of `why`. It may be cancelled at any time."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class ContainerFollower:
         self._runs = RangeFetcher(chain.name, run_max)
         self._failures = 0  # in a row, on whatever upstream
         self._imports = ImportWaiter(imports_from, upstreams, poll_s)
-        self._target: int | None = None  # how many the upstream had when we began
-        self._source: UpstreamNode | None = None  # who gave us our last container
+        self._target: int | None = None  # how many containers the upstream had when we began
+        self._source: UpstreamNode | None = None  # the upstream that sent our last container
         self._position: ChainPosition | None = None
         self._arrived = False
         self._rate = Rate(self._clock.now(), chain.count)
@@ -125,7 +125,7 @@ class ContainerFollower:
 
     @property
     def waiting(self) -> str | None:
-        """What for, if it waits for another chain."""
+        """What it waits for, if it waits for another chain."""
         return self._imports.waiting or (self._before.waiting if self._before else None)
 
     @property
@@ -136,7 +136,7 @@ class ContainerFollower:
 
     @property
     def bootstrapped(self) -> bool:
-        """It has been at the tip once; stopping later does not undo that."""
+        """It has been at the tip once; that stays so when it stops later."""
         return self._target is not None and self.chain.count >= self._target
 
     @property
@@ -155,21 +155,21 @@ class ContainerFollower:
                 move_on = await self._turn(node)
         except (NoUpstreamLeft, ChainStopped) as reason:
             self.why = str(reason)
-            self._log.error("this chain is not followed any further", reason=self.why)
+            self._log.error("chain stopped", reason=self.why)
 
     async def _turn(self, node: UpstreamNode) -> bool:
-        """Take what `node` has for us. True when the next turn is another's."""
+        """Accept what `node` has for us. True if another upstream should be used next."""
         try:
             moved = await self._advance(node)
-        except InvalidContainer as lie:
-            self._upstreams.disable(node, str(lie))
+        except InvalidContainer as invalid:
+            self._upstreams.disable(node, str(invalid))
         except UpstreamFailure as failure:
             self._upstreams.back_off(node, failure)
             self._runs.shorten()
             self._failures += 1
             if self._failures > len(self._upstreams.members):  # the upstream may be fine for other chains
-                await self._clock.sleep(TROUBLED.pause_s(self._failures, 0.0, 1.0))
-        except StoreError as error:  # a full disk: nothing was changed, and no upstream is to blame
+                await self._clock.sleep(FAILURE_PAUSE.pause_s(self._failures, 0.0, 1.0))
+        except StoreError as error:  # a full disk: nothing was changed, and no upstream has failed
             self._log.error("containers could not be stored; trying again", error=str(error))
             await self._clock.sleep(STORE_RETRY_S)
             return False
@@ -178,16 +178,16 @@ class ContainerFollower:
             self._failures = 0
             if not moved:
                 await self._clock.sleep(self._poll_s)
-                return True  # every upstream's tip is looked at in turn, so one that lags does not hold us back
+                return True  # every upstream's tip is checked in turn, so one that lags does not hold us back
             return False
         if not self.bootstrapped:
-            self._target = None  # the next upstream says how far there is to go
+            self._target = None  # the next upstream's tip is the new target
         return True
 
     # -- one upstream --------------------------------------------------------------------------------------------
 
     async def _advance(self, node: UpstreamNode) -> bool:
-        """Everything up to the upstream's tip as it is now. False if it has nothing new; a lower tip is mere lag."""
+        """Accept everything up to the upstream's current tip. False if it has nothing new; with a lower tip it lags."""
         tip = await node.last_accepted(self.name)
         if not self.bootstrapped:
             self._target = self._target or (0 if tip is None else tip.number + 1)
@@ -198,7 +198,7 @@ class ContainerFollower:
             await self._take(node, tip.number)
         if self.bootstrapped and not self._arrived:
             self._arrived = True
-            self._log.info("at the upstream's tip", upstream=node.name, containers=self.chain.count)
+            self._log.info("synced", upstream=node.name, containers=self.chain.count)
         return moved
 
     async def _take(self, node: UpstreamNode, last: int) -> None:
@@ -232,7 +232,7 @@ class ContainerFollower:
             raise ChainStopped(f"{node.name}: {unreadable}") from unreadable
 
     async def _commit(self, node: UpstreamNode, run: Sequence[VerifiedContainer], after: ChainPosition | None) -> None:
-        """Store a run. An import may wait once for the other chains; if its export is not there then, there is none."""
+        """Store a batch. An import may wait once for the other chains; if its export is missing then, it is invalid."""
         begin, end = run[0].number, run[-1].number + 1
         waited = False
         while self.chain.count < end:
@@ -255,7 +255,7 @@ class ContainerFollower:
             else:
                 if self.chain.count < end:
                     raise RuntimeError(
-                        f"{self.name} accepted a run of {len(rest)} and kept {self.chain.count - before}"
+                        f"{self.name} accepted {len(rest)} containers and stored {self.chain.count - before}"
                     )
             finally:
                 if self.chain.count > before:
@@ -273,7 +273,7 @@ class ContainerFollower:
     # -- other upstreams -----------------------------------------------------------------------------------------
 
     async def _compare(self, node: UpstreamNode, run: Sequence[VerifiedContainer]) -> None:
-        """Another upstream must know the end of a run as the same container. One that lags or is down has no vote."""
+        """Another upstream must have the same container at the end of a batch. One that lags or is down is skipped."""
         for other in self._upstreams.others(node):
             try:
                 theirs = await other.container(self.name, run[-1].number)
@@ -284,25 +284,25 @@ class ContainerFollower:
                 continue
             if theirs.id_text == id_text(run[-1].container_id):
                 return
-            await self._contradiction(node, other, run)
+            await self._settle_conflict(node, other, run)
 
-    async def _contradiction(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[VerifiedContainer]) -> None:
-        """`other` has another container there. If its run is a lie we are rid of it; else there are two histories."""
+    async def _settle_conflict(self, node: UpstreamNode, other: UpstreamNode, run: Sequence[VerifiedContainer]) -> None:
+        """`other` has another container there. If its batch is invalid it is disabled; else there are two histories."""
         try:
-            rivals = await self._ids_of(other, len(run))
-        except InvalidContainer as lie:
-            self._upstreams.disable(other, str(lie))
+            their_ids = await self._ids_of(other, len(run))
+        except InvalidContainer as invalid:
+            self._upstreams.disable(other, str(invalid))
             return
         except UpstreamFailure as failure:
             self._upstreams.back_off(other, failure)
             return
-        for ours, rival in zip(run, rivals, strict=False):
-            if id_text(ours.container_id) != rival:
-                raise _conflict(self.name, ours.number, node.name, id_text(ours.container_id), other.name, rival)
+        for ours, theirs in zip(run, their_ids, strict=False):
+            if id_text(ours.container_id) != theirs:
+                raise _conflict(self.name, ours.number, node.name, id_text(ours.container_id), other.name, theirs)
         self._upstreams.disable(other, f"it sent two different {self.name} containers {run[-1].number}")
 
     async def _ids_of(self, other: UpstreamNode, count: int) -> list[str]:
-        """Its next containers after our last, verified; the last of them may be one that we cannot read."""
+        """Its next containers after our last, verified; the last of them may be of an unknown type."""
         start = position = self._next_position()
         ids: list[str] = []
         while len(ids) < count:
@@ -318,26 +318,26 @@ class ContainerFollower:
         return ids
 
     async def _compare_tip(self, node: UpstreamNode, tip: FetchedContainer) -> None:
-        """Our last container is its last one too."""
+        """Its last container has our last number: it must be the same container."""
         if tip.id_text != id_text(self.chain.last_container_id):
             raise await self._other_history(
                 node, InvalidContainer(f"its last {self.name} container is {tip.id_text[:80]}")
             )
 
-    async def _other_history(self, node: UpstreamNode, suspicion: InvalidContainer) -> Exception:
-        """What does not follow ours: a lie, unless the upstream knows our last container as another one."""
+    async def _other_history(self, node: UpstreamNode, unlinked: InvalidContainer) -> Exception:
+        """Why a container does not follow ours: it is invalid, or the upstream's history differs at our last one."""
         number, ours = self.chain.count - 1, self.chain.last_container_id
         if self._source is node:
-            return suspicion
+            return unlinked
         theirs = await node.container(self.name, number)
         if theirs.id_text == id_text(ours):
-            return suspicion
-        said_by = "us" if self._source is None else self._source.name
+            return unlinked
+        our_source = "us" if self._source is None else self._source.name
         try:
             identify(self._links, theirs)
-        except InvalidContainer as lie:
-            return lie
-        return _conflict(self.name, number, said_by, id_text(ours), node.name, theirs.id_text)
+        except InvalidContainer as invalid:
+            return invalid
+        return _conflict(self.name, number, our_source, id_text(ours), node.name, theirs.id_text)
 
 
 def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> ChainStopped:

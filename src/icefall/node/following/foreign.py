@@ -1,6 +1,6 @@
-"""P and C as we follow them: their containers go into the index, what they export to X is theirs to hand on.
+"""P and C as followed chains: their containers go into the index, and their exports to X are stored.
 
-Their own state is not kept: nothing here is executed, everything is checked by hash and link.
+Their own state is not kept: nothing is executed here, everything is checked by hash and parent link.
 """
 
 import time
@@ -49,7 +49,7 @@ class ForeignChain:
         return self.position.container_id
 
     async def accept(self, containers: Sequence[ForeignContainer], also: Callable[[Transaction], None]) -> None:
-        """A run, what `also` writes for it, and the new position: one transaction."""
+        """Stores containers, what `also` writes for them, and the new position in one transaction."""
         last = containers[-1]
         after = StoredPosition(self.position.count + len(containers), last.container_id, last.block_id, last.height)
         now_ns = time.time_ns()

@@ -1,4 +1,4 @@
-"""Imports wait for what they import: until the chains that export are where the upstream has them."""
+"""Lets imports wait until the exporting chains have been followed as far as the upstream has them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ class Exporter(Protocol):
 
 
 class ImportWaiter:
-    """`waiting` says for what, while it does."""
+    """`waiting` is what it waits for, while it does."""
 
     def __init__(self, exporters: Sequence[Exporter], upstreams: NodeUpstreams, poll_s: float) -> None:
         self.waiting: str | None = None
@@ -35,7 +35,7 @@ class ImportWaiter:
         try:
             for other in self._exporters:
                 self.waiting = f"{what}: waits until {node.name} has bootstrapped {other.name}"
-                while not await has_bootstrapped(node, other.name):  # until then its chains run ahead of one another
+                while not await has_bootstrapped(node, other.name):  # before that its chains differ in progress
                     await self._pause(node)
                 tip = await node.last_accepted(other.name)
                 count = 0 if tip is None else tip.number + 1
@@ -54,7 +54,7 @@ class ImportWaiter:
 
 
 async def has_bootstrapped(node: UpstreamNode, chain: str) -> bool:
-    """A node that does not tell is taken to have: then what it lacks is its lie."""
+    """A node that does not answer this counts as bootstrapped: what it lacks then is treated as invalid data."""
     try:
         return await node.is_bootstrapped(chain)
     except UpstreamError:

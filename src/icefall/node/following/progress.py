@@ -1,4 +1,4 @@
-"""How far a follower is, how fast it goes and how long the rest will take."""
+"""How far a follower is, how fast it is and how long the remainder will take."""
 
 import msgspec
 

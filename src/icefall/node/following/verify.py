@@ -1,6 +1,6 @@
-"""Containers of another node, judged: what can be checked without the chain's state, and who takes over from there.
+"""Verifies containers of another node as far as possible without the chain's state.
 
-`verify` is pure. What it lets through hangs by hashes on what we have accepted before, back to our own genesis.
+`verify` is pure. What it accepts is linked by hashes to what we have accepted before, back to our own genesis.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,15 +23,15 @@ _X_HEAD = Layout(32, "uint64", "uint64")
 
 
 class InvalidContainer(Exception):
-    """An upstream's word against arithmetic: it is not asked again."""
+    """A container that is provably wrong: its upstream is disabled."""
 
 
 class UnlinkedContainer(InvalidContainer):
-    """The first container of a run does not follow ours: either it lies, or one of us has another history."""
+    """The first container of a batch does not follow ours: it is invalid, or the upstream has another history."""
 
 
 class UnknownContainer(Exception):
-    """A container that is what it says it is, but of a kind we do not know. `readable` is the run before it."""
+    """A container with a valid ID, but of a type we do not know. `readable` are the containers before it."""
 
     def __init__(self, text: str, container_id_text: str, readable: "list[VerifiedContainer]") -> None:
         super().__init__(text)
@@ -44,15 +44,15 @@ class ContainerRejected(Exception):
 
 
 class ImportPending(Exception):
-    """An import of something that its source chain has not exported yet, as far as we have followed it."""
+    """An import of an output that its source chain has not exported yet, as far as we have followed it."""
 
 
 class MissingTransaction(Exception):
-    """It spends what a transaction made that we were never given: the index we read does not hold all of them."""
+    """It spends an output of a transaction that we never received: the index we read is not complete."""
 
 
 class ChainStopped(Exception):
-    """This chain cannot go on; what has been accepted is still served."""
+    """This chain cannot be followed further; what has been accepted is still served."""
 
 
 class VerifiedContainer(msgspec.Struct, frozen=True):
@@ -88,16 +88,16 @@ class FollowedChain(Protocol):
     def last_block_id(self) -> bytes: ...
 
     async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
-        """Commit a run in one transaction.
+        """Commit a batch in one transaction.
 
-        Refused: a container is a lie. NotYet: an import waits for an export. Incomplete: what came before the blocks
-        lacks something. Then the run before it is stored and nothing else; `count` tells how far it came.
+        ContainerRejected: one breaks a rule. ImportPending: an import waits for an export. MissingTransaction: what
+        came before the blocks is not complete. Then only the containers before it are stored, as `count` shows.
         """
         ...
 
 
 class ChainPosition(NamedTuple):
-    """Where the next container belongs. `timestamp` and `p_chain_height` are the last wrapping's, if known."""
+    """The position of the next container. `timestamp` and `p_chain_height` are the last container's, if known."""
 
     number: int
     container_id: bytes
@@ -107,7 +107,7 @@ class ChainPosition(NamedTuple):
 
 
 class ChainLinks(NamedTuple):
-    """What a chain's containers must hang on. `is_genesis` decides where block 0 depends on when the network began."""
+    """What a chain's containers must link to. `is_genesis` checks block 0 where it depends on the genesis time."""
 
     name: str
     x_chain_id: bytes
@@ -115,7 +115,7 @@ class ChainLinks(NamedTuple):
 
 
 class _BlockHead(NamedTuple):
-    """A block, read no further than its place in the chain and its exports."""
+    """The fields of a block that link it into the chain, and its exports."""
 
     block_id: bytes
     parent_id: bytes
@@ -125,7 +125,7 @@ class _BlockHead(NamedTuple):
 
 
 def _asset_block(inner: bytes, x_chain_id: bytes) -> _BlockHead:
-    """Only the head: the rest is decoded by who executes it."""
+    """Only the head: the rest is decoded when it is executed."""
     source = reader(inner)
     type_id = source.type_id()
     if type_id != _X_BLOCK:
@@ -150,7 +150,8 @@ _READ: dict[str, Callable[[bytes, bytes], _BlockHead]] = {"X": _asset_block, "P"
 def verify(
     links: ChainLinks, position: ChainPosition, batch: Sequence[FetchedContainer]
 ) -> tuple[list[VerifiedContainer], ChainPosition]:
-    """A run that continues at `position`, and the position behind it. Lie or Unreadable where one does not."""
+    """The verified containers of a batch that begins at `position`, and the position after it. InvalidContainer or
+    UnknownContainer for the first that fails."""
     run: list[VerifiedContainer] = []
     for fetched in batch:
         try:
@@ -163,7 +164,7 @@ def verify(
 
 
 class _Parts(NamedTuple):
-    """A container taken apart. `wrapping` is None for a block from before there were any."""
+    """A decoded container. `wrapping` is None for a block from before there were proposer containers."""
 
     container_id: bytes
     parent_id: bytes
@@ -173,12 +174,12 @@ class _Parts(NamedTuple):
 
 
 def identify(links: ChainLinks, fetched: FetchedContainer) -> bytes:
-    """The ID of a container whose parent we do not have: only what it says of itself can be checked."""
-    return _take_apart(links, fetched).container_id
+    """The ID of a container whose parent we do not have: only its own bytes can be checked."""
+    return _decoded(links, fetched).container_id
 
 
-def _take_apart(links: ChainLinks, fetched: FetchedContainer) -> _Parts:
-    """The container behind an ID and a number, if the bytes agree with both."""
+def _decoded(links: ChainLinks, fetched: FetchedContainer) -> _Parts:
+    """The decoded container, if its bytes match its ID and number."""
     what = _name(links, fetched)
     wrapping = _wrapping(fetched.raw)
     inner = wrapping.inner if wrapping is not None else fetched.raw
@@ -195,7 +196,7 @@ def _take_apart(links: ChainLinks, fetched: FetchedContainer) -> _Parts:
         raise InvalidContainer(f"{what} is neither a container nor a block: {block}")
     if cb58.encode(container_id) != fetched.id_text:
         raise InvalidContainer(
-            f"{what} is said to be {fetched.id_text[:80]}, but its bytes are those of {id_text(container_id)}"
+            f"{what} is labelled {fetched.id_text[:80]}, but its bytes are those of {id_text(container_id)}"
         )
     if isinstance(block, _BlockHead) and block.height != fetched.number + 1:
         raise InvalidContainer(
@@ -211,7 +212,7 @@ def _next(
     what = _name(links, fetched)
     if fetched.number != position.number:
         raise InvalidContainer(f"{what} was sent where {position.number} belongs: the index has a hole")
-    container_id, parent_id, wrapping, inner, block = _take_apart(links, fetched)
+    container_id, parent_id, wrapping, inner, block = _decoded(links, fetched)
     parent_block_id = _check_parent(links, position, what, parent_id, first=first)
     after = _times(position, what, wrapping)
     if isinstance(block, WireError):
@@ -246,7 +247,7 @@ def _wrapping(raw: bytes) -> Container | None:
 
 
 def _check_parent(links: ChainLinks, position: ChainPosition, what: str, parent_id: bytes, *, first: bool) -> bytes:
-    """The ID that the block inside must name as its parent."""
+    """The ID that the inner block must name as its parent."""
     if position.number == 0:
         is_genesis = links.is_genesis or position.block_id.__eq__
         if not is_genesis(parent_id):
@@ -262,10 +263,10 @@ def _check_parent(links: ChainLinks, position: ChainPosition, what: str, parent_
 
 
 def _times(position: ChainPosition, what: str, wrapping: Container | None) -> ChainPosition:
-    """A wrapping is never older than its parent's, in seconds or in P-Chain height.
+    """Timestamp and P-Chain height of containers never decrease.
 
-    Its time and that of the block inside are two readings of one clock, which no rule ties together: P falls behind
-    when validators change, and a second may pass between the two.
+    No rule relates the time of a container to that of its inner block: P falls behind when validators change, and a
+    second may pass between the two.
     """
     if wrapping is None or wrapping.kind == OPTION:
         return position

@@ -1,0 +1,1 @@
+"""Health checks and the loop that runs them."""

@@ -1,4 +1,4 @@
-"""What this node checks of itself. Every figure is a true one; what they mean without a peer network is written in
+"""The health checks of this node. All values are measured; what they mean without a peer network is written in
 docs/decisions/0004-health-figures.md."""
 
 import asyncio
@@ -17,7 +17,7 @@ from icefall.wire.text.duration import format_duration
 
 
 class MovingChain(Protocol):
-    """A chain that moves."""
+    """A chain that accepts blocks."""
 
     @property
     def height(self) -> int: ...
@@ -27,16 +27,16 @@ class MovingChain(Protocol):
 
 
 class FollowStats(NamedTuple):
-    """How following a chain goes: `trouble` is why it does not go on, `told` what there is to say."""
+    """How a chain is followed: `failure` is why it has stopped, `details` are the fields its health check shows."""
 
     bootstrapped: bool
-    trouble: str | None
-    told: dict[str, Any]
+    failure: str | None
+    details: dict[str, Any]
     connected: bool
 
 
 class PeerStats(NamedTuple):
-    """Upstreams stand where a node has peers."""
+    """Upstreams are counted as peers."""
 
     connected: int = 0
     fail_rate: float = 0.0
@@ -47,7 +47,7 @@ class PeerStats(NamedTuple):
 
 
 class ChainCheck:
-    """What the engine knows of a chain's progress; one that nobody advances stays at its genesis."""
+    """A chain's progress as the engine knows it; a chain without blocks stays at its genesis."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class ChainCheck:
             "networking": {"disconnectedValidators": [], "percentConnected": int(connected)},
         }
         if following is not None:
-            message["following"] = following.told
-            if following.trouble:
-                raise Unhealthy(following.trouble, message)
+            message["following"] = following.details
+            if following.failure:
+                raise Unhealthy(following.failure, message)
         return message
 
 
@@ -95,7 +95,7 @@ async def bootstrapped(chains: list[ChainCheck]) -> Any:
 
 
 async def database(store: Store) -> Any:
-    """Really writes, and reads back what it wrote."""
+    """Writes a row and reads it back."""
     value = secrets.randbelow(1 << 62)
     await store.write(lambda tx: tx.run(SQL.put_probe, {"value": value}))
     rows = await store.rows(SQL.probe)
@@ -117,7 +117,7 @@ async def diskspace(directory: Path, warn_percent: int, required_percent: int, s
 
 
 class EngineTraffic:
-    """Calls under way to the engine and to upstreams: what stands for a router's outstanding requests."""
+    """Calls in flight to the engine and to upstreams, shown as a router's outstanding requests."""
 
     def __init__(self, clock_ns: Callable[[], int]) -> None:
         self._clock_ns = clock_ns
@@ -133,7 +133,7 @@ class EngineTraffic:
         self._began.pop(ticket, None)
 
     def call(self) -> Callable[[], None]:
-        """Begin a call; what is returned ends it."""
+        """Begin a call; the returned function ends it."""
         ticket = self.begin()
         return lambda: self.end(ticket)
 
@@ -145,15 +145,15 @@ class EngineTraffic:
 
 
 async def network(peers: Callable[[], PeerStats] | None, peers_min: int) -> Any:
-    """Upstreams stand for peers. Standalone there are none, so nothing to lose."""
-    figures = peers() if peers else PeerStats()
-    message: dict[str, Any] = {"connectedPeers": figures.connected, "sendFailRate": figures.fail_rate}
-    if figures.since_received_ns is not None:
-        message["timeSinceLastMsgReceived"] = format_duration(figures.since_received_ns)
-    if figures.since_sent_ns is not None:
-        message["timeSinceLastMsgSent"] = format_duration(figures.since_sent_ns)
-    if peers and figures.connected < peers_min:
-        reason = f"not connected to a minimum of {peers_min} peer(s) only {figures.connected}"
+    """Upstreams are counted as peers. A standalone node has none and needs none."""
+    stats = peers() if peers else PeerStats()
+    message: dict[str, Any] = {"connectedPeers": stats.connected, "sendFailRate": stats.fail_rate}
+    if stats.since_received_ns is not None:
+        message["timeSinceLastMsgReceived"] = format_duration(stats.since_received_ns)
+    if stats.since_sent_ns is not None:
+        message["timeSinceLastMsgSent"] = format_duration(stats.since_sent_ns)
+    if peers and stats.connected < peers_min:
+        reason = f"not connected to a minimum of {peers_min} peer(s) only {stats.connected}"
         raise Unhealthy(f"network layer is unhealthy reason: {reason}", message)
     return message
 
@@ -161,8 +161,8 @@ async def network(peers: Callable[[], PeerStats] | None, peers_min: int) -> Any:
 async def router(traffic: EngineTraffic, peers: Callable[[], PeerStats] | None, outstanding_max: int) -> Any:
     count, longest_ns = traffic.outstanding()
     if peers:
-        figures = peers()
-        count, longest_ns = count + figures.in_flight, max(longest_ns, figures.longest_ns)
+        stats = peers()
+        count, longest_ns = count + stats.in_flight, max(longest_ns, stats.longest_ns)
     message = {"longestRunningRequest": format_duration(longest_ns), "outstandingRequests": count}
     reasons = []
     if count > outstanding_max:
@@ -175,7 +175,7 @@ async def router(traffic: EngineTraffic, peers: Callable[[], PeerStats] | None, 
 
 
 def shutting_down() -> Check:
-    """Registered when the program is told to stop but waits first (`--http-shutdown-wait`)."""
+    """Registered when the program was asked to stop and waits first (`--http-shutdown-wait`)."""
 
     async def run() -> Any:
         raise Unhealthy("server shutting down", {"isShuttingDown": True})

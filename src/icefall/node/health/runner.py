@@ -1,4 +1,4 @@
-"""Health: checks run at once when registered, then every period, all at the same time; what they find is stored.
+"""Runs health checks: at once when registered, then every period, all at the same time; results are stored.
 
 A check is an async function that returns its message, or raises `Unhealthy`. One that hangs is given up at its time
 limit and reported, and the others never notice. Readiness latches: once passed, it stays passed.
@@ -21,7 +21,7 @@ NOT_YET_RUN = b'{"error":"not yet run","timestamp":"0001-01-01T00:00:00Z","durat
 
 
 class Unhealthy(Exception):
-    """The check failed; `message` is what it knows all the same."""
+    """The check failed; `message` is what it reports nevertheless."""
 
     def __init__(self, error: str, message: Any = None) -> None:
         super().__init__(error)
@@ -29,12 +29,12 @@ class Unhealthy(Exception):
 
 
 class Freshness(msgspec.Struct, frozen=True):
-    """How old the newest result may be before the engine, or the disk under it, must be taken to hang."""
+    """How old the newest result may be before the engine, or its disk, is considered to hang."""
 
     limit_ns: int
 
-    def complaint(self, newest_ns: int) -> bytes | None:
-        """A check response that says so, when it is so."""
+    def stale_result(self, newest_ns: int) -> bytes | None:
+        """A failed check response if the newest result is too old, else None."""
         now_ns = time.time_ns()
         age_ns = now_ns - newest_ns
         if age_ns <= self.limit_ns:
@@ -84,7 +84,7 @@ class Health:
         self._wake = asyncio.Event()
 
     async def begin(self) -> None:
-        """Results of an earlier life say nothing of this one."""
+        """Delete the results of an earlier run of the program."""
         await self._store.write(lambda tx: tx.run(SQL.clear_health_results))
 
     async def register(self, check: Check) -> None:
@@ -94,7 +94,7 @@ class Health:
         self._wake.set()
 
     def refresh(self) -> None:
-        """Something has changed that checks tell of: do not wait for the period."""
+        """Run the checks now: something that they report has changed."""
         self._wake.set()
 
     async def run_forever(self) -> None:
@@ -112,7 +112,7 @@ class Health:
                 ran.clear()
 
     async def run_once(self, checks: list[Check]) -> None:
-        """Run these at the same time; each result is stored as it comes, whoever else is still at it."""
+        """Run these at the same time; each result is stored as soon as it is there."""
         running = {asyncio.ensure_future(self._run(check)) for check in checks}
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +125,7 @@ class Health:
 
         try:
             await self._store.write(store)
-        except StoreError as error:  # a full disk: the old results stay, and the database check says why
+        except StoreError as error:  # a full disk: the old results stay, and the database check reports why
             self._log.error("health results could not be stored", error=str(error))
 
     async def _run(self, check: Check) -> tuple[Check, bool, CheckResult]:
@@ -143,7 +143,7 @@ class Health:
             state.failures += 1
             state.first_failure = state.first_failure or timestamp
             if state.failures == 1:
-                self._log.warn("a check fails", check=check.name, kind=check.kind, error=error)
+                self._log.warn("check failed", check=check.name, kind=check.kind, error=error)
         answer = CheckResult(message, error, timestamp, duration, state.failures, state.first_failure)
         return check, error is None, answer
 
@@ -165,7 +165,7 @@ class Health:
 
 
 async def _timed(check: Check, state: _State) -> Any:
-    """Notes its own end, not the moment we looked: checks run at the same time and are gathered together."""
+    """Records when the check itself ended, not when its result was collected."""
     try:
         return await check.run()
     finally:

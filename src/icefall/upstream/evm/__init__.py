@@ -1,0 +1,1 @@
+"""Clients for EVM nodes: batched calls, feature probing, fetching blocks and state."""

@@ -201,7 +201,7 @@ class EvmClient:
     def _answers(
         self, raw: bytes, numbers: dict[int, int], method: str, budget: ByteBudget | None
     ) -> dict[int, RpcAnswer]:
-        """By the ID of their call, each at most once; some may be missing. An unusable body leaves the budget as it was."""
+        """By the ID of their call, each at most once; some may be missing. An unusable body does not use the budget."""
         try:
             return self._match_answers(raw, numbers, method)
         except UpstreamFailure:

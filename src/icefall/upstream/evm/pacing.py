@@ -26,7 +26,7 @@ class AdaptiveLimit:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[int]:
-        """Wait for a free slot and hold it. The ticket says when it was taken, for `reduce`."""
+        """Wait for a free slot and hold it. The ticket numbers slots in order, for `reduce`."""
         while True:
             pause_s = self._paused_until - self._clock.now()
             if pause_s > 0:

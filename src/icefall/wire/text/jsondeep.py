@@ -1,17 +1,17 @@
 """JSON nested deeper than msgspec reads: EVM calls may go 1,024 deep, and the sender of a transaction decides how deep.
 
 The text is cut into pieces of limited depth, in one pass and without recursion. msgspec reads each piece; a string with
-a random key marks where a deeper one was cut out.
+the hash of the whole text marks where a deeper one was cut out.
 """
 
 import re
-import secrets
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from icefall.wire.errors import WireError
+from icefall.wire.ids import hash256
 
 _T = TypeVar("_T")
 _PIECE_DEPTH = 100
@@ -29,7 +29,7 @@ class CutJson:
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
-        self._key = secrets.token_hex(16)  # what is cut out may hold anything, but not this
+        self._key = hash256(raw).hex()  # a text cannot contain its own hash
         self._pieces: list[_Piece] = []
         self.text = self._cut(raw)
 

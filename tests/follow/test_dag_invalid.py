@@ -1,4 +1,4 @@
-"""X/tx of an upstream that does not keep it, keeps a part of it, or lies: what X says, and that P and C go on."""
+"""An upstream that keeps no X/tx index, a part of it, or an invalid one: X reports why, and P and C continue."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,8 +33,8 @@ from icefall.wire.ids import hash256, id_text
 
 async def stopped(at: DagScene) -> str:
     """Why X is not followed; P and C have come to their ends."""
-    await at.until(lambda: at.x().told["state"] == "stopped", "the end of X")
-    why = at.x().trouble
+    await at.until(lambda: at.x().details["state"] == "stopped", "the end of X")
+    why = at.x().failure
     assert why
     assert not at.x().bootstrapped
     assert at.following.bootstrapping()[-1] == "X"
@@ -44,9 +44,9 @@ async def stopped(at: DagScene) -> str:
 async def p_and_c_go_on(at: DagScene, replay: Replay) -> None:
     replay.show(P=13, C=12)
     await at.until(lambda: at.counts()[1:] == (13, 12), "the ends of P and C")
-    assert at.following.stats_of("P").trouble is None
-    assert at.following.stats_of("C").trouble is None
-    assert "droppedUpstreams" not in at.x().told
+    assert at.following.stats_of("P").failure is None
+    assert at.following.stats_of("C").failure is None
+    assert "droppedUpstreams" not in at.x().details
 
 
 def incomplete(directory: Path, forge: Callable[[DagReplay], None], *expected: str, stored: int | None = None) -> None:
@@ -63,7 +63,7 @@ def incomplete(directory: Path, forge: Callable[[DagReplay], None], *expected: s
                 for text in expected:
                     assert text in why
                 await p_and_c_go_on(at, replay)
-                assert at.x().told["unfitUpstreams"].keys() == {replay.url}
+                assert at.x().details["unfitUpstreams"].keys() == {replay.url}
                 assert at.ledger.height == 0
                 assert stored is None or at.ledger.txs_before_blocks == stored
         async with DagReplay() as whole, dag_following(directory, whole, run_max=16) as at:
@@ -120,7 +120,7 @@ def test_an_x_tx_with_a_transaction_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", [1, 20])
 def test_an_x_tx_that_ends_too_soon_shows_in_the_blocks(tmp_path: Path, missing: int) -> None:
-    """Nobody else is there to know better: X stops where a block spends what is missing, and nobody is blamed."""
+    """There is no other upstream: X stops where a block spends what is missing, and no upstream is disabled."""
 
     async def scene() -> None:
         async with DagReplay() as replay:
@@ -140,20 +140,20 @@ def test_an_x_tx_that_ends_too_soon_shows_in_the_blocks(tmp_path: Path, missing:
 # -- lies --------------------------------------------------------------------------------------------------------------
 
 
-def lie(directory: Path, forge: Callable[[DagReplay], None], *expected: str, like_icefall: bool = False) -> None:
-    """Proven: the upstream is not asked again, about any chain. Beside an honest one it does no harm."""
+def forgery(directory: Path, forge: Callable[[DagReplay], None], *expected: str, like_icefall: bool = False) -> None:
+    """Proven invalid: the upstream is disabled for all chains. Next to a valid one it does no harm."""
 
     async def scene() -> None:
-        async with DagReplay(like_icefall=like_icefall) as liar:
-            forge(liar)
-            async with dag_following(directory / "alone", liar, run_max=16) as at:
+        async with DagReplay(like_icefall=like_icefall) as forger:
+            forge(forger)
+            async with dag_following(directory / "alone", forger, run_max=16) as at:
                 why = await stopped(at)
                 assert why.startswith("no upstream is left: ")
                 for text in expected:
                     assert text in why
-            async with DagReplay() as honest, dag_following(directory / "both", liar, honest, run_max=16) as at:
+            async with DagReplay() as honest, dag_following(directory / "both", forger, honest, run_max=16) as at:
                 await at.until(lambda: at_the_tip(at), "the tip")
-                assert at.x().told["droppedUpstreams"].keys() == {liar.url}
+                assert at.x().details["droppedUpstreams"].keys() == {forger.url}
         async with DagReplay() as honest, dag_following(directory / "alone", honest, run_max=16) as at:
             await at.until(lambda: at_the_tip(at), "the tip")
 
@@ -166,7 +166,7 @@ def test_numbers_with_a_hole(tmp_path: Path) -> None:
     def forge(replay: DagReplay) -> None:
         replay.renumbered = {("tx", 37): 38}
 
-    lie(tmp_path, forge, "X/tx container 37: 38 was sent in its place: the index has a hole")
+    forgery(tmp_path, forge, "X/tx container 37: 38 was sent in its place: the index has a hole")
 
 
 def test_bytes_that_are_not_those_of_the_id(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_bytes_that_are_not_those_of_the_id(tmp_path: Path) -> None:
         rows = replay.chains["tx"]
         rows[37] = Row(rows[37].id_text, rows[38].raw)
 
-    lie(tmp_path, forge, "X/tx container 37 is said to be", f"those of {id_text(dag_txs()[38].txid)}")
+    forgery(tmp_path, forge, "X/tx container 37 is labelled", f"those of {id_text(dag_txs()[38].txid)}")
 
 
 def test_bytes_that_are_no_transaction(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_bytes_that_are_no_transaction(tmp_path: Path) -> None:
         raw = dag_txs()[37].raw + b"\0"
         replay.chains["tx"][37] = Row(id_text(hash256(raw)), raw)
 
-    lie(tmp_path, forge, "X/tx container 37 holds no transaction: ")
+    forgery(tmp_path, forge, "X/tx container 37 holds no transaction: ")
 
 
 def replaced(tx: Tx, **changes: object) -> Tx:
@@ -204,7 +204,7 @@ def test_a_transaction_that_breaks_a_rule(tmp_path: Path, changes: dict[str, obj
     def forge(replay: DagReplay) -> None:
         replay.chains["tx"][place] = tx_row(replaced(dag_txs()[place], **changes))
 
-    lie(tmp_path, forge, "breaks the chain's rules: ", reason)
+    forgery(tmp_path, forge, "breaks the chain's rules: ", reason)
 
 
 def test_what_was_spent_is_spent_again(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_an_import_of_what_was_never_exported(tmp_path: Path) -> None:
     def forge(replay: DagReplay) -> None:
         replay.chains["tx"][place] = tx_row(replaced(dag_txs()[place], imported_inputs=(elsewhere,)))
 
-    lie(tmp_path, forge, "imports ", "which has not been exported yet")
+    forgery(tmp_path, forge, "imports ", "which has not been exported yet")
 
 
 @pytest.mark.parametrize(("place", "again"), [(3, 5), (3, 60)])
@@ -245,10 +245,10 @@ def test_a_transaction_that_is_there_twice(tmp_path: Path, place: int, again: in
     def forge(replay: DagReplay) -> None:
         replay.chains["tx"].insert(again, replay.chains["tx"][place])
 
-    lie(tmp_path, forge, "names some of them twice" if again > 16 else "breaks the chain's rules")
+    forgery(tmp_path, forge, "names some of them twice" if again > 16 else "breaks the chain's rules")
 
 
-def test_the_first_of_block_1_stands_before_where_it_is_said_to(tmp_path: Path) -> None:
+def test_the_first_transaction_of_block_1_at_another_number(tmp_path: Path) -> None:
     """Its answers disagree: by number it is the last of the DAG, by ID it is behind it."""
 
     def forge(replay: DagReplay) -> None:
@@ -261,7 +261,7 @@ def test_the_first_of_block_1_stands_before_where_it_is_said_to(tmp_path: Path) 
 
         replay._answer = answer  # type: ignore[method-assign]
 
-    lie(tmp_path, forge, f"X/tx container {DAG} is of block 1", like_icefall=True)
+    forgery(tmp_path, forge, f"X/tx container {DAG} is of block 1", like_icefall=True)
 
 
 def test_blocks_upon_another_block_0(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_blocks_upon_another_block_0(tmp_path: Path) -> None:
     def forge(replay: DagReplay) -> None:
         replay.chains["X"][0] = rewrapped(replay.chains["X"][0], parent_id=hash256(b"another block 0"))
 
-    lie(tmp_path, forge, "X container 0 follows", "which is not this network's genesis")
+    forgery(tmp_path, forge, "X container 0 follows", "which is not this network's genesis")
 
 
 # -- the real thing ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Upstreams that lie, fail or disagree: what each comes to, and that nothing unverified is ever stored."""
+"""Upstreams that send invalid data, fail or disagree: what happens to each, and that nothing unverified is stored."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from icefall.wire.container.proposer import unpack_container
 from icefall.wire.ids import hash256
 
 ALL = (176, 13, 12)
-AT = 90  # where the lie is told: in the middle of the second run
+AT = 90  # where the invalid container is: in the middle of the second run
 
 
 def true_prefix(chains: Chains) -> bool:
@@ -98,7 +98,7 @@ def a_block_cut_short(replay: Replay) -> None:
 
 
 def an_import_of_nothing(replay: Replay) -> None:
-    """P's exports never happened, and its tip says so."""
+    """P has no exports, up to its tip."""
     del replay.chains["P"][:]
 
 
@@ -107,8 +107,8 @@ def time_running_backwards(replay: Replay) -> None:
     replay.chains["X"][AT] = rewrapped(row, timestamp=unpack_container(row.raw).timestamp - 3600)
 
 
-LIES: dict[Callable[[Replay], None], str] = {
-    wrong_id: "X container 90 is said to be",
+FORGERIES: dict[Callable[[Replay], None], str] = {
+    wrong_id: "X container 90 is labelled",
     broken_parent: "X container 90 follows",
     broken_parent_at_the_seam: "X container 50 follows",
     broken_inner_parent: "X container 90 holds a block upon",
@@ -126,41 +126,41 @@ LIES: dict[Callable[[Replay], None], str] = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
-def test_a_lone_liar_stops_everything(lie: Callable[[Replay], None]) -> None:
+@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.__name__)
+def test_a_single_invalid_upstream_stops_everything(forgery: Callable[[Replay], None]) -> None:
     async def scene() -> None:
         replay = Replay()
-        lie(replay)
+        forgery(replay)
         async with following(replay) as at:
             await at.until(lambda: at.x.why is not None, "the end")
             await at.until(lambda: at.p.why is not None and at.c.why is not None, "the end for all")
-            assert LIES[lie] in at.upstreams.disabled()[replay.url]
-            assert LIES[lie] in (at.x.why or "")
+            assert FORGERIES[forgery] in at.upstreams.disabled()[replay.url]
+            assert FORGERIES[forgery] in (at.x.why or "")
             assert "no upstream is left" in (at.x.why or "")
             assert at.x.state == "stopped"
             assert true_prefix(at.chains)
             assert at.chains.x.count <= AT
             asked = len(replay.calls)
             await at.until(lambda: True)
-            assert len(replay.calls) == asked  # it is not asked again
+            assert len(replay.calls) == asked  # it is not used again
 
     play(scene)
 
 
-@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
-def test_a_liar_is_replaced_by_an_honest_one(lie: Callable[[Replay], None]) -> None:
-    """The honest one lags at first, so it cannot warn us."""
+@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.__name__)
+def test_an_invalid_upstream_is_replaced_by_a_valid_one(forgery: Callable[[Replay], None]) -> None:
+    """The valid one lags at first, so it cannot contradict."""
 
     async def scene() -> None:
-        liar, honest = Replay(), Replay()
-        lie(liar)
+        forger, honest = Replay(), Replay()
+        forgery(forger)
         honest.show(X=0, P=0, C=0)
-        async with following(liar, honest) as at:
-            await at.until(lambda: bool(at.upstreams.disabled()), "the lie")
+        async with following(forger, honest) as at:
+            await at.until(lambda: bool(at.upstreams.disabled()), "the upstream to be disabled")
             honest.shown.clear()
             await at.until(lambda: at.chains.counts() == ALL, "the truth")
-            assert list(at.upstreams.disabled()) == [liar.url]
-            assert LIES[lie] in at.upstreams.disabled()[liar.url]
+            assert list(at.upstreams.disabled()) == [forger.url]
+            assert FORGERIES[forgery] in at.upstreams.disabled()[forger.url]
             assert true_prefix(at.chains)
             assert at.x.why is None
 
@@ -213,7 +213,7 @@ def test_a_lasting_fault_is_left_for_another_upstream(name: str) -> None:
     play(scene)
 
 
-def test_a_lasting_fault_is_asked_about_ever_more_rarely() -> None:
+def test_a_lasting_fault_is_retried_ever_more_rarely() -> None:
     async def scene() -> None:
         replay = Replay()
         replay.faults = [Fault(status=500, times=FOREVER)]
@@ -242,7 +242,7 @@ def test_an_index_that_is_off() -> None:
     play(scene)
 
 
-def test_greeting_a_stranger_and_nobody() -> None:
+def test_probing_another_network_and_a_closed_port() -> None:
     async def scene() -> None:
         stranger, gone = Replay(), Replay()
         stranger.network_id = 1
@@ -301,7 +301,7 @@ def test_two_consistent_histories_stop_the_chain() -> None:
     play(scene)
 
 
-def test_a_second_history_that_does_not_hold_is_a_lie() -> None:
+def test_a_second_history_that_is_not_linked_is_invalid() -> None:
     async def scene() -> None:
         one, other = Replay(), Replay()
         other.chains["X"] = other_history(other.chains["X"], AT)
@@ -350,7 +350,7 @@ def test_a_container_that_only_one_of_them_can_have_read() -> None:
 
 
 def test_a_run_is_not_stored_once_its_upstream_was_caught() -> None:
-    """X waits for P on the word of an upstream that then lies about P."""
+    """X waits for P because of an upstream that then sends invalid data about P."""
 
     async def scene() -> None:
         replay = Replay()
@@ -443,7 +443,7 @@ def test_disagreement_behind_the_tip() -> None:
     play(scene)
 
 
-def test_an_upstream_that_changes_its_own_history_lies() -> None:
+def test_an_upstream_that_changes_its_own_history_is_disabled() -> None:
     """A node that was wiped and began anew: first it lags, then it is not the one we knew."""
 
     async def scene() -> None:
@@ -484,7 +484,7 @@ def test_after_a_restart_another_history_is_a_conflict_with_ours() -> None:
 # -- what we cannot read, and what hangs on it ---------------------------------------------------------------------
 
 
-def test_an_unknown_block_stops_its_chain_and_who_waits_for_it() -> None:
+def test_an_unknown_block_stops_its_chain_and_those_that_wait_for_it() -> None:
     async def scene() -> None:
         replay = Replay()
         replay.chains["P"][3] = rewrapped(replay.chains["P"][3], inner=b"\0\0\0\0\0\x63 a block type of tomorrow")
@@ -523,7 +523,7 @@ def test_issue_tx() -> None:
                 await at.upstreams.issue_tx("0x04", "hex")
             assert other.issued == ["0x03"]  # the first may have taken it
             for node in at.upstreams.members:
-                at.upstreams.disable(node, "a lie")
+                at.upstreams.disable(node, "invalid")
             with pytest.raises(UpstreamDown, match="no upstream takes transactions"):
                 await at.upstreams.issue_tx("0x05", "hex")
 

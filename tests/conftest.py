@@ -1,0 +1,17 @@
+"""The order of the tests. xdist gives whole files to its processes, in this order, so what takes longest goes first:
+otherwise one process would be busy with such a file at the end while the others have nothing left to do."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+SLOW = ("api/test_recorded.py", "demo/", "e2e/", "follow/", "evm/", "api/", "access/", "xchain/", "metrics/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _rank(item.path.relative_to(ROOT).as_posix()))
+
+
+def _rank(path: str) -> int:
+    return next((rank for rank, prefix in enumerate(SLOW) if path.startswith(prefix)), len(SLOW))

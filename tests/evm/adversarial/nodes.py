@@ -1,0 +1,209 @@
+"""Real EVM nodes, driven over JSON-RPC: transactions are signed here, and a node only executes them."""
+
+import fcntl
+import hashlib
+import json
+import platform
+import shutil
+import socket
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+from coincurve import PrivateKey
+from tests.counterparts import CACHE, missing
+from tests.counterparts import npm_project as npm_folder
+from tests.counterparts import program as installed_program
+from tests.evm.adversarial.scenario import ACCOUNTS, Step, Tx
+
+from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import encode, number
+
+CHAIN_ID = 1337  # the one of geth --dev
+GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.9"
+GETH_BUILD_LIMIT_S = 1800
+START_LIMIT_S = 60.0
+MINE_LIMIT_S = 60.0
+FIRST_BLOCK_TIME = 1_700_000_000
+FUNDS = 1_000 * 10**18
+GAS = 3_000_000
+GAS_PRICE = 20 * 10**9
+BATCH = 200
+
+KEYS = [PrivateKey(hashlib.sha256(f"icefall adversarial {place}".encode()).digest()) for place in range(ACCOUNTS)]
+ADDRESSES = [keccak256(key.public_key.format(compressed=False)[1:])[12:] for key in KEYS]
+
+
+class RpcError(Exception):
+    pass
+
+
+class Node(ABC):
+    """A node, and the accounts that act on it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._nonces = [0] * ACCOUNTS
+
+    def call(self, method: str, *params: Any) -> Any:
+        answer = self._post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        if "error" in answer:
+            raise RpcError(method, answer["error"])
+        return answer["result"]
+
+    def batch(self, calls: Sequence[tuple[str, list[Any]]]) -> list[Any]:
+        """The results in order; None where a call failed."""
+        results: list[Any] = []
+        for start in range(0, len(calls), BATCH):
+            some = calls[start : start + BATCH]
+            body = [
+                {"jsonrpc": "2.0", "id": i, "method": name, "params": given} for i, (name, given) in enumerate(some)
+            ]
+            by_id = {one["id"]: one.get("result") for one in self._post(body)}
+            results += [by_id[place] for place in range(len(some))]
+        return results
+
+    def _post(self, body: Any) -> Any:
+        request = Request(self.url, json.dumps(body).encode(), {"content-type": "application/json"})
+        with urlopen(request, timeout=60) as response:
+            return json.loads(response.read())
+
+    def newest(self) -> int:
+        return int(self.call("eth_blockNumber"), 16)
+
+    def fund(self) -> None:
+        """What the accounts spend, from the first account of the node."""
+        rich = self.call("eth_accounts")[0]
+        sent = [
+            self.call("eth_sendTransaction", {"from": rich, "to": "0x" + address.hex(), "value": hex(FUNDS)})
+            for address in ADDRESSES
+        ]
+        self._mine(12, sent)
+
+    def run(self, step: Step) -> None:
+        """Executes the transactions of a step, each of which must succeed."""
+        sent = [self.call("eth_sendRawTransaction", "0x" + self._signed(tx).hex()) for tx in step.txs]
+        self._mine(step.seconds, sent)
+
+    @abstractmethod
+    def _mine(self, seconds: int, sent: list[str]) -> None:
+        """Returns once the transactions are in blocks, the last one `seconds` after the one before if possible."""
+
+    def _receipts(self, sent: list[str]) -> list[Any]:
+        return self.batch([("eth_getTransactionReceipt", [tx]) for tx in sent])
+
+    def _signed(self, tx: Tx) -> bytes:
+        """An EIP-155 transaction."""
+        nonce = self._nonces[tx.sender]
+        self._nonces[tx.sender] += 1
+        fields = [number(nonce), number(GAS_PRICE), number(GAS), tx.to or b"", number(tx.value), tx.data]
+        digest = keccak256(encode([*fields, number(CHAIN_ID), b"", b""]))
+        signature = KEYS[tx.sender].sign_recoverable(digest, hasher=None)
+        r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
+        return encode([*fields, number(CHAIN_ID * 2 + 35 + signature[64]), number(r), number(s)])
+
+
+class Anvil(Node):
+    """A block holds exactly the transactions of a step."""
+
+    def _mine(self, seconds: int, sent: list[str]) -> None:
+        parent = self.call("eth_getBlockByNumber", "latest", False)
+        self.call("evm_setNextBlockTimestamp", int(parent["timestamp"], 16) + seconds)
+        self.call("evm_mine")
+        for receipt in self._receipts(sent):
+            assert receipt is not None, "a transaction was not mined"
+            assert receipt["status"] == "0x1", receipt
+
+
+class Geth(Node):
+    """Mines each transaction in a block of its own; its clock is the machine's, or a second a block."""
+
+    def run(self, step: Step) -> None:
+        for tx in step.txs:
+            super().run(Step(step.seconds, (tx,), step.does))
+
+    def _mine(self, seconds: int, sent: list[str]) -> None:
+        deadline = time.monotonic() + MINE_LIMIT_S
+        while None in (receipts := self._receipts(sent)):
+            assert time.monotonic() < deadline, "geth does not mine"
+            time.sleep(0.02)
+        assert all(receipt["status"] == "0x1" for receipt in receipts), receipts
+
+
+@contextmanager
+def anvil() -> Iterator[Node]:
+    binary = shutil.which("anvil")
+    if binary is None:
+        if platform.machine() != "x86_64":
+            missing("anvil (npm has it for x86-64 only)")
+        folder = npm_folder(Path(__file__).parent.parent / "anvil")
+        binary = str(folder / "node_modules" / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil")
+    port = _free_port()
+    # Shanghai: the last rules under which a contract can be destroyed and made again.
+    command = [binary, "--port", str(port), "--chain-id", str(CHAIN_ID), "--hardfork", "shanghai", "--silent"]
+    command += ["--timestamp", str(FIRST_BLOCK_TIME), "--order", "fifo", "--no-mining"]
+    with _running(Anvil(f"http://127.0.0.1:{port}"), command) as node:
+        yield node
+
+
+@contextmanager
+def geth(folder: Path) -> Iterator[Node]:
+    port = _free_port()
+    command = [_geth_binary(), "--dev", "--dev.period=0", "--gcmode=archive", f"--datadir={folder / 'geth'}"]
+    command += ["--http", f"--http.port={port}", "--http.api=eth,net,web3,debug"]
+    command += ["--nodiscover", "--maxpeers=0", "--port=0", "--ipcdisable", "--authrpc.port=0"]
+    with _running(Geth(f"http://127.0.0.1:{port}"), [*command, "--verbosity=1"]) as node:
+        yield node
+
+
+def _geth_binary() -> str:
+    """The one of this machine, else built once from its source."""
+    found = shutil.which("geth")
+    if found is not None:
+        return found
+    go = installed_program("go")
+    own = subprocess.run([go, "env", "GOPATH"], capture_output=True, text=True, check=True).stdout.strip()
+    folder = CACHE / "go"
+    folder.mkdir(parents=True, exist_ok=True)
+    for binary in (Path(own) / "bin" / "geth", folder / "geth"):
+        if binary.exists():
+            return str(binary)
+    with (CACHE / "go.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "geth").exists():
+            command = ["env", f"GOBIN={folder}", go, "install", GETH]
+            done = subprocess.run(command, capture_output=True, timeout=GETH_BUILD_LIMIT_S, check=False)
+            if done.returncode:
+                missing(f"geth ({done.stderr.decode()[-200:]})")
+    return str(folder / "geth")
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+@contextmanager
+def _running(node: Node, command: list[str]) -> Iterator[Node]:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            assert process.poll() is None, f"{command[0]} ended with {process.returncode}"
+            try:
+                assert int(node.call("eth_chainId"), 16) == CHAIN_ID
+                break
+            except OSError:
+                assert time.monotonic() < deadline, f"{command[0]} does not answer"
+                time.sleep(0.05)
+        yield node
+    finally:
+        process.kill()
+        process.wait()

@@ -1,4 +1,4 @@
-"""Nothing swells. What is longer than this is a table, or is listed here with the reason."""
+"""Files and functions stay small. What is longer is a table, or is listed here with the reason."""
 
 import ast
 

@@ -33,9 +33,9 @@ def test_generated_pages_are_fresh(name: str, make: Callable[[], str]) -> None:
 
 
 def test_the_readme_says_how_to_start_and_how_to_test() -> None:
-    told = README.read_text()
-    assert "make up" in told
-    assert "make test" in told
+    readme = README.read_text()
+    assert "make up" in readme
+    assert "make test" in readme
     makefile = (ROOT / "Makefile").read_text()
     assert "\nup:" in makefile
     assert "\ntest:" in makefile

@@ -1,4 +1,4 @@
-"""SQL where it belongs, no drawers for odds and ends, nothing left for later, nothing tied to one machine."""
+"""SQL only in .sql files, no modules of mixed helpers, nothing left for later, nothing tied to one machine."""
 
 import ast
 import re
@@ -16,12 +16,12 @@ CONTROL = re.compile(r"^\s*(pragma\s+\w|begin\b|commit\b|rollback\b(?!\.sql)|sav
 ENGINES = ("src/icefall/db/sqlite.py", "src/icefall/db/postgres.py")  # may control transactions, know no table
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE = re.compile(r"(?<![\w.$}/:-])/(root|home/\w+|Users/\w+|work/(main|shared))/")
-DRAWERS = {"utils", "util", "helpers", "common", "misc", "tools", "shared", "base"}
+MIXED = {"utils", "util", "helpers", "common", "misc", "tools", "shared", "base"}
 
 
 def strings(module: Module) -> Iterator[ast.Constant]:
     """Every string that is not a docstring."""
-    said = {
+    docstrings = {
         id(node.body[0].value)
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
@@ -29,7 +29,7 @@ def strings(module: Module) -> Iterator[ast.Constant]:
         and isinstance(node.body[0], ast.Expr)
     }
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node
 
 
@@ -48,8 +48,8 @@ def test_the_scan_finds_sql() -> None:
         assert not SQL.search(text), text
 
 
-def test_there_are_no_drawers_for_odds_and_ends() -> None:
-    assert [module.shown for module in modules() if module.path.stem in DRAWERS] == []
+def test_no_module_is_named_after_mixed_helpers() -> None:
+    assert [module.shown for module in modules() if module.path.stem in MIXED] == []
 
 
 def test_packages_re_export_nothing() -> None:
@@ -57,7 +57,7 @@ def test_packages_re_export_nothing() -> None:
         if module.path.name == "__init__.py":
             held = [node for node in module.tree.body if not isinstance(node, ast.Expr)]
             names = [ast.unparse(node.targets[0]) for node in held if isinstance(node, ast.Assign)]
-            assert len(names) == len(held), f"{module.shown} holds more than a name"
+            assert len(names) == len(held), f"{module.shown} defines more than a name"
             assert set(names) <= {"__version__"}, module.shown
 
 

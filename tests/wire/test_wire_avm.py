@@ -1,4 +1,4 @@
-"""Asset-chain bytes and JSON, against vectors and everything a recorded node said about its history."""
+"""Asset-chain bytes and JSON, compared with vectors and with the answers of a recorded node."""
 
 import gzip
 import json
@@ -215,8 +215,8 @@ def test_recorded_refusals() -> None:
     """Texts for bytes that do not parse, and none for those that parse and fail later."""
     compared = 0
     for row in recorded("scenario-1/wire_refused.jsonl.gz"):
-        said = row["response"]["error"]["message"]
-        assert refusal(row["request"]) == (said if said.startswith(CODEC) else None), row["kind"]
+        text = row["response"]["error"]["message"]
+        assert refusal(row["request"]) == (text if text.startswith(CODEC) else None), row["kind"]
         compared += 1
     assert compared > 200
 
@@ -225,23 +225,23 @@ def test_recorded_bad_signatures() -> None:
     texts = ("signature was mutated from its original format", "wasn't expecting a compressed key", "invalid signature")
     compared = 0
     for row in recorded("scenario-1/wire_refused.jsonl.gz"):
-        said = row["response"]["error"]["message"].removeprefix("failed to verify transfer: ")
-        if said not in texts:
+        text = row["response"]["error"]["message"].removeprefix("failed to verify transfer: ")
+        if text not in texts:
             continue
         tx = unpack_tx(checksum_hex.decode(row["request"]["tx"]))
-        complaints = []
+        errors = []
         for signature in chain.from_iterable(signatures(tx)):
             try:
                 recover(signature, hash256(tx.unsigned_raw))
             except WireError as error:
-                complaints.append(str(error))
-        assert complaints[0] == said, row["kind"]
+                errors.append(str(error))
+        assert errors[0] == text, row["kind"]
         compared += 1
     assert compared > 15
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "text"),
     [
         (b"", "couldn't unpack codec version"),
         (b"\0", "couldn't unpack codec version"),
@@ -259,10 +259,10 @@ def test_recorded_bad_signatures() -> None:
         (b"\0\0\0\0\0\x63", "couldn't unmarshal interface: unknown type ID 99"),
     ],
 )
-def test_bad_transactions(raw: bytes, said: str) -> None:
+def test_bad_transactions(raw: bytes, text: str) -> None:
     with pytest.raises(WireError) as caught:
         unpack_tx(raw)
-    assert str(caught.value) == said
+    assert str(caught.value) == text
 
 
 def test_bad_blocks_and_genesis() -> None:

@@ -195,17 +195,17 @@ def test_platform_block_types(raw: bytes, time: int | None, txs: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "text"),
     [
         (u32(5) + COMMON, "P-Chain: unknown block type 5"),
         (u32(4) + COMMON + u32(40), "P-Chain: unknown transaction type 40"),
         (u32(4) + COMMON + u32(16) + BASE + u32(10), "P-Chain: type 10 where 11 belongs"),
     ],
 )
-def test_unknown_platform_types(raw: bytes, said: str) -> None:
+def test_unknown_platform_types(raw: bytes, text: str) -> None:
     with pytest.raises(WireError) as caught:
         unpack_platform_block(bytes(2) + raw)
-    assert str(caught.value) == said
+    assert str(caught.value) == text
 
 
 EVM_EXPORT = u32(1) + u32(1) + EMPTY_ID * 2 + u32(0) + u32(1) + EMPTY_ID + u32(7) + u64(9) + OWNERS + u32(0)

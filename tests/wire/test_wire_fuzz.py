@@ -1,4 +1,4 @@
-"""Parsers meet damaged and random input: they may refuse it with a WireError, and nothing else.
+"""Parsers on damaged and random input: they may only refuse it with a WireError.
 
 ICEFALL_FUZZ_CASES sets how many inputs are tried in all (a million takes half a minute), ICEFALL_FUZZ_SEED which ones.
 """
@@ -98,8 +98,8 @@ TEXTS = {
     "quote": Target(quote, lambda: ["X-lo\tcal\u00e9"], 0.2),
 }
 SHARES = sum(target.share for target in (*BYTES.values(), *TEXTS.values()))
-ODD_BYTES = (0, 1, 2, 5, 7, 9, 0x7F, 0x80, 0xC0, 0xF8, 0xFF)
-ODD_CHARS = "\0\n '\"01lOI-éß中😀\udc80\ud800\u2028xXgG"
+SPECIAL_BYTES = (0, 1, 2, 5, 7, 9, 0x7F, 0x80, 0xC0, 0xF8, 0xFF)
+SPECIAL_CHARS = "\0\n '\"01lOI-éß中😀\udc80\ud800\u2028xXgG"
 
 
 def cases(target: Target) -> int:
@@ -116,7 +116,7 @@ def damaged(raw: bytes, rng: random.Random) -> bytes:
             case 0:
                 data[at] ^= 1 << rng.randrange(8)
             case 1:
-                data[at] = rng.choice(ODD_BYTES)
+                data[at] = rng.choice(SPECIAL_BYTES)
             case 2:
                 del data[at : at + rng.choice((1, 4, 20, 32))]
             case 3:
@@ -137,7 +137,7 @@ def damaged_text(text: str, rng: random.Random) -> str:
         at = rng.randrange(len(chars) + 1)
         match rng.randrange(4):
             case 0:
-                chars[at : at + 1] = [rng.choice(ODD_CHARS)]
+                chars[at : at + 1] = [rng.choice(SPECIAL_CHARS)]
             case 1:
                 chars[at : at + 1] = [chr(rng.randrange(33, 127))]
             case 2:
@@ -174,6 +174,6 @@ def test_damaged_text(name: str) -> None:
     samples = target.samples()
     refused = 0
     for case in range(cases(target)):
-        odd = "".join(rng.choices(ODD_CHARS, k=rng.randrange(12)))
-        refused += refuses(target, odd if case % 10 == 0 else damaged_text(rng.choice(samples), rng))
+        special = "".join(rng.choices(SPECIAL_CHARS, k=rng.randrange(12)))
+        refused += refuses(target, special if case % 10 == 0 else damaged_text(rng.choice(samples), rng))
     assert refused or name == "quote"

@@ -139,7 +139,7 @@ def put(path: str, value: object) -> Callable[[Any], object]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (put("networkID", "x"), "$.networkID"),
         (put("networkID", 77), "networkID must be 12345, got 77"),
@@ -171,10 +171,10 @@ def put(path: str, value: object) -> Callable[[Any], object]:
         (put("message", "x" * 70_000), "65535"),
     ],
 )
-def test_bad_files_say_where(change: Callable[[Any], object], said: str) -> None:
+def test_bad_files_say_where(change: Callable[[Any], object], text: str) -> None:
     with pytest.raises(WireError) as caught:
         network_genesis(changed(change), LOCAL_ID, 0)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b'{"networkID": 12345}'])

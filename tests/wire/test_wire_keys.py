@@ -65,7 +65,7 @@ HIGH_S = scalar(CURVE_ORDER - int.from_bytes(S, "big"))
 
 
 @pytest.mark.parametrize(
-    ("signature", "complaint"),
+    ("signature", "reason"),
     [
         (R + HIGH_S + bytes([V ^ 1]), "signature was mutated from its original format"),
         (R + scalar(CURVE_ORDER // 2 + 1) + bytes([V]), "signature was mutated from its original format"),
@@ -81,10 +81,10 @@ HIGH_S = scalar(CURVE_ORDER - int.from_bytes(S, "big"))
         (R + S, "invalid signature length"),
     ],
 )
-def test_bad_signatures(signature: bytes, complaint: str) -> None:
+def test_bad_signatures(signature: bytes, reason: str) -> None:
     with pytest.raises(WireError) as caught:
         recover(signature, DIGEST)
-    assert str(caught.value) == complaint
+    assert str(caught.value) == reason
 
 
 def test_flipped_recovery_bit_names_another_signer() -> None:

@@ -1,0 +1,1 @@
+"""The HTTP interfaces: node, chain data and metrics."""

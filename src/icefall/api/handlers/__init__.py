@@ -1,0 +1,1 @@
+"""The functions behind the endpoint table: parameters and readers in, results out."""

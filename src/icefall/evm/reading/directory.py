@@ -149,7 +149,7 @@ class ChainDirectory:
         for chain in self._chains:
             if len(name) > _CB58_MIN and not chain.info.blockchain_id and await chain.blockchain_id() == name:
                 return chain
-        raise NotFound(f"chain {name[:100]} is not indexed here: the list of chains names those that are")
+        raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
 
     def all(self) -> list[EvmChain]:
         """In the order of the configuration."""

@@ -1,16 +1,19 @@
-"""The order of the tests. xdist gives whole files to its processes, in this order, so what takes longest goes first:
-otherwise one process would be busy with such a file at the end while the others have nothing left to do."""
+"""What holds for all tests: their order, what is traced for coverage, and hypothesis without limits of time."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
+# xdist gives whole files to its processes in this order. What takes longest goes first: otherwise one process would be
+# busy with such a file at the end while the others have nothing left to do.
 SLOW = ("api/test_recorded.py", "demo/", "e2e/", "follow/", "evm/", "api/", "access/", "xchain/", "metrics/")
-
-
 # By far the longest recorded chain. Tracing it for coverage doubles its time and shows nothing that the others do not.
 LONG_CHAIN = "anvil-1"
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,9 @@ from icefall.config.load import load
 from icefall.config.settings import SETTINGS, TABLES, VERBS, Config, Setting
 from icefall.config.values import ConfigError
 
-FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 ANY_TEXT = st.text(st.characters(), max_size=20)  # surrogates included: argv carries them
 VALUES = ANY_TEXT | st.sampled_from(
     ["", "0", "1", "true", "30s", "local", "live", "info", "http://a:b@c", "~/x", "$HOME", "$", "-1", "9" * 30, "\0"]

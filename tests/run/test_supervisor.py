@@ -1,0 +1,83 @@
+"""What the supervisor decides before it starts a process: addresses, ports, and the text it prints."""
+
+import socket
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from icefall.config.load import load
+from icefall.config.settings import Config
+from icefall.errors import StartRefused
+from icefall.run import up
+from icefall.run.supervisor import Address, claim
+
+
+def config_of(directory: Path, verb: str, *arguments: str) -> Config:
+    ports = [f"--{name}-port=0" for name in ("http", "data", "metrics")]
+    return load(verb, [f"--data-dir={directory}", *ports, *arguments], {}, directory).config
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:9650"),
+        ("0.0.0.0", "http://127.0.0.1:9650"),
+        ("", "http://127.0.0.1:9650"),
+        ("::", "http://[::1]:9650"),
+        ("::1", "http://[::1]:9650"),
+        ("[::1]", "http://[::1]:9650"),
+        ("node.example", "http://node.example:9650"),
+    ],
+)
+def test_the_url_of_an_address(host: str, url: str) -> None:
+    assert Address(host, 9650).url == url
+
+
+def test_a_claimed_port_is_free_and_stays_ours() -> None:
+    claimed = claim("data", Address("127.0.0.1", 0))
+    with claimed.guard:
+        assert claimed.address.port > 0
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(claimed.address)
+
+
+def test_a_port_in_use_is_refused_with_the_setting_to_change() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(StartRefused, match=rf"cannot listen on 127\.0\.0\.1:{port} .* use another --http-port"):
+            claim("node", Address("127.0.0.1", port))
+
+
+def test_every_listener_of_a_verb_gets_a_port_of_its_own(tmp_path: Path) -> None:
+    config, claims = up._with_ports("up", config_of(tmp_path, "up"))
+    for claimed in claims.values():
+        claimed.guard.close()
+    assert list(claims) == ["node", "data", "metrics"]
+    assert [claimed.address.port for claimed in claims.values()] == [
+        config.http_port,
+        config.data_port,
+        config.metrics_port,
+    ]
+    assert 0 not in (config.http_port, config.data_port, config.metrics_port)
+
+
+def test_the_demo_adds_its_chains_on_a_local_network_only(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "up", "--demo")
+    with_demo, replay = up._with_demo(config)
+    assert replay is not None
+    replay.guard.close()
+    assert {chain.id for chain in with_demo.chain} == {"43112", "31337"}
+    assert not with_demo.nft_metadata
+    for other in ({"network_id": 5}, {"demo": False}, {"upstream": ("http://127.0.0.1:1",)}):
+        assert up._with_demo(msgspec.structs.replace(config, **other))[1] is None
+
+
+def test_the_start_text_shows_every_address_and_what_to_try(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "up", "--demo")
+    addresses = {name: Address("127.0.0.1", 9650 + at) for at, name in enumerate(("node", "data", "metrics"))}
+    plain = up._start_text("up", config, addresses, demo=False)
+    assert all(f"{address.url}/docs" in plain for address in addresses.values())
+    assert "curl http://127.0.0.1:9650/ext/health" in plain
+    assert "Ten calls to try" in up._start_text("up", config, addresses, demo=True)
+    assert "Ctrl-C" not in up._start_text("node", config, addresses, demo=False)

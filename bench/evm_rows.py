@@ -4,7 +4,9 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
+from icefall.evm.auditing.sample import SQL as AUDIT_SQL
 from icefall.evm.model import (
     BlockRow,
     BlockRows,
@@ -93,7 +95,8 @@ class Rows:
             native_deltas=(), unknown_native=(),
             # Balances only grow here: one below zero would make the token untrusted.
             erc20_deltas=tuple(Erc20Delta(token, holder, abs(change)) for (token, holder), change in deltas.items()),
-            erc1155_deltas=(), nft_owners=(), silent_contracts=(), code_changes=(), metadata_changes=(), messages=(),
+            erc1155_deltas=(), nft_owners=(), silent_contracts=(), recoded_contracts=(), code_changes=(),
+            metadata_changes=(), messages=(),
             skipped_logs={},
         )  # fmt: skip
         return ResolvedBlock(rows, tuple(native.values()), ())
@@ -105,7 +108,11 @@ def open_store(path: Path) -> ChainStore:
 
 async def mark_audited(store: ChainStore) -> None:
     """Marks all blocks as audited: there is no contract to call."""
-    await store.put_meta({"audited_to": str(1 << 40)})
+
+    def change(tx: Transaction) -> None:
+        tx.run(AUDIT_SQL.put_checkpoint, {"block": 1 << 40, "credit": 0})
+
+    await store.write(change)
 
 
 def runs(rows: Rows, blocks: int) -> Iterator[list[ResolvedBlock]]:

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,8 +21,11 @@ from tests.upstream.evm_recording import recording
 from bench.evm_chain import CHAIN_ID, TOKEN, EncodedBlock, TransferChain
 from bench.evm_rows import Rows, open_store, runs
 from bench.evm_upstream import EncodedChain, upstream
+from icefall.db.engine import Transaction
+from icefall.db.sqlite import SqliteStore
 from icefall.demo.eth_call import answer
-from icefall.evm.storing.store import store_path
+from icefall.evm.auditing.audit import Auditor
+from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
 from icefall.observe.log import quiet
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -91,6 +95,7 @@ def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
             _line(label, transfers, seconds, cpu, alone[0] / seconds, rss)
         size = path.stat().st_size
         print(f"  {size / transfers:.0f} bytes on disk per transfer, with its transaction and all indexes")
+        asyncio.run(_audits(url, chain_id, path, results["indexed, roots proven"][1]))
 
 
 def _line(
@@ -98,6 +103,50 @@ def _line(
 ) -> None:
     text = f"  {what:<34}{count / seconds:>9.0f}{seconds:>9.2f}{cpu / count * 1e6:>9.1f}"
     print(text + (f"{ratio:>11.2f}" if ratio is not None else " " * 11) + (f"{rss:>8.0f}" if rss is not None else ""))
+
+
+async def _audits(url: str, chain_id: int, path: Path, indexing_cpu: float) -> None:
+    """What the audits of the indexed blocks cost, alone, beside what indexing them cost in all."""
+    store = ChainStore(SqliteStore(path, PACKAGE))
+    source = EvmUpstream([url], chain_id, quiet())
+
+    def forget(tx: Transaction) -> None:
+        tx.run("delete from audit")
+
+    await store.write(forget)
+    tip = store.tip()
+    assert tip is not None
+    fetched = _Requests(source)
+    async for _ in source.fetch(range(tip.number + 1)):
+        pass
+    fetch_requests = fetched.count
+    auditor = Auditor(store, source, 5_000, quiet())
+    began, audited = time.process_time(), _Requests(source)
+    while await auditor.step(tip):
+        pass
+    cpu = time.process_time() - began
+    blocks, sent = tip.number + 1, audited.count
+    share = 100 * cpu / indexing_cpu
+    print(f"  audits: {auditor.checks} comparisons in {sent} requests, for blocks {fetch_requests} requests")
+    print(f"  audits: {cpu / blocks * 1e6:.0f} us CPU per block, {share:.1f} % of the CPU of indexing (aim 5 %)")
+    await source.close()
+    store.close()
+
+
+class _Requests:
+    """Counts the HTTP requests of an upstream from here on."""
+
+    def __init__(self, upstream: EvmUpstream) -> None:
+        self.count = 0
+        for source in upstream.pool.members:
+            source.client.client.post = self._counted(source.client.client.post)  # type: ignore[assignment,method-assign]
+
+    def _counted(self, post: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def counted(*args: Any, **options: Any) -> Any:
+            self.count += 1
+            return await post(*args, **options)
+
+        return counted
 
 
 async def _download(url: str, chain_id: int, last: int) -> tuple[float, float]:

@@ -65,23 +65,22 @@ class Naive:
     def party(self, address: bytes) -> Json:
         if not address:
             return {"address": ""}
-        shown: Json = {"address": address_text(address)}
-        if address in self.tokens:
-            name, symbol, decimals = self.facts(address)
-            shown |= ({"name": name} if name else {}) | ({"symbol": symbol} if symbol else {})
-            shown |= {} if decimals is None else {"decimals": decimals}
-        return shown
+        return {"address": address_text(address)} | (self.known(address) if address in self.tokens else {})
+
+    def known(self, token: bytes) -> Json:
+        """Name, symbol and decimals, without those that the contract does not return."""
+        name, symbol, decimals = self.facts(token)
+        shown = ({"name": name} if name else {}) | ({"symbol": symbol} if symbol else {})
+        return shown | ({} if decimals is None else {"decimals": decimals})
 
     def erc20_token(self, token: bytes) -> Json:
-        name, symbol, decimals = self.facts(token)
-        shown = {"address": address_text(token), "name": name, "symbol": symbol, "decimals": decimals or 0}
+        shown = {"address": address_text(token)} | self.known(token)
         price = {"price": {"currencyCode": "usd", "value": TOKEN_PRICE}} if token == self.priced else {}
         return shown | {"ercType": "ERC-20"} | price
 
     def erc721_token(self, token: bytes, token_id: int) -> Json:
-        name, symbol, _ = self.facts(token)
-        shown = {"address": address_text(token), "name": name, "symbol": symbol, "tokenId": str(token_id)}
-        return shown | {"ercType": "ERC-721"}
+        known = {key: value for key, value in self.known(token).items() if key != "decimals"}
+        return {"address": address_text(token), "tokenId": str(token_id), "ercType": "ERC-721"} | known
 
     @staticmethod
     def erc1155_token(token: bytes, token_id: int) -> Json:

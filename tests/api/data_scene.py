@@ -43,6 +43,7 @@ from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.selectors import method_names
+from icefall.evm.reading.balances import StateReader
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.state import RequestState
 from icefall.evm.storing.store import PACKAGE, store_path
@@ -195,16 +196,22 @@ class Zeros:
 class InProcess:
     """The app of a worker in this process, on a loop of its own, called like the program.
 
-    A chain whose upstream is "" has one that knows of nothing but zeros."""
+    A chain whose upstream is "" reads its state from `state`, else from one that knows of nothing but zeros."""
 
-    def __init__(self, directory: Path, urls: Mapping[str, str], dialect: Dialect = INTERFACE) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        urls: Mapping[str, str],
+        dialect: Dialect = INTERFACE,
+        state: StateReader | None = None,
+    ) -> None:
         access_writer(directory / "data").ensure()
         self._access = open_access_reader(directory / "data")
         self._states = {chain: RequestState([url], int(chain_id(chain))) for chain, url in urls.items() if url}
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
         self._chains = [
-            EvmChain(info, open_chain_reader(folder, info.id), self._states.get(chain, Zeros()), names)
+            EvmChain(info, open_chain_reader(folder, info.id), self._states.get(chain, state or Zeros()), names)
             for chain, info in infos.items()
         ]
         rows: list[Rest | Rpc] = [*CHAIN_DATA_ENDPOINTS, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]

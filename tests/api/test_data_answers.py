@@ -132,15 +132,15 @@ def test_whole_transactions(recorded: Naive, served: Served) -> None:
 
 
 def test_deployments(recorded: Naive, served: Served) -> None:
-    """Of each address the latest successful creation; of a creator all of them."""
+    """Of each address the latest successful creation; of a creator those that are the latest of their address."""
     latest: dict[bytes, tuple[str, Any]] = {}
-    by: dict[bytes, list[bytes]] = {}
+    by: dict[bytes, list[tuple[bytes, Any]]] = {}
     for one in derived(recorded.chain):
         for made in one.rows.deployments:
             tx = one.rows.txs[made.tx_index]
             latest[made.address] = "0x" + tx.tx_hash.hex(), (made, tx)
             for creator in {made.creator, tx.sender}:
-                by.setdefault(creator, []).append(made.address)
+                by.setdefault(creator, []).append((made.address, (made, tx)))
     for address, (tx_hash, (made, tx)) in list(latest.items())[::5] + list(latest.items())[-10:]:
         target = f"/v1/chains/{recorded.id}/contracts/{address_text(address)}/transactions:getDeployment"
         found = served.result(target)
@@ -149,10 +149,17 @@ def test_deployments(recorded: Naive, served: Served) -> None:
         details = {"txHash": tx_hash, "deployerAddress": address_text(tx.sender)}
         details |= {"deployerContractAddress": address_text(made.creator)} if made.frame else {}
         assert served.result(of(recorded.chain, address))["deploymentDetails"] == details
+    again = 0
     for creator, made_by in by.items():
         target = f"/v1/chains/{recorded.id}/contracts/{address_text(creator)}/deployments"
-        found = walked(served, target, "contracts")
-        assert [one["address"] for one in found] == [address_text(address) for address in made_by[::-1]]
+        listed = [(address, tx) for address, (made, tx) in made_by[::-1] if latest[address][1] == (made, tx)]
+        again += len(made_by) - len(listed)
+        for size in (1, 100):
+            found = walked(served, target, "contracts", size)
+            assert [one["address"] for one in found] == [address_text(address) for address, _ in listed]
+            hashes = [one["deploymentDetails"]["txHash"] for one in found]
+            assert hashes == ["0x" + tx.tx_hash.hex() for _, tx in listed]
+    assert again, "no address was deployed twice"
     wallet = next(
         address for address in recorded.addresses(3) if address not in latest and address not in recorded.tokens
     )
@@ -183,27 +190,28 @@ def test_contracts(recorded: Naive, served: Served) -> None:
     kinds: set[str] = set()
     for token in sorted(recorded.tokens):
         found = served.result(of(recorded.chain, token))
-        name, symbol, decimals = recorded.facts(token)
-        assert (found.get("name", ""), found.get("symbol", "")) == (name, symbol)
-        assert found["address"] == address_text(token)
-        if found["ercType"] == "ERC-20":
-            assert found["decimals"] == (decimals or 0)
+        known = recorded.known(token)
+        if found["ercType"] != "ERC-20":
+            known.pop("decimals", None)
+        found.pop("deploymentDetails", None)
+        assert found == {"address": address_text(token), "ercType": found["ercType"]} | known
         kinds.add(found["ercType"])
     assert kinds == {"ERC-20", "ERC-721", "ERC-1155"}
     assert served.get(of(recorded.chain, b"\x77" * 20)).status == 404
 
 
 def test_chains_and_their_names(served: Served) -> None:
+    """UNAVAILABLE, because no indexer follows them: see test_data_status.py."""
     chains = {one["chainId"]: one for one in served.result("/v1/chains")["chains"]}
     assert list(chains) == [chain_id(chain) for chain in CHAINS]
     replay = served.replays["berlin-1"]
     assert chains[chain_id("berlin-1")] == {
-        "chainId": chain_id("berlin-1"), "status": "OK", "chainName": f"Chain {chain_id('berlin-1')}",
+        "chainId": chain_id("berlin-1"), "status": "UNAVAILABLE", "chainName": f"Chain {chain_id('berlin-1')}",
         "description": "", "vmName": "EVM", "rpcUrl": replay.url, "isTestnet": False, "private": False,
         "networkToken": {"name": "Native token", "symbol": "NATIVE", "decimals": 18}, "enabledFeatures": [],
     }  # fmt: skip
     assert chains[chain_id("geth-1")] == {
-        "chainId": "1337", "status": "OK", "chainName": "Geth", "description": "A recorded chain.",
+        "chainId": "1337", "status": "UNAVAILABLE", "chainName": "Geth", "description": "A recorded chain.",
         "platformChainId": blockchain_id("geth-1"), "subnetId": blockchain_id("subnet"), "vmId": blockchain_id("vm"),
         "vmName": "EVM", "explorerUrl": "https://explorer.example", "rpcUrl": "https://rpc.example",
         "wsUrl": "wss://ws.example", "isTestnet": True, "private": True, "chainLogoUri": "https://e.example/logo.png",

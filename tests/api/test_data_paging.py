@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.api.data_naive import address_text, naive, without_nfts
 from tests.api.data_scene import InProcess, indexed, put_chains, walked
+from tests.api.made_chain import ANN, block, minted, of, put, roll_back, served
 from tests.evm.indexed import indexing, open_store
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
@@ -251,7 +252,40 @@ def _hold_still(app: InProcess, path: Path, middle: int, holder: str) -> None:
         found = app.result(f"{target}?pageSize=100&pageToken={token}")["transactions"]
         staying = [item for item in then[5:] if int(item["blockNumber"]) <= ancestor]
         assert _bare(found) == _bare(staying[:100])
-    assert app.get(f"{balances}?pageToken={pinned['nextPageToken']}").status == 503
+    reply = app.get(f"{balances}?pageToken={pinned['nextPageToken']}")
+    assert reply.status == 400
+    assert reply.json()["message"].endswith("a reorganisation has removed: start again without pageToken")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "listErc20?",
+        "listErc20?blockNumber=1&",
+        "listErc721?",
+        "listErc1155?",
+        "listErc1155?blockNumber=1&",
+        "listCollectibles?",
+    ],
+)
+def test_a_list_at_a_block_that_another_has_replaced(name: str, tmp_path: Path) -> None:
+    """It is not continued with the balances of the new block."""
+    put(tmp_path, [block(0), minted(block(1), ANN, 5)])
+    target = of(ANN, f"/balances:{name}pageSize=2")
+    with served(tmp_path) as app:
+        following = f"{target}&pageToken={app.result(target)['nextPageToken']}"
+        put(tmp_path, [block(2)])
+        assert app.get(following).status == 200
+        roll_back(tmp_path, 0)
+        put(tmp_path, [minted(block(1, branch=1), ANN, 7), block(2, branch=1, parent_branch=1)])
+        reply = app.get(following)
+        assert reply.status == 400
+        old = block(1).block.block_hash.hex()
+        assert reply.json()["message"] == (
+            f"pageToken belongs to a list at block 1 (0x{old}), which a reorganisation has removed: "
+            "start again without pageToken"
+        )
+        assert app.get(target).status == 200
 
 
 def _bare(items: list[Any]) -> list[Any]:
@@ -301,4 +335,4 @@ def _not_yet(app: InProcess, folder: Path, file: Path) -> None:
     for path in ("blocks", "blocks/1", "transactions", f"addresses/0x{'77' * 20}/balances:getNative"):
         assert app.get(f"/v1/chains/{ID}/{path}").status == 503
     store_path(folder / "data", ID).write_bytes(file.read_bytes())
-    assert app.result(f"/v1/chains/{ID}")["status"] == "OK"
+    assert app.result(f"/v1/chains/{ID}/blocks?pageSize=1")["blocks"]

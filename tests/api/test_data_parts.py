@@ -7,8 +7,10 @@ import pytest
 from msgspec import UNSET
 from tests.api.data_naive import address_text
 
+from icefall.api.docs import api_markdown
 from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
-from icefall.api.endpoints.row import Weight
+from icefall.api.endpoints.row import DATA, Weight
+from icefall.api.openapi import document
 from icefall.api.presenting.balances import BalanceCursor, unpack_balance_cursor
 from icefall.api.presenting.money import Money
 from icefall.api.presenting.pages import pack_cursor, unpack_cursor
@@ -71,13 +73,13 @@ def test_no_price_is_no_worth() -> None:
 def test_cursors_come_back_as_they_were() -> None:
     for numbers in ((0,), (2**63 - 1,), (5, 0), (2**40, 2**24 - 1)):
         assert unpack_cursor(pack_cursor(*numbers)) == numbers
-    token = b"\x11" * 20
+    token, at = b"\x11" * 20, b"\x22" * 32
     for cursor in (
-        BalanceCursor(0), BalanceCursor(5, is_1155=True), BalanceCursor(7, token), BalanceCursor(7, token, 2**256 - 1),
-        BalanceCursor(2**39 - 1, bytes(20), 256, is_1155=True),
+        BalanceCursor(0, at), BalanceCursor(5, at, is_1155=True), BalanceCursor(7, at, token),
+        BalanceCursor(7, at, token, 2**256 - 1), BalanceCursor(2**39 - 1, at, bytes(20), 256, is_1155=True),
     ):  # fmt: skip
         assert unpack_balance_cursor(cursor.pack()) == cursor
-        assert len(cursor.pack()) <= 61
+        assert len(cursor.pack()) <= 93
 
 
 def test_weights_are_those_of_the_hosted_service() -> None:
@@ -91,6 +93,26 @@ def test_weights_are_those_of_the_hosted_service() -> None:
     assert {row.operation: row.weight for row in CHAIN_DATA_ENDPOINTS} == {
         row.operation: others.get(row.operation, Weight.MEDIUM) for row in CHAIN_DATA_ENDPOINTS
     }
+
+
+def test_block_ranges_are_described() -> None:
+    """startBlock is in the range, endBlock is not: in OpenAPI, and in docs/api.md."""
+    paths = document(DATA, list(CHAIN_DATA_ENDPOINTS), "0")["paths"]
+    words = {"startBlock": "inclusive", "endBlock": "exclusive"}
+    found = [
+        (param["name"], param["description"])
+        for path in paths.values()
+        for param in path["get"]["parameters"]
+        if param["name"] in words
+    ]
+    assert len(found) == 14, "endpoints 4 to 9, and 11"
+    for name, description in found:
+        assert words[name] in description
+        assert words["startBlock" if name == "endBlock" else "endBlock"] not in description
+    rows = [line for line in api_markdown().splitlines() if "startBlock" in line]
+    assert len(rows) == 7
+    for row in rows:
+        assert "`startBlock` first block (inclusive), `endBlock` end block (exclusive)" in row
 
 
 @pytest.mark.parametrize(

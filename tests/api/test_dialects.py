@@ -219,7 +219,11 @@ CASES = (
 )
 
 
-OF_CHAIN_DATA = {"prices_are_numbers", "index_status_is_upper"}  # observed in test_data_nfts.py
+OF_CHAIN_DATA = {
+    "prices_are_numbers",  # observed in test_data_nfts.py
+    "index_status_is_upper",
+    "unknown_is_empty",  # observed in test_data_names.py
+}
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,7 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             start_block=0,
             cumulative_tx_offset=0,
             confirmations=0,
+            verify_roots=None,
             prices="",
             prices_interval=300_000_000_000,
             reputation="",
@@ -115,13 +116,15 @@ def test_a_chain_in_full(loaded: Load, cwd: Path) -> None:
     features = ["nftIndexing", "teleporter"]
     multicall = "0xcA11bde05977b3631167028862bE2a173976CA11"
     start_block = 12
+    verify_roots = false
     prices = "prices.json"
     """
-    _, chain = loaded(toml=toml).config.chain
+    first, chain = loaded(toml=toml).config.chain
     assert (chain.id, chain.rpc, chain.aliases) == ("7", ("http://a", "https://user:pw@b"), ("c", "evm"))
     assert (chain.token.name, chain.token.symbol) == ("Native token", "TOK")
     assert (chain.features, chain.start_block, chain.testnet) == (("nftIndexing", "teleporter"), 12, True)
     assert chain.prices == f"{cwd}/prices.json"
+    assert (first.verify_roots, chain.verify_roots) == (None, False)
 
 
 def test_prices_may_be_fetched(loaded: Load) -> None:

@@ -1,5 +1,6 @@
 """EVM chains through the real program: `icefall index`, `up`, health and counters."""
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -9,11 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.evm.digest import digests
 from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.threaded import in_thread
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, until
 
 from icefall.evm.storing.store import store_path
 
@@ -51,6 +53,10 @@ def test_index_to_a_block_verify_and_continue(tmp_path: Path) -> None:
         checked = index(tmp_path, config, "--verify", "--log-level=off")
         assert checked.returncode == 0, checked.stdout
         assert "geth-1: 61 blocks compared, all as stored" in checked.stdout
+        assert re.search(
+            r"geth-1: \d\d+ balances, \d+ owners and \d+ names compared with state at block 60, all as stored",
+            checked.stdout,
+        )
         assert digests(store_path(tmp_path, str(geth.chain_id))) == before
 
         other = index(tmp_path, config, "--from=7", "--to=90", "--log-level=off")
@@ -74,6 +80,59 @@ def test_verify_reports_differences(tmp_path: Path) -> None:
         assert "1 blocks differ" in checked.stdout
 
 
+def test_verify_all_compares_every_balance(tmp_path: Path) -> None:
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config = config_for(tmp_path, geth)
+        assert index(tmp_path, config, "--to=60", "--log-level=off").returncode == 0
+        sampled = index(tmp_path, config, "--verify", "--to=50", "--log-level=off")
+        assert (sampled.returncode, "compared with state at block 50" in sampled.stdout) == (0, True), sampled.stdout
+        path = store_path(tmp_path, str(geth.chain_id))
+        with closing(sqlite3.connect(path)) as damage:
+            trusted = "select token from token_trust where not is_untrusted"
+            damage.execute(f"update erc20_balance set balance = x'0105' where token in ({trusted})")
+            damage.commit()
+        everything = index(tmp_path, config, "--verify-all", "--log-level=off")
+        assert everything.returncode == 1
+        assert "geth-1: 61 blocks compared, all as stored" in everything.stdout
+        assert re.search(
+            r"geth-1: block 60: token 0x\w+, holder 0x\w+: balance \d+ stored, \d+ in state", everything.stdout
+        )
+
+
+@pytest.mark.parametrize("flag", ["--verify", "--verify-all"])
+def test_nothing_compared_is_a_failure(flag: str, tmp_path: Path) -> None:
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config = config_for(tmp_path, geth)
+        assert index(tmp_path, config, "--to=20", "--log-level=off").returncode == 0
+        checked = index(tmp_path, config, flag, "--from=21", "--log-level=off")
+        assert checked.returncode == 1
+        assert "geth-1: 0 blocks compared, nothing is verified" in checked.stdout
+
+
+@pytest.mark.parametrize(("of_chain", "of_all", "is_stored"), [("false", "true", True), ("true", "false", False)])
+def test_roots_are_verified_as_set_for_the_chain(of_chain: str, of_all: str, is_stored: bool, tmp_path: Path) -> None:
+    with in_thread(EvmReplay("geth-1")) as geth:
+
+        def other_status(raw: bytes) -> bytes:
+            return raw.replace(b'"status":"0x1"', b'"status":"0x0"', 1)
+
+        geth.evm_faults = [EvmFault("eth_getBlockReceipts", number=40, times=10**6, change=other_status)]
+        config = config_for(tmp_path, geth)
+        config.write_text(config.read_text() + f"verify_roots = {of_chain}\n")
+        arguments = [f"--config-file={config}", f"--data-dir={tmp_path}", f"--verify-roots={of_all}", "--to=60"]
+        command = [sys.executable, "-m", "icefall.cli", "index", *arguments, "--log-level=off"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
+            assert program.stderr is not None
+            shown = ""
+            while not is_stored and "verify_roots = false" not in shown:
+                shown = program.stderr.readline()
+                assert shown, "it ended"
+            assert is_stored or re.search(r"block 39 of 60 .* block 40 \(0x\w+\): .* receiptsRoot", shown)
+            geth.evm_faults = geth.evm_faults if is_stored else []
+            assert "block 60 of 60, synced" in program.communicate(timeout=LIMIT_S)[1]
+            assert program.returncode == 0
+
+
 def test_an_upstream_of_another_chain_is_refused(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)
@@ -95,6 +154,7 @@ def test_up_indexes_next_to_the_node(tmp_path: Path) -> None:
             assert f'icefall_chain_synced{{chain="{geth.chain_id}"}} 1' in counters
             assert f'icefall_chain_blocks_total{{chain="{geth.chain_id}"}} {geth.head + 1}' in counters
             assert server.ask("GET", "/ext/metrics", listener="data").status == 200
+            assert _chain_status(server, geth) == "OK"
 
             geth.evm_faults = [EvmFault(times=10**6, status=500)]
             deadline = time.monotonic() + LIMIT_S
@@ -102,8 +162,14 @@ def test_up_indexes_next_to_the_node(tmp_path: Path) -> None:
                 assert time.monotonic() < deadline, "an upstream that is down was never reported"
                 time.sleep(0.2)
             assert "its upstream has not answered for" in _check(server, check)["error"]
+            until(lambda: _chain_status(server, geth) == "UNAVAILABLE", "a status without a usable upstream")
             geth.evm_faults = []
             _until_synced(server, check)
+            until(lambda: _chain_status(server, geth) == "OK", "a status with a usable upstream")
+
+
+def _chain_status(server: Server, replay: EvmReplay) -> str:
+    return str(server.ask("GET", f"/v1/chains/{replay.chain_id}", listener="data").json()["status"])
 
 
 def _check(server: Server, name: str) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from typing import Any
 from icefall.evm.storing.journal import unpack_touched
 
 ENRICHMENT = {"price", "reputation"}
-WAY_BACK = {"activity"}  # depends on where batches ended
+WAY_BACK = {"activity", "audit"}  # depends on where batches ended
 LEFT_OUT = {
     "address": {"id"},
     "block": {"next_address"},
-    "token": {"name", "symbol", "decimals", "read_at", "retry_at", "failures"},
+    "token": {"name", "symbol", "decimals", "read_at", "retry_at", "failures", "metadata_version"},
+    "nft_state_owner": {"block"},
     "nft": {"token_uri", "status", "read_at", "retry_at", "failures", "metadata"},
 }
 INTERNED = {
@@ -45,6 +46,7 @@ INTERNED = {
     "code": {"address"},
     "token": {"token"},
     "nft": {"token"},
+    "nft_state_owner": {"token"},
     "last_activity": {"address"},
     "deployer": {"address"},
 }

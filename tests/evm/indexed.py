@@ -1,5 +1,6 @@
 """Indexes a recorded chain with the real follower into a real store, from a replayed upstream."""
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +12,8 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import RecordingLog, upstream_of
 
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.auditing.audit import Audit
+from icefall.evm.auditing.audit import Auditor
+from icefall.evm.auditing.loop import audit_forever, finish_audits
 from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import DecoderState, Ticket, VerifiedChunk, parts_of
@@ -24,6 +26,8 @@ from icefall.upstream.evm.upstream import EvmUpstream
 
 MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
 
+AUDIT_INTERVAL = 5_000
+
 
 class Log(RecordingLog):
     info = RecordingLog.warn
@@ -32,13 +36,12 @@ class Log(RecordingLog):
 class InlineBlockDecoder:
     """Decodes in this process."""
 
-    def __init__(self, *, roots: bool) -> None:
-        self._roots = roots
+    def __init__(self) -> None:
         self._state = DecoderState()
         self._tickets = itertools.count()
 
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk:
-        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), self._roots)
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool) -> VerifiedChunk:
+        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
         return self._state.derive(ticket, indices, info)
@@ -47,8 +50,23 @@ class InlineBlockDecoder:
         pass
 
 
+class AuditedFollower(EvmFollower):
+    """A follower and the audits of its chain: as the indexer runs them, in two loops."""
+
+    auditor: Auditor
+
+    async def run(self) -> None:
+        audits = asyncio.create_task(audit_forever(self.auditor, self._store, self._upstream.clock, self._log))
+        try:
+            await super().run()
+            await finish_audits(self.auditor, self._store)
+        finally:
+            audits.cancel()
+            await asyncio.gather(audits, return_exceptions=True)
+
+
 class Indexing(NamedTuple):
-    follower: EvmFollower
+    follower: AuditedFollower
     store: ChainStore
     upstream: EvmUpstream
     log: Log
@@ -68,8 +86,10 @@ def indexing_of(
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
-    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(roots=roots), blocks.first)
-    return Indexing(EvmFollower(blocks, store, upstream, maker, Audit(store, upstream), log), store, upstream, log)
+    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots)
+    follower = AuditedFollower(blocks, store, upstream, maker, log)
+    follower.auditor = Auditor(store, upstream, AUDIT_INTERVAL, log)
+    return Indexing(follower, store, upstream, log)
 
 
 @asynccontextmanager

@@ -33,7 +33,7 @@ async def stored_health(directory: Path, status: FollowerStatus | None, now: flo
 
 @awaited
 async def test_a_synced_chain(tmp_path: Path) -> None:
-    status = FollowerStatus(head=3, tip=3, audited_to=3, target=3, upstream_seen_at=999.0, blocks=4)
+    status = FollowerStatus(head=3, tip=3, target=3, upstream_seen_at=999.0, blocks=4)
     found = await stored_health(tmp_path, status)
     assert found.synced
     assert found.problem == ""
@@ -46,15 +46,15 @@ async def test_a_synced_chain(tmp_path: Path) -> None:
     ("status", "now", "problem"),
     [
         (
-            FollowerStatus(head=3, tip=3, audited_to=3, target=3, upstream_seen_at=999.0),
+            FollowerStatus(head=3, tip=3, target=3, upstream_seen_at=999.0),
             NOW + SILENT_S + 1,
             "last reported",
         ),
-        (FollowerStatus(head=3, tip=3, audited_to=3, target=3, problem="no answer"), NOW, "waits: no answer"),
+        (FollowerStatus(head=3, tip=3, target=3, problem="no answer"), NOW, "waits: no answer"),
         (FollowerStatus(head=3, problem="another chain", stopped=True), NOW, "stopped: another chain"),
         (None, NOW, "not reported a status"),
         (
-            FollowerStatus(head=3, tip=3, audited_to=3, target=3, upstream_seen_at=900.0),
+            FollowerStatus(head=3, tip=3, target=3, upstream_seen_at=900.0),
             NOW,
             "its upstream has not answered for",
         ),
@@ -72,9 +72,7 @@ async def test_a_chain_that_is_not_followed(
 
 @awaited
 async def test_a_chain_far_behind_has_no_problem_but_is_not_synced(tmp_path: Path) -> None:
-    found = await stored_health(
-        tmp_path, FollowerStatus(head=900, tip=3, audited_to=3, target=900, upstream_seen_at=999.0)
-    )
+    found = await stored_health(tmp_path, FollowerStatus(head=900, tip=3, target=900, upstream_seen_at=999.0))
     assert found.problem == ""
     assert not found.synced
 

@@ -81,8 +81,8 @@ def test_a_token_whose_code_comes_or_goes_is_compared_with_state(chain: str) -> 
     changed = 0
     for one in derived(chain):
         recoded = {change.address for change in one.rows.code_changes}
-        assert recoded <= set(one.rows.silent_contracts), one.rows.block.number
-        assert len(set(one.rows.silent_contracts)) == len(one.rows.silent_contracts)
+        assert recoded <= set(one.rows.recoded_contracts), one.rows.block.number
+        assert len(set(one.rows.recoded_contracts)) == len(one.rows.recoded_contracts)
         changed += len(recoded)
     assert changed
 

@@ -1,17 +1,10 @@
 """Amounts that contracts or long waits can make large must stay cheap, and within the time limit of a query."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
-from tests.awaited import awaited
-from tests.evm.indexed import indexing
 from tests.evm.recordings import derived
-from tests.upstream.evm_replay import EvmReplay
 
-from icefall.evm.auditing import audit as auditing
-from icefall.evm.auditing.audit import Audit
 from icefall.evm.model import MetadataChange
 from icefall.evm.storing.writing import SQL, BatchRows
 
@@ -47,36 +40,3 @@ def test_ranges_apart_stay_apart() -> None:
     gathered.add(msgspec.structs.replace(rows, metadata_changes=changes))
     gathered.write(written)  # type: ignore[arg-type]
     assert len(written.ranges) == 3
-
-
-@awaited
-async def test_an_audit_that_waited_long_reads_some_blocks_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that had to wait for state may have to cover the whole chain; the result is the same."""
-    replay = EvmReplay("geth-1")
-    replay.shown = LAST
-    async with indexing(tmp_path / "chain.sqlite", replay) as it:
-        await it.follower.run()
-        untrusted = it.store.read("select token from token where untrusted_since is not null")
-        assert untrusted
-        await it.store.write(lambda tx: tx.run_many("update token set untrusted_since = null", [()]))
-        await it.store.write(lambda tx: tx.run_many("delete from meta where name = 'audited_to'", [()]))
-        monkeypatch.setattr(auditing, "_BLOCKS_AT_ONCE", 7)
-        tip, asked = it.store.tip(), replay.asked("eth_call")
-        assert tip is not None
-        spans: list[int] = []
-        read = it.store.read
-
-        def watched(statement: str, params: Any = ()) -> Any:
-            if statement == auditing.SQL.erc20_pairs:
-                spans.append((params["to_log"] - params["from_log"]) >> 24)
-            return read(statement, params)
-
-        it.store.read = watched
-        await Audit(it.store, it.upstream).run(tip)
-        assert it.store.read("select token from token where untrusted_since is not null") == untrusted
-        assert replay.asked("eth_call") > asked
-        assert spans
-        assert max(spans) < 7
-        assert len(spans) == -(-(LAST + 1) // 7)

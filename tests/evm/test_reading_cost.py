@@ -86,6 +86,8 @@ ROWS = (
     f"insert into erc1155_of select {MINE}, i << 24 | 2 from n",
     f"insert into internal select i << 24, 1, 'CALL', {MINE}, 3, x'00', x'00', x'00', 0 from n",
     f"insert into internal_of select {MINE}, i << 24, 1 from n",
+    f"insert into deployment select 3, i << 24, 1, {MINE} from n",
+    f"insert into deployed_by select {MINE}, i << 24, 1 from n",
     f"insert into native_balance select {MINE}, i, x'00', null from n",
     f"insert into erc20_balance select {MINE}, 3, i, x'0105' from n",
 )
@@ -177,6 +179,22 @@ def test_inside_a_large_batch(reader: SqliteReader) -> None:
             costs.append(steps.count)
         assert max(costs) <= 1.5 * min(costs), costs
         costs.clear()
+
+
+def test_deployments_of_a_contract_that_was_deployed_200_000_times(reader: SqliteReader) -> None:
+    """The latest one was by another: all pages are empty, and each is the same small part of the list."""
+    transfers, costs = TransferReader(reader), []
+    for before in (None, (position_of(MANY // 2, 0), 1), (position_of(6000, 0), 1)):
+        with Steps(reader) as steps:
+            rows, more = now(transfers.deployed_by(BUSY, before, 10))
+        assert rows == []
+        assert more is not None
+        costs.append(steps.count)
+    assert max(costs) <= 1.3 * min(costs), costs
+    assert max(costs) < 1_000_000
+    rows, more = now(transfers.deployed_by(QUIET, None, 10))
+    assert [row.tx_at for row in rows] == [position_of(MANY + FEW - 1, 0)]
+    assert more is None
 
 
 def test_balances_do_not_cost_history(reader: SqliteReader) -> None:

@@ -11,7 +11,8 @@ from tests.evm.recordings import CHAINS, derived
 
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading import chain as chain_reading
-from icefall.evm.reading.model import PageRange, TransferRead, TxParts, TxRead
+from icefall.evm.reading import transfers as transfer_reading
+from icefall.evm.reading.model import DeploymentRead, PageRange, TransferRead, TxParts, TxRead
 
 UNKNOWN_ADDRESS = bytes.fromhex("5732a46e9c00000000000000000000000000beef")
 TX_FIELDS = (
@@ -278,17 +279,43 @@ def test_deployments(chain: str) -> None:
     scene, recorded = indexed(chain), naive(chain)
     latest = {made[0]: made for made in recorded.deployments}
     by: dict[bytes, list[Item]] = {}
+    again = 0
     for made in recorded.deployments:
         for who in {made[3], made[5]}:
             by.setdefault(who, []).append(made)
     for address in (*recorded.addresses, UNKNOWN_ADDRESS):
         found = now(scene.transfers.deployment(address))
         assert (found and tuple(getattr(found, name) for name in found.__struct_fields__)) == latest.get(address)
+        expected = [made for made in by.get(address, [])[::-1] if latest[made[0]] == made]
+        again += len(by.get(address, [])) - len(expected)
         for size in (1, 3, 100):
-            rows = paged(partial(scene.transfers.deployed_by, address), PageRange(), size)
-            fields = [tuple(getattr(row, name) for name in row.__struct_fields__) for row in rows]
-            assert fields == by.get(address, [])[::-1]
+            rows = deployed_pages(scene, address, size)
+            assert [tuple(getattr(row, name) for name in row.__struct_fields__) for row in rows] == expected
     assert len(latest) > 10
+    assert again, "no address was deployed twice"
+
+
+def deployed_pages(scene: Scene, address: bytes, size: int) -> list[DeploymentRead]:
+    """All pages of the contracts an address deployed."""
+    found: list[DeploymentRead] = []
+    before: tuple[int, ...] | None = None
+    while True:
+        rows, before = now(scene.transfers.deployed_by(address, before, size))
+        assert len(rows) <= size
+        found += rows
+        if before is None:
+            return found
+
+
+def test_few_deployments_are_read_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short page is not the last one, and the pages together are the whole list."""
+    scene = indexed("anvil-1")
+    makers = {made[3] for made in naive("anvil-1").deployments}
+    whole = {maker: deployed_pages(scene, maker, 100) for maker in makers}
+    monkeypatch.setattr(transfer_reading, "DEPLOYMENTS_MAX", 3)
+    for maker, rows in whole.items():
+        assert deployed_pages(scene, maker, 100) == rows
+        assert len(now(scene.transfers.deployed_by(maker, None, 100))[0]) <= 3
 
 
 @pytest.mark.parametrize("chain", CHAINS)

@@ -34,8 +34,13 @@ def old_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     connection.execute("attach ? as current", (str(current),))
     for (table,) in connection.execute("select name from main.sqlite_master where type = 'table'").fetchall():
         if not table.startswith("sqlite_"):
-            connection.execute(f"insert into main.{table} select * from current.{OLD_NAMES.get(table, table)}")
+            count = len(connection.execute(f"pragma main.table_info({table})").fetchall())
+            name = OLD_NAMES.get(table, table)
+            columns = [row[1] for row in connection.execute(f"pragma current.table_info({name})").fetchall()]
+            kept = ", ".join(columns[:count])  # later migrations only added columns at the end
+            connection.execute(f"insert into main.{table} select {kept} from current.{name}")
     connection.execute("insert into fact values ('status', ?)", (OLD_STATUS,))
+    connection.execute("insert into fact values ('audited_to', ?)", (str(OLD_HEAD),))
     connection.execute("insert into reputation values (?, 'Benign')", (next(iter(tokens(CHAIN))),))
     connection.commit()
     connection.close()
@@ -52,7 +57,10 @@ async def indexed(path: Path, head: int) -> dict[str, str]:
 
 @awaited
 async def test_a_store_of_the_release_before_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = await indexed(tmp_path / "current.sqlite", OLD_HEAD)
+    await indexed(tmp_path / "current.sqlite", OLD_HEAD)
+    with sqlite3.connect(tmp_path / "current.sqlite") as current:
+        current.execute("update token set silent_changes = 0")  # the release before did not count them
+    expected = digests(tmp_path / "current.sqlite")
     (tmp_path / "chains").mkdir()
     path = tmp_path / "chains" / "7.sqlite"
     old_store(path, tmp_path / "current.sqlite", monkeypatch)

@@ -79,6 +79,7 @@ def assembled(
         erc1155_deltas=empty,
         nft_owners=empty,
         silent_contracts=empty,
+        recoded_contracts=(),
         code_changes=empty,
         metadata_changes=empty,
         messages=empty,

@@ -154,18 +154,39 @@ def test_an_upstream_without_traces_is_not_used_for_blocks_if_others_have_them()
     on(logged, poor, required=RequiredTraces(calls=True, diffs=True))
 
 
-def test_the_source_of_an_invalid_block_is_disabled() -> None:
+def test_the_source_of_an_invalid_block_backs_off_and_comes_back() -> None:
     forger, honest = EvmReplay(), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
         await upstream.probe_all()
         (block,) = await fetched(upstream, [20])
         assert block.source == forger.url
-        upstream.disable_source(block, "its receipts do not come to its root")
-        assert (await fetched(upstream, [20]))[0].source == honest.url
-        assert list(upstream.pool.disabled()) == [forger.url]
+        upstream.back_off_source(block, "its receipts do not give its receiptsRoot")
+        assert upstream.has_source()
+        (second,) = await fetched(upstream, [20])
+        assert second.source == honest.url
+        assert upstream.pool.disabled() == {}
+        assert upstream.pool.failing() == {forger.url: "its receipts do not give its receiptsRoot"}
+        upstream.back_off_source(second, "nor do these")
+        assert not upstream.has_source()
+        assert (await fetched(upstream, [20]))[0].source in (forger.url, honest.url)
 
     on(scene, forger, honest)
+
+
+def test_a_source_without_the_required_traces_is_none() -> None:
+    poor, rich = EvmReplay(), EvmReplay()
+    poor.off = {"debug_traceBlockByNumber"}
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.probe_all()
+        (block,) = await fetched(upstream, [20])
+        assert block.source == rich.url
+        upstream.back_off_source(block, "invalid")
+        assert [source.name for source in upstream.pool.usable()] == [poor.url]
+        assert not upstream.has_source()
+
+    on(scene, poor, rich)
 
 
 def test_two_with_the_same_name_are_renamed() -> None:
@@ -178,7 +199,7 @@ def test_two_with_the_same_name_are_renamed() -> None:
             await upstream.probe_all()
             (block,) = await fetched(upstream, [20])
             assert block.source == replay.url
-            upstream.disable_source(block, "wrong")
+            upstream.back_off_source(block, "wrong")
             (block,) = await fetched(upstream, [20])
             assert block.source == f"{replay.url}#2"
             await upstream.close()

@@ -337,7 +337,7 @@ def test_the_same_transactions_in_another_block_are_noticed(mux: bool) -> None:
     on(scene, replay)
 
 
-def test_blocks_that_do_not_follow_each_other_are_fetched_again() -> None:
+def test_blocks_that_do_not_follow_each_other_are_fetched_again_and_at_last_left_to_the_reader() -> None:
     replay = EvmReplay("anvil-1", spliced("reorg1_before_blocks"))
     after = recorded_blocks("anvil-1", "reorg1_after_blocks")
 
@@ -346,10 +346,30 @@ def test_blocks_that_do_not_follow_each_other_are_fetched_again() -> None:
             EvmFault(BLOCK, number=1957, result=after[1957].block, times=FOREVER),
             EvmFault(RECEIPTS, number=1957, result=after[1957].receipts, times=FOREVER),
         ]
-        with pytest.raises(ReorgDuringFetch, match="block 1957 is not the child of block 1956"):
-            await fetched(upstream, range(1950, 1960))
+        blocks = await fetched(upstream, range(1950, 1960))
+        assert [block.number for block in blocks] == list(range(1950, 1960))
+        assert blocks[7].block == after[1957].block, "not the child of 1956, and a reader must notice"
+        assert any("block 1957 is not the child of block 1956" in str(line) for line in upstream._log.lines)  # type: ignore[attr-defined]
         replay.evm_faults = [evm_fault._replace(times=2) for evm_fault in replay.evm_faults]
-        assert len(await fetched(upstream, range(1950, 1960))) == 10
+        blocks = await fetched(upstream, range(1950, 1960))
+        assert blocks[7].block != after[1957].block
+
+    on(scene, replay)
+
+
+@pytest.mark.parametrize("method", [BLOCK, RECEIPTS, TRACE])
+def test_a_block_that_stays_incomplete_does_not_hold_up_those_before_it(method: str) -> None:
+    replay = EvmReplay("geth-1")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.probe_all()
+        replay.evm_faults = [EvmFault(method, number=BUSY, result=b"[]", times=FOREVER)]
+        blocks: list[FetchedBlock] = []
+        with pytest.raises(IncompleteAnswer, match=f"block {BUSY}"):
+            await collect(upstream, range(BUSY - 9, BUSY + 9), blocks)
+        assert [block.number for block in blocks] == list(range(BUSY - 9, BUSY))
+        replay.evm_faults = []
+        assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
 
     on(scene, replay)
 

@@ -112,6 +112,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         "`indexStatus` of NFT metadata",
         False, "lower case (`indexed`)",
         True, "upper case (`INDEXED`)")]
+    unknown_is_empty: Annotated[bool, DialectDifference(
+        "unknown name, symbol or decimals of a token or contract: not read yet, or not returned by the contract",
+        False, "absent",
+        True, "`\"\"` and 0; absent from senders and recipients, which need not be tokens")]
 # fmt: on
 
 

@@ -97,6 +97,8 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
 def _parameter(param: RestParam) -> dict[str, Any]:
     schema = param.kind.schema if param.shown_default is None else {**param.kind.schema, "default": param.shown_default}
     described = {"name": param.name, "in": "path" if param.in_path else "query", "required": param.required}
+    if param.kind.description:
+        described["description"] = param.kind.description
     return {**described, "schema": schema} | ({"example": _example(param)} if param.kind.example else {})
 
 

@@ -169,6 +169,7 @@ TABLE = SettingKind("a table", str, lambda _: False)  # of keys that are setting
 
 # The types of the fields of Config and its tables. `Required`: an empty value is refused.
 Flag = Annotated[bool, FLAG]
+OptionalFlag = Annotated[bool | None, or_empty(FLAG, None)]
 Count = Annotated[int, whole(0, UINT32_MAX)]
 Port = Annotated[int, whole(0, 65535)]
 Percent = Annotated[int, whole(0, 50)]

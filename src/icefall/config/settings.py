@@ -100,6 +100,7 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     start_block: Annotated[kinds.BlockNumber, Setting("0", "First block to index.")]
     cumulative_tx_offset: Annotated[kinds.BlockNumber, Setting("0", "Transactions before start_block.")]
     confirmations: Annotated[kinds.Count, Setting("0", "Blocks to stay behind the tip.")]
+    verify_roots: Annotated[kinds.OptionalFlag, Setting("", "As --verify-roots, for this chain; empty for the same.")]
     prices: Annotated[kinds.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
     prices_interval: Annotated[kinds.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
     reputation: Annotated[kinds.Path, Setting("", "File of token reputations (docs/lists.md).")]
@@ -180,11 +181,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     verify_roots: Annotated[kinds.Flag, Setting(
         "true", "Verify transactions and receipts of EVM blocks against their roots.", group="Indexing")]
+    audit_interval: Annotated[kinds.Count, Setting(
+        "5000", "Blocks between two audits of a token that nothing touches, and between two readings of its name.")]
     first_block: Annotated[kinds.OptionalBlock, Setting(
         "", "First block; empty for start_block.", INDEX_ONLY, name="from")]
     last_block: Annotated[kinds.OptionalBlock, Setting("", "Last block; empty never ends.", INDEX_ONLY, name="to")]
     verify: Annotated[kinds.Flag, Setting(
-        "false", "Compare what is stored with the upstream, and change nothing.", INDEX_ONLY)]
+        "false", "Compare stored blocks, and a sample of balances, owners and names, with the upstream.", INDEX_ONLY)]
+    verify_all: Annotated[kinds.Flag, Setting(
+        "false", "The same, with every balance, owner and name.", INDEX_ONLY)]
 
     health_check_frequency: Annotated[kinds.PositiveDuration, Setting(
         "30s", "Time between two rounds of health checks.", group="Health")]

@@ -155,13 +155,13 @@ class Erc20Delta(msgspec.Struct, frozen=True, gc=False):
     """Net change of a holder in this block; 0 where logs only name it (Deposit and Withdrawal)."""
 
     token: bytes
-    holder: bytes  # never the zero address: from it is minting, to it is burning
+    holder: bytes  # the zero address only with delta 0: tokens are minted from it and burned to it
     delta: int
 
 
 class Erc1155Delta(msgspec.Struct, frozen=True, gc=False):
     token: bytes
-    holder: bytes  # never the zero address
+    holder: bytes  # the zero address only with delta 0
     token_id: int
     delta: int
 
@@ -217,7 +217,8 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: tuple[Erc20Delta, ...]  # the pairs to compare with balanceOf
     erc1155_deltas: tuple[Erc1155Delta, ...]  # the same for balanceOf(address,id)
     nft_owners: tuple[NftOwner, ...]  # the same for ownerOf
-    silent_contracts: tuple[bytes, ...]  # their storage changed without a log that explains it, or their code changed
+    silent_contracts: tuple[bytes, ...]  # storage changed in a transaction without a log that explains it
+    recoded_contracts: tuple[bytes, ...]  # run other code from here on: deployed, destroyed, or a proxy upgraded
     code_changes: tuple[CodeChange, ...]
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]

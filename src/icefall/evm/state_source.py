@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from icefall.upstream.evm.errors import Reverted
-from icefall.upstream.evm.state import At, ContractCall
+from icefall.upstream.evm.state import At, ContractCall, StateCall
 
 
 class StateSource(Protocol):
@@ -13,3 +13,5 @@ class StateSource(Protocol):
     async def codes(self, addresses: Sequence[bytes], at: At) -> list[bytes]: ...
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]: ...
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]: ...

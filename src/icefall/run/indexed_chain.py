@@ -6,29 +6,43 @@ from functools import partial
 from icefall.config.settings import ChainConfig
 from icefall.db.engine import Store
 from icefall.db.lock import StoreLock
-from icefall.evm.auditing.audit import Audit
+from icefall.evm.auditing.audit import Auditor
+from icefall.evm.auditing.loop import audit_forever, finish_audits
+from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, enrich_forever
+from icefall.evm.enriching.token_loop import TokenMetadataLoop
 from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.binding import Binding, bind
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import BlockDecoder
 from icefall.evm.following.follower import BlockRange, EvmFollower
-from icefall.evm.following.status import decode_status, encode_status, status_of
+from icefall.evm.following.status import ChainStatus, decode_status, encode_status, status_of
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Log
+from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.ids import id_from_text
 
 _STATUS_EVERY_S = 2.0
+_RETRY_S = 5.0
 
 
 class IndexedChain:
     """One chain. It owns its store, whose lock it holds, and closes it."""
 
     def __init__(
-        self, chain: ChainConfig, blocks: BlockRange, store: Store, lock: StoreLock, decoder: BlockDecoder, log: Log
+        self,
+        chain: ChainConfig,
+        blocks: BlockRange,
+        store: Store,
+        lock: StoreLock,
+        decoder: BlockDecoder,
+        log: Log,
+        *,
+        audit_interval: int,
+        verify_roots: bool,
     ) -> None:
         self._chain = chain
         self.name = chain.name or chain.id
@@ -36,17 +50,22 @@ class IndexedChain:
         self._lock = lock
         self._store = store
         self._chain_store = ChainStore(store, [RollupWriter()], chain.cumulative_tx_offset)
-        self._counts_before = _stored_counts(self._chain_store)
+        self._status_stored = _stored_status(self._chain_store)
+        self._counts_before = self._status_stored.counts if self._status_stored is not None else {}
         self._status_stored_at = 0.0
         self._upstream = upstream_of(chain, self._chain_store, log)
+        # What is not blocks, over connections of its own: a slow call there must not make the follower back off.
+        self._background = upstream_of(chain, self._chain_store, log)
+        self.auditor = Auditor(self._chain_store, self._background, audit_interval, log)
         self._contracts = ContractCache(self._chain_store, self._upstream, bytes.fromhex(chain.teleporter[2:]))
-        maker = BatchMaker(self._chain_store, self._upstream, self._contracts, decoder, blocks.first)
+        maker = BatchMaker(
+            self._chain_store, self._upstream, self._contracts, decoder, blocks.first, verify_roots=verify_roots
+        )
         self.follower = EvmFollower(
             blocks,
             self._chain_store,
             self._upstream,
             maker,
-            Audit(self._chain_store, self._upstream),
             log,
             final=self._is_final,
             meta=partial(_trace_meta, self._upstream),
@@ -61,34 +80,57 @@ class IndexedChain:
         blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log)
         self._contracts.native_asset_id = avax_asset_of(blockchain_id)
         await self.follower.run()
+        await self._finish()
+
+    async def _finish(self) -> None:
+        """After the last block of an index that has one: what its answers still need, retried until it is there."""
+        tokens = TokenMetadataLoop(self._store, self._background, EnrichCounts(), time.time)
+        while True:
+            try:
+                await finish_audits(self.auditor, self._chain_store)
+                while await tokens.round():
+                    pass
+                return
+            except UpstreamFailure as failure:
+                self.log.warn("audits or names cannot be finished, trying again", reason=str(failure))
+                await self._background.clock.sleep(_RETRY_S)
+
+    async def audit(self) -> None:
+        await audit_forever(self.auditor, self._chain_store, self._background.clock, self.log)
 
     async def enrich(self, settings: EnrichSettings) -> None:
-        """Over connections of its own: a slow answer here must not make the follower back off from an upstream."""
-        upstream = upstream_of(self._chain, self._chain_store, self.log)
-        try:
-            await enrich_forever(self._store, upstream, settings, self.log)
-        finally:
-            await upstream.close()
+        await enrich_forever(self._store, self._background, settings, self.log)
 
     async def store_status(self, *, last: bool = False) -> None:
         """What workers report of this indexer; every two seconds, and at the end."""
         now = time.time()
         if last or now - self._status_stored_at >= _STATUS_EVERY_S:
             self._status_stored_at = now
+            tip = self._chain_store.tip()
             status = status_of(
-                self.follower.status, self._counts_before, self._upstream.degraded(), now, self._upstream.clock.now()
+                self.follower.status,
+                self._counts_before,
+                self._upstream.degraded(),
+                now,
+                self._upstream.clock.now(),
+                previous=self._status_stored,
+                is_usable=bool(self._upstream.pool.usable()),
+                audited_to=self.auditor.audited_to(),
+                audits_done=tip is not None and self.auditor.is_done(tip),
             )
             await self._chain_store.put_meta({"status": encode_status(status)})
+            self._status_stored = status
 
     async def close(self) -> None:
         await self._upstream.close()
+        await self._background.close()
         self._chain_store.close()
         self._lock.release()
 
 
-def _stored_counts(store: ChainStore) -> dict[str, int]:
-    status = store.meta("status")
-    return decode_status(status).counts if status else {}
+def _stored_status(store: ChainStore) -> ChainStatus | None:
+    text = store.meta("status")
+    return decode_status(text) if text else None
 
 
 def _trace_meta(upstream: EvmUpstream) -> dict[str, str]:

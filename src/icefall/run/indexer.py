@@ -15,7 +15,8 @@ from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
 from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
-from icefall.evm.auditing.verify import Verification, summary
+from icefall.evm.auditing.verify import Verification, stored_blocks, summary
+from icefall.evm.auditing.verify_state import StateVerification, state_summary
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder
@@ -28,6 +29,7 @@ from icefall.run.data_dir import create_data_dir
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
 from icefall.run.stores import has_chain_store, open_chain_store
 from icefall.upstream.client import UpstreamFailure
+from icefall.upstream.evm.upstream import EvmUpstream
 
 _SHOW_EVERY_S = 0.5
 
@@ -36,7 +38,7 @@ def run_index(config: Config) -> int:
     """`icefall index`, in this process."""
     create_data_dir(Path(config.data_dir))
     try:
-        if config.verify:
+        if config.verify or config.verify_all:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))
         return asyncio.run(run_indexer(config, show=True))
     except StoreError as error:
@@ -56,7 +58,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
 
     watch_stop(stop, supervised=not show)
     logs = _logs(config)
-    decoder: BlockDecoder = ProcessBlockDecoder(roots=config.verify_roots)
+    decoder: BlockDecoder = ProcessBlockDecoder()
     display = Display() if show else None
     async with AsyncExitStack() as opened:
         opened.callback(decoder.close)
@@ -70,6 +72,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
             asyncio.create_task(chain.enrich(_enrich_settings(entry, config)))
             for chain, entry in zip(chains, config.chain, strict=True)
         ]
+        background += [asyncio.create_task(chain.audit()) for chain in chains]
         background.append(asyncio.create_task(_report_forever(chains, display)))
         await _until(following, stopped, for_ever=not show)
         for task in (*following, *background):
@@ -91,7 +94,20 @@ def _indexed_chain(chain: ChainConfig, config: Config, logs: Logs, decoder: Bloc
     first = chain.start_block if config.first_block is None else config.first_block
     blocks = BlockRange(first, config.last_block, chain.confirmations)
     lock = StoreLock(path.with_suffix(".lock"))
-    return IndexedChain(chain, blocks, open_chain_store(data_dir, chain.id), lock, decoder, logs[_log_name(chain)])
+    return IndexedChain(
+        chain,
+        blocks,
+        open_chain_store(data_dir, chain.id),
+        lock,
+        decoder,
+        logs[_log_name(chain)],
+        audit_interval=config.audit_interval,
+        verify_roots=_verify_roots(chain, config),
+    )
+
+
+def _verify_roots(chain: ChainConfig, config: Config) -> bool:
+    return config.verify_roots if chain.verify_roots is None else chain.verify_roots
 
 
 def _enrich_settings(chain: ChainConfig, config: Config) -> EnrichSettings:
@@ -149,25 +165,41 @@ def _logs(config: Config) -> Logs:
 
 
 async def run_verify(config: Config, write_line: Callable[[str], None]) -> int:
-    """`icefall index --verify`: 1 if a stored block is not what the upstream has."""
-    logs, differ = _logs(config), False
-    data_dir = Path(config.data_dir)
+    """`icefall index --verify`: 1 if something is stored that the upstream does not have, or nothing was compared."""
+    logs, agree = _logs(config), True
     for chain in config.chain:
-        if not has_chain_store(data_dir, chain.id):
-            raise StartRefused(f"chain {chain.id} is not indexed in {data_dir}: nothing to verify")
-        store = ChainStore(open_chain_store(data_dir, chain.id))
+        if not has_chain_store(Path(config.data_dir), chain.id):
+            raise StartRefused(f"chain {chain.id} is not indexed in {config.data_dir}: nothing to verify")
+        store = ChainStore(open_chain_store(Path(config.data_dir), chain.id))
         upstream = upstream_of(chain, store, logs[_log_name(chain)])
-        compared: list[int] = []
         try:
-            own_id = id_or_empty(store.meta("blockchain_id") or "")
-            messenger = bytes.fromhex(chain.teleporter[2:])
-            verification = Verification(store, upstream, messenger, avax_asset_of(own_id))
-            found = await verification.run(config.first_block, config.last_block, compared.append)
+            agree = await _verify_chain(chain, config, store, upstream, write_line) and agree
         except UpstreamFailure as error:
-            raise StartRefused(f"chain {chain.id}: {error}") from error
+            raise StartRefused(f"chain {chain.id} cannot be compared: {error}") from error
         finally:
             await upstream.close()
             store.close()
-        write_line(summary(chain.name or chain.id, len(compared), found))
-        differ = differ or bool(found)
-    return 1 if differ else 0
+    return 0 if agree else 1
+
+
+async def _verify_chain(
+    chain: ChainConfig, config: Config, store: ChainStore, upstream: EvmUpstream, write_line: Callable[[str], None]
+) -> bool:
+    """Blocks first, then state at the last of them. Whether both are as stored."""
+    name = chain.name or chain.id
+    compared: list[int] = []
+    blocks = stored_blocks(store, config.first_block, config.last_block)
+    asset = avax_asset_of(id_or_empty(store.meta("blockchain_id") or ""))
+    roots = _verify_roots(chain, config)
+    verification = Verification(store, upstream, bytes.fromhex(chain.teleporter[2:]), asset, verify_roots=roots)
+    found = await verification.run(blocks, compared.append)
+    write_line(summary(name, len(compared), found))
+    if not compared:
+        return False
+    last, block_hash = blocks[-1], store.block_hash(blocks[-1])
+    if block_hash is None or await upstream.block_hash(last) != block_hash:
+        write_line(f"{name}: state cannot be compared: block {last} is another one at the upstream")
+        return False
+    state = await StateVerification(store, upstream, last, block_hash).run(everything=config.verify_all)
+    write_line(state_summary(name, state))
+    return not (found or state.differences)

@@ -1,7 +1,7 @@
 """Balances of an address: the native token and ERC-20, ERC-721 and ERC-1155 tokens, by token address and ID.
 
-All pages of a list show the same block: the requested one, or the newest when the first page was served. Only ERC-721
-tokens are listed as they are owned now.
+All pages of a list show the same block: the requested one, or the newest when the first page was served. If a
+reorganisation removes that block, the list cannot be continued. Only ERC-721 tokens are listed as they are owned now.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from icefall.api.schema.balances import (
 )
 from icefall.errors import BadRequest, Unavailable
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
-from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
+from icefall.evm.reading.model import BlockRead, Erc20Held, Erc1155Held, NftHeld
 
 _ROUNDS_MAX = 5  # of reading further, where a page is full of tokens that are filtered out
 MALICIOUS = "Malicious"
@@ -46,14 +46,14 @@ MALICIOUS = "Malicious"
 async def get_native(params: NativeBalanceParams, chains: ChainDirectory, dialect: Dialect) -> NativeBalanceResult:
     chain = await chains.find(params.chain_id)
     block = await _block_at(chain, params.block_number)
-    return NativeBalanceResult(await _native(chain, dialect, params.address, block, params.currency))
+    return NativeBalanceResult(await _native(chain, dialect, params.address, block.number, params.currency))
 
 
 async def list_erc20(
     params: Erc20BalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> Erc20Balances:
     chain = await chains.find(params.chain_id)
-    start = await _start("erc20Balances", params, paging, chain, params.block_number)
+    start = await _start("balances:listErc20", params, paging, chain, params.block_number)
     native = await _native(chain, dialect, params.address, start.block, params.currency)
     held, reputations, after = await _erc20_page(params, chain, start)
     context = AnswerContext(
@@ -63,9 +63,9 @@ async def list_erc20(
         chain.method_names,
         tokens=await chain.enriched.priced_tokens((one.token_ref for one in held), params.currency),
     )
-    more = None if after is None else BalanceCursor(start.block, after)
+    more = None if after is None else start.after(after)
     return Erc20Balances(
-        next_page_token=_token("erc20Balances", params, paging, more),
+        next_page_token=_token("balances:listErc20", params, paging, more),
         native_token_balance=native,
         erc20_token_balances=[erc20_balance(context, one, reputations.get(one.token)) for one in held],
     )
@@ -92,12 +92,12 @@ async def list_erc721(
     params: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> Erc721Balances:
     chain = await chains.find(params.chain_id)
-    start = await _start("erc721Balances", params, paging, chain, None)
+    start = await _start("balances:listErc721", params, paging, chain, None)
     native = await _native(chain, dialect, params.address, start.block, "usd")
     held, after = await chain.balances.nfts(params.address, start.key, params.page_size, params.contract_address)
-    more = None if after is None else BalanceCursor(start.block, *after)
+    more = None if after is None else start.after(*after)
     return Erc721Balances(
-        next_page_token=_token("erc721Balances", params, paging, more),
+        next_page_token=_token("balances:listErc721", params, paging, more),
         native_token_balance=native,
         erc721_token_balances=await _erc721(chain, dialect, held),
     )
@@ -107,13 +107,13 @@ async def list_erc1155(
     params: Erc1155BalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> Erc1155Balances:
     chain = await chains.find(params.chain_id)
-    start = await _start("erc1155Balances", params, paging, chain, params.block_number)
+    start = await _start("balances:listErc1155", params, paging, chain, params.block_number)
     native = await _native(chain, dialect, params.address, start.block, "usd")
     contract = params.contract_address
     held, after = await chain.balances.erc1155(params.address, start.block, start.key, params.page_size, contract)
-    more = None if after is None else BalanceCursor(start.block, *after)
+    more = None if after is None else start.after(*after)
     return Erc1155Balances(
-        next_page_token=_token("erc1155Balances", params, paging, more),
+        next_page_token=_token("balances:listErc1155", params, paging, more),
         native_token_balance=native,
         erc1155_token_balances=await _erc1155(chain, dialect, held),
     )
@@ -124,14 +124,14 @@ async def list_collectibles(
 ) -> CollectibleBalances:
     """ERC-721 tokens first, then ERC-1155 tokens."""
     chain = await chains.find(params.chain_id)
-    start = await _start("collectibles", params, paging, chain, None)
+    start = await _start("balances:listCollectibles", params, paging, chain, None)
     shown: list[Erc721TokenBalance | Erc1155TokenBalance] = []
     more: BalanceCursor | None = None
     key = start.key
     if not start.is_1155:
         nfts, after = await chain.balances.nfts(params.address, key, params.page_size, params.contract_address)
         shown += await _erc721(chain, dialect, nfts)
-        more = BalanceCursor(start.block, is_1155=True) if after is None else BalanceCursor(start.block, *after)
+        more = start.after(b"", is_1155=True) if after is None else start.after(*after)
         key = None
     if more is None or more.is_1155:
         wanted = params.page_size - len(shown)
@@ -140,10 +140,12 @@ async def list_collectibles(
         )
         if wanted:
             shown += await _erc1155(chain, dialect, held)
-            more = None if after is None else BalanceCursor(start.block, *after)._replace(is_1155=True)
+            more = None if after is None else start.after(*after, is_1155=True)
         elif not held and after is None:
             more = None  # the page ended with the last token of all
-    return CollectibleBalances(next_page_token=_token("collectibles", params, paging, more), collectible_balances=shown)
+    return CollectibleBalances(
+        next_page_token=_token("balances:listCollectibles", params, paging, more), collectible_balances=shown
+    )
 
 
 async def _erc721(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld]) -> list[Erc721TokenBalance]:
@@ -184,26 +186,28 @@ async def _start(route: str, params: Any, paging: Paging, chain: EvmChain, block
     """Where a page begins: at the block in its page token; for the first page, at `block` or the newest."""
     cursor = paging.after(route, params)
     if cursor is None:
-        return BalanceCursor(await _block_at(chain, block))
+        first = await _block_at(chain, block)
+        return BalanceCursor(first.number, first.block_hash)
     start = unpack_balance_cursor(cursor)
-    tip = await chain.chain.tip()
-    if tip is None or start.block > tip.number:
-        raise Unavailable(f"block {start.block}, which this list shows, is being indexed again")
+    pinned = await chain.chain.block(start.block_hash)
+    if pinned is None:
+        raise BadRequest(
+            f"pageToken belongs to a list at block {start.block} (0x{start.block_hash.hex()}), which a reorganisation "
+            "has removed: start again without pageToken"
+        )
     return start
 
 
-async def _block_at(chain: EvmChain, number: int | None) -> int:
-    tip = await chain.chain.tip()
-    if tip is None:
+async def _block_at(chain: EvmChain, number: int | None) -> BlockRead:
+    found = await (chain.chain.tip() if number is None else chain.chain.block(number))
+    if found is not None:
+        return found
+    tip, lowest = await chain.chain.tip(), await chain.chain.lowest()
+    if tip is None or lowest is None:
         raise Unavailable(f"no block of chain {chain.info.id} has been indexed yet")
-    if number is None:
-        return tip.number
-    if number > tip.number:
-        raise BadRequest(f"blockNumber must be at most {tip.number}, the newest indexed block, got {number}")
-    lowest = await chain.chain.lowest() or 0
-    if number < lowest:
+    if number is not None and number < lowest:
         raise BadRequest(f"blockNumber must be at least {lowest}, the first indexed block, got {number}")
-    return number
+    raise BadRequest(f"blockNumber must be at most {tip.number}, the newest indexed block, got {number}")
 
 
 def _token(route: str, params: Any, paging: Paging, more: BalanceCursor | None) -> str | UnsetType:

@@ -1,5 +1,7 @@
 """The indexed chains, and those on which an address occurs."""
 
+import time
+
 from icefall.api.presenting.chains import chain_result
 from icefall.api.schema.chains import (
     AddressChains,
@@ -10,6 +12,7 @@ from icefall.api.schema.chains import (
     EvmChains,
 )
 from icefall.errors import Unavailable
+from icefall.evm.following.health import chain_health
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain
 
 
@@ -30,7 +33,8 @@ async def get_chain(params: ChainParams, chains: ChainDirectory) -> EvmChainResu
 
 
 async def _result(chain: EvmChain) -> EvmChainResult:
-    return chain_result(chain.info, await chain.blockchain_id(), has_blocks=await _has_blocks(chain))
+    health = await chain_health(chain.chain, time.time())
+    return chain_result(chain.info, await chain.blockchain_id(), is_available=health.is_available)
 
 
 async def _has_blocks(chain: EvmChain) -> bool:

@@ -14,12 +14,14 @@ class InvalidValue(Exception):
 
 
 class ParamKind(msgspec.Struct, Generic[Raw], frozen=True):
-    """`read` raises InvalidValue with what was expected. `example` is a value that works, where there is one."""
+    """`read` raises InvalidValue with what was expected. `example` is a value that works, where there is one.
+    `description` says what the value means, where the name of the parameter does not."""
 
     name: str
     read: Callable[[Raw], Any]
     schema: dict[str, Any]
     example: str = ""
+    description: str = ""
 
 
 def kind_in(annotation: Any) -> Any:

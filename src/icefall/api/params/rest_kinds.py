@@ -6,6 +6,8 @@ An invalid value is a BadRequest that names the parameter and what was expected.
 import re
 from typing import Annotated
 
+from msgspec.structs import replace
+
 from icefall.api.params.kinds import InvalidValue, ParamKind
 
 BLOCK_NUMBER_MAX = 2**63 - 1
@@ -117,6 +119,16 @@ _SOME_ADDRESS = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F"
 _SOME_HASH = "0x" + "00" * 31 + "01"
 
 BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
+START_BLOCK = replace(
+    BLOCK_NUMBER,
+    name="first block (inclusive)",
+    description="First block of the range: inclusive. Without it the range begins with the first indexed block.",
+)
+END_BLOCK = replace(
+    BLOCK_NUMBER,
+    name="end block (exclusive)",
+    description="End of the range: exclusive, this block is not in it. Without it the range ends at the newest one.",
+)
 CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "43112")
 ADDRESS = RestKind("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
 HASH = RestKind("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
@@ -140,6 +152,8 @@ NotOffered = Annotated[None, NOT_OFFERED]
 TxHash = Annotated[bytes, HASH]
 BlockId = Annotated[int | bytes, BLOCK_ID]
 BlockNumber = Annotated[int | None, BLOCK_NUMBER]
+StartBlock = Annotated[int | None, START_BLOCK]
+EndBlock = Annotated[int | None, END_BLOCK]
 PageToken = Annotated[str, PAGE_TOKEN]
 PageSize = Annotated[int, whole(1, 100)]  # lists
 BlockPageSize = Annotated[int, whole(0, 100)]  # transactions of a block: 0 is all

@@ -8,13 +8,14 @@ from msgspec import UNSET
 from icefall.api.presenting.context import AnswerContext
 from icefall.api.presenting.hex import address_text
 from icefall.api.presenting.money import Money
-from icefall.api.presenting.tokens import erc721_metadata, erc1155_metadata
+from icefall.api.presenting.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
 from icefall.api.schema.balances import Erc20TokenBalance, Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
 from icefall.evm.enriching.reputation import Reputation
 from icefall.evm.reading.directory import ChainInfo
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
 
+_HEAD = ">Q32s?"
 _TOKEN_SIZE = 20
 _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
@@ -24,12 +25,17 @@ class BalanceCursor(NamedTuple):
     list that has ERC-721 tokens first and then ERC-1155 tokens."""
 
     block: int
+    block_hash: bytes
     token: bytes = b""
     token_id: int = 0
     is_1155: bool = False
 
+    def after(self, token: bytes, token_id: int = 0, *, is_1155: bool = False) -> "BalanceCursor":
+        """Where the next page of the same list begins."""
+        return BalanceCursor(self.block, self.block_hash, token, token_id, is_1155)
+
     def pack(self) -> bytes:
-        head = struct.pack(">Q?", self.block, self.is_1155)
+        head = struct.pack(_HEAD, self.block, self.block_hash, self.is_1155)
         return head + self.token + self.token_id.to_bytes((self.token_id.bit_length() + 7) // 8, "big")
 
     @property
@@ -38,9 +44,9 @@ class BalanceCursor(NamedTuple):
 
 
 def unpack_balance_cursor(raw: bytes) -> BalanceCursor:
-    block, is_1155 = struct.unpack_from(">Q?", raw)
-    rest = raw[9:]
-    return BalanceCursor(block, rest[:_TOKEN_SIZE], int.from_bytes(rest[_TOKEN_SIZE:], "big"), is_1155)
+    block, block_hash, is_1155 = struct.unpack_from(_HEAD, raw)
+    rest = raw[struct.calcsize(_HEAD) :]
+    return BalanceCursor(block, block_hash, rest[:_TOKEN_SIZE], int.from_bytes(rest[_TOKEN_SIZE:], "big"), is_1155)
 
 
 def native_balance(money: Money, info: ChainInfo, balance: int, price: str | None) -> NativeTokenBalance:
@@ -63,9 +69,9 @@ def erc20_balance(context: AnswerContext, held: Erc20Held, reputation: str | Non
     value = UNSET if details.decimals is None else context.money.value(held.balance, details.decimals, details.price)
     return Erc20TokenBalance(
         address=address_text(held.token),
-        name=details.name,
-        symbol=details.symbol,
-        decimals=details.decimals or 0,
+        name=text_or_unknown(context.dialect, details.name),
+        symbol=text_or_unknown(context.dialect, details.symbol),
+        decimals=decimals_or_unknown(context.dialect, details.decimals),
         price=context.money.price(details.price),
         chain_id=context.chain_id,
         balance=str(held.balance),
@@ -79,8 +85,8 @@ def erc721_balance(context: AnswerContext, held: NftHeld) -> Erc721TokenBalance:
     nft = context.nfts.get((held.token_ref, held.token_id), _NO_NFT)
     return Erc721TokenBalance(
         address=address_text(held.token),
-        name=details.name,
-        symbol=details.symbol,
+        name=text_or_unknown(context.dialect, details.name),
+        symbol=text_or_unknown(context.dialect, details.symbol),
         token_id=str(held.token_id),
         token_uri=nft.token_uri,
         metadata=erc721_metadata(context, nft),

@@ -12,10 +12,10 @@ from icefall.evm.reading.directory import ChainInfo, TokenInfo
 Features = list[Literal["nftIndexing", "webhooks", "teleporter"]]
 
 
-def chain_result(info: ChainInfo, blockchain_id: str, *, has_blocks: bool) -> EvmChainResult:
+def chain_result(info: ChainInfo, blockchain_id: str, *, is_available: bool) -> EvmChainResult:
     return EvmChainResult(
         chain_id=info.id,
-        status="OK" if has_blocks else "UNAVAILABLE",
+        status="OK" if is_available else "UNAVAILABLE",
         chain_name=info.shown_name,
         description=info.description,
         platform_chain_id=blockchain_id or UNSET,

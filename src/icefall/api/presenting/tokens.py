@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from icefall.api.dialect import Dialect
 from icefall.api.presenting.context import AnswerContext
 from icefall.api.presenting.hex import address_text
 from icefall.api.schema.parties import Party
@@ -30,10 +31,22 @@ def party(context: AnswerContext, address: bytes, ref: int) -> Party:
 
 
 def _party(details: TokenDetails | None, text: str) -> Party:
-    if details is None or not details.is_read:
+    """What is not known is absent in both dialects: most parties are not tokens."""
+    if details is None:
         return Party(address=text)
-    decimals = UNSET if details.decimals is None else details.decimals
+    decimals = _or_absent(details.decimals)
     return Party(name=details.name or UNSET, symbol=details.symbol or UNSET, decimals=decimals, address=text)
+
+
+def text_or_unknown(dialect: Dialect, text: str) -> str | UnsetType:
+    """A name or symbol; an empty one is not known."""
+    return text or ("" if dialect.unknown_is_empty else UNSET)
+
+
+def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetType:
+    if decimals is None:
+        return 0 if dialect.unknown_is_empty else UNSET
+    return decimals
 
 
 def erc20_token(context: AnswerContext, address: bytes, ref: int) -> Erc20Token:
@@ -42,9 +55,9 @@ def erc20_token(context: AnswerContext, address: bytes, ref: int) -> Erc20Token:
         details = context.tokens.get(ref, _NO_TOKEN)
         shown = context.erc20_tokens[address] = Erc20Token(
             address=address_text(address),
-            name=details.name,
-            symbol=details.symbol,
-            decimals=details.decimals or 0,
+            name=text_or_unknown(context.dialect, details.name),
+            symbol=text_or_unknown(context.dialect, details.symbol),
+            decimals=decimals_or_unknown(context.dialect, details.decimals),
             price=context.money.price(details.price),
         )
     return shown
@@ -55,8 +68,8 @@ def erc721_token(context: AnswerContext, address: bytes, ref: int, token_id: int
     nft = context.nfts.get((ref, token_id), _NO_NFT)
     return Erc721Token(
         address=address_text(address),
-        name=details.name,
-        symbol=details.symbol,
+        name=text_or_unknown(context.dialect, details.name),
+        symbol=text_or_unknown(context.dialect, details.symbol),
         token_id=str(token_id),
         token_uri=nft.token_uri,
         metadata=erc721_metadata(context, nft),

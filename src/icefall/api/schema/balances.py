@@ -74,9 +74,9 @@ class Erc20TokenBalance(RestResult, frozen=True, gc=False, kw_only=True):
     """`tokenReputation` is null for a token without a verdict: the only field of this interface that may be null."""
 
     address: str
-    name: str
-    symbol: str
-    decimals: int
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    decimals: int | UnsetType = UNSET
     logo_uri: str | UnsetType = UNSET
     erc_type: Literal["ERC-20"] = "ERC-20"
     price: Price | UnsetType = UNSET
@@ -88,8 +88,8 @@ class Erc20TokenBalance(RestResult, frozen=True, gc=False, kw_only=True):
 
 class Erc721TokenBalance(RestResult, frozen=True, gc=False, kw_only=True, tag_field="ercType", tag="ERC-721"):
     address: str
-    name: str
-    symbol: str
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
     token_id: str
     token_uri: str
     metadata: Erc721Metadata

@@ -27,6 +27,8 @@ class UtilityAddresses(RestResult, frozen=True):
 
 
 class EvmChainResult(RestResult, frozen=True, kw_only=True):
+    """`status` is `OK` while blocks are stored and the indexer is at the tip or makes progress."""
+
     chain_id: str
     status: Literal["OK", "UNAVAILABLE"]
     chain_name: str

@@ -29,7 +29,7 @@ class DeploymentDetails(RestResult, frozen=True):
 class Erc20Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", tag="ERC-20"):
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
-    decimals: int
+    decimals: int | UnsetType = UNSET
     address: str
     deployment_details: DeploymentDetails | UnsetType = UNSET
 

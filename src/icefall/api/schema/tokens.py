@@ -18,10 +18,13 @@ IndexStatus = Literal[
 
 
 class Erc20Token(RestResult, frozen=True, gc=False, kw_only=True):
+    """Name, symbol and decimals are as the contract returns them now; how one that is not known is shown depends on
+    the dialect. The same for all tokens and contracts."""
+
     address: str
-    name: str
-    symbol: str
-    decimals: int
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    decimals: int | UnsetType = UNSET
     logo_uri: str | UnsetType = UNSET
     erc_type: Literal["ERC-20"] = "ERC-20"
     price: Price | UnsetType = UNSET
@@ -58,8 +61,8 @@ class Erc721Token(RestResult, frozen=True, gc=False, kw_only=True):
     """`ownerAddress` is the owner now; absent once the token is burned."""
 
     address: str
-    name: str
-    symbol: str
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
     erc_type: Literal["ERC-721"] = "ERC-721"
     token_id: str
     token_uri: str

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from icefall.api.params.rest_kinds import BlockNumber, ChainName, EvmAddress, PageSize, PageToken
+from icefall.api.params.rest_kinds import ChainName, EndBlock, EvmAddress, PageSize, PageToken, StartBlock
 from icefall.api.schema.names import Page, RestParams, RestResult
 from icefall.api.schema.parties import Party
 from icefall.api.schema.tokens import Erc20Token, Erc721Token, Erc1155Token
@@ -20,8 +20,8 @@ class AddressPage(RestParams, frozen=True):
     address: EvmAddress
     page_token: PageToken = ""
     page_size: PageSize = 10
-    start_block: BlockNumber = None
-    end_block: BlockNumber = None
+    start_block: StartBlock = None
+    end_block: EndBlock = None
 
 
 class TransferDetails(RestResult, frozen=True, gc=False):

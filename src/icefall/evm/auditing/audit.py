@@ -1,146 +1,188 @@
-"""Compares balances and owners folded from logs with the contracts' own state, at the newest stored block.
+"""Compares what was folded from logs with what the contracts themselves answer, in a loop of its own.
 
-Audited is everything that changed since the last audit, and a sample of the holders of tokens whose storage changed
-without a log that explains it. A token that disagrees once stays untrusted: its balances are read from state.
+Blocks are audited in order, each at its own state, so the result does not depend on how they arrived; sample.py
+chooses what is compared. A token that disagrees once is untrusted for all blocks: its balances come from state then.
+A block whose state no upstream has any more is skipped. After the last block every token is compared once more.
 """
 
 import asyncio
-from collections.abc import Iterator
-from itertools import groupby, islice
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from icefall.db.engine import Row, Transaction
-from icefall.db.statements import load
-from icefall.evm.amounts import unpack_uint
-from icefall.evm.model import ERC20, ERC721, ERC1155, ZERO_ADDRESS
-from icefall.evm.positions import above
+from icefall.db.engine import Transaction
+from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, SQL, Sampler, StateCheck
+from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.state_source import StateSource
-from icefall.evm.storing.journal import unpack_touched
 from icefall.evm.storing.store import ChainStore, Tip
-from icefall.evm.token_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
-from icefall.upstream.evm.errors import Reverted
-from icefall.upstream.evm.state import ContractCall
+from icefall.evm.token_calls import address_of, uint_of
+from icefall.upstream.evm.errors import NoState, Reverted
+from icefall.upstream.evm.state import StateCall
 
-SQL = load("icefall.evm.auditing", "audit.sql")
-_SAMPLE = 32  # holders checked of a token whose storage changed without a log
-_AT_ONCE = 500
-_BLOCKS_AT_ONCE = 256  # an audit may have to catch up with millions
-
-
-class _Claim(NamedTuple):
-    """A folded value, and the contract call that must return the same."""
-
-    token: int
-    call: ContractCall
-    folded: int | bytes  # a balance, or an owner
+SWEEP_CHECKS = 1_500  # comparisons of all tokens at the newest block that a new process may make,
+SWEEP_PER_BLOCK = 1  # and one more for every block since
+_AT_ONCE = 400
+_KEPT_STATE = 64  # blocks behind the newest whose state every full node has
 
 
-class _Changed(NamedTuple):
-    """What to compare: (token, holder), (token, holder, token ID), (token, token ID)."""
+class AuditLog(Protocol):
+    def info(self, message: str, **fields: Any) -> None: ...
 
-    erc20: set[Row]
-    erc1155: set[Row]
-    nfts: set[Row]
+    def warn(self, message: str, **fields: Any) -> None: ...
 
 
-class Audit:
-    def __init__(self, store: ChainStore, state: StateSource) -> None:
+class Finding(NamedTuple):
+    """A comparison that disagreed. `owner`: who owns an NFT by the contract's state; None where it has no answer."""
+
+    block: int
+    check: StateCheck
+    owner: bytes | None
+
+
+class Auditor:
+    def __init__(self, store: ChainStore, state: StateSource, interval: int, log: AuditLog) -> None:
         self._store = store
         self._state = state
+        self._sampler = Sampler(store.read, interval)
+        self._log = log
+        self._sweep_credit = SWEEP_CHECKS
+        self._swept = -1
+        self._sweep_after = 0  # the token at which the last sweep ended for lack of budget
+        self._one_at_a_time = asyncio.Lock()
+        self.checks = 0  # since the start
 
     def audited_to(self) -> int:
-        return int(self._store.meta("audited_to") or -1)
+        return self._checkpoint()[0]
 
-    async def run(self, tip: Tip) -> None:
-        """Up to the newest block. NoState where no upstream has its state; then nothing counts as audited."""
-        after = self.audited_to()
-        if after >= tip.number:
-            return
-        claims = self._claims(await self._changed(after, tip.number), tip.number)
-        untrusted: set[int] = set()
-        while some := list(islice(claims, _AT_ONCE)):
-            some = [claim for claim in some if claim.token not in untrusted]
-            answers = await self._state.answers([claim.call for claim in some], tip.block_hash)
-            untrusted |= {
-                claim.token for claim, answer in zip(some, answers, strict=True) if not _agrees(claim.folded, answer)
-            }
-        await self._store.write(lambda tx: _put_result(tx, tip.number, untrusted))
+    def _checkpoint(self) -> tuple[int, int]:
+        rows = self._store.read(SQL.checkpoint, ())
+        return rows[0] if rows else (-1, FIRST_CREDIT)
 
-    async def _changed(self, after: int, to: int) -> _Changed:
-        """Some blocks at a time, so that no query takes long."""
-        read, changed = self._store.read, _Changed(set(), set(), set())
-        silent: set[int] = set()
-        for low in range(max(after, (self._store.lowest() or 0) - 1), to, _BLOCKS_AT_ONCE):
-            high = min(low + _BLOCKS_AT_ONCE, to)
-            where = {"from_log": above(low), "to_log": above(high) - 1}
-            for found, query in zip(changed, (SQL.erc20_pairs, SQL.erc1155_pairs, SQL.nfts), strict=True):
-                found.update(read(query, where))
-            for (raw,) in read(SQL.journals, {"after": low, "to": high}):
-                touched = unpack_touched(raw)
-                changed.erc20.update([(token, holder) for holder, token in touched.named])
-                silent.update(touched.silent)
-            await asyncio.sleep(0)
-        for token in silent:
-            self._add_sample(changed, token)
-        return changed
+    # -- block by block ----------------------------------------------------------------------------------------
 
-    def _add_sample(self, changed: _Changed, token: int) -> None:
-        """Some holders of a token whose storage changed without a log."""
-        read = self._store.read
-        standards = next((row[1] for row in read(SQL.trusted_token, (token,))), 0)
-        if standards & ERC20:
-            changed.erc20.update([(token, holder) for (holder,) in read(SQL.holders, (token, _SAMPLE))])
-        if standards & ERC1155:
-            changed.erc1155.update([(token, *row) for row in read(SQL.holders_1155, (token, _SAMPLE))])
-        if standards & ERC721:
-            changed.nfts.update([(token, token_id) for (token_id,) in read(SQL.nfts_of, (token, _SAMPLE))])
+    async def step(self, tip: Tip) -> bool:
+        """Audit the next blocks. False if there are none."""
+        async with self._one_at_a_time:
+            return await self._step(tip)
 
-    def _claims(self, changed: _Changed, block: int) -> Iterator[_Claim]:
-        for token, address, rows in self._by_token(changed.erc20):
-            yield from self._erc20_claims(token, address, rows, block)
-        for token, address, rows in self._by_token(changed.erc1155):
-            yield from self._erc1155_claims(token, address, rows, block)
-        for token, address, rows in self._by_token(changed.nfts):
-            yield from self._nft_claims(token, address, rows, block)
+    async def _step(self, tip: Tip) -> bool:
+        at, credit = self._checkpoint()
+        first = max(at + 1, self._store.lowest() or 0)
+        last = min(tip.number, first + LAG - 1)
+        if first > last:
+            return False
+        hashes: dict[int, bytes | None] = {}
+        checks: list[tuple[int, StateCheck]] = []
+        by_turn: list[int] = []
+        for number in range(first, last + 1):
+            sample = self._sampler.at(number, credit)
+            checks += [(number, check) for check in sample.checks]
+            hashes[number], credit = sample.block_hash, sample.credit
+            by_turn += sample.by_turn
+        try:
+            findings = await self._compare(checks, hashes)
+        except NoState as missing:
+            last = max(last, tip.number - _KEPT_STATE)
+            self._log.info("blocks not audited: no upstream has their state", first=first, last=last, why=str(missing))
+            findings = []
+        block_hash = hashes.get(last) or self._store.block_hash(last)
 
-    def _by_token(self, found: set[Row]) -> Iterator[tuple[int, bytes, Iterator[Row]]]:
-        """Without the tokens that are untrusted already."""
-        for token, rows in groupby(sorted(found), key=lambda row: row[0]):
-            trusted = self._store.read(SQL.trusted_token, (token,))
-            if trusted:
-                yield token, trusted[0][0], rows
+        def change(tx: Transaction) -> None:
+            if _is_stored(tx, last, block_hash):  # else rolled back meanwhile: audited again
+                _put_findings(tx, findings)
+                tx.run_many(SQL.reread_token, [(token,) for token in by_turn])
+                tx.run(SQL.put_checkpoint, {"block": last, "credit": credit})
 
-    def _erc20_claims(self, token: int, address: bytes, pairs: Iterator[Row], block: int) -> Iterator[_Claim]:
-        for _, holder in pairs:
-            key = {"holder": holder, "token": token, "address": address, "block": block}
-            holder_address, folded = self._store.read(SQL.erc20_balance, key)[0]
-            if holder_address != ZERO_ADDRESS:
-                yield _Claim(token, balance_of(address, holder_address), unpack_uint(folded or b""))
+        await self._store.write(change)
+        self._report(findings)
+        return True
 
-    def _erc1155_claims(self, token: int, address: bytes, held: Iterator[Row], block: int) -> Iterator[_Claim]:
-        for _, holder, token_id in held:
-            key = {"holder": holder, "token": token, "token_id": token_id, "address": address, "block": block}
-            holder_address, folded = self._store.read(SQL.erc1155_balance, key)[0]
-            if holder_address != ZERO_ADDRESS:
-                yield _Claim(
-                    token, balance_of_id(address, holder_address, unpack_uint(token_id)), unpack_uint(folded or b"")
-                )
+    async def _compare(
+        self, checks: Sequence[tuple[int, StateCheck]], hashes: Mapping[int, bytes | None]
+    ) -> list[Finding]:
+        found = []
+        for start in range(0, len(checks), _AT_ONCE):
+            some = checks[start : start + _AT_ONCE]
+            calls = [StateCall(check.call, hashes[number] or number) for number, check in some]
+            results = await self._state.results(calls)
+            found += list(_findings(some, results))
+            self.checks += len(some)
+        return found
 
-    def _nft_claims(self, token: int, address: bytes, nfts: Iterator[Row], block: int) -> Iterator[_Claim]:
-        for _, token_id in nfts:
-            owner = self._store.read(SQL.owner, {"token": token, "token_id": token_id, "block": block})
+    # -- all tokens at the newest block ------------------------------------------------------------------------
+
+    def is_swept(self, tip: Tip) -> bool:
+        return self._swept == tip.number
+
+    def is_done(self, tip: Tip) -> bool:
+        return self.audited_to() >= tip.number and self.is_swept(tip)
+
+    async def sweep(self, tip: Tip) -> None:
+        """Compare every token at the newest block, as far as the budget goes; the next sweep goes on from there."""
+        async with self._one_at_a_time:
+            await self._sweep(tip)
+
+    async def _sweep(self, tip: Tip) -> None:
+        if self._swept >= 0:
+            earned = SWEEP_PER_BLOCK * max(0, tip.number - self._swept)
+            self._sweep_credit = min(SWEEP_CHECKS, self._sweep_credit + earned)
+        pending: list[tuple[int, StateCheck]] = []
+        after = self._sweep_after
+        for token, checks in self._sampler.all_tokens(tip.number, after):
+            if self._sweep_credit < len(checks):
+                break
+            self._sweep_credit -= len(checks)
+            pending += [(tip.number, check) for check in checks]
+            after = token
+            if len(pending) >= _AT_ONCE:
+                await self._put_swept(pending, tip)
+                pending = []
+        else:
+            after = 0
+        await self._put_swept(pending, tip)
+        self._sweep_after, self._swept = after, tip.number
+
+    async def _put_swept(self, checks: Sequence[tuple[int, StateCheck]], tip: Tip) -> None:
+        if checks:
+            findings = await self._compare(checks, {tip.number: tip.block_hash})
+
+            def change(tx: Transaction) -> None:
+                if _is_stored(tx, tip.number, tip.block_hash):
+                    _put_findings(tx, findings)
+
+            await self._store.write(change)
+            self._report(findings)
+
+    def _report(self, findings: Iterable[Finding]) -> None:
+        for token, block in {finding.check.token_address: finding.block for finding in findings}.items():
+            self._log.info("token untrusted: its logs do not match its state", token=f"0x{token.hex()}", block=block)
+
+
+def _is_stored(tx: Transaction, number: int, block_hash: bytes | None) -> bool:
+    """Whether the block was not rolled back meanwhile: the ID of an address may belong to another one since."""
+    rows = tx.rows(SQL.block, {"block": number})
+    return bool(rows) and rows[0][0] == block_hash
+
+
+def _findings(checks: Iterable[tuple[int, StateCheck]], results: Iterable[bytes | Reverted]) -> Iterator[Finding]:
+    for (block, check), result in zip(checks, results, strict=True):
+        if not agrees(check.stored, result):
+            yield Finding(block, check, address_of(result) if check.token_id else None)
+
+
+def agrees(stored: int | bytes, result: bytes | Reverted) -> bool:
+    """Whether a contract answers with the stored balance, or the stored owner."""
+    if isinstance(stored, int):
+        return uint_of(result) == stored
+    if stored == ZERO_ADDRESS:  # burned: a contract may refuse to answer
+        return isinstance(result, Reverted) or address_of(result) == stored
+    return address_of(result) == stored
+
+
+def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> None:
+    for block, check, owner in findings:
+        tx.run(SQL.mark_untrusted, {"token": check.token, "block": block})
+        if check.token_id:
+            nft = {"token_address": check.token_address, "token_id": check.token_id}
+            tx.run(SQL.drop_state_owner, nft)
             if owner:
-                yield _Claim(token, owner_of(address, unpack_uint(token_id)), owner[0][0])
-
-
-def _agrees(folded: int | bytes, answer: bytes | Reverted) -> bool:
-    if isinstance(folded, int):
-        return uint_of(answer) == folded
-    if folded == ZERO_ADDRESS:  # burned: the call may revert
-        return isinstance(answer, Reverted) or address_of(answer) == folded
-    return address_of(answer) == folded
-
-
-def _put_result(tx: Transaction, to: int, untrusted: set[int]) -> None:
-    tx.run_many(SQL.mark_untrusted, [(to, token) for token in sorted(untrusted)])
-    tx.run(SQL.put_audited, {"to": str(to)})
+                tx.run(SQL.put_state_owner, {**nft, "owner": owner, "token": check.token, "block": block})

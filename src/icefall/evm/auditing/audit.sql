@@ -1,53 +1,113 @@
--- What changed in the blocks (after, to], to be compared with state at the last of them.
+-- Which stored balances and owners to compare with the contracts, and what the comparisons found.
 
--- name: erc20_pairs
-select token, sender as holder from erc20 where log_at between :from_log and :to_log
-union select token, recipient from erc20 where log_at between :from_log and :to_log;
+-- name: checkpoint
+select block, credit from audit order by block desc limit 1;
 
--- name: erc1155_pairs
-select token, sender as holder, token_id from erc1155 where log_at between :from_log and :to_log
-union select token, recipient, token_id from erc1155 where log_at between :from_log and :to_log;
+-- name: put_checkpoint
+insert into audit (block, credit) values (:block, :credit) on conflict (block) do update set credit = excluded.credit;
 
--- name: nfts
-select distinct token, token_id from erc721 where log_at between :from_log and :to_log;
+-- name: block
+select hash, next_address, touched, tx_count from block where number = :block;
 
--- name: journals
-select touched from block where number > :after and number <= :to;
+-- Standard (as in token.standards), token, holders and token ID of the block's transfers.
+-- name: moves
+select * from (select 1, token, sender, recipient, null from erc20 where log_at between :from_log and :to_log limit :count)
+union all select * from (
+    select 4, token, sender, recipient, token_id from erc1155 where log_at between :from_log and :to_log limit :count)
+union all select * from (
+    select 2, token, null, null, token_id from erc721 where log_at between :from_log and :to_log limit :count);
 
--- name: trusted_token
-select a.address, t.standards from token t join address a on a.id = t.token where t.token = ? and t.untrusted_since is null;
+-- An untrusted token is compared no more, except the owners of its NFTs: lists by owner need them.
+-- Of which standard a contract was before it was deployed again, only its rows say: then all are looked at.
+-- name: token
+select a.address, t.first_block, case when t.standards_since then 7 else t.standards end,
+    t.untrusted_since is not null and t.untrusted_since <= :known
+from token t join address a on a.id = t.token where t.token = :token and t.first_block <= :block;
 
--- name: holders
-select holder from erc20_holding where token = ? order by since desc limit ?;
+-- :blocks is a JSON list.
+-- name: tokens_first_seen
+select token from token where first_block in (select value from json_each(:blocks)) order by token limit :count;
 
--- name: holders_1155
-select holder, token_id from erc1155_holding where token = ? order by since desc limit ?;
+-- name: tokens_between
+select token from token where token >= :low and token < :high and first_block <= :block order by token limit :count;
 
--- name: nfts_of
-select distinct token_id from nft_owner where token = ? limit ?;
+-- What may be compared of a token: holder, its address and stored balance, and the token ID; of an NFT its owner. The
+-- first of its history, one from a place in it on, and one by its key.
 
--- name: erc20_balance
-select a.address, coalesce(
-    (select balance from erc20_balance where holder = :holder and token = :token and block <= :block
-     order by block desc limit 1),
-    (select baseline from erc20_holding where holder = :holder and token_address = :address))
-from address a where a.id = :holder;
+-- name: erc20_oldest
+select h.holder, null, a.address, coalesce(
+    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc20_holding h join address a on a.id = h.holder
+where h.token = :token and h.since <= :block order by h.since, h.holder limit :count;
 
--- name: erc1155_balance
-select a.address, coalesce(
+-- name: erc20_from
+select h.holder, null, a.address, coalesce(
+    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc20_holding h join address a on a.id = h.holder
+where h.token = :token and h.since <= :block and (h.since, h.holder) >= (:since, :holder)
+order by h.since, h.holder limit 1;
+
+-- name: erc20_by_key
+select h.holder, null, a.address, coalesce(
+    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc20_holding h join address a on a.id = h.holder
+where h.holder = :holder and h.token_address = :address;
+
+-- name: erc1155_oldest
+select h.holder, h.token_id, a.address, coalesce(
     (select balance from erc1155_balance
-     where holder = :holder and token = :token and token_id = :token_id and block <= :block
-     order by block desc limit 1),
-    (select baseline from erc1155_holding
-     where holder = :holder and token_address = :address and token_id = :token_id))
-from address a where a.id = :holder;
+     where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc1155_holding h join address a on a.id = h.holder
+where h.token = :token and h.since <= :block order by h.since, h.holder, h.token_id limit :count;
 
--- name: owner
-select a.address from nft_owner o join address a on a.id = o.owner
+-- name: erc1155_from
+select h.holder, h.token_id, a.address, coalesce(
+    (select balance from erc1155_balance
+     where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc1155_holding h join address a on a.id = h.holder
+where h.token = :token and h.since <= :block and (h.since, h.holder) >= (:since, :holder)
+order by h.since, h.holder, h.token_id limit 1;
+
+-- name: erc1155_by_key
+select h.holder, h.token_id, a.address, coalesce(
+    (select balance from erc1155_balance
+     where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc1155_holding h join address a on a.id = h.holder
+where h.holder = :holder and h.token_address = :address and h.token_id = :token_id;
+
+-- name: nft_oldest
+select null, e.token_id, (
+    select a.address from nft_owner o join address a on a.id = o.owner
+    where o.token = e.token and o.token_id = e.token_id and o.block <= :block order by o.block desc limit 1), null
+from erc721 e where e.token = :token and e.log_at <= :to_log order by e.log_at limit :count;
+
+-- name: nft_from
+select null, e.token_id, (
+    select a.address from nft_owner o join address a on a.id = o.owner
+    where o.token = e.token and o.token_id = e.token_id and o.block <= :block order by o.block desc limit 1), null
+from erc721 e where e.token = :token and e.log_at between :from_log and :to_log order by e.log_at limit 1;
+
+-- name: nft_by_key
+select null, o.token_id, a.address, null from nft_owner o join address a on a.id = o.owner
 where o.token = :token and o.token_id = :token_id and o.block <= :block order by o.block desc limit 1;
 
 -- name: mark_untrusted
-update token set untrusted_since = ? where token = ? and untrusted_since is null;
+update token set untrusted_since = :block
+where token = :token and (untrusted_since is null or untrusted_since > :block);
 
--- name: put_audited
-insert into meta (name, value) values ('audited_to', :to) on conflict (name) do update set value = excluded.value;
+-- name: drop_state_owner
+delete from nft_state_owner where token_address = :token_address and token_id = :token_id;
+
+-- name: put_state_owner
+insert into nft_state_owner (owner, token_address, token_id, token, block)
+values (:owner, :token_address, :token_id, :token, :block) on conflict (owner, token_address, token_id) do nothing;
+
+-- name: reread_token
+update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1
+where token = ? and read_at is not null;

@@ -40,25 +40,25 @@ class StoreDifference(msgspec.Struct, frozen=True):
 class Verification:
     """Of one chain. Contract info is taken from the store: it is an input of the derivation, not a result."""
 
-    def __init__(self, store: ChainStore, upstream: EvmUpstream, messenger: bytes, native_asset_id: bytes) -> None:
+    def __init__(
+        self, store: ChainStore, upstream: EvmUpstream, messenger: bytes, native_asset_id: bytes, *, verify_roots: bool
+    ) -> None:
+        self._verify_roots = verify_roots
         self._store = store
         self._upstream = upstream
         self._messenger = messenger
         self._native_asset_id = native_asset_id
 
-    async def run(self, first: int | None, last: int | None, on_block: Callable[[int], None]) -> list[StoreDifference]:
+    async def run(self, numbers: range, on_block: Callable[[int], None]) -> list[StoreDifference]:
         """The differences found; `on_block` is called with the number of each block that was compared."""
-        (lowest, highest), found = self._store.read(SQL.bounds)[0], []
-        if lowest is None:
-            return []
-        numbers = range(max(lowest, first or 0), min(highest, highest if last is None else last) + 1)
+        found = []
         async with aclosing(self._upstream.fetch(numbers)) as blocks:
             async for block in blocks:
                 try:
                     full = decode_full(
                         block.block, block.receipts, block.calls, block.diffs, block.calls_by, block.diffs_by
                     )
-                    verify_full(full, None, roots=True)
+                    verify_full(full, None, roots=self._verify_roots)
                 except WireError as error:
                     found.append(StoreDifference(block.number, f"the upstream's block is invalid: {error}"))
                     continue
@@ -118,11 +118,19 @@ class _Ids:
         return self._store.id_of(address) or -int.from_bytes(address[-6:], "big") - 1
 
 
+def stored_blocks(store: ChainStore, first: int | None, last: int | None) -> range:
+    """Those of the store that lie in the range; None: no limit."""
+    lowest, highest = store.read(SQL.bounds)[0]
+    if lowest is None:
+        return range(0)
+    return range(max(lowest, first or 0), min(highest, highest if last is None else last) + 1)
+
+
 def _as_stored(value: object) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
 def summary(name: str, blocks: int, found: Sequence[StoreDifference]) -> str:
     lines = [f"{name}: block {one.block}: {one.what}" for one in found]
-    verdict = "all as stored" if not found else f"{len({one.block for one in found})} blocks differ"
-    return "\n".join([*lines, f"{name}: {blocks} blocks compared, {verdict}"])
+    verdict = f"{len({one.block for one in found})} blocks differ" if found else "all as stored"
+    return "\n".join([*lines, f"{name}: {blocks} blocks compared, {verdict if blocks else 'nothing is verified'}"])

@@ -33,3 +33,46 @@ select balance from native_balance where address = :address and block <= :block 
 
 -- name: bounds
 select min(number), max(number) from block;
+
+-- From here on: what is stored of a block's state, page by page. The first columns are the cursor of the next page.
+
+-- name: address_count
+select coalesce(max(id), 0) + 1 from address;
+
+-- name: tokens
+select t.token, a.address, u.is_untrusted, t.read_at is not null, t.name, t.symbol, t.decimals
+from token t join token_trust u on u.token = t.token join address a on a.id = t.token
+where t.token > :after and t.first_block <= :block order by t.token limit :count;
+
+-- name: erc20_page
+select h.since, h.holder, a.address, coalesce(
+    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc20_holding h join address a on a.id = h.holder
+where h.token = :token and h.since <= :block and (h.since, h.holder) > (:since, :holder)
+order by h.since, h.holder limit :count;
+
+-- name: erc1155_page
+select h.since, h.holder, h.token_id, a.address, coalesce(
+    (select balance from erc1155_balance
+     where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
+     order by block desc limit 1), h.baseline)
+from erc1155_holding h join address a on a.id = h.holder
+where h.token = :token and h.since <= :block and (h.since, h.holder, h.token_id) > (:since, :holder, :token_id)
+order by h.since, h.holder, h.token_id limit :count;
+
+-- name: nft_page
+select o.token_id, a.address
+from nft_owner o join address a on a.id = o.owner
+where o.token = :token and o.token_id > :token_id and o.block = (
+    select max(block) from nft_owner where token = o.token and token_id = o.token_id and block <= :block)
+order by o.token_id limit :count;
+
+-- The first row of each address says what it had before.
+-- name: native_page
+select n.address, a.address, coalesce(
+    (select balance from native_balance where address = n.address and block <= :block order by block desc limit 1),
+    n.before)
+from native_balance n join address a on a.id = n.address
+where n.address > :address and n.block = (select min(block) from native_balance where address = n.address)
+order by n.address limit :count;

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from icefall.evm.deriving.incomplete_diffs import code_not_in_diff
 from icefall.evm.model import CodeChange, Deployment
+from icefall.wire.evm.authorizations import signed_delegations
 from icefall.wire.evm.types import FullBlock
 
 
@@ -21,8 +22,10 @@ def code_changes(full: FullBlock, made: Iterable[Deployment]) -> Iterator[CodeCh
                     found[account.address] = account.has_code
             found.update(dict.fromkeys(code_not_in_diff(full, index)))
     else:
-        # A creation may leave no code. Delegations (EIP-7702) cannot be seen here at all.
+        # A creation may leave no code, and an authorization (EIP-7702) applies only if its nonce is right.
         found.update(dict.fromkeys([one.address for one in made]))
+        for tx in full.block.txs:
+            found.update(dict.fromkeys([one.authority for one in signed_delegations(tx)]))
         for trace in full.traces or ():
             found.update(
                 {one.sender: None for one in trace.frames if one.kind == "SELFDESTRUCT" and not one.is_reverted}

@@ -14,6 +14,7 @@ from icefall.evm.deriving.transfers import (
     erc1155_deltas,
     metadata_changes,
     nft_owners,
+    recoded_contracts,
     silent_contracts,
     transfers,
 )
@@ -51,7 +52,8 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         erc20_deltas=tuple(erc20_deltas(moves.erc20, events)),
         erc1155_deltas=tuple(erc1155_deltas(moves.erc1155)),
         nft_owners=tuple(nft_owners(moves.erc721)),
-        silent_contracts=tuple(silent_contracts(full.diffs, events, recoded)),
+        silent_contracts=tuple(silent_contracts(full.diffs, events)),
+        recoded_contracts=tuple(recoded_contracts(full.diffs, events, recoded)),
         code_changes=recoded,
         metadata_changes=tuple(metadata_changes(events)),
         messages=tuple(messages(events, info.messenger)),

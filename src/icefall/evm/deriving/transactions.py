@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from icefall.evm.deriving.incomplete_diffs import created_not_in_diff
 from icefall.evm.model import CallType, NativeTx
+from icefall.wire.evm.authorizations import signed_delegations
 from icefall.wire.evm.hashes import created_address
 from icefall.wire.evm.types import EvmTx, FullBlock, Receipt, TxDiff
 
@@ -13,6 +14,8 @@ def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[Na
     coded: dict[bytes, bool] = {}  # changed by earlier transactions of the block
     for index, (tx, receipt) in enumerate(zip(full.block.txs, full.receipts, strict=True)):
         diff = full.diffs[index] if full.diffs is not None else None
+        if diff is None:  # then whether an authorization applied is not known; it is signed to do so
+            coded.update({one.authority: one.sets_code for one in signed_delegations(tx)})
         call_type = _call_type(tx, diff, coded, has_code)
         yield NativeTx(
             tx_index=index,

@@ -16,7 +16,15 @@ from icefall.evm.model import (
     MetadataChange,
     NftOwner,
 )
-from icefall.wire.evm.events import Approved, Erc20Moved, Erc721Moved, Erc1155Moved, MetadataChanged, NativeWrapped
+from icefall.wire.evm.events import (
+    Approved,
+    Erc20Moved,
+    Erc721Moved,
+    Erc1155Moved,
+    ImplementationChanged,
+    MetadataChanged,
+    NativeWrapped,
+)
 from icefall.wire.evm.types import TxDiff
 
 _EXPLAINS_STORAGE = (Erc20Moved, Erc721Moved, Erc1155Moved, NativeWrapped, Approved)
@@ -55,6 +63,8 @@ def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog])
         if move.to != ZERO_ADDRESS:
             pair = move.token, move.to
             net[pair] = net.get(pair, 0) + move.value
+        else:
+            net.setdefault((move.token, move.to), 0)  # some contracts credit it: its balances are read from state
     for one in events:
         if isinstance(one.event, NativeWrapped) and one.event.holder != ZERO_ADDRESS:
             net.setdefault((one.address, one.event.holder), 0)
@@ -72,6 +82,8 @@ def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta
         if move.to != ZERO_ADDRESS:
             key = move.token, move.to, move.token_id
             net[key] = net.get(key, 0) + move.value
+        else:
+            net.setdefault((move.token, move.to, move.token_id), 0)
     for (token, holder, token_id), delta in net.items():
         yield Erc1155Delta(token, holder, token_id, delta)
 
@@ -94,17 +106,23 @@ def metadata_changes(events: Iterable[ParsedLog]) -> Iterator[MetadataChange]:
             yield MetadataChange(one.address, one.event.first, one.event.last)
 
 
-def silent_contracts(
-    diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog], recoded: Iterable[CodeChange]
-) -> Iterator[bytes]:
-    """Contracts whose storage changed in a transaction without a log that explains it: a token among them may rebase.
-
-    And contracts whose code changed: no log shows balances that end with their token.
-    """
+def silent_contracts(diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog]) -> Iterator[bytes]:
+    """Contracts whose storage changed in a transaction without a log that explains it: a token may rebase that way."""
     explained = {(one.tx_index, one.address) for one in events if isinstance(one.event, _EXPLAINS_STORAGE)}
-    seen = {change.address: None for change in recoded}
+    seen: dict[bytes, None] = {}
     for tx_index, diff in enumerate(diffs or ()):
         for account in diff.accounts:
             if account.changed_storage and (tx_index, account.address) not in explained:
                 seen[account.address] = None
+    yield from seen
+
+
+def recoded_contracts(
+    diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog], code: Iterable[CodeChange]
+) -> Iterator[bytes]:
+    """Contracts that run other code after the block: deployed, destroyed, delegated, or proxies that were upgraded."""
+    seen = {change.address: None for change in code}
+    seen.update({one.address: None for one in events if isinstance(one.event, ImplementationChanged)})
+    for diff in diffs or ():
+        seen.update({account.address: None for account in diff.accounts if account.changed_implementation})
     yield from seen

@@ -2,12 +2,13 @@
 -- a rollback an address ID may belong to another address, so an update also compares the address.
 
 -- name: due_tokens
-select t.token, a.address, t.failures from token t join address a on a.id = t.token
+select t.token, a.address, t.failures, t.metadata_version from token t join address a on a.id = t.token
 where t.read_at is null and t.retry_at <= :now order by t.retry_at, t.token limit :count;
 
 -- name: put_token
 update token set name = :name, symbol = :symbol, decimals = :decimals, read_at = :now
-where token = :token and read_at is null and exists (select 1 from address where id = :token and address = :address);
+where token = :token and read_at is null and metadata_version = :version
+    and exists (select 1 from address where id = :token and address = :address);
 
 -- name: postpone_token
 update token set retry_at = :retry_at, failures = failures + 1
@@ -85,7 +86,7 @@ delete from reputation where token_address = ?;
 
 -- All tokens of a page at once. :tokens is a JSON list of address IDs, most of which are not tokens; -1: prices.NOW.
 -- name: priced_tokens
-select t.token, t.name, t.symbol, t.decimals, t.read_at,
+select t.token, t.name, t.symbol, t.decimals,
     (select p.value from price p where p.token_address = a.address and p.currency = :currency and p.day = -1)
 from token t join address a on a.id = t.token
 where t.token in (select value from json_each(:tokens));

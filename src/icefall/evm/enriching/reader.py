@@ -16,12 +16,12 @@ DAY_S = 86_400
 
 
 class TokenDetails(msgspec.Struct, frozen=True):
-    """`decimals` None: the contract returned no valid number. `is_read` False: the contract was not called yet."""
+    """Name and symbol empty, `decimals` None: the contract returned no valid one, or was not called yet. While they are
+    read again, those that were read before are kept."""
 
     name: str = ""
     symbol: str = ""
     decimals: int | None = None
-    is_read: bool = False
     price: str | None = None  # in the requested currency
 
 
@@ -42,8 +42,8 @@ class EnrichReader:
         """By token ID, with current prices, in one query; IDs that are not tokens are left out."""
         rows = await self._reader.rows(SQL.priced_tokens, {"tokens": str(list(tokens)), "currency": currency})
         return {
-            token: TokenDetails(name or "", symbol or "", decimals, read_at is not None, price)
-            for token, name, symbol, decimals, read_at, price in rows
+            token: TokenDetails(name or "", symbol or "", decimals, price)
+            for token, name, symbol, decimals, price in rows
         }
 
     async def nft_metadata(self, nfts: Iterable[tuple[int, int]]) -> dict[tuple[int, int], NftDetails]:

@@ -26,6 +26,7 @@ class DueToken(NamedTuple):
     token: int
     address: bytes
     failures: int
+    version: int  # of its metadata, which may change while it is read
 
 
 class TokenMetadataLoop:
@@ -58,4 +59,4 @@ def _put(read: list[tuple[DueToken, Answers | UpstreamFailure]], now: int, tx: T
         else:
             name, symbol, decimals = answers
             metadata = {"name": text_of(name), "symbol": text_of(symbol), "decimals": decimals_of(decimals)}
-            tx.run(SQL.put_token, row | metadata | {"now": now})
+            tx.run(SQL.put_token, row | metadata | {"now": now, "version": due.version})

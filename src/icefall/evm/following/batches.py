@@ -4,12 +4,14 @@ Fetched blocks go to the decoder in chunks, which works ahead while a batch is r
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from functools import partial
+from typing import Any
 
 import msgspec
 
 from icefall.evm.following.contracts import ContractCache
-from icefall.evm.following.decoder import BlockDecoder, BlockOutline, VerifiedChunk
+from icefall.evm.following.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.following.resolve import NativeBalances, resolve_code
 from icefall.evm.model import BlockRows, ResolvedBlock
 from icefall.evm.state_source import StateSource
@@ -17,7 +19,6 @@ from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.token_calls import balance_of, balance_of_id, uint_of
 from icefall.upstream.evm.block_parts import FetchedBlock
-from icefall.wire.evm.types import ParentMismatch
 
 BATCH_BLOCKS = 512
 BATCH_BYTES = 16 << 20  # as fetched; rows that share pages are written once, so more at once costs less
@@ -25,12 +26,23 @@ CHUNK_BYTES = 512 << 10
 CHUNKS_AHEAD = 8
 
 
-class InvalidBlock(Exception):
-    """A fetched block failed verification."""
+_NAMES_BLOCK = "block "  # how a reason begins that says which block it is about
 
-    def __init__(self, block: FetchedBlock, why: str) -> None:
-        super().__init__(why)
+
+class InvalidBlock(Exception):
+    """A fetched block failed verification. The message says which one, why, and which setting turns the check off."""
+
+    def __init__(self, block: FetchedBlock, rejection: Rejection) -> None:
+        reason = rejection.reason
+        text = reason if reason.startswith(_NAMES_BLOCK) else f"{_NAMES_BLOCK}{block.number}: {reason}"
+        if rejection.by_root:
+            text += "; it is stored unproven with --verify-roots=false, or verify_roots = false in its [[chain]]"
+        super().__init__(text)
         self.block = block
+
+
+class UnlinkedBlock(InvalidBlock):
+    """A fetched block is not the child of the one before: a reorganisation, or an upstream that contradicts itself."""
 
 
 class BlockBatch(msgspec.Struct, frozen=True):
@@ -46,13 +58,21 @@ class BatchMaker:
     """Makes batches of one chain. Call `forget` whenever a batch was not stored."""
 
     def __init__(
-        self, store: ChainStore, state: StateSource, contracts: ContractCache, decoder: BlockDecoder, start_block: int
+        self,
+        store: ChainStore,
+        state: StateSource,
+        contracts: ContractCache,
+        decoder: BlockDecoder,
+        start_block: int,
+        *,
+        verify_roots: bool,
     ) -> None:
         self._store = store
         self._state = state
         self._contracts = contracts
         self._decoder = decoder
         self._start_block = start_block
+        self._verify_roots = verify_roots
 
     def forget(self) -> None:
         self._contracts.forget()
@@ -60,22 +80,21 @@ class BatchMaker:
     async def batches(
         self, blocks: AsyncIterator[FetchedBlock], parent: bytes | None, on_fetched: Callable[[FetchedBlock], None]
     ) -> AsyncGenerator[BlockBatch, None]:
-        """ParentMismatch where a block does not follow the one before it; InvalidBlock where one fails verification."""
+        """InvalidBlock where one fails verification or does not follow the one before it, or what ended the fetching:
+        in any case after a batch of the blocks before it."""
         batch = _OpenBatch(self._store, self._state)
-        ahead = _DecodeAhead(id(self), blocks, self._decoder, on_fetched)
+        verify = partial(self._decoder.verify, id(self), roots=self._verify_roots)
+        ahead = _DecodeAhead(blocks, verify, on_fetched)
         try:
             async for fetched, verified in ahead.chunks():
-                if verified.invalid is not None:
-                    index, reason = verified.invalid
-                    raise InvalidBlock(fetched[index], reason)
                 linked = _linked(verified.outlines, parent)
                 await self._add(batch, verified, linked)
                 batch.size += sum(block.size for block in fetched)
-                if len(linked) < len(verified.outlines):
+                failure = _failure(fetched, verified, linked)
+                if failure is not None:
                     if batch.blocks:
                         yield await self._finished(batch)
-                    number = verified.outlines[len(linked)].number
-                    raise ParentMismatch(f"block {number} does not follow the one before")
+                    raise failure
                 parent = linked[-1].block_hash
                 if batch.is_full:
                     yield await self._finished(batch)
@@ -83,6 +102,7 @@ class BatchMaker:
                     self._contracts.trim()
             if batch.blocks:
                 yield await self._finished(batch)
+            await ahead.finish()
         finally:
             await ahead.close()
 
@@ -103,6 +123,7 @@ class BatchMaker:
                 earlier_code = tuple((address, fetched_code.pop(address)) for address in needed)
                 code = await resolve_code(rows, self._state)
                 self._contracts.update_code(code)
+                self._contracts.forget_kinds(made.address for made in rows.deployments)
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
                 balances = await batch.native.resolve(rows) if outline.has_diffs else ()
@@ -136,6 +157,18 @@ def _linked(outlines: list[BlockOutline], parent: bytes | None) -> list[BlockOut
     return outlines
 
 
+def _failure(fetched: list[FetchedBlock], verified: VerifiedChunk, linked: list[BlockOutline]) -> InvalidBlock | None:
+    """What is wrong with the block after the linked ones."""
+    if len(linked) < len(verified.outlines):
+        index = len(linked)
+        parent = verified.outlines[index].parent_hash.hex()
+        reason = f"its parent 0x{parent} is not the block before it"
+        return UnlinkedBlock(fetched[index], Rejection(index, reason, by_root=False))
+    if verified.rejected is not None:
+        return InvalidBlock(fetched[verified.rejected.index], verified.rejected)
+    return None
+
+
 class _OpenBatch:
     """A batch that is being filled."""
 
@@ -156,14 +189,12 @@ class _DecodeAhead:
 
     def __init__(
         self,
-        chain: int,
         blocks: AsyncIterator[FetchedBlock],
-        decoder: BlockDecoder,
+        verify: Callable[[list[FetchedBlock]], Coroutine[Any, Any, VerifiedChunk]],
         on_fetched: Callable[[FetchedBlock], None],
     ) -> None:
-        self._chain = chain
         self._blocks = blocks
-        self._decoder = decoder
+        self._verify = verify
         self._on_fetched = on_fetched
         self._queue: asyncio.Queue[tuple[list[FetchedBlock], asyncio.Future[VerifiedChunk]] | None] = asyncio.Queue(
             CHUNKS_AHEAD
@@ -174,7 +205,10 @@ class _DecodeAhead:
         while (taken := await self._queue.get()) is not None:
             blocks, verified = taken
             yield blocks, await verified
-        await self._reading  # raises what ended the fetching, if something did
+
+    async def finish(self) -> None:
+        """Raises what ended the fetching, if something did."""
+        await self._reading
 
     async def _read(self) -> None:
         chunk: list[FetchedBlock] = []
@@ -195,7 +229,7 @@ class _DecodeAhead:
             raise failure
 
     async def _submit(self, chunk: list[FetchedBlock]) -> None:
-        await self._queue.put((chunk, asyncio.ensure_future(self._decoder.verify(self._chain, chunk))))
+        await self._queue.put((chunk, asyncio.ensure_future(self._verify(chunk))))
 
     async def close(self) -> None:
         self._reading.cancel()

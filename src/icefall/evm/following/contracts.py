@@ -4,7 +4,7 @@ Code is read as of the block before a batch and followed through its changes; th
 as of the first block that needs it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from icefall.evm.following.decoder import BlockOutline
 from icefall.evm.model import ContractInfo, TokenKind
@@ -26,10 +26,12 @@ class ContractCache:
         self.native_asset_id = native_asset_id
         self._code: dict[bytes, bool] = {}
         self._kinds: dict[bytes, TokenKind] = {}
+        self._redeployed: set[bytes] = set()  # their stored kind may be that of the contract before
 
     def forget(self) -> None:
         self._code.clear()
         self._kinds.clear()
+        self._redeployed.clear()
 
     def trim(self) -> None:
         """Call only when every block it has seen is stored: what is dropped here is read from the store again."""
@@ -39,7 +41,7 @@ class ContractCache:
     async def fetch_code(self, blocks: Sequence[BlockOutline]) -> dict[bytes, bool]:
         """Reads unknown code as of the block before these; the result is stored with the blocks that need it."""
         unknown_addresses = []
-        followed = all(one.has_diffs for one in blocks)  # without diffs a delegation is not seen: it is read each time
+        followed = all(one.has_diffs for one in blocks)  # without diffs not every change is seen: it is read each time
         for address in dict.fromkeys(address for one in blocks for address in sorted(one.lookups.code)):
             if followed and address in self._code:
                 continue
@@ -62,7 +64,7 @@ class ContractCache:
         for address, token_id in block.lookups.kinds.items():
             if address in self._kinds:
                 continue
-            stored = self._store.token_kind(address)
+            stored = None if address in self._redeployed else self._store.token_kind(address)
             if stored is None:
                 stored = (await self._kind(address, token_id, block.block_hash)).value
                 found.append((address, block.number, stored))
@@ -74,6 +76,12 @@ class ContractCache:
         code = {address: self._code[address] for one in blocks for address in one.lookups.code}
         kinds = {address: self._kinds[address] for one in blocks for address in one.lookups.kinds}
         return ContractInfo(code, kinds, self._messenger, self.native_asset_id)
+
+    def forget_kinds(self, deployed: Iterable[bytes]) -> None:
+        """Of contracts that a derived block deployed, perhaps anew and as another kind."""
+        for address in deployed:
+            self._redeployed.add(address)
+            self._kinds.pop(address, None)
 
     def update_code(self, code: Sequence[tuple[bytes, bool]]) -> None:
         """With the changes of a derived block."""

@@ -21,7 +21,7 @@ from icefall.evm.model import BlockRows, ContractInfo, ContractLookups
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
-from icefall.wire.evm.types import FullBlock
+from icefall.wire.evm.types import FullBlock, RootMismatch
 from icefall.wire.evm.verify import verify_full
 
 T = TypeVar("T")
@@ -40,13 +40,21 @@ class BlockOutline(msgspec.Struct, frozen=True):
     has_diffs: bool
 
 
+class Rejection(msgspec.Struct, frozen=True):
+    """Why the block at `index` of a chunk is invalid. `by_root`: found by a check that --verify-roots turns on."""
+
+    index: int
+    reason: str
+    by_root: bool
+
+
 class VerifiedChunk(msgspec.Struct, frozen=True):
-    """A chunk after its first step. `invalid`: the index of the first invalid block, and the reason."""
+    """A chunk after its first step: the blocks before the first invalid one."""
 
     ticket: Ticket
     outlines: list[BlockOutline]
     unverified: list[str]  # descriptions of what could not be verified
-    invalid: tuple[int, str] | None = None
+    rejected: Rejection | None = None
 
 
 class DecoderDied(Exception):
@@ -63,12 +71,14 @@ class DecoderState:
         outlines: list[BlockOutline] = []
         unverified: dict[str, None] = {}
         held: list[FullBlock] = []
+        rejected = None
         for index, part in enumerate(parts):
             try:
                 full = decode_full(*part)
                 unverified.update(dict.fromkeys(verify_full(full, None, roots=roots)))
             except WireError as error:
-                return VerifiedChunk(ticket, outlines, list(unverified), (index, str(error)))
+                rejected = Rejection(index, str(error), isinstance(error, RootMismatch))
+                break
             block = full.block
             lookups = contract_lookups(full)
             outlines.append(
@@ -80,7 +90,7 @@ class DecoderState:
         of_chain[number] = held
         while len(of_chain) > _HELD_MAX:
             of_chain.popitem(last=False)
-        return VerifiedChunk(ticket, outlines, list(unverified))
+        return VerifiedChunk(ticket, outlines, list(unverified), rejected)
 
     def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
         """Rows of the chunk's blocks at `indices`; stops early after a block whose code changes only state can show."""
@@ -102,7 +112,7 @@ class DecoderState:
 
 
 class BlockDecoder(Protocol):
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk: ...
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool) -> VerifiedChunk: ...
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]: ...
 
@@ -139,13 +149,12 @@ def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRow
 class ProcessBlockDecoder:
     """Decodes in another process, which is replaced at the next call if it died."""
 
-    def __init__(self, *, roots: bool) -> None:
-        self._roots = roots
+    def __init__(self) -> None:
         self._pool: Executor | None = None
         self._tickets = itertools.count()
 
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock]) -> VerifiedChunk:
-        return await self._run(_verify, (chain, next(self._tickets)), parts_of(blocks), self._roots)
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool) -> VerifiedChunk:
+        return await self._run(_verify, (chain, next(self._tickets)), parts_of(blocks), roots)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
         return await self._run(_derive, ticket, indices, info)

@@ -1,7 +1,8 @@
 """Follows one chain from the stored tip to the upstream's head, and rolls the store back when the chain reorganises.
 
-Only verified and linked blocks are stored. Failures of an upstream are retried, or another one is used; only a chain
-that shares no block with the stored one stops the follower.
+Only verified and linked blocks are stored. Failures of an upstream are retried, or another one is used; an invalid
+block too is fetched again until an upstream sends a valid one. Only a chain that shares no block with the stored one
+stops the follower.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,21 +13,17 @@ import msgspec
 
 from icefall.db.engine import StoreError
 from icefall.errors import IcefallError
-from icefall.evm.auditing.audit import Audit
-from icefall.evm.following.batches import BatchMaker, BlockBatch, InvalidBlock
+from icefall.evm.following.batches import BatchMaker, BlockBatch, InvalidBlock, UnlinkedBlock
 from icefall.evm.following.decoder import DecoderDied
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.block_parts import FetchedBlock
-from icefall.upstream.evm.errors import NoState, NotThere
+from icefall.upstream.evm.errors import NotThere
 from icefall.upstream.evm.upstream import EvmUpstream
-from icefall.wire.evm.types import ParentMismatch
 
 POLL_S = 1.0
 PAUSE_S = (1.0, 30.0)  # after a round that failed: first, and at most
 LAG_S = 15.0  # how long a head may stay below the stored tip before it counts as a reorganisation
-AUDIT_EVERY = 2_000  # blocks, while far behind the head
-_NEAR = 64  # blocks behind the head: from here on every batch is audited
 
 
 class FollowerLog(Protocol):
@@ -52,7 +49,6 @@ class FollowerStatus(msgspec.Struct):
 
     head: int | None = None  # newest block of the upstream; None: not known yet
     tip: int | None = None  # newest stored block
-    audited_to: int = -1
     target: int | None = None  # block to reach: the head less the confirmations, or the end of the range
     upstream_seen_at: float = 0.0  # when the upstream last answered, on the follower's clock
     problem: str = ""  # what went wrong in the last round
@@ -67,12 +63,12 @@ class FollowerStatus(msgspec.Struct):
 
     @property
     def synced(self) -> bool:
-        """Everything up to the target is stored and audited."""
+        """Everything up to the target is stored."""
         if self.target is None or self.tip is None or self.problem:
             return False
         if self.head is not None and self.head < self.tip:  # it lags or the chain was reorganised: not known yet
             return False
-        return self.tip >= self.target and self.audited_to >= self.tip
+        return self.tip >= self.target
 
 
 class EvmFollower:
@@ -82,7 +78,6 @@ class EvmFollower:
         store: ChainStore,
         upstream: EvmUpstream,
         maker: BatchMaker,
-        audit: Audit,
         log: FollowerLog,
         *,
         final: Callable[[], bool] = lambda: False,
@@ -93,7 +88,6 @@ class EvmFollower:
         self._store = store
         self._upstream = upstream
         self._maker = maker
-        self._audit = audit
         self._log = log
         self._final = final
         self._meta = meta
@@ -119,8 +113,11 @@ class EvmFollower:
                 if self._done():
                     return
                 wait = 0.0 if moved else POLL_S
-            except (InvalidBlock, ParentMismatch):
-                wait = 0.0  # handled; the next round starts from what is there now
+            except InvalidBlock as error:
+                if self._reject(error):
+                    wait = 0.0  # the next round fetches the block from another upstream
+                else:
+                    wait, pause = pause, min(pause * 2, PAUSE_S[1])
             except (UpstreamFailure, StoreError, DecoderDied) as error:  # a full disk too may have room again
                 wait, pause = pause, min(pause * 2, PAUSE_S[1])
                 self._report_problem(str(error) or type(error).__name__)
@@ -132,10 +129,7 @@ class EvmFollower:
 
     def _done(self) -> bool:
         last = self._blocks.last
-        return last is not None and self.status.tip is not None and self.status.tip >= last and self._audited()
-
-    def _audited(self) -> bool:
-        return self.status.audited_to >= (self.status.tip or 0)
+        return last is not None and self.status.tip is not None and self.status.tip >= last
 
     def _report_problem(self, problem: str) -> None:
         if problem != self.status.problem:
@@ -156,9 +150,6 @@ class EvmFollower:
         moved = False
         if first <= status.target:
             moved = await self._store_blocks(range(first, status.target + 1), tip)
-        tip = self._store.tip()
-        if tip is not None:
-            await self._run_audit(tip)
         return moved
 
     async def _store_blocks(self, numbers: range, tip: Tip | None) -> bool:
@@ -171,18 +162,14 @@ class EvmFollower:
             ):
                 async for batch in batches:
                     await self._put(batch)
-        except ParentMismatch:
+        except UnlinkedBlock:
             self._maker.forget()
+            before = self.status.reorgs
             tip = self._store.tip()
             if tip is not None:
                 await self._roll_back_to_common_block(tip.number)
-            raise
-        except InvalidBlock as error:
-            self._maker.forget()
-            block, reason = error.block, str(error)
-            self._upstream.disable_source(block, reason)
-            self._log.warn("invalid block from upstream", upstream=block.source, block=block.number, reason=reason)
-            raise
+            if self.status.reorgs == before:  # by its own account the stored blocks are still part of the chain
+                raise
         except NotThere:
             self._maker.forget()
             if not self._absence_is_temporary():
@@ -193,6 +180,16 @@ class EvmFollower:
             raise
         self._absent_since = None
         return True
+
+    def _reject(self, error: InvalidBlock) -> bool:
+        """Makes the upstream that sent an invalid block back off. Whether another one can be asked for it now."""
+        block, reason = error.block, str(error)
+        self._log.warn("invalid block from upstream", upstream=block.source, block=block.number, reason=reason)
+        self._upstream.back_off_source(block, reason)
+        if self._upstream.has_source():
+            return True
+        self._report_problem(f"{block.source} sent an invalid block, which is fetched again: {reason}")
+        return False
 
     def _absence_is_temporary(self) -> bool:
         """A block below the head may be absent during a reorganisation or while a node lags, but not for long."""
@@ -219,25 +216,10 @@ class EvmFollower:
                 self._warned.add(problem)
                 self._log.warn("block not fully verified", problem=problem)
         self._update_from_store()
-        behind = (status.target or 0) - (status.tip or 0)
-        if behind < _NEAR or (status.tip or 0) - status.audited_to >= AUDIT_EVERY:
-            tip = self._store.tip()
-            if tip is not None:
-                await self._run_audit(tip)
-
-    async def _run_audit(self, tip: Tip) -> None:
-        try:
-            await self._audit.run(tip)
-        except NoState as error:  # an old block's; the newest block's will be there
-            self._log.info(
-                "audit postponed: no upstream has the state of the block", block=tip.number, reason=str(error)
-            )
-        self._update_from_store()
 
     def _update_from_store(self) -> None:
         tip = self._store.tip()
         self.status.tip = tip.number if tip is not None else None
-        self.status.audited_to = self._audit.audited_to()
 
     # -- reorganisations ---------------------------------------------------------------------------------------
 

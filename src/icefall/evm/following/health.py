@@ -9,15 +9,18 @@ from icefall.evm.following.status import COUNTED, ChainStatus, decode_status
 from icefall.evm.reading.chain import ChainReader
 
 SILENT_S = 30.0  # an indexer writes its status every two seconds
+STALLED_S = 60.0  # without a new block, and not at the tip
 
 
 class ChainHealth(msgspec.Struct, frozen=True):
-    """`problem` empty: it is being followed. Being far behind the head is no problem; `synced` shows it."""
+    """`problem` empty: it is being followed. Being far behind the head is no problem; `synced` shows it.
+    `is_available`: it has blocks, and is at the tip or makes progress."""
 
     synced: bool
     problem: str
     details: dict[str, Any]
     counts: dict[str, int]
+    is_available: bool = False
 
 
 async def chain_health(chain: ChainReader, now: float) -> ChainHealth:
@@ -33,16 +36,28 @@ async def chain_health(chain: ChainReader, now: float) -> ChainHealth:
         "lastIndexedBlock": tip.number if tip is not None else None,
         "head": status.head,
         "synced": _is_fresh(status, now) and status.synced,
+        "auditedTo": status.audited_to if status.audited_to >= 0 else None,
+        "auditsDone": status.audits_done,
         "secondsSinceStatus": max(0, int(now - status.at)),
     }
+    if status.progress_at:
+        details["secondsSinceProgress"] = max(0, int(now - status.progress_at))
     if status.degraded:
         details["degraded"] = list(status.degraded)
     counts = {name: status.counts.get(name, 0) for name in COUNTED}
-    return ChainHealth(bool(details["synced"]), _problem(status, now), details, counts)
+    is_available = tip is not None and _advances(status, now)
+    return ChainHealth(bool(details["synced"]), _problem(status, now), details, counts, is_available)
 
 
 def _is_fresh(status: ChainStatus, now: float) -> bool:
     return now - status.at <= SILENT_S and now - status.upstream_seen_at <= SILENT_S
+
+
+def _advances(status: ChainStatus, now: float) -> bool:
+    """At the tip or making progress. Also without a running indexer the time of the last progress gets old."""
+    if status.stopped or (status.unusable_since and now - status.unusable_since > SILENT_S):
+        return False
+    return now - status.progress_at <= STALLED_S
 
 
 def _problem(status: ChainStatus, now: float) -> str:

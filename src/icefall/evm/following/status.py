@@ -11,11 +11,15 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     at: float
     synced: bool
     upstream_seen_at: float = 0.0  # when the upstream last answered; 0: never
+    unusable_since: float = 0.0  # since when none of the upstreams can be used; 0: one can
+    progress_at: float = 0.0  # when it last stored a block, or saw that it has stored everything; 0: never
     head: int | None = None
     target: int | None = None
     problem: str = ""
     stopped: bool = False
     degraded: tuple[str, ...] = ()
+    audited_to: int = -1
+    audits_done: bool = False  # up to the newest block, all tokens included
     counts: dict[str, int] = {}  # since the index began, across restarts
 
 
@@ -23,20 +27,41 @@ COUNTED = ("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_bloc
 
 
 def status_of(
-    status: FollowerStatus, before: dict[str, int], degraded: list[str], now: float, clock_now: float
+    status: FollowerStatus,
+    before: dict[str, int],
+    degraded: list[str],
+    now: float,
+    clock_now: float,
+    *,
+    previous: ChainStatus | None = None,
+    is_usable: bool = True,
+    audited_to: int = -1,
+    audits_done: bool = False,
 ) -> ChainStatus:
-    """`before`: the counts of earlier runs. `clock_now`: `now` on the follower's own clock."""
+    """`before`: the counts of earlier runs. `clock_now`: `now` on the follower's own clock. `previous`: the status that
+    was stored last, maybe by an earlier run. `is_usable`: whether there is an upstream that can be used."""
     counts = {name: before.get(name, 0) + getattr(status, name) for name in COUNTED}
+    previous = previous or ChainStatus(now, False)
+    seen_at = now - (clock_now - status.upstream_seen_at) if status.upstream_seen_at else 0.0
+    progress_at = previous.progress_at
+    if counts["blocks"] > previous.counts.get("blocks", 0):
+        progress_at = now
+    elif status.synced:
+        progress_at = max(progress_at, seen_at)
     return ChainStatus(
-        now,
-        status.synced,
-        now - (clock_now - status.upstream_seen_at) if status.upstream_seen_at else 0.0,
-        status.head,
-        status.target,
-        status.problem,
-        status.stopped,
-        tuple(degraded),
-        counts,
+        at=now,
+        synced=status.synced,
+        upstream_seen_at=seen_at,
+        unusable_since=0.0 if is_usable else previous.unusable_since or now,
+        progress_at=progress_at,
+        head=status.head,
+        target=status.target,
+        problem=status.problem,
+        stopped=status.stopped,
+        degraded=tuple(degraded),
+        audited_to=audited_to,
+        audits_done=audits_done,
+        counts=counts,
     )
 
 

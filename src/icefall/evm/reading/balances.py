@@ -5,6 +5,7 @@ balances are left out of lists. A page looks at CANDIDATES_MAX candidates at mos
 """
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 from icefall.db.engine import Reader
@@ -69,7 +70,7 @@ class BalanceReader:
 
         async def resolve(rows: Sequence[Any]) -> list[Erc1155Held]:
             held = [Erc1155Held(at, unpack_uint(one), unpack_uint(amount), ref) for at, one, ref, _, amount in rows]
-            untrusted = [index for index, row in enumerate(rows) if row[3]]
+            untrusted = [index for index, row in enumerate(rows) if row[3] or address == ZERO_ADDRESS]
             calls = [balance_of_id(held[index].token, address, held[index].token_id) for index in untrusted]
             for index, answer in zip(untrusted, await self._answers(calls, block), strict=True):
                 one = held[index]
@@ -77,7 +78,7 @@ class BalanceReader:
             return [one for one in held if one.balance]
 
         where = {"address": address, "block": block}
-        return await self._by_id(SQL.erc1155, where, resolve, after, limit, token)
+        return await self._by_id([SQL.erc1155], where, resolve, after, limit, token)
 
     async def nfts(
         self, address: bytes, after: NftKey | None, limit: int, token: bytes | None = None
@@ -95,7 +96,8 @@ class BalanceReader:
             }
             return [one for one in held if (one.token, one.token_id) not in not_owned]
 
-        return await self._by_id(SQL.nfts, {"address": address}, resolve, after, limit, token)
+        statements = [SQL.nfts, SQL.nfts_by_state]
+        return await self._by_id(statements, {"address": address}, resolve, after, limit, token)
 
     async def owners(self, nfts: Sequence[NftKey]) -> list[bytes | None]:
         """The owners now; None for an NFT that is burned or unknown."""
@@ -114,11 +116,12 @@ class BalanceReader:
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
     async def _erc20_resolved(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
-        untrusted = [token for token, _, is_untrusted, _ in rows if is_untrusted]
+        """Of the zero address from state alone: to the logs it is where tokens are minted and burned."""
+        untrusted = [token for token, _, is_untrusted, _ in rows if is_untrusted or address == ZERO_ADDRESS]
         from_state = await self._erc20_from_state(address, block, untrusted)
         held = [
-            Erc20Held(token, from_state[token] if is_untrusted else unpack_uint(amount), ref)
-            for token, ref, is_untrusted, amount in rows
+            Erc20Held(token, from_state[token] if token in from_state else unpack_uint(amount), ref)
+            for token, ref, _, amount in rows
         ]
         return [one for one in held if one.balance]
 
@@ -131,6 +134,7 @@ class BalanceReader:
             rows = await self._reader.rows(SQL.erc20_in, {"address": address, "block": block, "token": token})
             if rows:
                 _, ref, is_untrusted, amount = rows[0]
+                is_untrusted = is_untrusted or address == ZERO_ADDRESS
                 held[token] = Erc20Held(token, unpack_uint(amount), ref)
             else:  # no transfer between them: only state can show that the balance is zero
                 found = await self._reader.rows(SQL.address_id, {"address": token})
@@ -153,19 +157,20 @@ class BalanceReader:
 
     async def _by_id(
         self,
-        statement: str,
+        statements: Sequence[str],
         where: dict[str, Any],
         resolve: Callable[[Sequence[Any]], Any],
         after: NftKey | None,
         limit: int,
         token: bytes | None,
     ) -> tuple[list[Any], NftKey | None]:
-        """A list by (token address, ID), of one token or of all."""
+        """A list by (token address, ID), of one token or of all; rows of several statements are merged."""
         start: tuple[bytes, bytes] = (token or b"", b"") if after is None else (after[0], pack_uint(after[1]))
 
         async def candidates(after: tuple[bytes, bytes], count: int) -> list[Any]:
             key = {"token": after[0], "token_id": after[1], "last_token": token or _LAST_TOKEN}
-            return await self._reader.rows(statement, {**where, **key, "limit": count})
+            found = [await self._reader.rows(statement, {**where, **key, "limit": count}) for statement in statements]
+            return found[0] if not any(found[1:]) else sorted(set(chain(*found)))[:count]
 
         held, more = await _page(
             candidates, resolve, start, limit, lambda row: row[:2], lambda one: (one.token, pack_uint(one.token_id))

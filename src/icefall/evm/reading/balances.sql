@@ -26,6 +26,7 @@ select h.token_address, h.token, t.is_untrusted, coalesce(
 from erc20_holding h
 left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address) and h.token_address > :after
+    and coalesce(t.standards & 1 or :block < t.standards_since or t.standards_since = 0, 1)
 order by h.token_address limit :limit;
 
 -- name: erc20_in
@@ -52,6 +53,7 @@ from erc1155_holding h
 left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
+    and coalesce(t.standards & 4 or :block < t.standards_since or t.standards_since = 0, 1)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nfts
@@ -60,6 +62,17 @@ from nft_held h
 left join token_trust t on t.token = h.token
 where h.owner = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
+    and coalesce(t.standards & 2 or t.standards_since = 0, 1)
+order by h.token_address, h.token_id limit :limit;
+
+-- What audits found for an owner that no log names.
+-- name: nfts_by_state
+select h.token_address, h.token_id, h.token, t.is_untrusted
+from nft_state_owner h
+left join token_trust t on t.token = h.token
+where h.owner = :address
+    and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
+    and coalesce(t.standards & 2 or t.standards_since = 0, 1)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nft_owner

@@ -10,6 +10,7 @@ from icefall.evm.amounts import unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.positions import BITS, PER_BLOCK, above, block_of, index_of, position_of
 from icefall.evm.reading.model import (
+    AFTER_ALL,
     DeploymentRead,
     InternalRead,
     MessageRead,
@@ -22,6 +23,7 @@ from icefall.evm.reading.model import (
 
 SQL = load("icefall.evm.reading", "transfers.sql")
 PARTS_MAX = 20_000  # of one kind, in the transactions of a page
+DEPLOYMENTS_MAX = 5_000  # read to find those that are the latest of their address
 _NO_LIMIT = -1
 _BLOCK_BITS = ~(PER_BLOCK - 1)
 
@@ -117,10 +119,23 @@ class TransferReader:
         rows = await self._reader.rows(SQL.deployment, {"address": address})
         return DeploymentRead(*rows[0]) if rows else None
 
-    async def deployed_by(self, address: bytes, span: PageRange, limit: int) -> list[DeploymentRead]:
-        """Contracts created by its transactions, or by itself if it is a contract."""
-        where = {"address": address, "limit": limit, **span.inside()}
-        return [DeploymentRead(*row) for row in await self._reader.rows(SQL.deployed_by, where)]
+    async def deployed_by(
+        self, address: bytes, before: tuple[int, ...] | None, limit: int
+    ) -> tuple[list[DeploymentRead], tuple[int, ...] | None]:
+        """Contracts whose latest creation was by its transactions, or by itself if it is a contract: each address once.
+        And the cursor of the next page; None after the last.
+
+        At most DEPLOYMENTS_MAX creations are read: where contracts were deployed again many times, a page may be short
+        or empty although more follow.
+        """
+        high, inside = before or (AFTER_ALL, 0)
+        where: dict[str, int | bytes] = {"address": address, "high": high, "inside": inside}
+        found = await self._reader.rows(SQL.deployed_by_end, {**where, "read_max": DEPLOYMENTS_MAX - 1})
+        end = tuple(found[0]) if found else None
+        low, low_frame = end or (0, 0)
+        where |= {"low": low, "low_frame": low_frame, "limit": limit + 1}
+        rows = [DeploymentRead(*row) for row in await self._reader.rows(SQL.deployed_by, where)]
+        return rows[:limit], rows[limit - 1].cursor if len(rows) > limit else end
 
     async def message(self, tx_at: int) -> MessageRead | None:
         rows = await self._reader.rows(SQL.message, {"tx_at": tx_at})

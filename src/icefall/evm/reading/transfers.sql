@@ -78,11 +78,23 @@ select * from internal_view where tx_at = :tx_at order by frame;
 -- name: deployment
 select * from deployment_view where address = :address order by tx_at desc, frame desc limit 1;
 
+-- Contracts whose latest deployment it was: one seek per row finds the latest one.
 -- name: deployed_by
-select v.* from deployed_by o join deployment_view v on v.tx_at = o.tx_at and v.frame = o.frame
-where o.address = (select id from address where address = :address) and o.tx_at >= :low
-    and (o.tx_at, o.frame) < (:high, :inside)
+select v.* from deployed_by o
+join deployment d on d.tx_at = o.tx_at and d.frame = o.frame
+join deployment_view v on v.tx_at = o.tx_at and v.frame = o.frame
+where o.address = (select id from address where address = :address)
+    and (o.tx_at, o.frame) < (:high, :inside) and (o.tx_at, o.frame) >= (:low, :low_frame)
+    and (o.tx_at, o.frame) = (
+        select latest.tx_at, latest.frame from deployment latest where latest.address = d.address
+        order by latest.tx_at desc, latest.frame desc limit 1)
 order by o.tx_at desc, o.frame desc limit :limit;
+
+-- The deployment where a page of them ends at the latest: `read_max` further down.
+-- name: deployed_by_end
+select tx_at, frame from deployed_by
+where address = (select id from address where address = :address) and (tx_at, frame) < (:high, :inside)
+order by tx_at desc, frame desc limit 1 offset :read_max;
 
 -- name: message
 select message_id, peer_blockchain_id, is_source from message where tx_at = :tx_at;

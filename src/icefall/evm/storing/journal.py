@@ -1,6 +1,7 @@
 """Changes of a block that its own rows do not show, stored with the block for rollbacks and audits."""
 
 import struct
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,13 +11,19 @@ class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
 
     native: tuple[int, ...] = ()  # native balance
     code: tuple[int, ...] = ()  # code, changed or read from state
-    silent: tuple[int, ...] = ()  # tokens whose storage changed without a log that explains it
+    silent: tuple[int, ...] = ()  # tokens whose storage changed without a log: the 1st, 2nd, 4th, 8th ... time
     named: tuple[tuple[int, int], ...] = ()  # (holder, token) that a log named without a transfer
+    silent_again: tuple[int, ...] = ()  # as `silent`, any other time: some contracts do it in every block
+    recoded: tuple[int, ...] = ()  # tokens that run other code from here on
 
     def pack(self) -> bytes:
         flat = [number for pair in self.named for number in pair]
-        lists = (self.native, self.code, self.silent, flat)
-        numbers = [*map(len, lists), *self.native, *self.code, *self.silent, *flat]
+        lists = [self.native, self.code, self.silent, flat]
+        if self.silent_again or self.recoded:  # the first release had four lists
+            lists += [self.silent_again, self.recoded]
+        numbers = [*map(len, lists[:4]), *(number for one in lists[:4] for number in one)]
+        for later in lists[4:]:
+            numbers += [len(later), *later]
         return struct.pack(f"<{len(numbers)}I", *numbers) if any(lists) else b""
 
 
@@ -28,5 +35,12 @@ def unpack_touched(raw: bytes) -> TouchedAddresses:
     for size in numbers[:4]:
         lists.append(numbers[start : start + size])
         start += size
-    native, code, silent, flat = lists
-    return TouchedAddresses(native, code, silent, tuple(zip(flat[::2], flat[1::2], strict=True)))
+    while start < len(numbers):
+        lists.append(numbers[start + 1 : start + 1 + numbers[start]])
+        start += 1 + numbers[start]
+    native, code, silent, flat, *later = lists
+    return TouchedAddresses(native, code, silent, _pairs(flat), *later)
+
+
+def _pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(flat[::2], flat[1::2], strict=True))

@@ -31,7 +31,8 @@ _ROWS = (
     SQL.drop_tx,
     SQL.drop_block,
     SQL.drop_token,
-    SQL.lower_audited,
+    SQL.drop_audit,
+    SQL.drop_state_owner,
 )
 
 
@@ -54,6 +55,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     tokens = tx.rows(SQL.moved_tokens, where)
     for statement in (*_LISTS, *_ROWS):
         tx.run(statement, where)
+    tx.run_many(SQL.restate_standards_since, tokens)
     tx.run_many(SQL.restate_standards, tokens)
     dropped = {"next_address": min(next_address for _, _, next_address in journal)}
     for statement in (SQL.drop_code_of_dropped, SQL.drop_address):
@@ -63,6 +65,8 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
 def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int) -> None:
     tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
+    tx.run_many(SQL.reread_token, [(token,) for token in (*touched.silent, *touched.recoded)])
+    tx.run_many(SQL.lower_silent_changes, [(token,) for token in (*touched.silent, *touched.silent_again)])
     for holder, token in touched.named:
         (address,) = tx.rows(SQL.address_of, (token,))[0]
         tx.run(SQL.drop_erc20_holding, (holder, address, ancestor))

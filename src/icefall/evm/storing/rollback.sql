@@ -131,13 +131,24 @@ delete from token where first_block > :ancestor;
 -- name: moved_tokens
 select distinct token from erc20 where log_at >= :from_log
 union select distinct token from erc721 where log_at >= :from_log
-union select distinct token from erc1155 where log_at >= :from_log;
+union select distinct token from erc1155 where log_at >= :from_log
+union select d.address from deployment d join token t on t.token = d.address where d.tx_at >= :from_tx;
+
+-- name: restate_standards_since
+update token set standards_since = coalesce((
+    select max(d.tx_at >> 24) from deployment d where d.address = token.token and d.tx_at >> 24 > token.first_block), 0)
+where token = ?;
 
 -- name: restate_standards
-update token set standards = exists (select 1 from erc20_holding h where h.token = token.token)
-    | (exists (select 1 from erc721 e where e.token = token.token) << 1)
-    | (exists (select 1 from erc1155 e where e.token = token.token) << 2)
+update token set standards =
+    (exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
+        or exists (select 1 from erc20 e where e.token = token.token and e.log_at >= token.standards_since << 24))
+    | (exists (select 1 from erc721 e where e.token = token.token and e.log_at >= token.standards_since << 24) << 1)
+    | (exists (select 1 from erc1155 e where e.token = token.token and e.log_at >= token.standards_since << 24) << 2)
 where token = ?;
+
+-- name: lower_silent_changes
+update token set silent_changes = silent_changes - 1 where token = ?;
 
 -- IDs are given again: no row of the address that had one before may be left.
 -- name: drop_code_of_dropped
@@ -146,5 +157,11 @@ delete from code where address >= :next_address;
 -- name: drop_address
 delete from address where id >= :next_address;
 
--- name: lower_audited
-update meta set value = :ancestor where name = 'audited_to' and cast(value as integer) > :ancestor;
+-- name: drop_audit
+delete from audit where block > :ancestor;
+
+-- name: drop_state_owner
+delete from nft_state_owner where block > :ancestor;
+
+-- name: reread_token
+update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;

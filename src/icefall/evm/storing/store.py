@@ -1,6 +1,7 @@
 """The store of one chain, as its writer uses it: batches of blocks are committed whole and rolled back from the tip."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -145,6 +146,7 @@ class ChainStore:
         ids = self._book.of
         gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines)
         blocks, balances, codes = [], [], []
+        reread: dict[int, None] = {}
         for block in batch:
             rows = block.rows
             if parent is not None and rows.block.parent_hash != parent:
@@ -154,10 +156,13 @@ class ChainStore:
             self._book.intern(tx, addresses_in(rows))
             self._book.intern(tx, [row.address for row in block.native])
             self._book.intern(tx, [address for address, _ in (*block.earlier_code, *block.code)])
+            for token in self._known_tokens(tx, [made.address for made in rows.deployments], gathered):
+                gathered.restart_token(token, rows.block.number)
             gathered.add(rows)
             folding.add(rows)
-            touched = self._touched(tx, block, gathered).pack()
-            blocks.append(_block_params(rows.block, total, first_id, touched))
+            touched = self._touched(tx, block, gathered)
+            reread.update(dict.fromkeys((*touched.silent, *touched.recoded)))
+            blocks.append(_block_params(rows.block, total, first_id, touched.pack()))
             before = [None if row.before is None else pack_uint(row.before) for row in block.native]
             balances += [
                 (ids(row.address), row.block, pack_uint(row.balance), had)
@@ -168,7 +173,10 @@ class ChainStore:
         self._book.intern(tx, [address for address, _, _ in kinds])
         tx.run_many(SQL.put_block, blocks)
         gathered.write(tx)
-        tx.run_many(SQL.put_token_kind, [(ids(address), block, kind) for address, block, kind in kinds])
+        tx.run_many(SQL.reread_token, [(token,) for token in reread])
+        found_kinds = [(ids(address), block, kind) for address, block, kind in kinds]
+        current = [row for row in found_kinds if not gathered.is_of_earlier_contract(row[0], row[1])]
+        tx.run_many(SQL.put_token_kind, current)
         balances.sort(key=lambda row: row[:2])
         tx.run_many(SQL.put_native_balance, balances)
         tx.run_many(SQL.put_code, codes)
@@ -176,20 +184,33 @@ class ChainStore:
         for rollup in self._rollups:
             rollup.put_batch(tx, [block.rows for block in batch], ids)
 
+    def _known_tokens(self, tx: Transaction, contracts: Iterable[bytes], gathered: BatchRows) -> list[int]:
+        """The IDs of those contracts that have a row in `token`, stored or gathered."""
+        found = [row[0] for contract in contracts for row in tx.rows(SQL.address_id, (contract,))]
+        return [token for token in found if gathered.has_token(token) or tx.rows(SQL.standards, (token,))]
+
     def _touched(self, tx: Transaction, block: ResolvedBlock, gathered: BatchRows) -> TouchedAddresses:
         ids, rows = self._book.of, block.rows
         moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
         named = [one for one in rows.erc20_deltas if (one.token, one.holder) not in moved]
-        silent = []
-        for contract in rows.silent_contracts:
-            known = tx.rows(SQL.address_id, (contract,))
-            silent += [row[0] for row in known if gathered.has_token(row[0]) or tx.rows(SQL.standards, row)]
+        silent: list[int] = []
+        silent_again: list[int] = []
+        for token in self._known_tokens(tx, rows.silent_contracts, gathered):
+            count = gathered.count_silent_change(token, partial(_silent_changes, tx, token))
+            (silent_again if count & (count - 1) else silent).append(token)
         return TouchedAddresses(
             native=tuple(dict.fromkeys(ids(row.address) for row in block.native)),
             code=tuple(dict.fromkeys(ids(address) for address, _ in (*block.earlier_code, *block.code))),
             silent=tuple(silent),
             named=tuple((ids(one.holder), ids(one.token)) for one in named),
+            silent_again=tuple(silent_again),
+            recoded=tuple(self._known_tokens(tx, rows.recoded_contracts, gathered)),
         )
+
+
+def _silent_changes(tx: Transaction, token: int) -> int:
+    rows = tx.rows(SQL.silent_changes, (token,))
+    return int(rows[0][0]) if rows else 0
 
 
 def _put_meta(tx: Transaction, meta: Mapping[str, str]) -> None:

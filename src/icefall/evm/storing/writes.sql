@@ -131,6 +131,22 @@ insert into token (token, first_block, standards) values (?, ?, ?)
 on conflict (token) do update set standards = standards | excluded.standards
 where standards | excluded.standards <> standards;
 
+-- name: restart_token
+update token set standards = 0, kind = null where token = ?;
+
+-- name: put_standards_since
+update token set standards_since = ? where token = ?;
+
+-- name: silent_changes
+select silent_changes from token where token = ?;
+
+-- name: put_silent_changes
+update token set silent_changes = ? where token = ?;
+
+-- Name, symbol and decimals are read again.
+-- name: reread_token
+update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
+
 -- name: put_token_kind
 insert into token (token, first_block, kind) values (?, ?, ?)
 on conflict (token) do update set kind = excluded.kind;

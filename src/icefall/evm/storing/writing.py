@@ -87,6 +87,8 @@ class BatchRows:
         self._ids = ids
         self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
         self._tokens: dict[int, tuple[int, int]] = {}  # first block, standards
+        self._restarted: dict[int, int] = {}  # tokens deployed anew, by the block
+        self._silent_changes: dict[int, int] = {}  # how often the storage of a token changed without a log
         self._reread: list[tuple[int, int, int]] = []  # token, first and last token ID
 
     def of_table(self, table: str) -> list[Row]:
@@ -191,6 +193,21 @@ class BatchRows:
             by_address |= {(creator, at, made.frame), (ids(rows.txs[made.tx_index].sender), at, made.frame)}
         self._rows["deployed_by"].extend(by_address)
 
+    def restart_token(self, token: int, block: int) -> None:
+        """Another contract at the same address: only its own transfers say of which standard it is."""
+        self._restarted[token] = block
+        first, _ = self._tokens.get(token, (block, 0))
+        self._tokens[token] = first, 0
+
+    def is_of_earlier_contract(self, token: int, block: int) -> bool:
+        """Whether the address was deployed anew after that block."""
+        return block < self._restarted.get(token, 0)
+
+    def count_silent_change(self, token: int, stored: Callable[[], int]) -> int:
+        count = self._silent_changes.get(token)
+        self._silent_changes[token] = count = (stored() if count is None else count) + 1
+        return count
+
     def has_token(self, token: int) -> bool:
         return token in self._tokens
 
@@ -203,7 +220,10 @@ class BatchRows:
             if rows:
                 rows.sort(key=_by_key)
                 tx.run_many(INSERTS[table], rows)
+        tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
+        tx.run_many(SQL.put_silent_changes, [(count, token) for token, count in self._silent_changes.items()])
+        tx.run_many(SQL.put_standards_since, [(block, token) for token, block in self._restarted.items()])
         ranges = [(token, pack_uint(first), pack_uint(last)) for token, first, last in _merged(self._reread)]
         tx.run_many(SQL.reread_nfts, ranges)
 

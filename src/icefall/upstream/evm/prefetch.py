@@ -9,6 +9,7 @@ import msgspec
 
 from icefall.upstream.client import ByteBudgetExceeded
 from icefall.upstream.evm.block_parts import FetchedBlock
+from icefall.upstream.evm.errors import IncompleteAnswer
 
 _RESERVE = 4  # times the expected size of a run
 _RESERVE_LEAST = 256 << 10
@@ -63,9 +64,12 @@ class Prefetcher:
                 run = self._runs[0]
                 try:
                     blocks = await run.task
-                except ByteBudgetExceeded:
+                except (ByteBudgetExceeded, IncompleteAnswer) as failure:
+                    if isinstance(failure, IncompleteAnswer) and len(run.numbers) == 1:
+                        raise
                     self._drop_first()
-                    self.per_block *= 2 if run.size >= self._reserve(len(run.numbers)) else 1
+                    if isinstance(failure, ByteBudgetExceeded) and run.size >= self._reserve(len(run.numbers)):
+                        self.per_block *= 2
                     half = run.numbers[: max(1, len(run.numbers) // 2)]
                     self._push_first(run.numbers[len(half) :])
                     blocks = await self._fetch_alone(half)
@@ -106,12 +110,13 @@ class Prefetcher:
         return blocks
 
     async def _fetch_alone(self, numbers: range) -> list[FetchedBlock]:
-        """The run that the reader waits for is fetched even if the other runs have used up the budget."""
+        """The run that the reader waits for is fetched even if the other runs have used up the budget. One that fails
+        is halved, so that one incomplete block does not hold up those before it."""
         size = self._limits.alone_bytes_max
         while True:
             try:
                 blocks = await self._fetch(numbers, size)
-            except ByteBudgetExceeded:
+            except (ByteBudgetExceeded, IncompleteAnswer):
                 if len(numbers) == 1:
                     raise
                 rest = numbers[len(numbers) // 2 :]

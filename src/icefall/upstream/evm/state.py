@@ -19,6 +19,13 @@ class ContractCall(NamedTuple):
     data: bytes
 
 
+class StateCall(NamedTuple):
+    """A contract call at a block of its own."""
+
+    call: ContractCall
+    at: "At"
+
+
 At = int | bytes  # a block's number or, unambiguous in a reorganisation, its hash
 
 
@@ -41,6 +48,25 @@ async def answers(client: EvmClient, calls: Sequence[ContractCall], at: At) -> l
     """
     outcomes = await _call(client, "eth_call", [{"to": _hex(call.to), "data": _hex(call.data)} for call in calls], at)
     return [outcome if isinstance(outcome, Reverted) else _data(outcome, "eth_call") for outcome in outcomes]
+
+
+async def results(client: EvmClient, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
+    """What each contract returns at the block of its call, in order, in as few requests as possible."""
+    if client.takes_hashes and all(isinstance(one.at, bytes) for one in calls):
+        outcomes = await client.call_all(
+            [
+                Call("eth_call", ({"to": _hex(to), "data": _hex(data)}, {"blockHash": _hex(at)}))
+                for (to, data), at in calls
+                if isinstance(at, bytes)
+            ]
+        )
+        if not any(type(outcome) is RpcRefusal or isinstance(outcome, Unsupported) for outcome in outcomes):
+            return [outcome if isinstance(outcome, Reverted) else _data(outcome, "eth_call") for outcome in outcomes]
+    found: dict[int, bytes | Reverted] = {}
+    for at in dict.fromkeys(one.at for one in calls):
+        indexes = [index for index, one in enumerate(calls) if one.at == at]
+        found.update(zip(indexes, await answers(client, [calls[index].call for index in indexes], at), strict=True))
+    return [found[index] for index in range(len(calls))]
 
 
 async def _call(client: EvmClient, method: str, first_params: Sequence[Any], at: At) -> list[Outcome]:

@@ -7,7 +7,15 @@ from typing import TypeVar
 
 import msgspec
 
-from icefall.upstream.client import RETRY, ByteBudget, ByteBudgetExceeded, Limits, Retry, UpstreamFailure
+from icefall.upstream.client import (
+    RETRY,
+    ByteBudget,
+    ByteBudgetExceeded,
+    InvalidAnswer,
+    Limits,
+    Retry,
+    UpstreamFailure,
+)
 from icefall.upstream.evm import state as evm_state
 from icefall.upstream.evm.block_parts import FetchedBlock, decode_summary
 from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, Call, EvmClient, Lane
@@ -15,7 +23,7 @@ from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Rev
 from icefall.upstream.evm.fetch import TracerUntested, fetch_run, raise_not_found
 from icefall.upstream.evm.prefetch import BLOCK_SIZE_GUESS, PREFETCH_LIMITS, Prefetcher, PrefetchLimits
 from icefall.upstream.evm.probe import Capabilities, limitations, probe, quantity
-from icefall.upstream.evm.state import At, ContractCall
+from icefall.upstream.evm.state import At, ContractCall, StateCall
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import Pool, PoolLog
 
@@ -131,11 +139,15 @@ class EvmUpstream:
         if self.required is None and tested:
             self.required = RequiredTraces(any(it.calls_by for it in tested), any(it.diffs_by for it in tested))
 
-    def disable_source(self, block: FetchedBlock, why: str) -> None:
-        """Disable the upstream that sent this block: its bytes do not match its hash."""
+    def back_off_source(self, block: FetchedBlock, why: str) -> None:
+        """Leave the upstream that sent this invalid block alone for a while: it may send a valid one later."""
         for source in self.pool.members:
             if source.name == block.source:
-                self.pool.disable(source, f"block {block.number}: {why}")
+                self._back_off(source, InvalidAnswer(why))
+
+    def has_source(self) -> bool:
+        """Whether an upstream can be asked for blocks right now."""
+        return any(source.provides(self.required) for source in self.pool.usable())
 
     # -- blocks ------------------------------------------------------------------------------------------------
 
@@ -201,6 +213,10 @@ class EvmUpstream:
     async def codes(self, addresses: Sequence[bytes], at: At) -> list[bytes]:
         """The code at each address at a block, in order; empty where there is none."""
         return await self._with_failover(lambda source: evm_state.codes(source.client, addresses, at))
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
+        """What contracts return, each at a block of its own, in order."""
+        return await self._with_failover(lambda source: evm_state.results(source.client, calls))
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
         """What contracts return at a block, in order."""

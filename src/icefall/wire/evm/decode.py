@@ -1,6 +1,7 @@
 """A block of an EVM chain, decoded from four answers of a node: block, receipts, calls and diffs."""
 
 from icefall.wire.errors import WireError
+from icefall.wire.evm.authorizations import with_delegations
 from icefall.wire.evm.block import decode_block, decode_receipts
 from icefall.wire.evm.parity import decode_parity_diffs, decode_parity_traces
 from icefall.wire.evm.trace import decode_diffs, decode_traces
@@ -32,5 +33,5 @@ def decode_full(
         block=read_block,
         receipts=read_receipts,
         traces=None if calls is None else _CALLS_BY[calls_by](calls),
-        diffs=None if diffs is None else _DIFFS_BY[diffs_by](diffs),
+        diffs=None if diffs is None else with_delegations(read_block.txs, _DIFFS_BY[diffs_by](diffs)),
     )

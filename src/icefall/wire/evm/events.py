@@ -18,6 +18,8 @@ APPROVAL = bytes.fromhex("8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200a
 APPROVAL_FOR_ALL = bytes.fromhex("17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31")
 DEPOSIT = bytes.fromhex("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c460751c2402c5c5cc9109c")
 WITHDRAWAL = bytes.fromhex("7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268a95bf5081b65")
+UPGRADED = bytes.fromhex("bc7cd75a20ee27fd9adebab32041f755214dbc6bffa90cc0225b39da2e5c2d3b")
+BEACON_UPGRADED = bytes.fromhex("1cf3b03a6cf19fa2baba4df148e9dcabedea7f8a5c07840e207e5c089be95d3e")
 URI = bytes.fromhex("6bb7ff708619ba0610cba295a58592e0451dee2622938c8755667688daf3529b")
 METADATA_UPDATE = bytes.fromhex("f8e1a15aba9398e019f0b49df1a4fde98ee17ae345cb5f6b5e2c27f5033e8ce7")
 BATCH_METADATA_UPDATE = bytes.fromhex("6bd5c950a8d8df17f772f5af37cb3655737899cbf903264b9795592da439661c")
@@ -33,6 +35,8 @@ SIGNATURES = {
     APPROVAL_FOR_ALL: "ApprovalForAll(address,address,bool)",
     DEPOSIT: "Deposit(address,uint256)",
     WITHDRAWAL: "Withdrawal(address,uint256)",
+    UPGRADED: "Upgraded(address)",
+    BEACON_UPGRADED: "BeaconUpgraded(address)",
     URI: "URI(string,uint256)",
     METADATA_UPDATE: "MetadataUpdate(uint256)",
     BATCH_METADATA_UPDATE: "BatchMetadataUpdate(uint256,uint256)",
@@ -97,6 +101,10 @@ class MetadataChanged(msgspec.Struct, frozen=True, gc=False):
     last: int
 
 
+class ImplementationChanged(msgspec.Struct, frozen=True, gc=False):
+    """A proxy runs other code from here on."""
+
+
 class CrossChainMessage(msgspec.Struct, frozen=True, gc=False):
     """A cross-chain message sent or received, if the log comes from the messenger."""
 
@@ -119,6 +127,7 @@ Event: TypeAlias = (
     | NativeWrapped
     | Approved
     | MetadataChanged
+    | ImplementationChanged
     | CrossChainMessage
     | MalformedEvent
 )
@@ -178,6 +187,10 @@ def _approved(topics: tuple[bytes, ...], data: bytes) -> Event:
     return Approved()
 
 
+def _upgraded(topics: tuple[bytes, ...], data: bytes) -> Event:
+    return ImplementationChanged()
+
+
 def _uri(topics: tuple[bytes, ...], data: bytes) -> Event | None:
     return MetadataChanged(_int(topics[1]), _int(topics[1])) if len(topics) == 2 else None
 
@@ -212,6 +225,8 @@ _DECODERS: dict[bytes, Callable[[tuple[bytes, ...], bytes], Event | None]] = {
     APPROVAL_FOR_ALL: _approved,
     DEPOSIT: _wrapped,
     WITHDRAWAL: _wrapped,
+    UPGRADED: _upgraded,
+    BEACON_UPGRADED: _upgraded,
     URI: _uri,
     METADATA_UPDATE: _metadata_update,
     BATCH_METADATA_UPDATE: _batch_metadata_update,

@@ -11,7 +11,7 @@ import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, shown
-from icefall.wire.evm.trace import CREATE3_PROXY_CODE
+from icefall.wire.evm.trace import CREATE3_PROXY_CODE, IMPLEMENTATION_SLOTS
 from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 
 _CALLS = {"call": "CALL", "callcode": "CALLCODE", "delegatecall": "DELEGATECALL", "staticcall": "STATICCALL"}
@@ -62,6 +62,7 @@ class _DeltaText(msgspec.Struct, gc=False, rename={"added": "+", "removed": "-",
 class _AccountDiffText(msgspec.Struct, gc=False):
     balance: str | _DeltaText
     code: str | _DeltaText
+    nonce: str | _DeltaText | None = None
     storage: dict[str, msgspec.Raw] | None = None
 
 
@@ -225,7 +226,14 @@ class _ParityDiffReader:
                 has_code=has_code,
                 is_gone=isinstance(account.balance, _DeltaText) and account.balance.removed is not None,
                 changed_storage=any(bytes(slot) != b'"="' for slot in (account.storage or {}).values()),
+                changed_implementation=any(slot[2:].encode() in IMPLEMENTATION_SLOTS for slot in account.storage or {}),
+                nonce_before=self._nonce_before(account.nonce),
             )
+
+    def _nonce_before(self, delta: str | _DeltaText | None) -> int | None:
+        """Unknown where it is not reported."""
+        nonce = None if delta is None else _sides(delta)
+        return None if nonce is None else self._wei(nonce[0])
 
     def _wei(self, text: str | None) -> int:
         return 0 if text is None else self.amount[text]

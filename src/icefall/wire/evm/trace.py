@@ -16,7 +16,14 @@ _CREATIONS = ("CREATE", "CREATE2")
 _KEPT_TYPES = frozenset(["CALL", "CALLCODE", "CREATE", "CREATE2", "SELFDESTRUCT"])
 _NO_CODE_SIZE = 4  # of `"0x"` with its quotes, and of null
 _NO_CODE_HASHES = ("0x" + "00" * 32, "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
+_SLOT_SIZE = 64  # hex digits of a slot
 _NO_STORAGE = (b"", b"{}", b"null")
+# Where proxies keep the address of their code: EIP-1967 (implementation, beacon) and EIP-1822.
+IMPLEMENTATION_SLOTS = (
+    b"360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc",
+    b"a3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50",
+    b"c5f16f0fcc639fa48a6947836d9850f504798523bf8c9a3a87d5876cf622bcf7",
+)
 
 
 class _FrameText(msgspec.Struct, gc=False, rename="camel"):
@@ -41,6 +48,7 @@ class _AccountText(msgspec.Struct, gc=False, rename="camel"):
     balance: str | None = None
     code: msgspec.Raw = msgspec.Raw()  # most of a diff is code, of which only the presence counts
     code_hash: str | None = None  # geth: the only sign of a cleared delegation (EIP-7702)
+    nonce: int | str | None = None  # left out where it is 0
     storage: msgspec.Raw = msgspec.Raw()
 
 
@@ -176,6 +184,8 @@ class _PrestateReader:
             has_code=_has_code(after) if after.code_hash or _size(after.code) else had_code,
             is_gone=False,
             changed_storage=_has_storage(before) or _has_storage(after),
+            changed_implementation=_has_slot(before) or _has_slot(after),
+            nonce_before=self.amount[before.nonce] if isinstance(before.nonce, str) else before.nonce or 0,
         )
 
 
@@ -187,6 +197,11 @@ def _has_code(account: _AccountText) -> bool:
 
 def _has_storage(account: _AccountText) -> bool:
     return bytes(account.storage) not in _NO_STORAGE
+
+
+def _has_slot(account: _AccountText) -> bool:
+    storage = bytes(account.storage)
+    return len(storage) > _SLOT_SIZE and any(slot in storage for slot in IMPLEMENTATION_SLOTS)
 
 
 def _size(raw: msgspec.Raw) -> int:

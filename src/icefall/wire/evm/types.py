@@ -16,6 +16,10 @@ class IncompleteBlock(InvalidData):
     """Parts that are missing, or belong to different blocks: a lagging node or a reorganisation between two calls."""
 
 
+class RootMismatch(InvalidData):
+    """Transactions or receipts that do not give the root in the header: changed, or encoded by rules we do not know."""
+
+
 class ParentMismatch(InvalidData):
     """A valid block whose parent is not the expected one: where blocks are not final, a reorganisation."""
 
@@ -158,6 +162,8 @@ class AccountDiff(msgspec.Struct, frozen=True, gc=False):
     has_code: bool | None
     is_gone: bool  # reported as deleted, which coreth also does for accounts that still exist
     changed_storage: bool
+    changed_implementation: bool = False  # a slot in which proxies keep the address of their code
+    nonce_before: int | None = None  # None: not reported
 
 
 class TxDiff(msgspec.Struct, frozen=True, gc=False):

@@ -26,6 +26,7 @@ from icefall.wire.evm.types import (
     InvalidData,
     ParentMismatch,
     Receipt,
+    RootMismatch,
     Trace,
     TxDiff,
 )
@@ -44,7 +45,7 @@ def verify_full(full: FullBlock, parent_hash: bytes | None, *, roots: bool) -> l
 def verify_block(
     block: DecodedBlock, receipts: Sequence[Receipt], parent_hash: bytes | None, *, roots: bool
 ) -> list[str]:
-    """Descriptions of what could not be verified. Raises InvalidData, IncompleteBlock or ParentMismatch if it is wrong.
+    """Descriptions of what could not be verified. Raises InvalidData, or the subclass that says more, if it is wrong.
 
     `roots`: also every transaction's hash and the roots over transactions and receipts, which is most of the cost.
     `parent_hash`: of the block before it; None for the first.
@@ -142,18 +143,21 @@ def _check_receipts(block: DecodedBlock, receipts: Sequence[Receipt]) -> None:
 
 def _check_roots(block: DecodedBlock, receipts: Sequence[Receipt]) -> list[str]:
     if trie.ordered_root([receipt_bytes(one) for one in receipts]) != block.receipts_root:
-        raise InvalidData(f"{_name(block)}: its receipts do not give its receiptsRoot")
-    encoded = []
+        raise RootMismatch(f"{_name(block)}: its receipts do not give its receiptsRoot")
+    encoded: list[bytes] = []
     for tx in block.txs:
         try:
             raw = tx_bytes(tx)
         except WireError as error:
             return [str(error)]  # other chains add types, whose hash cannot be recomputed
         if keccak256(raw) != tx.tx_hash:
-            raise InvalidData(f"{_name(block)}: transaction {_hex(tx.tx_hash)} does not hash to that")
+            raise RootMismatch(
+                f"{_name(block)}: its transactions do not give its transactionsRoot: {_hex(tx.tx_hash)} is not the hash"
+                f" of transaction {len(encoded)}"
+            )
         encoded.append(raw)
     if trie.ordered_root(encoded) != block.transactions_root:
-        raise InvalidData(f"{_name(block)}: its transactions do not give its transactionsRoot")
+        raise RootMismatch(f"{_name(block)}: its transactions do not give its transactionsRoot")
     return []
 
 

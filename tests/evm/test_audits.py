@@ -1,0 +1,103 @@
+"""What audits compare and what they cost: a function of the chain, whatever else is stored."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.awaited import awaited
+from tests.evm.indexed import AUDIT_INTERVAL, indexing, open_store
+from tests.evm.recordings import CHAINS
+from tests.upstream.evm_replay import EvmReplay
+
+from icefall.db.engine import Transaction
+from icefall.evm.auditing.audit import Auditor
+from icefall.evm.auditing.loop import finish_audits
+from icefall.evm.auditing.sample import FIRST_CREDIT, PER_BLOCK, TRANSFERS_PER_CHECK, Sampler
+from icefall.evm.storing.store import ChainStore
+
+LAST, LATER = 60, 120
+
+
+async def index(path: Path, chain: str, last: int) -> None:
+    replay = EvmReplay(chain)
+    replay.shown = last
+    async with indexing(path, replay) as it:
+        await it.follower.run()
+
+
+def samples(store: ChainStore, last: int, credit: int = FIRST_CREDIT) -> list[Any]:
+    """What is compared block by block, by address: interned IDs may differ between stores."""
+    sampler, found = Sampler(store.read, AUDIT_INTERVAL), []
+    for block in range(last + 1):
+        sample = sampler.at(block, credit)
+        credit = sample.credit
+        found.append((credit, [(check.call, check.stored) for check in sample.checks]))
+    return found
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@awaited
+async def test_later_blocks_do_not_change_what_a_block_compares(chain: str, tmp_path: Path) -> None:
+    await index(tmp_path / "early.sqlite", chain, LAST)
+    await index(tmp_path / "late.sqlite", chain, LATER)
+    early, late = open_store(tmp_path / "early.sqlite"), open_store(tmp_path / "late.sqlite")
+    try:
+        expected = samples(early, LAST)
+        assert any(checks for _, checks in expected)
+        assert samples(late, LAST) == expected
+    finally:
+        early.close()
+        late.close()
+
+
+@awaited
+async def test_comparisons_stay_within_what_blocks_earn(tmp_path: Path) -> None:
+    await index(tmp_path / "chain.sqlite", "geth-1", LATER)
+    store = open_store(tmp_path / "chain.sqlite")
+    try:
+        tables = ("erc20", "erc721", "erc1155")
+        transfers = sum(store.read(f"select count(*) from {table}")[0][0] for table in tables)
+        made = sum(len(checks) for _, checks in samples(store, LATER))
+        assert 0 < made <= FIRST_CREDIT + PER_BLOCK * (LATER + 1) + transfers // TRANSFERS_PER_CHECK
+        poor = samples(store, LATER, credit=0)
+        assert 0 < sum(len(checks) for _, checks in poor) <= PER_BLOCK * (LATER + 1) + transfers // TRANSFERS_PER_CHECK
+        assert min(credit for credit, _ in poor) == 0
+    finally:
+        store.close()
+
+
+@awaited
+async def test_blocks_without_state_are_skipped(tmp_path: Path) -> None:
+    """A full node keeps the state of its newest blocks only."""
+    replay = EvmReplay("geth-1")
+    replay.shown = LATER
+    async with indexing(tmp_path / "chain.sqlite", replay) as it:
+        await it.follower.run()
+
+        def forget(tx: Transaction) -> None:
+            tx.run("delete from audit")
+
+        await it.store.write(forget)
+        replay.off |= {"blockHash"}
+        replay.pruned_below = LATER - 63
+        auditor = Auditor(it.store, it.upstream, AUDIT_INTERVAL, it.log)
+        await finish_audits(auditor, it.store)
+        assert auditor.audited_to() == LATER
+        assert auditor.checks > 0
+        skipped = [fields for message, fields in it.log.lines if "no upstream has their state" in message]
+        assert [(fields["first"], fields["last"]) for fields in skipped] == [(0, LATER - 64)]
+
+
+@awaited
+async def test_a_rollback_takes_its_audits_back(tmp_path: Path) -> None:
+    replay = EvmReplay("geth-1")
+    replay.shown = LATER
+    async with indexing(tmp_path / "chain.sqlite", replay) as it:
+        await it.follower.run()
+        calls = replay.asked("eth_call")
+        await it.store.roll_back(LAST)
+        auditor = Auditor(it.store, it.upstream, AUDIT_INTERVAL, it.log)
+        assert auditor.audited_to() <= LAST
+        await finish_audits(auditor, it.store)
+        assert auditor.audited_to() == LAST
+        assert replay.asked("eth_call") > calls

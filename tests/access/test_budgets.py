@@ -29,7 +29,7 @@ from icefall.access.budgets import (
 )
 from icefall.config.docs import settings_markdown
 from icefall.errors import Unavailable
-from icefall.ipc.socket import EngineLink, EngineServer
+from icefall.ipc.socket import SocketClient, SocketServer
 from icefall.observe.log import Logs, open_logs, quiet
 
 NOW = 1_800_000_000 // DAY_S * DAY_S  # the first second of a day
@@ -151,14 +151,14 @@ def test_no_minute_and_no_day_grants_more_than_its_budget(calls: list[tuple[int,
 @asynccontextmanager
 async def owner(clock: Clock) -> AsyncIterator[tuple[Callable[[], BudgetLeases], Path]]:
     """A real owner on a real socket, and a factory of workers. No lease times out, however busy the machine is."""
-    links: list[EngineLink] = []
+    links: list[SocketClient] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "limits.sock"
-        server = EngineServer(path, budget_commands(Budgets(), clock), lambda: lambda: None)
+        server = SocketServer(path, budget_commands(Budgets(), clock), lambda: lambda: None)
         await server.start()
 
         def worker() -> BudgetLeases:
-            links.append(EngineLink(path))
+            links.append(SocketClient(path, "the owner of the budgets"))
             return BudgetLeases(links[-1].call, 2, quiet(), clock)
 
         timeout_s, budget_leases.LEASE_TIMEOUT_S = budget_leases.LEASE_TIMEOUT_S, LIMIT_S
@@ -270,7 +270,7 @@ def test_without_an_owner_each_worker_grants_its_share_and_warns_once(
     logs: Logs = open_logs("worker", ["main"], tmp_path, ("INFO", "OFF"), "json")
 
     async def scene() -> None:
-        link = EngineLink(tmp_path / "missing.sock")
+        link = SocketClient(tmp_path / "missing.sock", "the owner of the budgets")
         workers = [BudgetLeases(link.call, 2, logs["main"], Clock()) for _ in range(2)]
         assert [await spend(one, TIER, 1) for one in workers] == [500, 500]
         monkeypatch.setattr(budget_leases, "OWNER_RETRY_S", 0.0)
@@ -323,7 +323,7 @@ def test_a_second_process_takes_over_the_budgets(tmp_path: Path) -> None:
 
     async def scene() -> None:
         first, second = (asyncio.create_task(serve_budgets(tmp_path)) for _ in range(2))
-        link = EngineLink(budget_socket(tmp_path))
+        link = SocketClient(budget_socket(tmp_path), "the owner of the budgets")
         await _until_leased(link, 10)
         assert not second.done()
         first.cancel()
@@ -336,7 +336,7 @@ def test_a_second_process_takes_over_the_budgets(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-async def _until_leased(link: EngineLink, units: int) -> None:
+async def _until_leased(link: SocketClient, units: int) -> None:
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         try:

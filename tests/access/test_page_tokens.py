@@ -81,7 +81,7 @@ def test_a_token_expires_after_a_day_of_our_clock() -> None:
     token = TOKENS.issue(SCOPE, b"x", NOW)
     assert TOKENS.read(token, SCOPE, NOW + LIFETIME_S) == b"x"
     assert "expired after 24 hours" in refused(token, now=NOW + LIFETIME_S + 1)
-    assert TOKENS.read(token, SCOPE, NOW - 3 * LIFETIME_S) == b"x"  # the clock was set back: nobody is hurt
+    assert TOKENS.read(token, SCOPE, NOW - 3 * LIFETIME_S) == b"x"  # the clock was set back: no token expires
 
 
 def test_a_token_of_another_secret_is_refused() -> None:

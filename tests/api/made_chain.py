@@ -32,7 +32,7 @@ from icefall.evm.storing.store import store_path
 CHAIN = "berlin-1"  # its name and chain ID; nothing else of the recording is used
 ID = chain_id(CHAIN)
 TOKEN, ANN, BEN, EVE, FACTORY = (address(number) for number in range(1, 6))
-NOBODY = bytes(20)
+ZERO_ADDRESS = bytes(20)
 AUDIT_SQL = load("icefall.evm.auditing", "audit.sql")
 
 
@@ -60,11 +60,11 @@ def minted(rows: BlockRows, to: bytes, count: int) -> BlockRows:
     log = range(count)
     return replace(
         rows,
-        erc20_transfers=tuple(Erc20TransferRow(0, at, coins[at], NOBODY, to, 5) for at in log),
+        erc20_transfers=tuple(Erc20TransferRow(0, at, coins[at], ZERO_ADDRESS, to, 5) for at in log),
         erc20_deltas=tuple(Erc20Delta(coins[at], to, 5) for at in log),
-        erc721_transfers=tuple(Erc721TransferRow(0, count + at, nfts, NOBODY, to, at) for at in log),
-        nft_owners=tuple(NftOwner(nfts, at, to, NOBODY) for at in log),
-        erc1155_transfers=tuple(Erc1155TransferRow(0, 2 * count + at, 0, items, NOBODY, to, at, 5) for at in log),
+        erc721_transfers=tuple(Erc721TransferRow(0, count + at, nfts, ZERO_ADDRESS, to, at) for at in log),
+        nft_owners=tuple(NftOwner(nfts, at, to, ZERO_ADDRESS) for at in log),
+        erc1155_transfers=tuple(Erc1155TransferRow(0, 2 * count + at, 0, items, ZERO_ADDRESS, to, at, 5) for at in log),
         erc1155_deltas=tuple(Erc1155Delta(items, to, at, 5) for at in log),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.api.data_naive import address_text
 from tests.api.data_scene import InProcess, Zeros, walked
-from tests.api.made_chain import ANN, BEN, EVE, ID, NOBODY, TOKEN, block, erc721, of, put, served
+from tests.api.made_chain import ANN, BEN, EVE, ID, TOKEN, ZERO_ADDRESS, block, erc721, of, put, served
 
 from icefall.errors import Unavailable
 from icefall.evm.model import BlockRows
@@ -15,13 +15,13 @@ from icefall.evm.token_calls import owner_of
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 
-HONEST = [block(0), erc721(1, NOBODY, ANN), erc721(2, ANN, BEN), erc721(3, NOBODY, ANN, 8)]
+HONEST = [block(0), erc721(1, ZERO_ADDRESS, ANN), erc721(2, ANN, BEN), erc721(3, ZERO_ADDRESS, ANN, 8)]
 # The second transfer is by another than the owner that the first one names.
-CONTRADICTING = [block(0), erc721(1, NOBODY, ANN), erc721(2, EVE, BEN), erc721(3, NOBODY, ANN, 8)]
+CONTRADICTING = [block(0), erc721(1, ZERO_ADDRESS, ANN), erc721(2, EVE, BEN), erc721(3, ZERO_ADDRESS, ANN, 8)]
 
 
 class Owners(Zeros):
-    """A state in which token 7 belongs to Eve and token 8 to nobody."""
+    """A state in which token 7 belongs to Eve and token 8 to no one."""
 
     async def answers(self, calls: Sequence[ContractCall], _: At) -> list[bytes | Reverted]:
         true = {owner_of(TOKEN, 7): EVE.rjust(32, b"\0")}

@@ -11,8 +11,8 @@ from tests.api.made_chain import (
     EVE,
     FACTORY,
     ID,
-    NOBODY,
     TOKEN,
+    ZERO_ADDRESS,
     block,
     deployed,
     erc20,
@@ -28,10 +28,10 @@ OTHER = address(9)
 BLOCKS = [
     block(0),
     deployed(1, sender=ANN),
-    erc20(2, NOBODY, BEN, 50),
+    erc20(2, ZERO_ADDRESS, BEN, 50),
     deployed(3, OTHER, sender=ANN),
     deployed(4, sender=EVE),
-    erc721(5, NOBODY, BEN, 7),
+    erc721(5, ZERO_ADDRESS, BEN, 7),
 ]
 # What TOKEN is after each block: its standard, and the block that deployed it.
 EXPECTED = [None, ("UNKNOWN", 1), ("ERC-20", 1), ("ERC-20", 1), ("UNKNOWN", 4), ("ERC-721", 4)]

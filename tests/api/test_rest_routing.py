@@ -14,9 +14,10 @@ from icefall.api.docs import page
 from icefall.api.endpoints.row import DATA, METRICS, Rest, example_path
 from icefall.api.openapi import document
 from icefall.api.params.rest_binder import RestBinder
-from icefall.api.params.rest_kinds import ADDRESSES_MAX, BLOCK_NUMBER_MAX, CURRENCIES, PAGE_TOKEN_SIZE_MAX
+from icefall.api.params.rest_kinds import ADDRESSES_MAX, BLOCK_NUMBER_MAX, PAGE_TOKEN_SIZE_MAX
 from icefall.api.routes import PathPatterns, Route
 from icefall.errors import BadRequest
+from icefall.evm.enriching.prices import CURRENCIES
 
 LOW = ADDRESS.lower()
 HASH = "0x" + "Ab" * 32

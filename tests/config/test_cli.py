@@ -125,8 +125,8 @@ def test_config_prints_every_value_and_its_origin(work_dir: Path, capsys: pytest
         (["keys", "list", "--name=a"], "unknown setting --name"),
         (["keys", "list", "junk"], 'unexpected argument "junk"'),
         (["keys", "revoke"], "icefall keys revoke needs a name: use icefall keys add"),
-        (["keys", "revoke", "nobody"], "there is no key named nobody"),
-        (["keys", "revoke", "--name=nobody", "--data-dir=x"], "there is no key named nobody"),
+        (["keys", "revoke", "unknown"], "there is no key named unknown"),
+        (["keys", "revoke", "--name=unknown", "--data-dir=x"], "there is no key named unknown"),
         (["keys", "add", "--http-port=x"], '--http-port must be 0..65535, got "x"'),
     ],
 )

@@ -29,7 +29,7 @@ from icefall.demo import history
 from icefall.node.following.verify import ChainLinks, FollowedChain
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.beginning import genesis_time
-from icefall.primary.chains import OtherChain, XChain, foreign_chains, index_x
+from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains, index_x
 from icefall.run.engine import wants_history
 from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import unpack_utxo
@@ -82,7 +82,7 @@ async def opened(directory: Path) -> Opened:
     await ledger.start()
     x_id = spec.chain.chain_id
     chains: dict[str, FollowedChain] = {
-        name: OtherChain(chain, x_id)
+        name: FollowedForeignChain(chain, x_id)
         for name, chain in foreign_chains(network, store, indexed=config.index_enabled).items()
     }
     chains["X"] = XChain(ledger)

@@ -171,22 +171,22 @@ def test_the_node_s_own_metrics(demo: Server) -> None:
 # -- what is printed -----------------------------------------------------------------------------------------------
 
 
-def greeting(server: Server) -> str:
+def start_text(server: Server) -> str:
     return server.output().rpartition("Icefall ")[2]
 
 
 def test_the_start_prints_three_addresses_and_ten_calls(demo: Server) -> None:
     for listener in ("node", "data", "metrics"):
-        assert f"{listener:<8} {demo.url(listener)}" in greeting(demo)
-    assert len(COMMAND.findall(greeting(demo))) == 10
-    assert "being indexed now" in greeting(demo)
+        assert f"{listener:<8} {demo.url(listener)}" in start_text(demo)
+    assert len(COMMAND.findall(start_text(demo))) == 10
+    assert "being indexed now" in start_text(demo)
 
 
 @pytest.mark.parametrize("number", range(10), ids=lambda number: TOUR[number].summary)
 def test_each_printed_call_has_something_to_see(number: int, demo: Server) -> None:
     program("curl")
-    command = COMMAND.findall(greeting(demo))[number]
-    assert f"# {TOUR[number].summary}\n{command}" in greeting(demo)
+    command = COMMAND.findall(start_text(demo))[number]
+    assert f"# {TOUR[number].summary}\n{command}" in start_text(demo)
     marked = command.replace("curl -s ", "curl -s -w '\\n%{http_code}' ", 1)
     done = subprocess.run(["/bin/sh", "-ec", marked], capture_output=True, check=True, text=True, timeout=LIMIT_S)
     body, _, code = done.stdout.rpartition("\n")
@@ -245,7 +245,7 @@ def test_a_second_start_has_nothing_left_to_do(folder: Path, demo: Server) -> No
     before = {chain: status(demo.data_dir, chain) for chain in CHAINS}
     began = time.time()
     with serving("up", folder, "--demo") as again:
-        assert "being indexed now" not in greeting(again)
+        assert "being indexed now" not in start_text(again)
         for call in DATA_CALLS.values():
             assert call.seen(data(again, call.path)), "at once, without waiting for the indexer"
         until(lambda: synced(again.data_dir, began), "the follower is at the head")

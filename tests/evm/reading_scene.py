@@ -101,7 +101,7 @@ def _folder() -> Path:
 
 @cache
 def indexed(chain: str) -> Scene:
-    """The whole chain. Nobody may change it: see `copied`."""
+    """The whole chain. No test may change it: see `copied`."""
     path = _folder() / f"{chain}.sqlite"
     asyncio.run(index(path, EvmReplay(chain)))
     numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(chain).values()}

@@ -6,11 +6,34 @@ import sqlite3
 import pytest
 
 from icefall.db.migrate import migrations
+from icefall.db.statements import Statements
 from icefall.evm.auditing import verify
+from icefall.evm.reading import chain, transfers
 from icefall.evm.storing import folding, writing
 from icefall.evm.storing.store import PACKAGE
 
 INSERTS = writing.INSERTS | folding.INSERTS
+# Statements whose rows are decoded by position, and the columns that the decoder expects.
+READ: dict[Statements, dict[tuple[str, ...], tuple[str, ...]]] = {
+    chain.SQL: {
+        chain.TX_COLUMNS: ("txs", "txs_with_status", "txs_of", "touched", "touched_ascending"),
+        chain.FULL_TX_COLUMNS: ("tx", "tx_at"),
+    },
+    transfers.SQL: {
+        transfers.TRANSFER_COLUMNS: (
+            "erc20_of", "erc20_of_page", "erc20_of_tx", "erc721_of", "erc721_of_page", "erc721_of_tx", "erc1155_of",
+            "erc1155_rest", "erc1155_of_page", "erc1155_of_tx", "in_token",
+        ),
+        transfers.INTERNAL_COLUMNS: ("internals_of", "internals_of_page", "internals_of_tx"),
+        transfers.DEPLOYMENT_COLUMNS: ("deployment", "deployed_by"),
+    },
+}  # fmt: skip
+EXPECTED = [
+    pytest.param(getattr(file, name), columns, id=name)
+    for file, by_columns in READ.items()
+    for columns, names in by_columns.items()
+    for name in names
+]
 
 
 def inserted_columns(table: str) -> list[str]:
@@ -39,3 +62,17 @@ def test_verification_selects_the_inserted_columns(table: str, database: sqlite3
     select, _ = verify.COMPARED[table]
     cursor = database.execute(select, {"from_at": 0, "to_at": 0})
     assert [column[0] for column in cursor.description] == inserted_columns(table)
+
+
+@pytest.mark.parametrize(("statement", "columns"), EXPECTED)
+def test_reading_selects_the_columns_of_its_decoder(
+    statement: str, columns: tuple[str, ...], database: sqlite3.Connection
+) -> None:
+    cursor = database.execute(statement, dict.fromkeys(re.findall(r":(\w+)", statement), 0))
+    assert tuple(column[0] for column in cursor.description) == columns
+
+
+@pytest.mark.parametrize("file", READ, ids=["chain.sql", "transfers.sql"])
+def test_every_statement_that_selects_all_columns_is_compared(file: Statements) -> None:
+    compared = {name for names in READ[file].values() for name in names}
+    assert {name for name in file.names() if re.search(r"select (\w\.)?\*", getattr(file, name))} <= compared

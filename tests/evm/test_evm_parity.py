@@ -53,8 +53,8 @@ def test_frames_are_those_of_the_call_tracer(name: str) -> None:
     assert kinds.keys() >= {"CALL", "CALLCODE", "CREATE", "CREATE2", "SELFDESTRUCT"}
 
 
-def told_apart(by_debug: AccountDiff | None, by_parity: AccountDiff | None) -> str:
-    """In what the two differ, besides what is untold because it did not change; empty if in nothing."""
+def difference(by_debug: AccountDiff | None, by_parity: AccountDiff | None) -> str:
+    """In what the two differ, besides what is omitted because it did not change; empty if in nothing."""
     if by_debug is None or by_parity is None:
         return "only by parity" if by_debug is None else "missing, gone" if by_debug.is_gone else "missing"
     fields = {name: getattr(by_parity, name) for name in AccountDiff.__struct_fields__}
@@ -91,7 +91,7 @@ def test_diffs_are_those_of_the_prestate_tracer(name: str) -> None:
             debug, parity = ({one.address: one for one in diff.accounts} for diff in (by_debug, by_parity))
             destroyed = {frame.sender for frame in trace.frames if frame.kind == "SELFDESTRUCT"}
             for address in debug.keys() | parity.keys():
-                apart = told_apart(debug.get(address), parity.get(address))
+                apart = difference(debug.get(address), parity.get(address))
                 found[apart] += 1
                 assert ("gone" in apart) <= (address in destroyed)
     assert found.pop("") > 100

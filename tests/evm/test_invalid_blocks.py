@@ -146,7 +146,7 @@ async def test_pauses_between_attempts_grow(tmp_path: Path) -> None:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         assert paused() == _pauses()
-        warnings = [fields["reason"] for message, fields in it.log.lines if message == "indexing waits"]
+        warnings = [fields["reason"] for message, fields in it.log.lines if message == "indexing paused, retrying"]
         assert len(warnings) == 1, "a problem that stays is logged once"
 
 

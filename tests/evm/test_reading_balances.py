@@ -21,7 +21,7 @@ from icefall.evm.reading.model import Erc1155Held
 from icefall.evm.reading.state import RequestState
 
 HOLDINGS = "select a.address, h.token_address from erc20_holding h join address a on a.id = h.holder"
-ODD = "select a.address from token t join address a on a.id = t.token where t.untrusted_since is not null"
+UNTRUSTED_TOKENS = "select a.address from token t join address a on a.id = t.token where t.untrusted_since is not null"
 
 Erc20State = dict[tuple[bytes, bytes], int]
 Erc1155State = dict[tuple[bytes, bytes, int], int]
@@ -112,17 +112,17 @@ def check_erc20(scene: Scene, lines: Iterator[Any], unnamed: frozenset[tuple[byt
 def test_erc20_balances_at_every_block(chain: str) -> None:
     """Including those without logs: wrapped native money, a fee without a log, a rebase."""
     unnamed = holders_unnamed(chain)
-    silent = labelled(chain, "tollSilent")  # pays its fees to somebody it tells nobody of
+    silent = labelled(chain, "tollSilent")  # pays its fees to an account that no log names
     assert all(holder == ZERO_ADDRESS or token == silent for holder, token in unnamed)
     assert check_erc20(indexed(chain), states(chain), unnamed) > 1000
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_tokens_that_lie_are_marked(chain: str) -> None:
-    odd = {address for (address,) in indexed(chain).reader.read(ODD)}
+def test_untrusted_tokens_are_marked(chain: str) -> None:
+    marked = {address for (address,) in indexed(chain).reader.read(UNTRUSTED_TOKENS)}
     recorded = {token for line in states(chain) for token, _ in erc20_of(line)}
-    assert {labelled(chain, label) for label in UNTRUSTED} <= odd
-    assert len(recorded - odd) >= 5, "most tokens are honest, and need no state"
+    assert {labelled(chain, label) for label in UNTRUSTED} <= marked
+    assert len(recorded - marked) >= 5, "most tokens are trusted, and need no state"
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -156,8 +156,8 @@ def test_named_tokens(chain: str) -> None:
         for (token, holder), balance in erc20_of(line).items():
             final.setdefault(holder, {})[token] = balance or 0
     tokens = sorted({token for by_token in final.values() for token in by_token})
-    stranger = b"\x77" * 20
-    for holder, by_token in (*final.items(), (stranger, {})):
+    unknown = b"\x77" * 20
+    for holder, by_token in (*final.items(), (unknown, {})):
         expected = [(token, by_token.get(token, 0)) for token in tokens] + [(b"\xfe" * 20, 0)]
         for size in (2, 500):
             found: list[tuple[bytes, int]] = []
@@ -170,7 +170,7 @@ def test_named_tokens(chain: str) -> None:
                     break
             assert found == expected
     blind = BalanceReader(scene.reader, None)
-    rows, _ = now(blind.erc20(stranger, number, None, 10, tokens[:3]))
+    rows, _ = now(blind.erc20(unknown, number, None, 10, tokens[:3]))
     assert [row.balance for row in rows] == [0, 0, 0]
 
 
@@ -287,10 +287,12 @@ def test_nfts_owned_now(chain: str) -> None:
 def test_balances_that_need_state_are_not_guessed(chain: str) -> None:
     scene = indexed(chain)
     blind = BalanceReader(scene.reader, None)
-    liar = labelled(chain, UNTRUSTED[0])
+    untrusted = labelled(chain, UNTRUSTED[0])
     tip = now(scene.chain.tip())
     assert tip is not None
-    holder = next(holder for line in states(chain) for (token, holder), _ in erc20_of(line).items() if token == liar)
+    holder = next(
+        holder for line in states(chain) for (token, holder), _ in erc20_of(line).items() if token == untrusted
+    )
     with pytest.raises(Unavailable, match="no upstream is configured"):
         now(blind.erc20(holder, tip.number, None, 500))
     with pytest.raises(Unavailable, match="no upstream is configured"):

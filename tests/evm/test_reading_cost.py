@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.evm.reading_scene import now
+from tests.steps import Steps
 
 from icefall.db.migrate import migrations
 from icefall.db.sqlite import SqliteReader
@@ -48,25 +49,6 @@ def test_plans_are_seeks(file: str, name: str, tmp_path: Path) -> None:
         assert not step.startswith("SCAN") or step == "SCAN CONSTANT ROW", steps
         assert "AUTOMATIC" not in step, steps
     connection.close()
-
-
-class Steps:
-    """How many steps the engine takes: like time, but the same on every machine."""
-
-    def __init__(self, reader: SqliteReader) -> None:
-        self._connection = reader._connection
-        self.count = 0
-
-    def __enter__(self) -> "Steps":
-        def step() -> int:
-            self.count += 1
-            return 0
-
-        self._connection.set_progress_handler(step, 1)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.set_progress_handler(None, 0)
 
 
 EACH = "with recursive n (i) as (values (0) union all select i + 1 from n where i < :last) "

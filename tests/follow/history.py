@@ -91,8 +91,8 @@ async def followed(directory: Path) -> Config:
         def hand_on(tx: Transaction, source: bytes = chain.chain_id, given: list[NewUtxo] = exports) -> None:
             put_atomic(tx, spec.chain.chain_id, source, given)
 
-        told = ForeignContainer(container.container_id, container.raw, block.block_id, block.height)
-        await chain.accept([told], hand_on)
+        received = ForeignContainer(container.container_id, container.raw, block.block_id, block.height)
+        await chain.accept([received], hand_on)
     await store.write(_as_recorded)
     store.close()
     return config
@@ -107,8 +107,8 @@ def _as_recorded(tx: Transaction) -> None:
         page = re.match(r"(?:one|dust) limit=None src=None page=(\d+)", row["note"])
         if page is None:
             continue
-        told = [_utxo_id(text) for text in json.loads(row["response"]["body"])["result"]["utxos"]]
-        newest_first = told if page[1] == "0" else newest_first + told
+        answered = [_utxo_id(text) for text in json.loads(row["response"]["body"])["result"]["utxos"]]
+        newest_first = answered if page[1] == "0" else newest_first + answered
         for newer, older in pairwise(newest_first):
             order[newer].add(older)
     oldest_first = TopologicalSorter(order).static_order()

@@ -137,7 +137,7 @@ def test_an_x_tx_that_ends_too_soon_shows_in_the_blocks(tmp_path: Path, missing:
     asyncio.run(scene())
 
 
-# -- lies --------------------------------------------------------------------------------------------------------------
+# -- invalid data -----------------------------------------------------------------------------------------------------
 
 
 def forgery(directory: Path, forge: Callable[[DagReplay], None], *expected: str, like_icefall: bool = False) -> None:
@@ -166,7 +166,7 @@ def test_numbers_with_a_hole(tmp_path: Path) -> None:
     def forge(replay: DagReplay) -> None:
         replay.renumbered = {("tx", 37): 38}
 
-    forgery(tmp_path, forge, "X/tx container 37: 38 was sent in its place: the index has a hole")
+    forgery(tmp_path, forge, "X/tx: expected container 37, got 38: the index has a gap")
 
 
 def test_bytes_that_are_not_those_of_the_id(tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ def test_the_first_transaction_of_block_1_at_another_number(tmp_path: Path) -> N
         at = rows[DAG].id_text
 
         def answer(path: str, method: str, params: dict[str, str]) -> object:
-            told = honest(path, method, params)
-            return {"index": str(DAG + 1)} if method == "index.getIndex" and params["id"] == at else told
+            answer = honest(path, method, params)
+            return {"index": str(DAG + 1)} if method == "index.getIndex" and params["id"] == at else answer
 
         replay._answer = answer  # type: ignore[method-assign]
 

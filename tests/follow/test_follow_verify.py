@@ -97,17 +97,17 @@ def test_the_start_of_a_network_decides_about_p() -> None:
     )
 
 
-LIE_AT = 150
+FORGED_AT = 150
 
 
 def forgeries() -> dict[str, tuple[Row, str]]:
     """What may be sent instead of container 150, and the error for it."""
     rows = recorded()["X"]
-    true = rows[LIE_AT]
+    true = rows[FORGED_AT]
     inner = unpack_container(true.raw).inner
-    before = unpack_container(rows[LIE_AT - 1].raw)
+    before = unpack_container(rows[FORGED_AT - 1].raw)
     return {
-        "wrong ID": (Row(rows[LIE_AT + 1].id_text, true.raw), "its bytes are those of"),
+        "wrong ID": (Row(rows[FORGED_AT + 1].id_text, true.raw), "its bytes are those of"),
         "no ID": (Row("nonsense", true.raw), "is labelled nonsense"),
         "ID of the block": (Row(id_text(hash256(inner)), true.raw), "its bytes are those of"),
         "broken parent": (rewrapped(true, parent_id=hash256(b"x")), "follows"),
@@ -132,7 +132,7 @@ def test_invalid_containers(name: str) -> None:
     rows = recorded()["X"]
     row, text = forgeries()[name]
     with pytest.raises(InvalidContainer, match=text):
-        judge("X", [*rows[:LIE_AT], row, *rows[LIE_AT + 1 :]])
+        judge("X", [*rows[:FORGED_AT], row, *rows[FORGED_AT + 1 :]])
 
 
 def test_holes() -> None:
@@ -149,11 +149,11 @@ def test_holes() -> None:
 def test_an_unlinked_first_container_has_its_own_error() -> None:
     rows = recorded()["X"]
     _, position = verify(links("X"), genesis("X"), fetched(rows[:10]))
-    strangers = other_history(rows, 5)[10:20]
+    unlinked = other_history(rows, 5)[10:20]
     with pytest.raises(UnlinkedContainer):
-        judge("X", strangers, position)
+        judge("X", unlinked, position)
     with pytest.raises(InvalidContainer) as caught:
-        judge("X", [rows[10], *strangers[1:]], position)
+        judge("X", [rows[10], *unlinked[1:]], position)
     assert not isinstance(caught.value, UnlinkedContainer)
 
 

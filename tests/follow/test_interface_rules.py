@@ -21,7 +21,7 @@ from tests.follow.history import containers, followed
 from icefall.api.asgi import AsgiApp
 from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
-from icefall.ipc.socket import EngineServer, socket_path
+from icefall.ipc.socket import SocketServer, socket_path
 from icefall.node.store import PACKAGE, store_path
 from icefall.run.worker import build_app
 from icefall.wire.address import address_text
@@ -44,7 +44,7 @@ FULL_PATHS = (*BLOCK_PATHS, X_TX)
 LIMIT_MAX = 1024
 UINT64_MAX = (1 << 64) - 1
 ISO_8601 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
-NOBODY = b"\xfe" * 32
+UNUSED_ID = b"\xfe" * 32
 GENESIS = network_genesis(packaged_genesis(12345), 12345, 1_794_753_768)
 
 
@@ -232,10 +232,10 @@ def test_a_container_is_found_by_id_by_number_and_as_the_last(node: Node, path: 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_was_never_accepted_is_not_found(node: Node, path: str) -> None:
-    nobody = id_text(NOBODY)
-    assert node.ask(path, "index.isAccepted", id=nobody, encoding="hex").result == {"isAccepted": False}
-    assert node.ask(path, "index.getIndex", id=nobody, encoding="hex").failed
-    assert node.ask(path, "index.getContainerByID", id=nobody, encoding="hex").failed
+    unused = id_text(UNUSED_ID)
+    assert node.ask(path, "index.isAccepted", id=unused, encoding="hex").result == {"isAccepted": False}
+    assert node.ask(path, "index.getIndex", id=unused, encoding="hex").failed
+    assert node.ask(path, "index.getContainerByID", id=unused, encoding="hex").failed
     assert node.ask(path, "index.getContainerByIndex", index="100000", encoding="hex").failed
 
 
@@ -285,9 +285,9 @@ def test_transactions_are_read_in_order_through_the_index(node: Node) -> None:
     """As the interface describes it: IDs by index from X/tx, then avm.getTx with each."""
     for number, tx in enumerate(txs()):
         row = node.ask(X_TX, "index.getContainerByIndex", index=str(number), encoding="hex").result
-        told = node.ask(X, "avm.getTx", txID=row["id"]).result
-        assert told == {"tx": row["bytes"], "encoding": "hex"}
-        assert checksum_hex.decode(told["tx"]) == tx.raw
+        result = node.ask(X, "avm.getTx", txID=row["id"]).result
+        assert result == {"tx": row["bytes"], "encoding": "hex"}
+        assert checksum_hex.decode(result["tx"]) == tx.raw
 
 
 # -- the asset chain: blocks and transactions ------------------------------------------------------------------------
@@ -295,10 +295,10 @@ def test_transactions_are_read_in_order_through_the_index(node: Node) -> None:
 
 def test_blocks_by_their_own_id_by_their_containers_and_by_height(node: Node) -> None:
     for container, block in zip(accepted("X"), blocks(), strict=True):
-        told = {"block": checksum_hex.encode(block.raw), "encoding": "hex"}
-        assert node.ask(X, "avm.getBlock", blockID=id_text(block.block_id)).result == told
-        assert node.ask(X, "avm.getBlock", blockID=id_text(container.container_id), encoding="hex").result == told
-        assert node.ask(X, "avm.getBlockByHeight", height=str(block.height)).result == told
+        expected = {"block": checksum_hex.encode(block.raw), "encoding": "hex"}
+        assert node.ask(X, "avm.getBlock", blockID=id_text(block.block_id)).result == expected
+        assert node.ask(X, "avm.getBlock", blockID=id_text(container.container_id), encoding="hex").result == expected
+        assert node.ask(X, "avm.getBlockByHeight", height=str(block.height)).result == expected
     as_json = node.ask(X, "avm.getBlock", blockID=id_text(block.block_id), encoding="json").result
     assert as_json["encoding"] == "json"
     assert (as_json["block"]["id"], as_json["block"]["height"]) == (id_text(block.block_id), block.height)
@@ -314,11 +314,11 @@ def test_transactions_as_json(node: Node) -> None:
     base = {"networkID", "blockchainID", "outputs", "inputs", "memo"}
     more = {ImportTx: {"sourceChain", "importedInputs"}, ExportTx: {"destinationChain", "exportedOutputs"}}
     for tx in txs():
-        told = node.ask(X, "avm.getTx", txID=id_text(tx.txid), encoding="json").result
-        assert told["encoding"] == "json"
-        assert {"unsignedTx", "credentials", "id"} <= set(told["tx"])
-        assert told["tx"]["id"] == id_text(tx.txid)
-        unsigned = told["tx"]["unsignedTx"]
+        result = node.ask(X, "avm.getTx", txID=id_text(tx.txid), encoding="json").result
+        assert result["encoding"] == "json"
+        assert {"unsignedTx", "credentials", "id"} <= set(result["tx"])
+        assert result["tx"]["id"] == id_text(tx.txid)
+        unsigned = result["tx"]["unsignedTx"]
         assert base | more.get(type(tx.unsigned), set()) <= set(unsigned)
         assert (unsigned["networkID"], unsigned["blockchainID"]) == (12345, id_text(GENESIS.x_chain_id))
         for output in unsigned["outputs"]:
@@ -327,7 +327,7 @@ def test_transactions_as_json(node: Node) -> None:
         for given in unsigned["inputs"]:
             assert {"txID", "outputIndex", "assetID", "fxID", "input"} <= set(given)
             assert {"amount", "signatureIndices"} <= set(given["input"])
-        for credential in told["tx"]["credentials"]:
+        for credential in result["tx"]["credentials"]:
             assert set(credential) == {"fxID", "credential"}
             assert all(signature.startswith("0x") for signature in credential["credential"]["signatures"])
 
@@ -343,7 +343,7 @@ async def _all_four_states(config: Config) -> None:
     await store.write(lambda tx: put_refusals(tx, 1, [(rejected, "because")]))
     store.close()
     commands = {"tx_state": lambda chain, txid: "Processing" if txid == processing else ""}
-    engine = EngineServer(socket_path(data_dir), commands, lambda: lambda: None)
+    engine = SocketServer(socket_path(data_dir), commands, lambda: lambda: None)
     await engine.start()
     node = Node(config)
     try:
@@ -352,7 +352,7 @@ async def _all_four_states(config: Config) -> None:
             (txs()[-1].txid, "Accepted"),
             (processing, "Processing"),
             (rejected, "Rejected"),
-            (NOBODY, "Unknown"),
+            (UNUSED_ID, "Unknown"),
         ):
             answer = await node.asked(X, "avm.getTxStatus", txID=id_text(txid))
             assert answer.result == {"status": status}
@@ -459,13 +459,13 @@ def test_balances_are_the_sum_of_the_outputs_they_name(node: Node) -> None:
         assert answer.headers["deprecation"] == "true"
         assert set(answer.result) == {"balances"}
         assert all(set(row) == {"asset", "balance"} for row in answer.result["balances"])
-        told = {row["asset"]: row["balance"] for row in answer.result["balances"]}
+        balances = {row["asset"]: row["balance"] for row in answer.result["balances"]}
         expected = spendable(address)
         named = {"AVAX" if asset == GENESIS.avax_asset_id else id_text(asset): asset for asset in expected}
-        assert set(told) == set(named)
+        assert set(balances) == set(named)
         for name, asset_id in named.items():
             total = sum(expected[asset_id].values())
-            assert told[name] == str(min(total, UINT64_MAX))
+            assert balances[name] == str(min(total, UINT64_MAX))
             one = node.ask(X, "avm.getBalance", address=text_of(address), assetID=name)
             assert one.headers["deprecation"] == "true"
             if total > UINT64_MAX:  # a number that its type cannot hold
@@ -486,8 +486,8 @@ def test_every_asset_is_described(node: Node) -> None:
     for tx in made:
         asset = tx.unsigned
         assert isinstance(asset, CreateAssetTx)
-        told = node.ask(X, "avm.getAssetDescription", assetID=id_text(tx.txid)).result
-        assert told == {
+        result = node.ask(X, "avm.getAssetDescription", assetID=id_text(tx.txid)).result
+        assert result == {
             "assetID": id_text(tx.txid),
             "name": asset.name,
             "symbol": asset.symbol,

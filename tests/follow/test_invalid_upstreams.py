@@ -33,7 +33,7 @@ def true_prefix(chains: Chains) -> bool:
     )
 
 
-# -- proven lies -------------------------------------------------------------------------------------------------
+# -- proven invalid --------------------------------------------------------------------------------------------
 
 
 def wrong_id(replay: Replay) -> None:
@@ -244,12 +244,12 @@ def test_an_index_that_is_off() -> None:
 
 def test_probing_another_network_and_a_closed_port() -> None:
     async def scene() -> None:
-        stranger, gone = Replay(), Replay()
-        stranger.network_id = 1
-        async with following(stranger, gone, names="") as at:
+        foreign, gone = Replay(), Replay()
+        foreign.network_id = 1
+        async with following(foreign, gone, names="") as at:
             await gone.stop()
             against = await at.upstreams.probe_all()
-            assert "it is of network 1" in against[stranger.url]
+            assert "it is of network 1" in against[foreign.url]
             assert "cannot be reached" in against[gone.url]
 
     play(scene)
@@ -295,7 +295,7 @@ def test_two_consistent_histories_stop_the_chain() -> None:
             await at.until(lambda: at.x.why is not None, "the conflict")
             assert_conflict(at, AT, one, other)
             assert at.chains.x.count == 50  # up to the last run that both confirmed
-            await at.until(lambda: at.chains.counts()[1:] == ALL[1:], "P and C, which nobody disputes")
+            await at.until(lambda: at.chains.counts()[1:] == ALL[1:], "P and C, which are not disputed")
             assert true_prefix(at.chains)
 
     play(scene)
@@ -383,11 +383,11 @@ def test_an_upstream_that_contradicts_itself_is_dropped() -> None:
     async def scene() -> None:
         one, other = Replay(), Replay()
 
-        def lie_about_single_ones(method: str, params: dict[str, str]) -> None:
+        def forge_single_containers(method: str, params: dict[str, str]) -> None:
             forged = method == "index.getContainerByIndex"
             other.chains["X"] = other_history(recorded()["X"], AT) if forged else recorded()["X"]
 
-        other.on_call = lie_about_single_ones
+        other.on_call = forge_single_containers
         async with following(one, other) as at:
             await at.until(lambda: at.chains.counts() == ALL, "the truth")
             assert "it sent two different X containers" in at.upstreams.disabled()[other.url]

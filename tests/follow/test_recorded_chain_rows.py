@@ -41,9 +41,9 @@ def containers() -> dict[int, tuple[bytes, int]]:
         if row.part != "index_pop" or row.request.path != "/ext/index/X/block" or '"bytes"' not in row.response.body:
             continue
         result = json.loads(row.response.body)["result"]
-        for told in result.get("containers", [result]):
-            if told["encoding"] == "hex":
-                found[int(told["index"])] = checksum_hex.decode(told["bytes"]), _ns(told["timestamp"])
+        for container in result.get("containers", [result]):
+            if container["encoding"] == "hex":
+                found[int(container["index"])] = checksum_hex.decode(container["bytes"]), _ns(container["timestamp"])
     assert sorted(found) == [0, 1, 2, 3, 4]
     return found
 

@@ -13,7 +13,7 @@ from tests.waiting import LIMIT_S
 
 from icefall.errors import BadRequest, CallFailed, InternalError, NotFound, StartRefused, Unavailable
 from icefall.ipc import socket as link
-from icefall.ipc.socket import FRAME_MAX, EngineLink, EngineServer, socket_path
+from icefall.ipc.socket import FRAME_MAX, SocketClient, SocketServer, socket_path
 
 
 class Calls:
@@ -64,8 +64,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 
 @asynccontextmanager
-async def engine(path: Path, calls: Calls | None = None) -> AsyncIterator[EngineServer]:
-    server = EngineServer(path, COMMANDS, (calls or Calls()).begin)
+async def engine(path: Path, calls: Calls | None = None) -> AsyncIterator[SocketServer]:
+    server = SocketServer(path, COMMANDS, (calls or Calls()).begin)
     await server.start()
     yield server
     await server.stop()
@@ -81,7 +81,7 @@ def test_a_thousand_calls_share_one_connection(path: Path) -> None:
 
     async def scenario() -> None:
         async with engine(path, calls) as server:
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             answers = await asyncio.gather(*(client.call("double", number=n) for n in range(1000)))
             assert answers == [2 * n for n in range(1000)]
             assert len(server._writers) == 1
@@ -103,7 +103,7 @@ def test_values_cross_unchanged(path: Path) -> None:
 
     async def scenario() -> None:
         async with engine(path):
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             assert await client.call("echo", **given) == given
             await client.close()
 
@@ -114,7 +114,7 @@ def test_values_cross_unchanged(path: Path) -> None:
 def test_errors_are_raised_in_the_worker(path: Path, kind: type[Exception]) -> None:
     async def scenario() -> None:
         async with engine(path):
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             with pytest.raises(kind) as caught:
                 await client.call("fail", kind=kind.__name__)
             assert type(caught.value) is kind
@@ -131,7 +131,7 @@ def test_errors_are_raised_in_the_worker(path: Path, kind: type[Exception]) -> N
 def test_bugs_become_internal_errors(path: Path, name: str, text: str) -> None:
     async def scenario() -> None:
         async with engine(path):
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             others = asyncio.gather(*(client.call("double", number=n) for n in range(20)))
             with pytest.raises(InternalError, match=text):
                 await client.call(name)
@@ -144,7 +144,7 @@ def test_bugs_become_internal_errors(path: Path, name: str, text: str) -> None:
 def test_a_call_or_an_answer_that_is_too_long_is_refused_and_the_connection_stays(path: Path) -> None:
     async def scenario() -> None:
         async with engine(path) as server:
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             await client.call("echo")
             with pytest.raises(BadRequest, match=f"may be at most {FRAME_MAX} bytes long"):
                 await client.call("echo", text="x" * FRAME_MAX)
@@ -162,7 +162,7 @@ def test_a_call_or_an_answer_that_is_too_long_is_refused_and_the_connection_stay
 
 def test_without_an_engine_a_call_fails_at_once(path: Path) -> None:
     async def scenario() -> None:
-        client = EngineLink(path)
+        client = SocketClient(path, "the engine")
         async with asyncio.timeout(link.CALL_LIMIT_S):  # a call that waited for an answer would take that long
             for _ in range(3):
                 with pytest.raises(Unavailable, match="the engine cannot be reached"):
@@ -174,7 +174,7 @@ def test_without_an_engine_a_call_fails_at_once(path: Path) -> None:
 def test_running_calls_fail_at_once_when_the_engine_stops(path: Path) -> None:
     async def scenario() -> None:
         async with engine(path) as server:
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             waiting = [asyncio.create_task(client.call("forever")) for _ in range(10)]
             while len(server._tasks) < 10:
                 await asyncio.sleep(0)
@@ -191,7 +191,7 @@ def test_running_calls_fail_at_once_when_the_engine_stops(path: Path) -> None:
 
 def test_the_link_comes_back_with_the_engine(path: Path) -> None:
     async def scenario() -> None:
-        client = EngineLink(path)
+        client = SocketClient(path, "the engine")
         for number in range(3):
             async with engine(path):
                 assert await client.call("double", number=number) == 2 * number
@@ -207,7 +207,7 @@ def test_a_socket_left_by_a_killed_engine_is_replaced(path: Path) -> None:
     path.touch()
 
     async def scenario() -> None:
-        client = EngineLink(path)
+        client = SocketClient(path, "the engine")
         with pytest.raises(Unavailable):
             await client.call("echo")
         async with engine(path):
@@ -220,7 +220,7 @@ def test_a_socket_left_by_a_killed_engine_is_replaced(path: Path) -> None:
 def test_a_call_that_is_never_answered_ends_at_its_limit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with engine(path) as server:
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             with monkeypatch.context() as patch:
                 patch.setattr(link, "CALL_LIMIT_S", 0.1)
                 with pytest.raises(Unavailable, match="the engine did not answer in time"):
@@ -237,7 +237,7 @@ def test_a_call_that_is_never_answered_ends_at_its_limit(path: Path, monkeypatch
 def test_stopping_lets_running_calls_finish(path: Path) -> None:
     async def scenario() -> None:
         async with engine(path) as server:
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             await client.call("echo")
             late = asyncio.create_task(client.call("double", number=6))
             while not server._tasks:
@@ -273,7 +273,7 @@ def framed(value: Any) -> bytes:
 def test_garbage_ends_its_own_connection_and_no_other(path: Path, garbage: bytes) -> None:
     async def scenario() -> None:
         async with engine(path):
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             reader, writer = await asyncio.open_unix_connection(path)
             writer.write(garbage)
             writer.write_eof()
@@ -310,7 +310,7 @@ def test_an_engine_that_answers_garbage_is_unavailable(path: Path) -> None:
 
     async def scenario() -> None:
         async with await asyncio.start_unix_server(babble, path):
-            client = EngineLink(path)
+            client = SocketClient(path, "the engine")
             with pytest.raises(Unavailable):
                 await client.call("echo")
 
@@ -336,7 +336,7 @@ def test_a_long_data_directory_has_its_socket_elsewhere(monkeypatch: pytest.Monk
 
     async def scenario() -> None:
         async with engine(socket_path(long)):
-            client = EngineLink(socket_path(long))
+            client = SocketClient(socket_path(long), "the engine")
             assert await client.call("echo") == {}
             await client.close()
 
@@ -353,6 +353,6 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         with pytest.raises(StartRefused, match="belongs to another user"):
-            await EngineServer(tmp_path / "run" / "engine.sock", COMMANDS, Calls().begin).start()
+            await SocketServer(tmp_path / "run" / "engine.sock", COMMANDS, Calls().begin).start()
 
     asyncio.run(scenario())

@@ -219,10 +219,10 @@ def test_without_a_name_all_change(scene: Scene) -> None:
 
 def test_a_missing_level_is_refused_before_the_name_is_checked(scene: Scene) -> None:
     with pytest.raises(CallFailed, match=r"^need to specify either displayLevel or logLevel$"):
-        set_level(scene, "nobody", "", "")
+        set_level(scene, "unknown", "", "")
 
 
-@pytest.mark.parametrize("name", ["nobody", "x", "Main"])
+@pytest.mark.parametrize("name", ["unknown", "x", "Main"])
 def test_an_unknown_logger_is_refused(scene: Scene, name: str) -> None:
     with pytest.raises(CallFailed, match=f'^logger with name "{name}" not found$'):
         set_level(scene, name, "DEBUG", "")
@@ -285,9 +285,9 @@ def test_a_plugin_is_loaded_once_and_remembered(scene: Scene, tmp_path: Path) ->
 
 def test_a_failed_plugin_is_reported_once_logged_and_remembered(scene: Scene, tmp_path: Path) -> None:
     (scene.plugins / f"{VM_TEXT}.py").write_text("raise RuntimeError('no luck')")
-    told = asyncio.run(scene.admin.load_vms())
-    assert told["new"] == {}
-    assert "no luck" in str(told["failed"][VM_TEXT])
+    result = asyncio.run(scene.admin.load_vms())
+    assert result["new"] == {}
+    assert "no luck" in str(result["failed"][VM_TEXT])
     assert asyncio.run(scene.admin.load_vms()) == {"new": {}, "failed": {}}
     assert "no luck" in (tmp_path / "logs" / "vm-factory.log").read_text()
     (plugin,) = asyncio.run(scene.reader.plugins())

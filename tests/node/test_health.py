@@ -101,7 +101,7 @@ def play(tmp_path: Path) -> Play:
 
 
 class Switch:
-    """A check that passes or fails as it is told, and counts its runs."""
+    """A check that passes or fails as set, and counts its runs."""
 
     def __init__(self, error: str = "") -> None:
         self.error = error

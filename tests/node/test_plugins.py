@@ -140,7 +140,7 @@ def test_the_id_is_never_its_own_alias(directory: Path) -> None:
 def test_what_a_plugin_prints_or_leaves_running_does_not_matter(directory: Path) -> None:
     (directory / f"{VM}.py").write_text(
         "import atexit, os, sys, threading, time\n"
-        'print(\'{"version": "a lie"}\', flush=True)\n'
+        'print(\'{"version": "wrong"}\', flush=True)\n'
         "os.write(1, b'noise')\n"
         "threading.Thread(target=time.sleep, args=(60,)).start()\n"
         "atexit.register(time.sleep, 60)\n" + PLAIN

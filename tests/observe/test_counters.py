@@ -74,6 +74,7 @@ def test_counts_of_a_killed_process_stay_but_not_its_calls_in_flight(tmp_path: P
 def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
     CallCounters(LABELS, tmp_path).count_unrouted()
     (tmp_path / "levels").touch()
+    (tmp_path / "7.meters").touch()  # of an earlier version
     clear(tmp_path)
     assert totals(tmp_path, 3) == [CallCounts(0, 0, 0, 0)] * 3
     assert [path.name for path in tmp_path.iterdir()] == ["levels"]

@@ -137,14 +137,14 @@ def test_a_closed_terminal_is_ignored(page: LevelPage) -> None:
 
 def test_debugs_reports_whether_debug_is_enabled(page: LevelPage) -> None:
     log = Log("main", "engine", page, None, io.StringIO(), as_json=False)
-    assert not log.debugs()
+    assert not log.is_debug()
     page.put("main", "OFF", "DEBUG")
-    assert log.debugs()
+    assert log.is_debug()
 
 
 def test_library_lines_go_to_main_from_warn_up(page: LevelPage, tmp_path: Path) -> None:
     logs = Logs("engine", page, tmp_path, "json")
-    logs.adopt_libraries()
+    logs.capture_library_logs()
     logging.getLogger("lib.part").info("chatter")
     logging.getLogger("lib.part").warning("careful: %s", 7)
     logging.getLogger("lib").critical("help")

@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # the interfaces: readers and models of the contexts, never a store that can write
     "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"config"},
     "web": set(),
-    # the composition roots: only they see the configuration
+    # what starts processes: only these see the configuration
     "run": INNER | CONTEXTS | {"primary", "api", "config", "demo"},
     "cli": {"errors", "run", "config", "access"},
 }
@@ -89,7 +89,7 @@ def test_modules_with_rules_are_pure() -> None:
     assert wrong == []
 
 
-def test_only_composition_roots_see_the_configuration() -> None:
+def test_only_run_and_cli_see_the_configuration() -> None:
     config = ("icefall.config.load", "icefall.config.settings")
     seeing = {module.part for module in modules() for name, _ in imports(module) if name in config}
     assert seeing <= {"cli", "run", "config"}

@@ -52,28 +52,28 @@ def _rows(frame: dict[str, Any], at: list[int]) -> Iterator[dict[str, Any]]:
 
 def _row(frame: dict[str, Any], at: list[int], subtraces: int) -> dict[str, Any]:
     kind, value = frame["type"], frame.get("value", "0x0")
-    told: dict[str, Any] = {"subtraces": subtraces, "traceAddress": at, "result": None}
+    row: dict[str, Any] = {"subtraces": subtraces, "traceAddress": at, "result": None}
     if kind == "SELFDESTRUCT":
         action = {"address": frame["from"], "refundAddress": frame["to"], "balance": value}
-        return {**told, "type": "suicide", "action": action}
+        return {**row, "type": "suicide", "action": action}
     action = {"from": frame["from"], "gas": frame["gas"], "value": value}
     result = {"gasUsed": frame["gasUsed"]}
     if kind in ("CREATE", "CREATE2"):
-        told["type"] = "create"
+        row["type"] = "create"
         action |= {"init": frame["input"], "creationMethod": kind.lower()}
-        # The place of a failed creation is in no call trace; some clients tell it, and nobody may read it.
+        # The place of a failed creation is in no call trace; some clients send it, and it must be ignored.
         result |= {"address": frame.get("to", "0x" + "ee" * 20), "code": frame.get("output", "0x")}
     else:
-        told["type"] = "call"
+        row["type"] = "call"
         action |= {"to": frame["to"], "input": frame["input"], "callType": kind.lower()}
         result |= {"output": frame.get("output", "0x")}
-    told["action"] = action
+    row["action"] = action
     error = frame.get("error")
     if error is not None:
-        told["error"] = "Out of gas" if error.startswith("out of gas") else ERRORS.get(error, error)
-    if error is None or told["error"] == _KEEPS_RESULT:
-        told["result"] = result
-    return told
+        row["error"] = "Out of gas" if error.startswith("out of gas") else ERRORS.get(error, error)
+    if error is None or row["error"] == _KEEPS_RESULT:
+        row["result"] = result
+    return row
 
 
 def _frames(frame: dict[str, Any], *, is_failed: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -90,13 +90,13 @@ def _state_diff(diff: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
         if frame["type"] in ("CREATE", "CREATE2") and not is_failed
     }
     pre, post = diff["pre"], diff["post"]
-    told = {}
+    accounts = {}
     for address in sorted({*pre, *post}):
         before, after = pre.get(address, {}), post.get(address)
         if address in made and after is None:
-            continue  # made and destroyed at once: not even money it had before is told of
-        told[address] = _account(before, after, is_made=address in made)
-    return told
+            continue  # made and destroyed at once: not even money it had before is shown
+        accounts[address] = _account(before, after, is_made=address in made)
+    return accounts
 
 
 def _account(before: dict[str, Any], after: dict[str, Any] | None, *, is_made: bool) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _account(before: dict[str, Any], after: dict[str, Any] | None, *, is_made: b
     return {
         "balance": _change(balance, after.get("balance", balance)),
         "nonce": _change(hex(before.get("nonce", 0)), hex(after.get("nonce", before.get("nonce", 0)))),
-        "code": _change("0x", after.get("code", "0x")) if is_made else "=",  # delegations are not told
+        "code": _change("0x", after.get("code", "0x")) if is_made else "=",  # delegations are not shown
         "storage": {slot: _change(_slot(before, slot), _slot(after, slot)) for slot in slots},
     }
 

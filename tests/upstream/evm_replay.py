@@ -166,8 +166,8 @@ class EvmReplay(Replay):
             if evm_fault.change is not None:
                 result = evm_fault.change(result)
             said = start + b',"result":' + result + b"}"
-        except ReplayError as complaint:
-            said = start + b',"error":' + msgspec.json.encode(complaint.error) + b"}"
+        except ReplayError as failed:
+            said = start + b',"error":' + msgspec.json.encode(failed.error) + b"}"
         return [] if evm_fault.left_out else [said, said] if evm_fault.twice else [said]
 
     def _batch_fault(self, calls: list[dict[str, Any]]) -> EvmFault:
@@ -217,7 +217,7 @@ class EvmReplay(Replay):
     def _trace_block(self, params: list[Any]) -> bytes:
         block = self.existing_block(params[0], "trace")
         calls = msgspec.json.decode(block.calls or b"[]")
-        return msgspec.json.encode(trace_block(calls, msgspec.json.decode(block.slim)))
+        return msgspec.json.encode(trace_block(calls, msgspec.json.decode(block.without_txs)))
 
     def _trace_replay(self, params: list[Any]) -> bytes:
         block = self.existing_block(params[0], "trace")

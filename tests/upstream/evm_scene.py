@@ -75,7 +75,7 @@ def parts(block: FetchedBlock) -> tuple[int, bytes, bytes, bytes | None, bytes |
     return block.number, block.block, block.receipts, block.calls, block.diffs
 
 
-def expected(block: RecordedBlock, *, lean: bool) -> tuple[int, bytes, bytes, bytes | None, bytes | None]:
+def expected(block: RecordedBlock, *, omits_code: bool) -> tuple[int, bytes, bytes, bytes | None, bytes | None]:
     """What a fetch of a recorded block must come to, if its upstream can trace."""
-    diffs = block.lean_diffs if lean else block.diffs or b"[]"
+    diffs = block.diffs_without_code if omits_code else block.diffs or b"[]"
     return block.number, block.block, block.receipts, block.calls or b"[]", diffs

@@ -173,7 +173,7 @@ class Replay:
         except LookupError as error:
             if not error.args:
                 return web.Response(status=404, text="404 page not found\n")
-            answer = {"jsonrpc": "2.0", "error": _complaint(error.args[0]), "id": call["id"]}
+            answer = {"jsonrpc": "2.0", "error": _error(error.args[0]), "id": call["id"]}
         if fault.empty:
             answer["result"] = None
         body = json.dumps(answer).encode()
@@ -276,5 +276,5 @@ class Replay:
         return {"txID": "2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm"}
 
 
-def _complaint(text: str) -> dict[str, Any]:
+def _error(text: str) -> dict[str, Any]:
     return {"code": -32000, "message": text, "data": None}

@@ -29,7 +29,7 @@ def on(scene: Callable[[EvmUpstream], Awaitable[None]], *replays: EvmReplay, **o
 
 
 def whole(numbers: range = RUN) -> list[tuple[Any, ...]]:
-    return [expected(recorded_blocks("geth-1")[number], lean=True) for number in numbers]
+    return [expected(recorded_blocks("geth-1")[number], omits_code=True) for number in numbers]
 
 
 def test_the_first_is_used_while_it_is_usable() -> None:

@@ -17,7 +17,7 @@ from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, ReorgDuringFetch
 from icefall.upstream.evm.upstream import EvmUpstream
 
-LEAN = {"geth-1": True, "cchain-1": False, "anvil-1": False, "berlin-1": False}
+OMITS_CODE = {"geth-1": True, "cchain-1": False, "anvil-1": False, "berlin-1": False}
 RUN = range(16, 60)
 
 
@@ -31,7 +31,7 @@ def on(scene: Callable[[EvmUpstream], Awaitable[None]], *replays: EvmReplay, **o
 
 
 def wanted(chain: str, numbers: range) -> list[tuple[Any, ...]]:
-    return [expected(recorded_blocks(chain)[number], lean=LEAN[chain]) for number in numbers]
+    return [expected(recorded_blocks(chain)[number], omits_code=OMITS_CODE[chain]) for number in numbers]
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -121,7 +121,7 @@ TROUBLES: dict[str, EvmFault] = {
     "HTML": EvmFault(body=b"<html>"),
     "rate limited in JSON": EvmFault(error=(-32005, "rate limit exceeded")),
     "internal error": EvmFault(error=(-32603, "internal error")),
-    "unknown error": EvmFault(error=(-32000, "a fault nobody has heard of")),
+    "unknown error": EvmFault(error=(-32000, "an unknown error")),
     "answer left out": EvmFault(left_out=True),
     "answer twice": EvmFault(twice=True),
     "null": EvmFault(result=b"null"),
@@ -298,8 +298,8 @@ def test_a_block_is_never_put_together_from_two_chains(which: str, method: str, 
         assert [block.number for block in blocks] == list(numbers)
         for block in blocks:
             assert parts(block) in (
-                expected(before[block.number], lean=False),
-                expected(after[block.number], lean=False),
+                expected(before[block.number], omits_code=False),
+                expected(after[block.number], omits_code=False),
             )
 
     on(scene, replay)
@@ -310,7 +310,7 @@ def forged(block: RecordedBlock, mark: str) -> RecordedBlock:
     made = RecordedBlock.__new__(RecordedBlock)
     made.__dict__.update(block.__dict__)
     made.hash = "0x" + mark * 64
-    for part in ("block", "receipts", "slim"):
+    for part in ("block", "receipts", "without_txs"):
         setattr(made, part, getattr(block, part).replace(block.hash.encode(), made.hash.encode()))
     made.calls = (block.calls or b"").replace(b'"type":', f'"mark":"{mark}","type":'.encode())
     return made
@@ -330,7 +330,7 @@ def test_the_same_transactions_in_another_block_are_noticed(mux: bool) -> None:
 
         replay.on_call = switch
         (block,) = await fetched(upstream, [BUSY])
-        assert parts(block) == expected(other, lean=True)
+        assert parts(block) == expected(other, omits_code=True)
         assert block.calls is not None
         assert b'"mark":"b"' in block.calls
 

@@ -47,7 +47,7 @@ def test_recorded_clients(chain: str) -> None:
     assert (can.calls_by, can.diffs_by) == ("callTracer", "prestateTracer")
     assert can.block_extra_data is (chain == "cchain-1")
     assert can.genesis_hash == recorded_blocks(chain)[0].hash
-    assert can.lean is (chain == "geth-1")
+    assert can.omits_code is (chain == "geth-1")
     assert ("state diffs repeat contract code: several times the bytes" in can.degraded()) is (chain != "geth-1")
 
 
@@ -75,8 +75,10 @@ def test_every_combination_of_features_switched_off(combination: str) -> None:
             assert can.mux_tracer is off.isdisjoint({"muxTracer", "callTracer", "prestateTracer"})
             assert can.batches is ("batch" not in off)
             for block in await fetched(upstream, numbers):
-                lean = "disableCode" not in off
-                number, whole, receipts, calls, diffs = expected(recorded_blocks("geth-1")[block.number], lean=lean)
+                omits_code = "disableCode" not in off
+                number, whole, receipts, calls, diffs = expected(
+                    recorded_blocks("geth-1")[block.number], omits_code=omits_code
+                )
                 calls = None if "callTracer" in off else calls
                 diffs = None if "prestateTracer" in off else diffs
                 assert parts(block) == (number, whole, receipts, calls, diffs)
@@ -154,7 +156,7 @@ def test_a_chain_without_transactions_is_tried_again_when_it_has_some() -> None:
             replay.shown = None
             blocks = await fetched(upstream, range(4, 30))
             assert [parts(block) for block in blocks] == [
-                expected(recorded_blocks("geth-1")[number], lean=True) for number in range(4, 30)
+                expected(recorded_blocks("geth-1")[number], omits_code=True) for number in range(4, 30)
             ]
             (can,) = upstream.capabilities().values()
             assert can.mux_tracer
@@ -206,12 +208,12 @@ def test_code_is_left_out_only_if_its_hash_stays() -> None:
     replay = EvmReplay("geth-1")
     replay.evm_faults = [EvmFault("debug_", change=unhashed, times=FOREVER)]
     can = probed(replay)
-    assert (can.code_left_out, can.code_hashed, can.lean) == (True, False, False)
+    assert (can.code_left_out, can.code_hashed, can.omits_code) == (True, False, False)
     replay.evm_faults.clear()
-    assert probed(replay).lean
+    assert probed(replay).omits_code
     replay.shown = 6  # a block without any contract shows nothing
     can = probed(replay)
-    assert (can.code_left_out, can.lean) == (None, False)
+    assert (can.code_left_out, can.omits_code) == (None, False)
 
 
 def test_no_upstream_has_no_limitations() -> None:

@@ -153,7 +153,7 @@ def test_pruned_state_is_read_from_another_or_refused() -> None:
         EvmFault("eth_getBalance", result=b'"12"'),
         EvmFault("eth_getBalance", result=b"12"),
         EvmFault("eth_getBalance", result=b'"0x1' + b"0" * 64 + b'"'),
-        EvmFault("eth_getBalance", error=(-32000, "something nobody has heard of")),
+        EvmFault("eth_getBalance", error=(-32000, "an unknown error")),
         EvmFault("eth_getBalance", status=500),
     ],
 )

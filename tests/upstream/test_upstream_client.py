@@ -241,7 +241,7 @@ def test_an_address_may_have_a_path_and_a_query() -> None:
     asyncio.run(scene())
 
 
-def test_a_long_complaint_is_cut() -> None:
+def test_a_long_error_is_cut() -> None:
     async def scene() -> None:
         long = json.dumps({"id": 1, "error": {"code": 1, "message": "x" * 1_000_000}}).encode()
         async with asking(Fault(body=long)) as (client, _, _):

@@ -74,7 +74,7 @@ def test_known_networks(name: str) -> None:
     assert KNOWN_NETWORKS[NAMES[name]].differences(at_birth(NAMES[name])) == []
 
 
-def test_known_networks_tell_a_stranger() -> None:
+def test_another_networks_genesis_differs_from_the_known_one() -> None:
     assert "x_chain_id" in KNOWN_NETWORKS[MAINNET_ID].differences(at_birth(FUJI_ID))
     with pytest.raises(WireError, match="mainnet"):
         packaged_genesis(MAINNET_ID)
@@ -153,7 +153,7 @@ def put(path: str, value: object) -> Callable[[Any], object]:
         (put("allocations.0.ethAddr", "zz"), "allocations[0].ethAddr"),
         (put("allocations.2.avaxAddr", "X-local1q"), "allocations[2].avaxAddr: invalid bech32 string length 7"),
         (put("allocations.0.unlockSchedule.0.amount", -1), "allocations[0].unlockSchedule[0].amount"),
-        (put("initialStakedFunds.0", "nobody"), "initialStakedFunds[0]: no separator found in address"),
+        (put("initialStakedFunds.0", "unknown"), "initialStakedFunds[0]: no separator found in address"),
         (put("initialStakedFunds", []), "initialStakers[0] has nothing at stake"),
         (put("initialStakers.3.nodeID", "Node"), "initialStakers[3].nodeID: ID: Node is missing the prefix"),
         (put("initialStakers.3.delegationFee", 2**32), "initialStakers[3].delegationFee"),

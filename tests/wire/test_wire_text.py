@@ -61,7 +61,7 @@ def test_bad_hex(row: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "reason"),
     [
         ("", "base58 decoding error: zero length string"),
         ("0", "base58 decoding error: Invalid base58 digit ('0')"),
@@ -78,10 +78,10 @@ def test_bad_hex(row: Any) -> None:
         ("z" * 1000 + "0", "base58 decoding error: Invalid base58 digit ('0')"),
     ],
 )
-def test_bad_cb58(text: str, complaint: str) -> None:
+def test_bad_cb58(text: str, reason: str) -> None:
     with pytest.raises(WireError) as caught:
         id_from_text(text)
-    assert str(caught.value) == complaint
+    assert str(caught.value) == reason
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_recorded_bad_addresses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "reason"),
     [
         ("X", "no separator found in address"),
         ("X-1234567", "invalid bech32 string length 7"),
@@ -192,10 +192,10 @@ def test_recorded_bad_addresses() -> None:
         ),
     ],
 )
-def test_bad_addresses(text: str, complaint: str) -> None:
+def test_bad_addresses(text: str, reason: str) -> None:
     with pytest.raises(WireError) as caught:
         address_from_text(text)
-    assert str(caught.value) == complaint
+    assert str(caught.value) == reason
 
 
 EWOQ = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"

@@ -44,7 +44,7 @@ ADDRESSES = tuple(address_of(secret) for secret in KEYS)
 ALICE = Owners(0, 1, (ADDRESSES[0],))
 BOB = Owners(0, 1, (ADDRESSES[1],))
 BOTH = Owners(0, 2, ADDRESSES[:2])
-NOBODY = Owners(0, 0, ())
+NO_OWNERS = Owners(0, 0, ())
 LATER = Owners(NOW_S + 1, 1, (ADDRESSES[0],))
 
 _serial = count(1)
@@ -90,7 +90,7 @@ def out(amount: int = FEE, owners: Owners = ALICE, asset_id: bytes = AVAX) -> Tr
 
 
 def spend(utxo: Utxo, amount: int | None = None, indices: tuple[int, ...] | None = None) -> TransferableInput:
-    """The input that spends all of a UTXO, unless told otherwise."""
+    """The input that spends all of a UTXO, unless given otherwise."""
     held = utxo.output.amount if isinstance(utxo.output, TransferOutput) else 1
     signers = range(utxo.output.owners.threshold) if indices is None else indices
     given = TransferInput(held if amount is None else amount, tuple(signers))

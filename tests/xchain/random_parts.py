@@ -39,7 +39,7 @@ class Parts:
         return self.random.randint(1, most)
 
     def owners(self) -> Owners:
-        """Mostly one address; sometimes several, nobody in particular, or not yet."""
+        """Mostly one address; sometimes several, none, or locked."""
         draw = self.random.random()
         if draw < 0.05:
             return Owners(0, 0, ())

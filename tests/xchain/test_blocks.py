@@ -97,7 +97,7 @@ def test_nothing_is_imported_twice_in_a_block(world: World) -> None:
 
 
 def test_effects_of_a_pair_of_chains(world: World) -> None:
-    """Numbering runs on into the exports; what was imported is told with what was spent."""
+    """Numbering runs on into the exports; what was imported is listed with what was spent."""
     held, foreign = world.fund(), world.export(C_CHAIN)
     sent = signed(export(out(2), out(3), outputs=[out(1)], inputs=[spend(held)]))
     effects = effects_of(sent, world)

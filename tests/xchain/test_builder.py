@@ -6,7 +6,7 @@ from tests.xchain.craft import (
     C_CHAIN,
     FEE,
     KEYS,
-    NOBODY,
+    NO_OWNERS,
     NOW_S,
     World,
     base,
@@ -42,7 +42,7 @@ def mempool() -> Mempool:
 
 def payment(world: World, outputs: int = 1) -> Tx:
     held = world.fund(TransferOutput(10**15, ALICE))
-    return signed(base([out(1, NOBODY)] * outputs, [spend(held)]))
+    return signed(base([out(1, NO_OWNERS)] * outputs, [spend(held)]))
 
 
 def built(mempool: Mempool, world: World, now_s: int = NOW_S, txs_max: int = 0) -> BuiltBlock:
@@ -101,7 +101,9 @@ def test_a_block_is_filled_to_the_last_byte(mempool: Mempool, world: World) -> N
     assert 0 < spare < 2 * 256
     held = [world.fund(TransferOutput(10**15, ALICE)) for _ in range(2)]
     memos = [bytes(spare // 2), bytes(spare - spare // 2)]
-    txs = [signed(base([out(1, NOBODY)] * half, [spend(utxo)], memo)) for utxo, memo in zip(held, memos, strict=True)]
+    txs = [
+        signed(base([out(1, NO_OWNERS)] * half, [spend(utxo)], memo)) for utxo, memo in zip(held, memos, strict=True)
+    ]
     assert sum(len(tx.raw) for tx in txs) == BLOCK_SIZE_TARGET
     for tx in txs:
         mempool.put(tx)

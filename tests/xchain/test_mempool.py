@@ -1,4 +1,4 @@
-"""The waiting room: who gets in, who is told what, and for how long that is remembered."""
+"""The mempool: which transactions enter, the error of the others, and how long errors are kept."""
 
 import pytest
 from tests.xchain.craft import (
@@ -6,7 +6,7 @@ from tests.xchain.craft import (
     C_CHAIN,
     FEE,
     KEYS,
-    NOBODY,
+    NO_OWNERS,
     NOW_S,
     World,
     base,
@@ -54,12 +54,12 @@ def payment(world: World, amount: int = 9 * FEE) -> Tx:
 
 
 def sized(world: World, size: int) -> Tx:
-    """A transaction of exactly so many bytes. An output to nobody has 60, a memo up to 256."""
+    """A transaction of exactly so many bytes. An output without owners has 60, a memo up to 256."""
     held = world.fund(TransferOutput(10**15, ALICE))
     empty = len(signed(base([], [spend(held)])).raw)
     count = (size - empty - 128) // 60
     memo = bytes(size - empty - 60 * count)
-    tx = signed(base([out(1, NOBODY)] * count, [spend(held)], memo))
+    tx = signed(base([out(1, NO_OWNERS)] * count, [spend(held)], memo))
     assert len(tx.raw) == size
     return tx
 

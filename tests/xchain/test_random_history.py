@@ -159,7 +159,7 @@ class History:
         assert len(state.exported) == len(ledger.left)
 
     def compare_values(self) -> None:
-        """Once the wallet was told that all it made is accepted."""
+        """Only right once the wallet knows that all it made is accepted."""
         held = self.ledger.held()
         for asset_id, supply in self.ledger.supply.items():
             assert held[asset_id] == supply - self.wallet.burned[asset_id]

@@ -16,7 +16,7 @@ from icefall.observe.log import Log
 LEASE_TIMEOUT_S = 1.0
 OWNER_RETRY_S = 5.0  # after an owner did not answer
 
-CallOwner = Callable[..., Awaitable[Any]]  # `EngineLink.call` of the owner's socket
+CallOwner = Callable[..., Awaitable[Any]]  # `SocketClient.call` of the owner's socket
 
 
 class BudgetDecision(NamedTuple):

@@ -14,7 +14,7 @@ from icefall.access.budgets import Budgets, Grant, Tier
 from icefall.db.engine import StoreError
 from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
-from icefall.ipc.socket import EngineServer, socket_path
+from icefall.ipc.socket import SocketServer, socket_path
 
 _RETRY_S = 1.0
 
@@ -39,7 +39,7 @@ def budget_commands(budgets: Budgets, clock: Callable[[], float] = time.time) ->
 async def serve_budgets(data_dir: Path) -> None:
     """Own the budgets as soon as no other process does, until cancelled."""
     lock = await _lock(data_dir / "run" / "limits.lock")
-    server = EngineServer(budget_socket(data_dir), budget_commands(Budgets()), lambda: lambda: None)
+    server = SocketServer(budget_socket(data_dir), budget_commands(Budgets()), lambda: lambda: None)
     try:
         while True:
             try:

@@ -129,7 +129,7 @@ class App:
             response = self._failure(InternalError("internal error"))
         if limit_headers:
             response = Response(response.status, [*response.headers, *limit_headers], response.body)
-        if self._log.debugs():
+        if self._log.is_debug():
             self._log.debug("request", method=request.method, path=request.path, status=response.status)
         return self._finished(request, response)
 

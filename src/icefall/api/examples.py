@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS as _RICH
+
 _X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 _AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
-_RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 _BLOCK_0 = "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst"
 
 EXAMPLES: dict[str, dict[str, Any]] = {

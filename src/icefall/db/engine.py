@@ -1,4 +1,4 @@
-"""The protocols of a store engine, which knows no table.
+"""The protocols of a store engine, which is independent of the schema.
 
 A `Reader` answers queries and can change nothing. A `Store` belongs to the one process that writes: `write` runs a
 function inside one transaction, in a thread of its own, and either all of it is committed or nothing. Both are `async`:

@@ -39,12 +39,12 @@ class RecordedBlock:
         self.txids = tuple(tx["hash"] for tx in block["transactions"])
 
     @cached_property
-    def slim(self) -> bytes:
+    def without_txs(self) -> bytes:
         """The block with the hashes of its transactions only."""
         return msgspec.json.encode({**msgspec.json.decode(self.block), "transactions": self.txids})
 
     @cached_property
-    def lean_diffs(self) -> bytes:
+    def diffs_without_code(self) -> bytes:
         """Without code, as a client sends them with `disableCode`."""
         rows = msgspec.json.decode(self.diffs or b"[]")
         for row in rows:

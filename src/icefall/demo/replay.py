@@ -99,7 +99,7 @@ class Replay:
 
     def block_result(self, params: list[Any]) -> bytes:
         found = self.block(params[0], "block")
-        return b"null" if found is None else found.block if params[1] else found.slim
+        return b"null" if found is None else found.block if params[1] else found.without_txs
 
     def receipts_result(self, params: list[Any]) -> bytes:
         number = int(params[0], 16) if len(params[0]) < 66 else None
@@ -131,7 +131,7 @@ class Replay:
 
     def diffs(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
         can_omit_code = self.kind != "coreth"
-        return block.lean_diffs if config.get("disableCode") and can_omit_code else block.diffs or b"[]"
+        return block.diffs_without_code if config.get("disableCode") and can_omit_code else block.diffs or b"[]"
 
     def _mux(self, block: RecordedBlock, config: dict[str, Any]) -> bytes:
         if self.kind == "anvil":

@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS
+
 BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"  # an address with transfers and tokens of every kind
-RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"  # the address of the pre-funded key of every local network
 COIN = "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"
 C_CHAIN, L1 = "/v1/chains/43112", "/v1/chains/31337"
 
@@ -32,8 +33,12 @@ def _rpc(summary: str, path: str, method: str, **params: Any) -> ExampleCall:
 
 TOUR = (
     ExampleCall("Is the node healthy?", "node", "/ext/health"),
-    _rpc("The balance of the pre-funded key", "/ext/bc/X", "avm.getBalance", address=RICH, assetID="AVAX"),
-    _rpc("Its transactions on the X-Chain", "/ext/bc/X", "avm.getAddressTxs", address=RICH, pageSize="5"),
+    _rpc(
+        "The balance of the pre-funded key", "/ext/bc/X", "avm.getBalance", address=LOCAL_FUNDED_ADDRESS, assetID="AVAX"
+    ),
+    _rpc(
+        "Its transactions on the X-Chain", "/ext/bc/X", "avm.getAddressTxs", address=LOCAL_FUNDED_ADDRESS, pageSize="5"
+    ),
     _rpc("The P-Chain's last block", "/ext/index/P/block", "index.getLastAccepted", encoding="hex"),
     ExampleCall("Which EVM chains are indexed?", "data", "/v1/chains"),
     ExampleCall(

@@ -10,6 +10,7 @@ import msgspec
 
 ZERO_ADDRESS = bytes(20)
 ERC20, ERC721, ERC1155 = 1, 2, 4  # token standards, as bits of token.standards
+DECIMALS_MAX = 255  # a uint8 in ERC-20
 
 
 class TokenKind(enum.Enum):

@@ -1,4 +1,4 @@
-"""Calls from workers to the engine: by name, over a local socket, many at a time on one connection.
+"""Calls from workers to another process, such as the engine: by name, over a local socket, many at a time.
 
 A frame is a 4-byte length and a msgpack list: `[number, name, arguments]` one way, `[number, ok, value]` the other.
 """
@@ -47,8 +47,8 @@ def _frame(value: Any) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-class EngineServer:
-    """The engine's side. `commands` may be plain or async; an IcefallError is raised again in the worker."""
+class SocketServer:
+    """The owner's side. `commands` may be plain or async; an IcefallError is raised again in the worker."""
 
     def __init__(
         self, path: Path, commands: Mapping[str, Callable[..., Any]], on_call: Callable[[], Callable[[], None]]
@@ -115,11 +115,15 @@ class EngineServer:
             ended()
 
 
-class EngineLink:
-    """A worker's side. Connects at the first call and again when the connection is lost; calls have a time limit."""
+class SocketClient:
+    """A worker's side. Connects at the first call and again when the connection is lost; calls have a time limit.
 
-    def __init__(self, path: Path) -> None:
+    `peer` is the other process, as errors name it.
+    """
+
+    def __init__(self, path: Path, peer: str) -> None:
         self._path = path
+        self._peer = peer
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}  # of the present connection
         self._writer: asyncio.StreamWriter | None = None
@@ -140,9 +144,9 @@ class EngineLink:
                 finally:
                     waiting.pop(number, None)
         except TimeoutError:
-            raise Unavailable("the engine did not answer in time") from None
+            raise Unavailable(f"{self._peer} did not answer in time") from None
         except OSError:
-            raise Unavailable("the engine cannot be reached") from None
+            raise Unavailable(f"{self._peer} cannot be reached") from None
 
     async def close(self) -> None:
         if self._writer is not None and self._listener is not None:
@@ -176,4 +180,4 @@ class EngineLink:
             writer.close()
             for future in waiting.values():
                 if not future.done():
-                    future.set_exception(ConnectionResetError("the connection to the engine was lost"))
+                    future.set_exception(ConnectionResetError(f"the connection to {self._peer} was lost"))

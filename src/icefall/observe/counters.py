@@ -1,6 +1,6 @@
 """Counters of calls of all processes, without a lock: one small memory-mapped file per process, written by it alone.
 
-Who reports the totals adds up the files. Of a process that has ended the counts stay, its calls in flight do not.
+Totals are the sum of the files. Of a process that has ended the counts stay, its calls in flight do not.
 """
 
 import mmap
@@ -62,7 +62,7 @@ class CallCounters:
 def clear(directory: Path) -> None:
     """Removes the counts of an earlier run."""
     if directory.is_dir():
-        for path in directory.glob(f"*{_SUFFIX}"):
+        for path in (*directory.glob(f"*{_SUFFIX}"), *directory.glob("*.meters")):  # their name in earlier versions
             path.unlink(missing_ok=True)
 
 

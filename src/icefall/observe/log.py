@@ -114,7 +114,7 @@ class Log:
         self._terminal = terminal
         self._as_json = as_json
 
-    def debugs(self) -> bool:
+    def is_debug(self) -> bool:
         """Whether a DEBUG line would be written: checked at every request, so it must be cheap."""
         return self._page.wants(self._slot, _DEBUG)
 
@@ -174,7 +174,7 @@ class Logs:
     def __getitem__(self, name: str) -> Log:
         return self._by_name[name]
 
-    def adopt_libraries(self) -> None:
+    def capture_library_logs(self) -> None:
         """Lines that libraries log through the standard module go to `main`, from WARN up."""
         root = logging.getLogger()
         root.handlers[:] = [_Forward(self["main"])]
@@ -207,7 +207,7 @@ def open_logs(
         for name in names:
             page.put(name, *levels)
     logs = Logs(process, page, log_dir, format_name)
-    logs.adopt_libraries()
+    logs.capture_library_logs()
     return logs
 
 

@@ -10,7 +10,7 @@ from icefall.node.following.foreign import ForeignChain
 from icefall.node.following.verify import ChainLinks, FollowedChain
 from icefall.node.store import SQL, read_meta
 from icefall.observe.log import Log
-from icefall.primary.chains import OtherChain, XChain
+from icefall.primary.chains import FollowedForeignChain, XChain
 from icefall.xchain.ledger import Ledger
 
 
@@ -35,7 +35,7 @@ async def import_history(store: Store, ledger: Ledger, foreign: dict[str, Foreig
     if read_meta(store, history.META_NAME) != history.BEGUN:
         return
     x_id, began = ledger.rules.chain_id, time.monotonic()
-    chains: dict[str, FollowedChain] = {name: OtherChain(chain, x_id) for name, chain in foreign.items()}
+    chains: dict[str, FollowedChain] = {name: FollowedForeignChain(chain, x_id) for name, chain in foreign.items()}
     chains["X"] = XChain(ledger)
     links = {name: ChainLinks(name, x_id) for name in chains}
 

@@ -85,7 +85,7 @@ def _index_txs(tx: Transaction, at: Checkpoint, effects: Sequence[TxEffects]) ->
     append(tx, X_TX, [(row.tx.txid, now_ns, seq, None) for seq, row in enumerate(effects, at.next_seq)])
 
 
-class OtherChain:
+class FollowedForeignChain:
     """P or C: checked by hash and parent, not executed; its exports go into X's atomic memory."""
 
     def __init__(self, chain: ForeignChain, x_chain_id: bytes) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.errors import CallFailed, StartRefused, Unavailable
-from icefall.node.following.dag import DagEra
+from icefall.node.following.dag import DagFollower
 from icefall.node.following.follower import POLL_S, ContainerFollower
 from icefall.node.following.imports import ImportWaiter
 from icefall.node.following.upstreams import NetworkIdentity, NodeUpstreams
@@ -20,7 +20,7 @@ from icefall.node.following.verify import (
 from icefall.node.health.checks import FollowStats, PeerStats
 from icefall.node.store import SQL as NODE_SQL
 from icefall.observe.log import Log, Logs, quiet
-from icefall.primary.chains import OtherChain, XChain, foreign_chains
+from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains
 from icefall.primary.network import LearnedNetwork, Network, is_public
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
@@ -119,13 +119,13 @@ class NodeFollowing:
         for name, chain in self.foreign.items():
             links = ChainLinks(name, x_id, _accepts_first_parent(name, network))
             self._followers[name] = ContainerFollower(
-                OtherChain(chain, x_id), links, self._upstreams, logs[name], run_max=run_max
+                FollowedForeignChain(chain, x_id), links, self._upstreams, logs[name], run_max=run_max
             )
         had_dag = is_public(network.genesis.network_id) if had_dag is None else had_dag
         x, links = XChain(ledger, had_dag=had_dag, indexed=indexed), ChainLinks("X", x_id)
         others = list(self._followers.values())
         imports = ImportWaiter(others, self._upstreams, POLL_S)
-        self._dag = DagEra(x, links, self._upstreams, imports, logs["X"], run_max=run_max) if had_dag else None
+        self._dag = DagFollower(x, links, self._upstreams, imports, logs["X"], run_max=run_max) if had_dag else None
         self._followers["X"] = ContainerFollower(
             x, links, self._upstreams, logs["X"], run_max=run_max, imports_from=others, before=self._dag
         )
@@ -192,7 +192,7 @@ class NodeFollowing:
 
     def stats_of(self, name: str) -> FollowStats:
         follower = self._followers[name]
-        dag = self._dag if name == "X" and self._dag is not None and not self._dag.over else None
+        dag = self._dag if name == "X" and self._dag is not None and not self._dag.is_complete else None
         progress = dag.progress if dag else follower.progress
         of = None if progress.of is None else max(progress.of, progress.done)
         counted = "transactionsBeforeBlocks" if dag else "containers"

@@ -27,7 +27,7 @@ from icefall.api.routes import Routes
 from icefall.config.settings import ChainConfig, Config
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, shown_rpc_url
 from icefall.evm.reading.state import RequestState
-from icefall.ipc.socket import EngineLink
+from icefall.ipc.socket import SocketClient
 from icefall.node.store import NodeReader
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log, Logs, open_logs
@@ -104,7 +104,7 @@ def access_gate(
     limited = limits_are_on(config.rate_limits, config.http_host)
     if not limited and keys is None:
         return None
-    budgets = EngineLink(budget_socket(Path(config.data_dir)))
+    budgets = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
     return AccessGate(
         listener,
         keys,

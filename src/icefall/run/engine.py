@@ -21,7 +21,7 @@ from icefall.demo import history
 from icefall.errors import CallFailed, StartRefused
 from icefall.evm.following.health import chain_health
 from icefall.evm.reading.chain import ChainReader
-from icefall.ipc.socket import EngineServer, socket_path
+from icefall.ipc.socket import SocketServer, socket_path
 from icefall.node.admin.commands import Admin
 from icefall.node.admin.profiles import LockStats, Profiles
 from icefall.node.admission import StartRequest, admit, refusal
@@ -113,7 +113,7 @@ class RunningEngine(NamedTuple):
     context: EngineContext
     services: ChainServices
     health: Health
-    server: EngineServer
+    server: SocketServer
     tasks: list[asyncio.Task[None]]
     lock: StoreLock
 
@@ -152,7 +152,7 @@ async def _start(config: Config, stop: Callable[[int], None]) -> RunningEngine:
     admin = await _admin(context)
     traffic = EngineTraffic(time.monotonic_ns)
     health = await _health(context, services, traffic, stop)
-    server = EngineServer(
+    server = SocketServer(
         socket_path(data_dir), {**admin.commands(), **_issue_commands(services.issuers)}, traffic.call
     )
     await server.start()

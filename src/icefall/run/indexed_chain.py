@@ -92,7 +92,7 @@ class IndexedChain:
                     pass
                 return
             except UpstreamFailure as failure:
-                self.log.warn("audits or names cannot be finished, trying again", reason=str(failure))
+                self.log.warn("audits or names cannot be finished, trying again", error=str(failure))
                 await self._background.clock.sleep(_RETRY_S)
 
     async def audit(self) -> None:

@@ -128,7 +128,7 @@ async def _follow(chain: IndexedChain) -> None:
         await chain.follow()
     except (NoCommonBlock, StartRefused, StoreError) as error:
         status.problem, status.stopped = str(error), True
-        chain.log.error("the chain cannot be indexed", why=str(error))
+        chain.log.error("the chain cannot be indexed", error=str(error))
     except Exception as bug:
         status.problem, status.stopped = f"{type(bug).__name__}: {bug}", True
         chain.log.fatal("the chain cannot be indexed", error=repr(bug))
@@ -147,7 +147,7 @@ async def store_status(chain: IndexedChain, *, last: bool = False) -> None:
     try:
         await chain.store_status(last=last)
     except StoreError as error:  # a full disk for example, which stops the follower too
-        chain.log.warn("the status cannot be stored", why=str(error))
+        chain.log.warn("the status cannot be stored", error=str(error))
 
 
 def _statuses(chains: list[IndexedChain]) -> dict[str, FollowerStatus]:

@@ -14,7 +14,7 @@ from icefall.api.endpoints.row import NODE
 from icefall.config.settings import Config
 from icefall.db.engine import Reader
 from icefall.evm.reading.directory import ChainDirectory
-from icefall.ipc.socket import EngineLink, socket_path
+from icefall.ipc.socket import SocketClient, socket_path
 from icefall.node.chains import Chain, Chains
 from icefall.node.health.runner import Freshness
 from icefall.node.identity import ensure_identity
@@ -47,7 +47,7 @@ def node_app(config: Config) -> App:
         NodeReader: node,
         Chains: chains,
         LevelPage: logs.page,
-        EngineLink: EngineLink(socket_path(data_dir)),
+        SocketClient: SocketClient(socket_path(data_dir), "the engine"),
         NodeInfo: info,
         Freshness: Freshness(2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS),
         ChainDirectory: chain_directory(config),

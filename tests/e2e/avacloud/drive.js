@@ -1,4 +1,4 @@
-// The official client against the chain data interface: every call it is told to make, all pages walked.
+// The official client against the chain data interface: every call it is given, all pages walked.
 // Usage: node drive.js <base url> <calls as JSON: [[method, request], ...]>. Prints one JSON array: what came back.
 // The client checks every answer against its own schemas and throws where one does not fit.
 import { AvaCloudSDK } from '@avalabs/avacloud-sdk';
@@ -6,7 +6,7 @@ import { AvaCloudSDK } from '@avalabs/avacloud-sdk';
 const [serverURL, calls] = [process.argv[2], JSON.parse(process.argv[3])];
 const sdk = new AvaCloudSDK({ serverURL, retryConfig: { strategy: 'none' } });
 
-const told = [];
+const results = [];
 for (const [method, request] of calls) {
   const names = method.split('.');
   const name = names.pop();
@@ -23,6 +23,6 @@ for (const [method, request] of calls) {
     const issues = error.cause?.issues ?? error.cause?.errors;
     one.error = { name: error.name, message: String(error.message).slice(0, 500), status: error.statusCode, issues };
   }
-  told.push(one);
+  results.push(one);
 }
-process.stdout.write(JSON.stringify(told));
+process.stdout.write(JSON.stringify(results));

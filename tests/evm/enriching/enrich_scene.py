@@ -26,7 +26,7 @@ class Scene:
     def __init__(self, path: Path) -> None:
         self.store = SqliteStore(path, "icefall.evm")
         self.counts = EnrichCounts()
-        self.told = RecordingLog()
+        self.log = RecordingLog()
         self.clock = FakeClock()
         self.now = 1_800_000_000.0
 
@@ -75,7 +75,7 @@ class Scene:
             self.store,
             upstream,
             settings or EnrichSettings(),
-            self.told,
+            self.log,
             counts=self.counts,
             clock=self.clock,
             wall=self.wall,

@@ -47,7 +47,7 @@ def test_all_loops_together(tmp_path: Path) -> None:
                         scene.store,
                         upstream,
                         settings,
-                        scene.told,
+                        scene.log,
                         counts=scene.counts,
                         clock=FastClock(),
                         wall=scene.wall,
@@ -59,7 +59,7 @@ def test_all_loops_together(tmp_path: Path) -> None:
                 while scene.counts.failures["tokens"] < 2:
                     assert not loops.done()
                     await asyncio.sleep(0.01)
-                warnings = [line for line in scene.told.lines if "enrichment of tokens failed" in line[0]]
+                warnings = [line for line in scene.log.lines if "enrichment of tokens failed" in line[0]]
                 assert 1 <= len(warnings) <= scene.counts.failures["tokens"]
                 prices.write_text("nonsense")
                 replay.evm_faults = []

@@ -39,9 +39,9 @@ def document(value: str = "25.10") -> dict[str, Any]:
 
 
 def rounds(scene: Scene, **settings: Any) -> dict[str, Callable[[], Awaitable[bool]]]:
-    upstream = EvmUpstream(["http://127.0.0.1:9"], 1, scene.told)
+    upstream = EvmUpstream(["http://127.0.0.1:9"], 1, scene.log)
     return rounds_of(
-        scene.store, upstream, EnrichSettings(**settings), scene.told, counts=scene.counts, clock=scene.clock
+        scene.store, upstream, EnrichSettings(**settings), scene.log, counts=scene.counts, clock=scene.clock
     )
 
 
@@ -94,7 +94,7 @@ def test_an_invalid_file_keeps_the_previous_prices_and_is_logged_once(tmp_path: 
         one = rounds(scene, prices=str(path))["prices"]
         for _ in range(3):
             assert not await one()
-        assert len(scene.told.lines) == 1  # no such file
+        assert len(scene.log.lines) == 1  # no such file
         write(path, document(), 1)
         assert await one()
         good = scene.rows("select * from price")
@@ -103,7 +103,7 @@ def test_an_invalid_file_keeps_the_previous_prices_and_is_logged_once(tmp_path: 
             for _ in range(3):
                 assert not await one()
             assert scene.rows("select * from price") == good
-        assert len(scene.told.lines) == 5
+        assert len(scene.log.lines) == 5
         path.unlink()
         assert not await one()
         assert scene.rows("select * from price") == good
@@ -150,8 +150,8 @@ def test_prices_from_a_server(tmp_path: Path) -> None:
                 scene.clock.time += 600
                 assert not await one()
             assert scene.rows("select * from price") == good
-            assert len(scene.told.lines) == 3
-            assert "secret" not in str(scene.told.lines)
+            assert len(scene.log.lines) == 3
+            assert "secret" not in str(scene.log.lines)
             web.page("/p", "", 500)
             scene.clock.time += 600
             assert not await one()

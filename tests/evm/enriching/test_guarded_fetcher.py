@@ -268,24 +268,32 @@ def test_slow_bodies_and_lookups_time_out() -> None:
 
 def test_concurrent_fetches_are_limited() -> None:
     async def work(web: Web) -> None:
-        at_once = most = 0
+        in_flight = most = served = 0
         three = asyncio.Event()
 
+        async def lookup(_: str) -> list[str]:
+            nonlocal in_flight, most
+            in_flight += 1  # without a limit all twelve get here before any page is served
+            most = max(most, in_flight)
+            return ["127.0.0.1"]
+
         async def page(_: Any) -> Any:
-            nonlocal at_once, most
-            at_once += 1
-            most = max(most, at_once)
-            if at_once == 3:
+            nonlocal served
+            served += 1
+            if served == 3:
                 three.set()
             await three.wait()
-            await asyncio.sleep(0.02)  # time for a fourth, if there were no limit
-            at_once -= 1
             return Response()
 
+        async def fetch() -> None:
+            nonlocal in_flight
+            await guard.get(f"http://a.example:{web.port}/x")
+            in_flight -= 1
+
         web.pages["/x"] = page
-        guard = GuardedFetcher(allow=LOOPBACK, limits=FetchLimits(at_once=3, total_s=LIMIT_S))
-        await asyncio.gather(*(guard.get(f"{web.url}/x") for _ in range(12)), return_exceptions=True)
-        assert most == 3
+        guard = GuardedFetcher(allow=LOOPBACK, limits=FetchLimits(at_once=3, total_s=LIMIT_S), lookup=lookup)
+        await asyncio.gather(*(fetch() for _ in range(12)))
+        assert (most, served, in_flight) == (3, 12, 0)
 
     scene(work)
 

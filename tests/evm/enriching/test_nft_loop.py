@@ -352,7 +352,7 @@ def test_an_internal_error_affects_one_row_only(tmp_path: Path, monkeypatch: pyt
         await until_idle(stage.round())
         assert (stage.scene.nft(1), stage.scene.nft(2)) == ("UNKNOWN", "INDEXED")
         assert stage.scene.nft(1, "retry_at") == int(stage.scene.now) + 60
-        assert len(stage.scene.told.lines) == 1
+        assert len(stage.scene.log.lines) == 1
 
     staged(tmp_path, work)
 

@@ -6,18 +6,18 @@ from icefall.api.dialect import Dialect
 from icefall.api.params.node_binder import NoParams
 from icefall.api.schema import admin as schema
 from icefall.api.schema.names import Empty
-from icefall.ipc.socket import EngineLink
+from icefall.ipc.socket import SocketClient
 from icefall.node.admin.commands import loggers_named
 from icefall.node.chains import Chains
 from icefall.observe.log import LevelPage
 
 
-async def alias(params: schema.AliasEndpointParams, engine: EngineLink) -> Empty:
+async def alias(params: schema.AliasEndpointParams, engine: SocketClient) -> Empty:
     await engine.call("alias", endpoint=params.endpoint, alias=params.alias)
     return Empty()
 
 
-async def alias_chain(params: schema.AliasChainParams, engine: EngineLink) -> Empty:
+async def alias_chain(params: schema.AliasChainParams, engine: SocketClient) -> Empty:
     await engine.call("alias_chain", chain=params.chain, alias=params.alias)
     return Empty()
 
@@ -32,7 +32,7 @@ async def get_logger_level(params: schema.LoggerParams, page: LevelPage) -> sche
 
 
 async def set_logger_level(
-    params: schema.SetLevelParams, engine: EngineLink, page: LevelPage, dialect: Dialect
+    params: schema.SetLevelParams, engine: SocketClient, page: LevelPage, dialect: Dialect
 ) -> Empty | schema.LoggerLevels:
     changed = await engine.call(
         "set_logger_level", logger=params.logger_name, log_level=params.log_level, display_level=params.display_level
@@ -44,26 +44,26 @@ def _levels(page: LevelPage, names: list[str]) -> schema.LoggerLevels:
     return schema.LoggerLevels({name: schema.LoggerLevel(*page.get(name)) for name in names})
 
 
-async def load_vms(_: NoParams, engine: EngineLink) -> schema.LoadedVms:
+async def load_vms(_: NoParams, engine: SocketClient) -> schema.LoadedVms:
     found = await engine.call("load_vms")
     return schema.LoadedVms(found["new"], found["failed"] or msgspec.UNSET)
 
 
-async def start_cpu_profiler(_: NoParams, engine: EngineLink) -> Empty:
+async def start_cpu_profiler(_: NoParams, engine: SocketClient) -> Empty:
     await engine.call("start_cpu_profiler")
     return Empty()
 
 
-async def stop_cpu_profiler(_: NoParams, engine: EngineLink) -> Empty:
+async def stop_cpu_profiler(_: NoParams, engine: SocketClient) -> Empty:
     await engine.call("stop_cpu_profiler")
     return Empty()
 
 
-async def memory_profile(_: NoParams, engine: EngineLink) -> Empty:
+async def memory_profile(_: NoParams, engine: SocketClient) -> Empty:
     await engine.call("memory_profile")
     return Empty()
 
 
-async def lock_profile(_: NoParams, engine: EngineLink) -> Empty:
+async def lock_profile(_: NoParams, engine: SocketClient) -> Empty:
     await engine.call("lock_profile")
     return Empty()

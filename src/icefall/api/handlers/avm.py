@@ -11,7 +11,7 @@ from icefall.api.dialect import Dialect
 from icefall.api.params.node_binder import NoParams
 from icefall.api.schema import avm as schema
 from icefall.errors import CallFailed
-from icefall.ipc.socket import EngineLink
+from icefall.ipc.socket import SocketClient
 from icefall.node.chains import Chains
 from icefall.wire.avm.codec import unpack_block, unpack_tx
 from icefall.wire.avm.json import block_json, tx_json
@@ -78,7 +78,7 @@ async def get_tx(params: schema.GetTxParams, chain: AssetChainReader, view: Chai
 
 
 async def get_tx_status(
-    params: schema.TxStatusParams, chain: AssetChainReader, view: ChainView, engine: EngineLink, dialect: Dialect
+    params: schema.TxStatusParams, chain: AssetChainReader, view: ChainView, engine: SocketClient, dialect: Dialect
 ) -> schema.TxStatus:
     if params.tx_id == EMPTY_ID:
         raise CallFailed("nil transaction ID")
@@ -227,7 +227,7 @@ async def _start(start: tuple[str, str], addresses: AddressParser) -> UtxoCursor
         raise CallFailed(f"couldn't parse start index utxo: {error}") from error
 
 
-async def issue_tx(params: schema.IssueTxParams, view: ChainView, engine: EngineLink) -> schema.Issued:
+async def issue_tx(params: schema.IssueTxParams, view: ChainView, engine: SocketClient) -> schema.Issued:
     txid = await engine.call("issue_tx", chain=view.chain_id, tx=params.tx, encoding=params.encoding)
     return schema.Issued(id_text(txid))
 

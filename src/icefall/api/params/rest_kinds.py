@@ -9,12 +9,12 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from icefall.api.params.kinds import InvalidValue, ParamKind
+from icefall.evm.enriching.prices import CURRENCIES
 
 BLOCK_NUMBER_MAX = 2**63 - 1
 ADDRESSES_MAX = 100
 PAGE_TOKEN_SIZE_MAX = 512
 CHAIN_SIZE_MAX = 128
-CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
 NETWORKS = ("mainnet", "fuji", "testnet")
 FEATURES = ("nftIndexing", "webhooks", "teleporter")
 

@@ -82,7 +82,9 @@ class Auditor:
             findings = await self._compare(checks, hashes)
         except NoState as missing:
             last = max(last, tip.number - _KEPT_STATE)
-            self._log.info("blocks not audited: no upstream has their state", first=first, last=last, why=str(missing))
+            self._log.info(
+                "blocks not audited: no upstream has their state", first=first, last=last, error=str(missing)
+            )
             findings = []
         block_hash = hashes.get(last) or self._store.block_hash(last)
 

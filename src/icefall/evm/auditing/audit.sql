@@ -32,7 +32,7 @@ select token from token where first_block in (select value from json_each(:block
 select token from token where token >= :low and token < :high and first_block <= :block order by token limit :count;
 
 -- What may be compared of a token: holder, its address and stored balance, and the token ID; of an NFT its owner. The
--- first of its history, one from a place in it on, and one by its key.
+-- first of its history, one from a position on, and one by its key.
 
 -- name: erc20_oldest
 select h.holder, null, a.address, coalesce(

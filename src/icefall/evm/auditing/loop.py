@@ -27,7 +27,7 @@ async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: 
         except (UpstreamFailure, StoreError) as error:
             if str(error) != problem:
                 problem = str(error)
-                log.warn("audit failed, backing off", reason=problem)
+                log.warn("audit failed, backing off", error=problem)
             await clock.sleep(pause)
             pause = min(2 * pause, _PAUSE_S[1])
             continue

@@ -196,7 +196,7 @@ class Sampler:
         count: int,
         seeds: Iterator[int],
     ) -> Iterator[Row]:
-        """All holders, or all IDs, where they are few; else some at random places of the token's history."""
+        """All holders, or all IDs, where they are few; else some at random positions of the token's history."""
         if not count:
             return
         oldest = self._read(standard.oldest, {**where, "count": count + 1})
@@ -214,7 +214,7 @@ def _balance_call(token: bytes, holder: bytes, token_id: bytes | None) -> Contra
 
 
 def random_numbers(start: bytes) -> Iterator[int]:
-    """Numbers nobody can choose before the block is made, and the same for everyone after it."""
+    """Pseudo-random numbers seeded by the block hash: unknown before the block is made, the same for all after it."""
     state = start
     while True:
         state = hashlib.blake2b(state, digest_size=32).digest()

@@ -135,8 +135,8 @@ class StateVerification:
             return
         found = {}
         for number in islice(random_numbers(self._block_hash), SAMPLE_NATIVE):
-            place = {"address": number % count, "count": 1}
-            found.update(dict.fromkeys(self._read(SQL.native_page, {**self._at, **place})))
+            cursor = {"address": number % count, "count": 1}
+            found.update(dict.fromkeys(self._read(SQL.native_page, {**self._at, **cursor})))
         yield from (row[1:] for row in found)
 
     def _pages(self, statement: str, where: Mapping[str, Any], cursor: dict[str, Any], keep: int = 0) -> Iterator[Row]:

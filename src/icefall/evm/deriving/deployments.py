@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from icefall.evm.model import CallType, Deployment, NativeTx
-from icefall.wire.evm.types import Trace
-
-_CREATIONS = ("CREATE", "CREATE2")
+from icefall.wire.evm.types import CREATIONS, Trace
 
 
 def deployments(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterator[Deployment]:
@@ -17,5 +15,5 @@ def deployments(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iter
             yield Deployment(tx.to, tx.tx_index, 0, tx.sender)
         if traces is not None:
             for frame in traces[tx.tx_index].frames[1:]:
-                if frame.kind in _CREATIONS and not frame.is_reverted:
+                if frame.kind in CREATIONS and not frame.is_reverted:
                     yield Deployment(frame.to, tx.tx_index, frame.number, frame.sender)

@@ -1,9 +1,7 @@
 """State diffs that omit code (those of trace_replayBlockTransactions). Call frames show which accounts may have been
 destroyed, created or given a delegation; their code and balance must then be read from state."""
 
-from icefall.wire.evm.types import FullBlock
-
-_CREATIONS = ("CREATE", "CREATE2")
+from icefall.wire.evm.types import CREATIONS, FullBlock
 
 
 def destroyed_not_in_diff(full: FullBlock, index: int) -> list[bytes]:
@@ -15,7 +13,7 @@ def code_not_in_diff(full: FullBlock, index: int) -> list[bytes]:
     """Accounts whose code may have been set or removed in a transaction whose diff does not show it."""
     if _is_complete(full, index):
         return []
-    found = _accounts_in_frames(full, index, ("SELFDESTRUCT", *_CREATIONS))
+    found = _accounts_in_frames(full, index, ("SELFDESTRUCT", *CREATIONS))
     if full.block.txs[index].authorizations and full.diffs is not None:
         found += [account.address for account in full.diffs[index].accounts if account.has_code is None]
     return found
@@ -26,7 +24,7 @@ def created_not_in_diff(full: FullBlock, index: int) -> list[bytes]:
     if _is_complete(full, index):
         return []
     gone = set(_accounts_in_frames(full, index, ("SELFDESTRUCT",)))
-    return [address for address in _accounts_in_frames(full, index, _CREATIONS) if address not in gone]
+    return [address for address in _accounts_in_frames(full, index, CREATIONS) if address not in gone]
 
 
 def _is_complete(full: FullBlock, index: int) -> bool:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from icefall.evm.model import InternalTx, NativeTx
-from icefall.wire.evm.types import CallFrame, Trace
+from icefall.wire.evm.types import CREATIONS, CallFrame, Trace
 
 _LISTED_WITH_VALUE = ("CALL", "CALLCODE")
-_LISTED_ALWAYS = ("CREATE", "CREATE2")
 
 
 def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterator[InternalTx]:
@@ -16,7 +15,7 @@ def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterat
             continue
         proxies = {frame.to for frame in trace.frames if frame.is_create3_proxy and frame.to}
         for frame in trace.frames[1:]:
-            if frame.kind in _LISTED_ALWAYS or (frame.value and frame.kind in _LISTED_WITH_VALUE):
+            if frame.kind in CREATIONS or (frame.value and frame.kind in _LISTED_WITH_VALUE):
                 yield InternalTx(
                     tx_index=tx.tx_index,
                     frame=frame.number,

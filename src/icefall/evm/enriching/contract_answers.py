@@ -7,11 +7,11 @@ of writing are removed, and text longer than TEXT_SIZE_MAX characters is cut.
 
 import re
 
+from icefall.evm.model import DECIMALS_MAX
 from icefall.wire.evm.keccak import keccak256
 
 TEXT_SIZE_MAX = 256
 WORD = 32
-DECIMALS_MAX = 255
 # C0 and C1 controls, direction marks and overrides, line and paragraph separators, the byte order mark.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from icefall.upstream.meter import Clock
 from icefall.upstream.pool import PoolLog
 
 SIZE_MAX = 64 << 20  # bytes of a list
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a token, as lists contain it
 _RETRY_S = 60.0
 T = TypeVar("T")
 

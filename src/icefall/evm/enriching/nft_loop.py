@@ -30,13 +30,13 @@ from icefall.evm.enriching.nft_outcomes import (
     retry_pause_s,
 )
 from icefall.evm.enriching.token_uris import checked, content_of, scheme_of, storable, web_url_of
+from icefall.evm.model import ERC721, ERC1155
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.pool import PoolLog
 
 BATCH, CONTRACTS, CONTRACTS_READ, MADE_DUE_AT_ONCE = 32, 8, 64, 500
-ERC721, ERC1155 = 2, 4  # bits of token.standards
 HOST_BACKOFF_S = 60.0
 _HOSTS_MAX = 10_000
 _SETTINGS_KEY = "nft_metadata_settings"

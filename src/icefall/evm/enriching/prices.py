@@ -8,7 +8,7 @@ import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.enriching.feeds import FeedError
+from icefall.evm.enriching.feeds import ADDRESS, FeedError
 from icefall.upstream.client import MALFORMED
 
 CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
@@ -17,7 +17,6 @@ NATIVE_ADDRESS = b""  # price.token_address of the native token
 NOW = -1  # price.day of the current price
 POINTS_MAX = 1_000_000
 _VALUE = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH = date(1970, 1, 1).toordinal()
 SQL = load("icefall.evm.enriching", "queries.sql")
@@ -82,7 +81,7 @@ def _add(prices: Prices, point: PricePoint, value: str, where: str) -> None:
 def _address(text: str, where: str) -> bytes:
     if text == NATIVE:
         return NATIVE_ADDRESS
-    if not _ADDRESS.fullmatch(text):
+    if not ADDRESS.fullmatch(text):
         raise FeedError(f"{where}: expected {NATIVE} or an address of 0x and 40 hex digits")
     return bytes.fromhex(text[2:])
 

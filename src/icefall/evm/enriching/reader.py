@@ -8,11 +8,10 @@ from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint
 from icefall.evm.enriching.nft_metadata import NftMetadata, unpack
-from icefall.evm.enriching.nft_outcomes import IndexStatus
+from icefall.evm.enriching.nft_outcomes import DAY_S, IndexStatus
 from icefall.evm.enriching.prices import NATIVE_ADDRESS, NOW
 
 SQL = load("icefall.evm.enriching", "queries.sql")
-DAY_S = 86_400
 
 
 class TokenDetails(msgspec.Struct, frozen=True):

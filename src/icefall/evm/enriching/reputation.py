@@ -1,18 +1,16 @@
 """Reads the list of malicious and benign tokens (docs/lists.md)."""
 
-import re
 from typing import Literal
 
 import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.enriching.feeds import FeedError
+from icefall.evm.enriching.feeds import ADDRESS, FeedError
 from icefall.upstream.client import MALFORMED
 
 Reputation = Literal["Malicious", "Benign"]
 Reputations = dict[bytes, Reputation]
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _DECODER = msgspec.json.Decoder(dict[Reputation, list[str]])
 SQL = load("icefall.evm.enriching", "queries.sql")
 
@@ -26,7 +24,7 @@ def reputations_of(raw: bytes) -> Reputations:
     found: Reputations = {}
     for reputation, addresses in document.items():
         for text in addresses:
-            if not _ADDRESS.fullmatch(text):
+            if not ADDRESS.fullmatch(text):
                 raise FeedError(f"{reputation}: {text[:50]!r} is not an address of 0x and 40 hex digits")
             if found.setdefault(bytes.fromhex(text[2:]), reputation) != reputation:
                 raise FeedError(f"{text} is listed as both Malicious and Benign")

@@ -7,12 +7,11 @@ as of the first block that needs it.
 from collections.abc import Iterable, Sequence
 
 from icefall.evm.following.decoder import BlockOutline
-from icefall.evm.model import ContractInfo, TokenKind
+from icefall.evm.model import DECIMALS_MAX, ContractInfo, TokenKind
 from icefall.evm.state_source import StateSource
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.token_calls import address_of, decimals, owner_of, uint_of
 
-_DECIMALS_MAX = 255
 _KEPT = 100_000
 
 
@@ -89,7 +88,7 @@ class ContractCache:
 
     async def _kind(self, address: bytes, token_id: int | None, at: bytes) -> TokenKind:
         (answer,) = await self._state.answers([decimals(address)], at)
-        if uint_of(answer, _DECIMALS_MAX) is not None:
+        if uint_of(answer, DECIMALS_MAX) is not None:
             return TokenKind.ERC20
         if token_id is None:
             return TokenKind.NEITHER

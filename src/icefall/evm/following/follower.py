@@ -133,7 +133,7 @@ class EvmFollower:
 
     def _report_problem(self, problem: str) -> None:
         if problem != self.status.problem:
-            self._log.warn("indexing waits", reason=problem)
+            self._log.warn("indexing paused, retrying", reason=problem)
         self.status.problem = problem
 
     async def _round(self) -> bool:
@@ -214,7 +214,7 @@ class EvmFollower:
         for problem in batch.unverified:
             if problem not in self._warned:  # once; a chain's own header layout does not change
                 self._warned.add(problem)
-                self._log.warn("block not fully verified", problem=problem)
+                self._log.warn("block not fully verified", reason=problem)
         self._update_from_store()
 
     def _update_from_store(self) -> None:

@@ -66,7 +66,7 @@ def _problem(status: ChainStatus, now: float) -> str:
     if now - status.at > SILENT_S:
         return f"its indexer last reported {int(now - status.at)} s ago: is `icefall index` or `icefall up` running?"
     if status.problem:
-        return f"indexing waits: {status.problem}"
+        return f"indexing paused, retrying: {status.problem}"
     if not status.upstream_seen_at:
         return "its upstream has not answered yet"
     silent_s = int(now - status.upstream_seen_at)

@@ -10,6 +10,11 @@ from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, PageRang
 from icefall.evm.storing.writing import CALL_TYPES
 
 SQL = load("icefall.evm.reading", "chain.sql")
+TX_COLUMNS = (
+    "tx_at", "block_hash", "time", "hash", "sender_address", "recipient_address", "value", "nonce", "gas_limit",
+    "gas_used", "gas_price", "max_fee", "max_priority_fee", "kind", "selector", "sender", "recipient",
+)  # fmt: skip  # as `_tx` reads them
+FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
 
 

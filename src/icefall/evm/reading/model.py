@@ -106,7 +106,7 @@ class FullTxRead(msgspec.Struct, frozen=True, gc=False):
 class TransferRead(msgspec.Struct, frozen=True, gc=False):
     """A token transfer of any standard."""
 
-    standard: int  # ERC20, ERC721 or ERC1155 of storing/writing.py
+    standard: int  # ERC20, ERC721 or ERC1155 of evm/model.py
     location: TxLocation
     log_at: int
     position: int  # in its batch; 0 where a log is one transfer

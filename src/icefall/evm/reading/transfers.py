@@ -22,6 +22,16 @@ from icefall.evm.reading.model import (
 )
 
 SQL = load("icefall.evm.reading", "transfers.sql")
+# The columns of the views, in the order in which `_transfers`, `_internals` and DeploymentRead take them.
+TRANSFER_COLUMNS = (
+    "standard", "log_at", "position", "tx_index", "block_hash", "time", "tx_hash", "token_address", "sender_address",
+    "recipient_address", "token_id", "value", "token", "sender", "recipient",
+)  # fmt: skip
+INTERNAL_COLUMNS = (
+    "tx_at", "frame", "block_hash", "time", "tx_hash", "kind", "sender_address", "recipient_address", "value",
+    "gas_limit", "gas_used", "is_reverted", "sender", "recipient",
+)  # fmt: skip
+DEPLOYMENT_COLUMNS = ("address", "tx_at", "frame", "creator_address", "tx_hash", "sender_address")
 PARTS_MAX = 20_000  # of one kind, in the transactions of a page
 DEPLOYMENTS_MAX = 5_000  # read to find those that are the latest of their address
 _NO_LIMIT = -1

@@ -76,11 +76,13 @@ order by o.tx_at, o.frame limit :limit;
 select * from internal_view where tx_at = :tx_at order by frame;
 
 -- name: deployment
-select * from deployment_view where address = :address order by tx_at desc, frame desc limit 1;
+select address, tx_at, frame, creator_address, tx_hash, sender_address
+from deployment_view where address = :address order by tx_at desc, frame desc limit 1;
 
 -- Contracts whose latest deployment it was: one seek per row finds the latest one.
 -- name: deployed_by
-select v.* from deployed_by o
+select v.address, v.tx_at, v.frame, v.creator_address, v.tx_hash, v.sender_address
+from deployed_by o
 join deployment d on d.tx_at = o.tx_at and d.frame = o.frame
 join deployment_view v on v.tx_at = o.tx_at and v.frame = o.frame
 where o.address = (select id from address where address = :address)

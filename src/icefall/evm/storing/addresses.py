@@ -9,14 +9,14 @@ SQL = load("icefall.evm.storing", "writes.sql")
 _KEPT = 200_000
 
 
-class AddressBook:
-    """IDs as the writer uses them. Call `forget` after a transaction that did not commit: its new IDs do not exist."""
+class AddressIds:
+    """IDs as the writer uses them. Call `clear` after a transaction that did not commit: its new IDs do not exist."""
 
     def __init__(self) -> None:
         self._ids: dict[bytes, int] = {}
         self._next: int | None = None
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._ids.clear()
         self._next = None
 

@@ -11,7 +11,7 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.model import BlockRow, BlockRows, ResolvedBlock
-from icefall.evm.storing.addresses import AddressBook
+from icefall.evm.storing.addresses import AddressIds
 from icefall.evm.storing.folding import BalanceFolding, Baselines
 from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.rollback import roll_back_above
@@ -49,7 +49,7 @@ class ChainStore:
         self._store = store
         self._rollups = rollups
         self._offset = offset
-        self._book = AddressBook()
+        self._ids = AddressIds()
         self.read = store.read
 
     # -- reading -----------------------------------------------------------------------------------------------
@@ -113,9 +113,9 @@ class ChainStore:
         try:
             self._store.write_here(change)
         except BaseException:
-            self._book.forget()
+            self._ids.clear()
             raise
-        self._book.trim()
+        self._ids.trim()
 
     async def roll_back(self, ancestor: int) -> None:
         """Delete every block above `ancestor`, and everything derived from them."""
@@ -125,7 +125,7 @@ class ChainStore:
             for rollup in self._rollups:
                 rollup.roll_back_above(tx, ancestor)
 
-        self._book.forget()
+        self._ids.clear()
         await self._store.write(change)
 
     async def write(self, change: Callable[[Transaction], None]) -> None:
@@ -143,7 +143,7 @@ class ChainStore:
     ) -> None:
         found = tx.rows(SQL.tip)
         parent, total = (found[0][1], found[0][3]) if found else (None, self._offset)
-        ids = self._book.of
+        ids = self._ids.of
         gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines)
         blocks, balances, codes = [], [], []
         reread: dict[int, None] = {}
@@ -152,10 +152,10 @@ class ChainStore:
             if parent is not None and rows.block.parent_hash != parent:
                 raise StoreError(f"block {rows.block.number} does not follow the stored one")
             parent, total = rows.block.block_hash, total + rows.block.tx_count
-            first_id = self._book.next_id(tx)
-            self._book.intern(tx, addresses_in(rows))
-            self._book.intern(tx, [row.address for row in block.native])
-            self._book.intern(tx, [address for address, _ in (*block.earlier_code, *block.code)])
+            first_id = self._ids.next_id(tx)
+            self._ids.intern(tx, addresses_in(rows))
+            self._ids.intern(tx, [row.address for row in block.native])
+            self._ids.intern(tx, [address for address, _ in (*block.earlier_code, *block.code)])
             for token in self._known_tokens(tx, [made.address for made in rows.deployments], gathered):
                 gathered.restart_token(token, rows.block.number)
             gathered.add(rows)
@@ -170,7 +170,7 @@ class ChainStore:
             ]
             codes += [(ids(address), rows.block.number - 1, has) for address, has in block.earlier_code]
             codes += [(ids(address), rows.block.number, has) for address, has in block.code]
-        self._book.intern(tx, [address for address, _, _ in kinds])
+        self._ids.intern(tx, [address for address, _, _ in kinds])
         tx.run_many(SQL.put_block, blocks)
         gathered.write(tx)
         tx.run_many(SQL.reread_token, [(token,) for token in reread])
@@ -190,7 +190,7 @@ class ChainStore:
         return [token for token in found if gathered.has_token(token) or tx.rows(SQL.standards, (token,))]
 
     def _touched(self, tx: Transaction, block: ResolvedBlock, gathered: BatchRows) -> TouchedAddresses:
-        ids, rows = self._book.of, block.rows
+        ids, rows = self._ids.of, block.rows
         moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
         named = [one for one in rows.erc20_deltas if (one.token, one.holder) not in moved]
         silent: list[int] = []

@@ -123,11 +123,11 @@ def _load(candidates: list[_Candidate], timeout_s: float) -> _Description | str:
         return f"more than one plugin for this VM: {', '.join(candidate.target for candidate in candidates)}"
     if first.kind == "file" and not first.target.endswith(".py"):
         return f"failed to load {first.target}: Icefall's VM plugins are Python modules, named <VM ID>.py"
-    outcome = _ask_child(first, timeout_s)
+    outcome = _describe_in_child(first, timeout_s)
     return outcome if isinstance(outcome, _Description) else f"failed to load {first.target}: {outcome}"
 
 
-def _ask_child(plugin: _Candidate, timeout_s: float) -> _Description | str:
+def _describe_in_child(plugin: _Candidate, timeout_s: float) -> _Description | str:
     command = [sys.executable, "-P", "-B", "-m", __name__, plugin.kind, plugin.target]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     try:
@@ -158,7 +158,7 @@ def _ask_child(plugin: _Candidate, timeout_s: float) -> _Description | str:
 # In the child
 
 
-def _tell_parent(kind: str, target: str) -> NoReturn:
+def _print_description(kind: str, target: str) -> NoReturn:
     """Print a description of the plugin (object) or what went wrong (text), and nothing else, then exit.
 
     What the plugin prints goes to stderr; threads and exit handlers it leaves behind are not waited for.
@@ -195,4 +195,4 @@ def _describe(plugin: object) -> _Description:
 
 
 if __name__ == "__main__":
-    _tell_parent(*sys.argv[1:])
+    _print_description(*sys.argv[1:])

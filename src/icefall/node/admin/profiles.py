@@ -118,7 +118,7 @@ class _CpuSampler:
     def __init__(self) -> None:
         self._credited: dict[tuple[StackFrame, ...], list[int]] = {}
         self._started_ns = time.time_ns()
-        self._began_ns = self._looked_ns = time.perf_counter_ns()
+        self._began_ns = self._sampled_ns = time.perf_counter_ns()
         self._cpu_ns = {tid: _cpu_ns(tid) for tid in _native_ids().values()}  # what each took before we began
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cpu-profiler", daemon=True)
@@ -138,11 +138,11 @@ class _CpuSampler:
 
     def _run(self) -> None:
         while not self._stopping.wait(CPU_PERIOD_S):
-            self._look()
+            self._take_sample()
 
-    def _look(self) -> None:
+    def _take_sample(self) -> None:
         now_ns = time.perf_counter_ns()
-        passed_ns, self._looked_ns = now_ns - self._looked_ns, now_ns
+        passed_ns, self._sampled_ns = now_ns - self._sampled_ns, now_ns
         native_ids = _native_ids()
         cpu_ns: dict[int, int | None] = {}
         for ident, frame in sys._current_frames().items():

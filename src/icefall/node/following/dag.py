@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from icefall.db.engine import StoreError
-from icefall.node.following.follower import FAILURE_PAUSE, POLL_S, STORE_RETRY_S, RangeFetcher
+from icefall.node.following.follower import POLL_S, RangeFetcher, handle_failure
 from icefall.node.following.imports import ImportWaiter, has_bootstrapped
 from icefall.node.following.progress import Progress, progress_of
 from icefall.node.following.upstreams import NodeUpstreams
@@ -86,7 +86,7 @@ def verify_txs(start: int, batch: Sequence[FetchedContainer], first_in_block: by
     for number, fetched in enumerate(batch, start):
         what = f"X/tx container {number}"
         if fetched.number != number:
-            raise InvalidContainer(f"{what}: {fetched.number} was sent in its place: the index has a hole")
+            raise InvalidContainer(f"X/tx: expected container {number}, got {fetched.number}: the index has a gap")
         txid = hash256(fetched.raw)
         if cb58.encode(txid) != fetched.id_text:
             raise InvalidContainer(
@@ -101,7 +101,7 @@ def verify_txs(start: int, batch: Sequence[FetchedContainer], first_in_block: by
     return found
 
 
-class DagEra:
+class DagFollower:
     """`run` ends when all that came before the blocks has been accepted. It may be cancelled at any time."""
 
     def __init__(
@@ -115,7 +115,7 @@ class DagEra:
         poll_s: float = POLL_S,
         run_max: int = RANGE_MAX,
     ) -> None:
-        self.over = chain.count > 0
+        self.is_complete = chain.count > 0
         self.unfit: dict[UpstreamNode, str] = {}
         self._chain = chain
         self._links = links
@@ -125,7 +125,6 @@ class DagEra:
         self._clock = upstreams.clock
         self._poll_s = poll_s
         self._runs = RangeFetcher(chain.name, run_max, "tx")
-        self._failures = 0  # in a row, on whatever upstream
         self._length: int | None = None
         self._rate = Rate(self._clock.now(), chain.tx_count)
 
@@ -142,41 +141,29 @@ class DagEra:
     async def run(self) -> None:
         node: UpstreamNode | None = None
         move_on = False
-        while not self.over:
+        while not self.is_complete:
             node = await self._upstreams.pick(node, move_on=move_on)
             move_on = await self._turn(node)
             if self.unfit and not any(self._may_help(other) for other in self._upstreams.members):
                 raise ChainStopped("; ".join([*self.unfit.values(), *self._upstreams.disabled().values(), ADVICE]))
 
     def _may_help(self, node: UpstreamNode) -> bool:
-        return self.over or not (node in self.unfit or self._upstreams.is_disabled(node))
+        return self.is_complete or not (node in self.unfit or self._upstreams.is_disabled(node))
 
     async def _turn(self, node: UpstreamNode) -> bool:
         """Accept what `node` has for us. True if another upstream should be used next."""
         try:
             if node not in self.unfit:
-                self.over = await self._advance(node)
+                self.is_complete = await self._advance(node)
                 self._upstreams.mark_ok(node)
-                self._failures = 0
+                self._runs.failures = 0
         except IncompleteTxIndex as unfit:
             self.unfit[node] = f"{node.name}: {unfit}"
-            self._log.warn("upstream has no complete DAG", upstream=node.name, reason=str(unfit))
+            self._log.warn("upstream has no complete DAG", upstream=node.name, error=str(unfit))
             return True
-        except InvalidContainer as invalid:
-            self._upstreams.disable(node, str(invalid))
-            return True
-        except UpstreamFailure as failure:
-            self._upstreams.back_off(node, failure)
-            self._runs.shorten()
-            self._failures += 1
-            if self._failures > len(self._upstreams.members):
-                await self._clock.sleep(FAILURE_PAUSE.pause_s(self._failures, 0.0, 1.0))
-            return True
-        except StoreError as error:  # a full disk: nothing was changed, and no upstream has failed
-            self._log.error("transactions could not be stored; trying again", error=str(error))
-            await self._clock.sleep(STORE_RETRY_S)
-            return False
-        if self.over:
+        except (InvalidContainer, UpstreamFailure, StoreError) as failure:
+            return await handle_failure(failure, node, self._upstreams, self._runs, self._log, "transactions")
+        if self.is_complete:
             self._log.info("DAG complete", upstream=node.name, txs=self._chain.tx_count)
         else:
             await self._clock.sleep(self._poll_s)

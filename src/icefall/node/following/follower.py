@@ -47,13 +47,13 @@ class DagStage(Protocol):
     """What must be followed to its end before the first container: X's DAG, if there was one."""
 
     @property
-    def over(self) -> bool: ...
+    def is_complete(self) -> bool: ...
 
     @property
     def waiting(self) -> str | None: ...
 
     async def run(self) -> None:
-        """Until it is over. ChainStopped, NoUpstreamLeft: it cannot be followed."""
+        """Until it is complete. ChainStopped, NoUpstreamLeft: it cannot be followed."""
         ...
 
 
@@ -66,6 +66,7 @@ class RangeFetcher:
         self._run_max = run_max
         self._successes = 0
         self.size = run_max
+        self.failures = 0  # in a row, on whatever upstream
 
     def shorten(self) -> None:
         self._successes, self.size = 0, max(1, self.size // 2)
@@ -85,6 +86,31 @@ class RangeFetcher:
         elif self._successes >= _GROWTH_WAIT and 2 * size <= _RUN_BYTES_MAX:
             self._successes, self.size = 0, min(self._run_max, 2 * self.size)
         return fetched
+
+
+async def handle_failure(
+    failure: InvalidContainer | UpstreamFailure | StoreError,
+    node: UpstreamNode,
+    upstreams: NodeUpstreams,
+    runs: RangeFetcher,
+    log: Log,
+    fetched: str,
+) -> bool:
+    """Disable or back off the upstream, or wait for the store. True if another upstream should be used next."""
+    if isinstance(failure, InvalidContainer):
+        upstreams.disable(node, str(failure))
+        return True
+    if isinstance(failure, UpstreamFailure):
+        upstreams.back_off(node, failure)
+        runs.shorten()
+        runs.failures += 1
+        if runs.failures > len(upstreams.members):  # the upstream may be fine for other chains
+            await upstreams.clock.sleep(FAILURE_PAUSE.pause_s(runs.failures, 0.0, 1.0))
+        return True
+    # a full disk: nothing was changed, and no upstream has failed
+    log.error(f"{fetched} could not be stored; trying again", error=str(failure))
+    await upstreams.clock.sleep(STORE_RETRY_S)
+    return False
 
 
 class ContainerFollower:
@@ -111,7 +137,6 @@ class ContainerFollower:
         self._clock = upstreams.clock
         self._poll_s = poll_s
         self._runs = RangeFetcher(chain.name, run_max)
-        self._failures = 0  # in a row, on whatever upstream
         self._imports = ImportWaiter(imports_from, upstreams, poll_s)
         self._target: int | None = None  # how many containers the upstream had when we began
         self._source: UpstreamNode | None = None  # the upstream that sent our last container
@@ -161,28 +186,17 @@ class ContainerFollower:
         """Accept what `node` has for us. True if another upstream should be used next."""
         try:
             moved = await self._advance(node)
-        except InvalidContainer as invalid:
-            self._upstreams.disable(node, str(invalid))
-        except UpstreamFailure as failure:
-            self._upstreams.back_off(node, failure)
-            self._runs.shorten()
-            self._failures += 1
-            if self._failures > len(self._upstreams.members):  # the upstream may be fine for other chains
-                await self._clock.sleep(FAILURE_PAUSE.pause_s(self._failures, 0.0, 1.0))
-        except StoreError as error:  # a full disk: nothing was changed, and no upstream has failed
-            self._log.error("containers could not be stored; trying again", error=str(error))
-            await self._clock.sleep(STORE_RETRY_S)
+        except (InvalidContainer, UpstreamFailure, StoreError) as failure:
+            move_on = await handle_failure(failure, node, self._upstreams, self._runs, self._log, "containers")
+            if move_on and not self.bootstrapped:
+                self._target = None  # the next upstream's tip is the new target
+            return move_on
+        self._upstreams.mark_ok(node)
+        self._runs.failures = 0
+        if moved:
             return False
-        else:
-            self._upstreams.mark_ok(node)
-            self._failures = 0
-            if not moved:
-                await self._clock.sleep(self._poll_s)
-                return True  # every upstream's tip is checked in turn, so one that lags does not hold us back
-            return False
-        if not self.bootstrapped:
-            self._target = None  # the next upstream's tip is the new target
-        return True
+        await self._clock.sleep(self._poll_s)
+        return True  # every upstream's tip is checked in turn, so one that lags does not hold us back
 
     # -- one upstream --------------------------------------------------------------------------------------------
 

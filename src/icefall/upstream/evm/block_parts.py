@@ -7,9 +7,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from icefall.upstream.evm.errors import IncompleteAnswer, ReorgDuringFetch
+from icefall.wire.evm import trie
 from icefall.wire.text.jsondeep import decode_any_depth
 
-EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"  # of a trie without entries
+EMPTY_ROOT = "0x" + trie.EMPTY_ROOT.hex()  # of a trie without entries
 
 _T = TypeVar("_T")
 _Text = bytes | msgspec.Raw

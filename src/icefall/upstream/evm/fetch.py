@@ -122,9 +122,9 @@ async def _traces(
     client: EvmClient, capabilities: Capabilities, partial_blocks: Sequence[_PartialBlock], budget: ByteBudget
 ) -> None:
     """Fills in calls and diffs: with one call per block where the upstream has muxTracer."""
-    lean = capabilities.lean
+    omits_code = capabilities.omits_code
     if capabilities.mux_tracer:
-        calls = [both_call(partial.header.number, leave_out_code=lean) for partial in partial_blocks]
+        calls = [both_call(partial.header.number, leave_out_code=omits_code) for partial in partial_blocks]
         for partial, outcome in zip(
             partial_blocks, await client.call_all(calls, lane="traces", budget=budget), strict=True
         ):
@@ -136,7 +136,7 @@ async def _traces(
         "trace_block": [Call("trace_block", (hex(number),)) for number in numbers],
     }.get(capabilities.calls_by, [])
     diffs_of = {
-        "prestateTracer": [diffs_call(number, leave_out_code=lean) for number in numbers],
+        "prestateTracer": [diffs_call(number, leave_out_code=omits_code) for number in numbers],
         "trace_replayBlockTransactions": [
             Call("trace_replayBlockTransactions", (hex(number), ["stateDiff"])) for number in numbers
         ],

@@ -66,7 +66,7 @@ class Capabilities(msgspec.Struct, frozen=True):
         return "trace_replayBlockTransactions" if self.trace_replay else ""
 
     @property
-    def lean(self) -> bool:
+    def omits_code(self) -> bool:
         """Whether diffs are requested without code: it is most of their bytes, and only its presence matters."""
         return self.code_left_out is True and self.code_hashed
 
@@ -115,7 +115,7 @@ _LIMITATIONS = (
     ),
     _Limitation(
         "code_left_out",
-        lambda it: it.diffs_by == "prestateTracer" and it.sample is not None and not it.lean,
+        lambda it: it.diffs_by == "prestateTracer" and it.sample is not None and not it.omits_code,
         "state diffs repeat contract code: several times the bytes",
         only_slower=True,
     ),
@@ -269,11 +269,12 @@ async def _code_left_out(client: EvmClient, header: Header | None, results: _Tes
     if header is None or not (results.can["prestate_tracer"] or results.can["mux_tracer"]):
         return None, False
     calls = [diffs_call(header.number, leave_out_code=leave_out) for leave_out in (False, True)]
-    partial, lean = await client.call_all(calls, lane="traces")
-    if isinstance(lean, RpcRefusal) or isinstance(partial, RpcRefusal):
+    with_code, without_code = await client.call_all(calls, lane="traces")
+    if isinstance(without_code, RpcRefusal) or isinstance(with_code, RpcRefusal):
         return False, False
-    coded, bare, hashed = accounts_with(partial, "code"), accounts_with(lean, "code"), accounts_with(lean, "codeHash")
-    return (not bare, coded <= hashed) if coded else (None, False)
+    coded = accounts_with(with_code, "code")
+    still_coded, hashed = accounts_with(without_code, "code"), accounts_with(without_code, "codeHash")
+    return (not still_coded, coded <= hashed) if coded else (None, False)
 
 
 async def _archive(client: EvmClient, head: int, results: _TestResults) -> bool:

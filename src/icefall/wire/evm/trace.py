@@ -6,14 +6,13 @@ import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, fixed, shown
-from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
+from icefall.wire.evm.types import CREATIONS, AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 from icefall.wire.text.jsondeep import CutJson
 
 # The 16 bytes that CREATE3 libraries deploy with CREATE2: a proxy that runs CREATE on whatever it is called with.
 CREATE3_PROXY_CODE = "0x67363d3d37363d34f03d5260086018f3"
 
-_CREATIONS = ("CREATE", "CREATE2")
-_KEPT_TYPES = frozenset(["CALL", "CALLCODE", "CREATE", "CREATE2", "SELFDESTRUCT"])
+_KEPT_TYPES = frozenset(["CALL", "CALLCODE", *CREATIONS, "SELFDESTRUCT"])
 _NO_CODE_SIZE = 4  # of `"0x"` with its quotes, and of null
 _NO_CODE_HASHES = ("0x" + "00" * 32, "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
 _SLOT_SIZE = 64  # hex digits of a slot
@@ -142,7 +141,7 @@ class _CallTraceReader:
             kind=text.type,
             sender=self.address[text.from_],
             # Some clients send the address of a failed creation, others do not: no contract exists there.
-            to=b"" if not text.to or (text.error is not None and text.type in _CREATIONS) else self.address[text.to],
+            to=b"" if not text.to or (text.error is not None and text.type in CREATIONS) else self.address[text.to],
             value=self.amount[text.value] if text.value else 0,
             gas=self.count[text.gas],
             gas_used=self.count[text.gas_used],

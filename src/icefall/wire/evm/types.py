@@ -7,6 +7,8 @@ import msgspec
 
 from icefall.wire.errors import WireError
 
+CREATIONS = ("CREATE", "CREATE2")  # call frames that create a contract
+
 
 class InvalidData(WireError):
     """An answer that contradicts itself or what the chain proves."""

@@ -8,7 +8,7 @@ from icefall.wire.address import address_from_text
 from icefall.wire.errors import WireError
 from icefall.wire.ids import SHORT_ID_SIZE, node_id_from_text, sized
 
-_U64_MAX = 2**64 - 1
+U64_MAX = 2**64 - 1
 _U32_MAX = 2**32 - 1
 BLS_KEY_SIZE = 48
 BLS_PROOF_SIZE = 96
@@ -106,25 +106,25 @@ def hex_bytes(text: str, size: int) -> bytes:
 
 def _check_numbers(config: GenesisConfig) -> None:
     _in_range("networkID", config.network_id, _U32_MAX)
-    _in_range("startTime", config.start_time, _U64_MAX)
-    _in_range("initialStakeDuration", config.initial_stake_duration, _U64_MAX)
-    _in_range("initialStakeDurationOffset", config.initial_stake_duration_offset, _U64_MAX)
+    _in_range("startTime", config.start_time, U64_MAX)
+    _in_range("initialStakeDuration", config.initial_stake_duration, U64_MAX)
+    _in_range("initialStakeDurationOffset", config.initial_stake_duration_offset, U64_MAX)
     supply = 0
     for index, allocation in enumerate(config.allocations):
         where = f"allocations[{index}]"
-        _in_range(f"{where}.initialAmount", allocation.initial_amount, _U64_MAX)
+        _in_range(f"{where}.initialAmount", allocation.initial_amount, U64_MAX)
         supply += allocation.initial_amount
         for at, unlock in enumerate(allocation.unlock_schedule):
-            _in_range(f"{where}.unlockSchedule[{at}].amount", unlock.amount, _U64_MAX)
-            _in_range(f"{where}.unlockSchedule[{at}].locktime", unlock.locktime, _U64_MAX)
+            _in_range(f"{where}.unlockSchedule[{at}].amount", unlock.amount, U64_MAX)
+            _in_range(f"{where}.unlockSchedule[{at}].locktime", unlock.locktime, U64_MAX)
             supply += unlock.amount
-    _in_range("sum of all allocations", supply, _U64_MAX)
+    _in_range("sum of all allocations", supply, U64_MAX)
     for index, staker in enumerate(config.initial_stakers):
         _in_range(f"initialStakers[{index}].delegationFee", staker.delegation_fee, _U32_MAX)
     offset = config.initial_stake_duration_offset * max(0, len(config.initial_stakers) - 1)
     if config.initial_stakers and offset >= config.initial_stake_duration:
         raise WireError(f"genesis: initialStakeDuration {config.initial_stake_duration} ends before the last staker's")
-    _in_range("end of staking", config.start_time + config.initial_stake_duration, _U64_MAX)
+    _in_range("end of staking", config.start_time + config.initial_stake_duration, U64_MAX)
 
 
 def _in_range(where: str, value: int, most: int) -> None:

@@ -5,6 +5,7 @@ import msgspec
 from icefall.wire.errors import WireError
 from icefall.wire.evm import rlp, trie
 from icefall.wire.evm.keccak import keccak256
+from icefall.wire.genesis.config import U64_MAX
 
 # A network other than mainnet and fuji runs every upgrade from this moment on. A genesis block at or after it carries
 # the header fields those upgrades brought, with these first values, and has their one precompiled contract switched on.
@@ -14,7 +15,6 @@ _MIN_DELAY_EXCESS = 7_970_124
 
 _NO_UNCLES = keccak256(rlp.encode([]))
 _WORD_MAX = 2**256 - 1
-_U64_MAX = 2**64 - 1
 
 
 class _Account(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def evm_chain_id(text: str) -> int:
 def evm_genesis_hash(text: str, *, has_own_schedule: bool) -> bytes:
     """Hash of block 0. `has_own_schedule`: mainnet and fuji, whose upgrades all came after their genesis."""
     genesis = _parsed(text)
-    time = _number("timestamp", genesis.timestamp, _U64_MAX)
+    time = _number("timestamp", genesis.timestamp, U64_MAX)
     is_upgraded = not has_own_schedule and time >= UPGRADED_FROM
     alloc = genesis.alloc | {_WARP_ADDRESS: _WARP_ACCOUNT} if is_upgraded else genesis.alloc
     header = [
@@ -67,13 +67,13 @@ def evm_genesis_hash(text: str, *, has_own_schedule: bool) -> bytes:
         trie.EMPTY_ROOT,
         bytes(256),
         rlp.number(_number("difficulty", genesis.difficulty)),
-        rlp.number(_number("number", genesis.number, _U64_MAX)),
-        rlp.number(_number("gasLimit", genesis.gas_limit, _U64_MAX)),
-        rlp.number(_number("gasUsed", genesis.gas_used, _U64_MAX)),
+        rlp.number(_number("number", genesis.number, U64_MAX)),
+        rlp.number(_number("gasLimit", genesis.gas_limit, U64_MAX)),
+        rlp.number(_number("gasUsed", genesis.gas_used, U64_MAX)),
         rlp.number(time),
         _bytes("extraData", genesis.extra_data),
         _bytes("mixHash", genesis.mix_hash, 32),
-        _number("nonce", genesis.nonce, _U64_MAX).to_bytes(8, "big"),
+        _number("nonce", genesis.nonce, U64_MAX).to_bytes(8, "big"),
         bytes(32),  # hash of the atomic transactions; block 0 leaves it zero
     ]
     if is_upgraded:
@@ -104,7 +104,7 @@ def _account(where: str, account: _Account) -> bytes:
     }
     return rlp.encode(
         [
-            rlp.number(_number(f"{where}.nonce", account.nonce, _U64_MAX)),
+            rlp.number(_number(f"{where}.nonce", account.nonce, U64_MAX)),
             rlp.number(_number(f"{where}.balance", account.balance)),
             trie.secure_root(slots),
             keccak256(_bytes(f"{where}.code", account.code)),

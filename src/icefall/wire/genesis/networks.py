@@ -6,6 +6,7 @@ from icefall.wire.text.go_text import quote
 MAINNET_ID = 1
 FUJI_ID = 5
 LOCAL_ID = 12345
+LOCAL_FUNDED_ADDRESS = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"  # of the pre-funded key of local networks
 
 # number -> (name, human-readable part of addresses)
 NETWORKS = {

@@ -46,7 +46,7 @@ def status(data_dir: Path, chain: str) -> ChainStatus | None:
 
 def synced(data_dir: Path, since: float) -> bool:
     result = [status(data_dir, chain) for chain in CHAINS]
-    return all(one is not None and one.synced and one.at > since for one in result)
+    return all(one is not None and one.synced and one.audits_done and one.at > since for one in result)
 
 
 def read_nfts(server: Server) -> bool:

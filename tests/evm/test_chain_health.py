@@ -50,7 +50,7 @@ async def test_a_synced_chain(tmp_path: Path) -> None:
             NOW + SILENT_S + 1,
             "last reported",
         ),
-        (FollowerStatus(head=3, tip=3, target=3, problem="no answer"), NOW, "waits: no answer"),
+        (FollowerStatus(head=3, tip=3, target=3, problem="no answer"), NOW, "retrying: no answer"),
         (FollowerStatus(head=3, problem="another chain", stopped=True), NOW, "stopped: another chain"),
         (None, NOW, "not reported a status"),
         (

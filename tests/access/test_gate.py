@@ -140,6 +140,18 @@ def test_a_budget_is_spent_by_weight_and_reported(access: Access) -> None:
     assert scene.get("/free").status == 200
 
 
+def test_a_call_that_turned_out_costly_is_charged_after_the_fact(access: Access) -> None:
+    """It is answered, and takes what is left of the budget, a Small weight at a time."""
+    scene, key = access.scene(), access.key("alice", "free")
+    reply = scene.get("/costly", key)
+    assert (reply.status, reply.json()) == (200, {"of": "much work"})
+    assert limits(reply)["ratelimit-remaining"] == str(40 - 1 - 30)
+    reply = scene.get("/costly", key)
+    assert (reply.status, limits(reply)["ratelimit-remaining"]) == (200, "8")
+    assert "retry-after" not in limits(reply)
+    assert limits(access.scene(limited=False).get("/costly", key)) == {}
+
+
 def test_a_heavy_call_is_refused_and_a_light_one_still_allowed(access: Access) -> None:
     scene = access.scene()
     assert [scene.get(path).status for path in ("/v1/chains", "/v1/chains", "/free")] == [200, 429, 200]

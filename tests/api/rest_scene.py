@@ -11,7 +11,7 @@ from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
 from icefall.api.assemble import bases_of, counter_labels, routes_of
 from icefall.api.dialect import INTERFACE
-from icefall.api.endpoints.row import DATA, Rest, Rpc, Weight
+from icefall.api.endpoints.row import DATA, Charged, Rest, Rpc, Weight
 from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins
 from icefall.api.params.rest_kinds import (
@@ -90,6 +90,10 @@ def _shown(value: Any) -> Any:
     return [_shown(one) for one in value] if isinstance(value, tuple) else value
 
 
+async def costly(_: Any) -> Charged:
+    return Charged({"of": "much work"}, 3 * Weight.SMALL)
+
+
 async def missing(_: Any) -> dict[str, Any]:
     raise NotFound("there is no such thing")
 
@@ -122,6 +126,7 @@ ROWS: list[Rest | Rpc] = [
     row("/v1/everything", params=Everything),
     row("/free", weight=Weight.FREE),
     row("/page", weight=Weight.FREE, keyless=True),
+    row("/costly", costly, Weight.FREE),
     row("/missing", missing),
     row("/lost", lost),
     row("/away", away),

@@ -59,6 +59,7 @@ def calls(*methods: str) -> Callable[[Row], bool]:
 
 DEVIATIONS = (
     Deviation("a request body may be 1 MiB long at most", numbers(781, 783, 784)),
+    Deviation("admin is for browser origins listed by name", numbers(659)),
     Deviation("admin.stacktrace, admin.getConfig and admin.dbGet are not served",
               calls("admin.stacktrace", "admin.getConfig", "admin.dbGet")),
     Deviation("avm.getAddressTxs is served", numbers(991)),

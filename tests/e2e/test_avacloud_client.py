@@ -44,8 +44,11 @@ METHODS = {
 }
 
 
+OURS = {"listTransactionTransfers"}  # not in the hosted API, so the client has no method for it
+
+
 def test_every_row_has_a_method() -> None:
-    assert {row.operation for row in CHAIN_DATA_ENDPOINTS} == set(METHODS)
+    assert {row.operation for row in CHAIN_DATA_ENDPOINTS} - OURS == set(METHODS)
 
 
 def busy() -> list[str]:

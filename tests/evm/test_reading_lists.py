@@ -180,14 +180,30 @@ def test_every_transaction_by_hash_with_all_its_parts(chain: str) -> None:
     assert now(scene.chain.tx(recorded.txs[0][3][:31] + b"\x00")) is None  # another with the same beginning
 
 
-def test_a_page_too_full_is_refused_but_never_a_single_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_too_full_is_shortened_and_a_single_transaction_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, recorded = indexed(CHAINS[0]), naive(CHAINS[0])
     address = max(recorded.erc20_of, key=lambda one: len(recorded.erc20_of[one]))
     txs = now(scene.chain.touched_txs(address, PageRange(), 20))
-    monkeypatch.setattr("icefall.evm.reading.transfers.PARTS_MAX", 0)
-    with pytest.raises(Exception, match="lower pageSize"):
-        now(scene.transfers.parts_of_page(address, txs))
-    assert any(now(scene.transfers.parts_of_page(address, [tx]))[tx.tx_at].of(ERC20) for tx in txs)
+    whole = now(scene.transfers.parts_of_page(address, txs))
+    assert len(whole) == len(txs)
+    assert not any(parts.truncated for parts in whole.values())
+    for limit in (0, 1, 2, 5):
+        monkeypatch.setattr("icefall.evm.reading.transfers.PARTS_MAX", limit)
+        rest = list(txs)
+        while rest:
+            shown = now(scene.transfers.parts_of_page(address, rest))
+            assert list(shown) == [tx.tx_at for tx in rest[: len(shown)]]
+            for tx_at, parts in shown.items():
+                full = whole[tx_at]
+                assert parts.transfers == full.transfers[:limit]
+                assert parts.internals == full.internals[:limit]
+                assert parts.truncated == (len(full.transfers) > limit or len(full.internals) > limit)
+                assert len(shown) == 1 or not parts.truncated
+            rest = rest[len(shown) :]
+        for tx in txs:
+            parts = now(scene.transfers.parts_of_tx(tx.tx_at))
+            assert len(parts.transfers) <= limit
+            assert len(parts.internals) <= limit
     assert now(scene.transfers.parts_of_page(address, [])) == {}
 
 

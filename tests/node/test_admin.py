@@ -9,8 +9,10 @@ import pytest
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import CallFailed
+from icefall.node.admin import commands
 from icefall.node.admin.commands import Admin, loggers_named
 from icefall.node.admin.profiles import LockStats, Profiles
+from icefall.node.aliases import ALIASES_FOLLOWED_MAX
 from icefall.node.chains import Chains, primary_chains
 from icefall.node.store import PACKAGE, NodeReader
 from icefall.observe.log import LevelPage, Logs
@@ -92,6 +94,36 @@ def test_an_endpoint_is_no_alias(scene: Scene, alias: str) -> None:
         scene.alias("health", alias)
     assert str(caught.value) == f"failed to create endpoint as /ext/{alias} already exists"
     assert scene.rows() == 0
+
+
+def test_aliases_of_aliases_are_limited(scene: Scene) -> None:
+    scene.alias("info", "a1")
+    for number in range(2, ALIASES_FOLLOWED_MAX + 1):
+        scene.alias(f"a{number - 1}", f"a{number}")
+    with pytest.raises(CallFailed, match=f"followed {ALIASES_FOLLOWED_MAX} times at most"):
+        scene.alias(f"a{ALIASES_FOLLOWED_MAX}", "more")
+    with pytest.raises(CallFailed, match="at most"):
+        scene.alias(f"a{ALIASES_FOLLOWED_MAX}/tail", "more")
+    assert scene.rows() == ALIASES_FOLLOWED_MAX
+    scene.alias("a1", "a sibling")
+    scene.alias("loop", "loop")
+
+
+def test_the_number_of_aliases_is_limited(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "ALIASES_MAX", 3)
+    scene.alias("info", "a")
+    scene.alias("info", "b")
+    scene.alias_chain("X", "c")
+    with pytest.raises(CallFailed, match="there are 3 aliases already"):
+        scene.alias("info", "d")
+    with pytest.raises(CallFailed, match="there are 3 aliases already"):
+        scene.alias_chain("X", "d")
+    assert scene.rows() == 4  # an alias of a chain is one of its endpoint too
+
+
+def test_an_aliased_endpoint_has_a_length_limit(scene: Scene) -> None:
+    with pytest.raises(CallFailed, match="endpoint may be 1024 characters long at most, got 1025"):
+        scene.alias("e" * 1025, "a")
 
 
 @pytest.mark.parametrize("alias", ["X", "avm", "bc/C", "platform"])

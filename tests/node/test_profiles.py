@@ -514,6 +514,18 @@ def umask() -> int:
     return mask
 
 
+def test_a_link_is_not_followed(made: Profiles, directory: Path) -> None:
+    directory.mkdir(parents=True)
+    victim = directory.parent / "victim"
+    victim.write_text("keep me")
+    for name in ("cpu.profile", ".mem.profile.new", ".lock.profile.new"):
+        (directory / name).symlink_to(victim)
+    for write in (made.start_cpu, made.memory, made.lock):
+        with pytest.raises(ProfileError, match="too many levels of symbolic links"):
+            write()
+    assert victim.read_text() == "keep me"
+
+
 def test_a_start_that_fails_leaves_no_profiler(made: Profiles, directory: Path) -> None:
     (directory / "cpu.profile").mkdir(parents=True)
     with pytest.raises(ProfileError, match=r"is a directory$"):

@@ -1,6 +1,7 @@
 """Addresses in calls: a short ID in CB58, or alias-dash-bech32 of this chain, checked in the node's order."""
 
 from icefall.errors import CallFailed
+from icefall.node.aliases import ALIAS_MAX
 from icefall.node.chains import Chains
 from icefall.wire.address import address_from_text, address_text
 from icefall.wire.errors import WireError
@@ -8,6 +9,7 @@ from icefall.wire.ids import SHORT_ID_SIZE, id_text, short_id_from_text, sized
 from icefall.wire.text.go_text import quote
 
 _SHORT_ID_TEXT_MAX = 40  # 24 bytes in base 58 are 33 digits
+ADDRESS_SIZE_MAX = ALIAS_MAX + 1 + 90  # a chain's alias, a dash, bech32
 
 
 class AddressParser:
@@ -21,6 +23,8 @@ class AddressParser:
         return address_text(self._name, self._hrp, address)
 
     async def parse(self, text: str) -> bytes:
+        if len(text) > ADDRESS_SIZE_MAX:
+            raise CallFailed(f"an address may be {ADDRESS_SIZE_MAX} characters long at most, got {len(text)}")
         if len(text) <= _SHORT_ID_TEXT_MAX:
             try:
                 return short_id_from_text(text)

@@ -4,6 +4,7 @@ The order of the checks is the existing node's: preflight, Host, clean path, rou
 other interfaces API key and rate limit are checked after the verb (`gate.py`).
 """
 
+import asyncio
 import zlib
 from typing import NamedTuple, Protocol
 
@@ -11,13 +12,14 @@ import msgspec
 
 from icefall.api.body_timeout import BodyTimeout
 from icefall.api.dialect import Dialect
-from icefall.api.endpoints.row import NODE
+from icefall.api.endpoints.row import NODE, Charged
 from icefall.api.failure import Headers, failure_body, failure_headers
 from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
-from icefall.api.routes import RestRoute, Route, Routes, cleaned, location
+from icefall.api.routes import ROOT, RestRoute, Route, Routes, cleaned, location
 from icefall.errors import (
+    BadRequest,
     BodyTooLarge,
     Bootstrapping,
     Forbidden,
@@ -33,6 +35,7 @@ from icefall.observe.log import Log
 
 BODY_MAX = 1 << 20
 _GZIP_MIN = 1400  # an answer that fits into one packet is not worth compressing
+_THREAD_MIN = 256 << 10  # compressing more than this would keep other requests waiting
 _NO_VALUES: tuple[str, ...] = ()
 _JSON_UTF8 = "application/json; charset=utf-8"
 
@@ -55,7 +58,7 @@ class Request(Protocol):
         ...
 
     async def body(self, limit: int) -> bytes:
-        """The whole body; BodyTooLarge as soon as it exceeds `limit`."""
+        """The whole body; BodyTooLarge as soon as it exceeds `limit`, BadRequest when it breaks off."""
         ...
 
 
@@ -82,6 +85,7 @@ class App:
         self._listener = listener
         self._routes = routes
         self._paths = routes.paths
+        self._admin = routes.paths.get(f"{ROOT}admin")
         self._dialect = dialect
         self._hosts = hosts
         self._origins = origins
@@ -95,8 +99,10 @@ class App:
     async def respond(self, request: Request) -> Response:
         wanted = request.header("access-control-request-method") if request.method == "OPTIONS" else None
         if wanted:
-            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted)], b"")
+            named = await self._is_admin(request.path)
+            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted, named=named)], b"")
         limit_headers: Headers = []
+        named_origins = False
         try:
             if not self._hosts.allows(request.host):
                 raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
@@ -108,13 +114,16 @@ class App:
                 response = self._closed()
             else:
                 route, values = found
+                named_origins = route is self._admin
                 plain = self._plain(route, request.method)
                 if plain is not None and self._gate is not None:
                     limit_headers, refusal = await self._gate.admit(request, plain.row)
                     if refusal is not None:
                         raise refusal
                 if plain is not None:
-                    response = await self._answer_plain(plain, values, request)
+                    response, units = await self._answer_plain(plain, values, request)
+                    if units and self._gate is not None:
+                        limit_headers = await self._gate.charge(request, plain.row, units)
                 else:
                     response = await self._answer_rpc(route, request)
         except TimeoutError:
@@ -131,7 +140,21 @@ class App:
             response = Response(response.status, [*response.headers, *limit_headers], response.body)
         if self._log.is_debug():
             self._log.debug("request", method=request.method, path=request.path, status=response.status)
-        return self._finished(request, response)
+        return await self._finished(request, response, named_origins=named_origins)
+
+    async def _is_admin(self, path: str) -> bool:
+        """Whether a path is the admin interface, by its own name or by an alias."""
+        if self._admin is None:
+            return False
+        clean = cleaned(path)
+        route = self._paths.get(clean)
+        if route is None:
+            try:
+                found = await self._routes.find(clean)
+            except NotFound:
+                return False
+            route = found[0] if found else None
+        return route is self._admin
 
     async def _find(self, request: Request) -> tuple[Route, tuple[str, ...]] | Response:
         path = request.path
@@ -152,20 +175,22 @@ class App:
             raise MethodNotAllowed(verb, route.allow(head=self._dialect.head_everywhere))
         return plain
 
-    async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> Response:
+    async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> tuple[Response, int]:
+        """And the units to charge besides the row's weight."""
         began, failed = self._counters.begin(plain.slot), True
         try:
             result = await plain.call(plain.bind(values, request.query))
             failed = False
         finally:
             self._counters.end(plain.slot, began, failed=failed)
+        result, units = result if isinstance(result, Charged) else (result, 0)
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):
             body = result
         else:
             body = msgspec.json.encode(result) + b"\n"
-        return Response(plain.row.status(result), [("content-type", plain.row.media), *self._base], body)
+        return Response(plain.row.status(result), [("content-type", plain.row.media), *self._base], body), units
 
     async def _answer_rpc(self, route: Route, request: Request) -> Response:
         assert route.service is not None
@@ -202,21 +227,29 @@ class App:
         media, body = failure_body(error, self._listener, self._dialect)
         return Response(error.status, [("content-type", media), *self._base, *failure_headers(error)], body)
 
-    def _finished(self, request: Request, response: Response) -> Response:
+    async def _finished(self, request: Request, response: Response, *, named_origins: bool) -> Response:
         """Adds what depends on the request headers: CORS and compression."""
         origin = request.header("origin")
         headers, body = response.headers, response.body
         if origin:
-            headers = [*headers, *self._origins.headers(origin)]
+            headers = [*headers, *self._origins.headers(origin, named=named_origins)]
         if len(body) >= _GZIP_MIN and takes_gzip(request.header("accept-encoding") or ""):
-            packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-            body = packer.compress(body) + packer.flush()
+            body = _gzip(body) if len(body) < _THREAD_MIN else await asyncio.to_thread(_gzip, body)
             headers = [*headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
         return (
             response
             if headers is response.headers and body is response.body
             else Response(response.status, headers, body)
         )
+
+
+def _gzip(body: bytes) -> bytes:
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()
+
+
+def cut_off() -> BadRequest:
+    return BadRequest("the request body ended before it was complete; nothing was executed")
 
 
 def too_large() -> BodyTooLarge:

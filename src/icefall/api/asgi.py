@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from icefall.api.app import App, too_large
+from icefall.api.app import App, cut_off, too_large
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -32,6 +32,8 @@ class AsgiRequest:
         size, more = 0, True
         while more:
             message = await self._receive()
+            if message["type"] != "http.request":  # the client is gone
+                raise cut_off()
             piece = message.get("body", b"")
             more = message.get("more_body", False)
             size += len(piece)

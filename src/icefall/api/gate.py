@@ -7,7 +7,7 @@ from icefall.access.budget_leases import BudgetDecision, BudgetLeases
 from icefall.access.budgets import LOWEST_TIER, Tier
 from icefall.access.client_address import Proxies, client_name
 from icefall.access.store import AccessReader
-from icefall.api.endpoints.row import Rest
+from icefall.api.endpoints.row import Rest, Weight
 from icefall.api.failure import Headers
 from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
 
@@ -51,19 +51,31 @@ class AccessGate:
 
     async def admit(self, request: Caller, row: Rest) -> tuple[Headers, TooManyRequests | None]:
         """Headers for the answer, and the error if the budget is spent."""
-        key = self._key(request) if self._keys is not None else None
-        if key is not None:
-            caller, tier = await self._known(key)
-        elif self._required and not row.keyless:
-            raise Unauthorized("an API key is required: send it as x-service-api-key")
-        elif self._leases is None:
-            return [], None
-        else:
-            caller, tier = f"{self._listener} {self._client(request)}", self._anybody
+        caller, tier = await self._caller(request, row)
         if self._leases is None:
             return [], None
         taken = await self._leases.take(caller, tier, row.weight)
         return _headers(tier, taken), None if taken.allowed else _refusal(taken)
+
+    async def charge(self, request: Caller, row: Rest, units: int) -> Headers:
+        """Units that a request turned out to cost more, as far as the budget has them. The headers as they are then."""
+        if self._leases is None:
+            return []
+        caller, tier = await self._caller(request, row)
+        taken = await self._leases.take(caller, tier, 0)
+        for _ in range(0, units, Weight.SMALL):
+            taken = await self._leases.take(caller, tier, Weight.SMALL)
+            if not taken.allowed:
+                break
+        return _headers(tier, taken._replace(allowed=True))
+
+    async def _caller(self, request: Caller, row: Rest) -> tuple[str, Tier]:
+        key = self._key(request) if self._keys is not None else None
+        if key is not None:
+            return await self._known(key)
+        if self._required and not row.keyless:
+            raise Unauthorized("an API key is required: send it as x-service-api-key")
+        return "" if self._leases is None else f"{self._listener} {self._client(request)}", self._anybody
 
     def _key(self, request: Caller) -> str | None:
         one, other = request.header(KEY_HEADERS[0]), request.header(KEY_HEADERS[1])

@@ -57,24 +57,29 @@ def _is_ip(text: str) -> bool:
 
 
 class Origins:
-    """CORS: the headers that allow an origin to read an answer, and those of a preflight."""
+    """CORS: the headers that allow an origin to read an answer, and those of a preflight.
+
+    `named` is true for calls that a pattern with `*` does not cover: there only origins listed by name are allowed."""
 
     METHODS = ("GET", "POST", "HEAD")
 
     def __init__(self, patterns: Iterable[str], headers: Iterable[str], exposed: Iterable[str] = ()) -> None:
         listed = [pattern for pattern in patterns if pattern]
         self._all = "*" in listed
+        self._named = {pattern.lower() for pattern in listed if "*" not in pattern}
         self._patterns = [re.compile(re.escape(p.lower()).replace(r"\*", ".*") + r"\Z") for p in listed]
         self._headers = {name.lower(): name for name in headers}
         self._exposed = [("access-control-expose-headers", ", ".join(exposed))] if exposed else []
 
-    def _allowed(self, origin: str) -> str | None:
+    def _allowed(self, origin: str, *, named: bool) -> str | None:
+        if named:
+            return origin if origin.lower() in self._named else None
         if self._all:
             return "*"
         return origin if any(pattern.match(origin.lower()) for pattern in self._patterns) else None
 
-    def headers(self, origin: str) -> Headers:
-        allowed = self._allowed(origin)
+    def headers(self, origin: str, *, named: bool = False) -> Headers:
+        allowed = self._allowed(origin, named=named)
         if allowed is None:
             return []
         return [
@@ -83,11 +88,11 @@ class Origins:
             *self._exposed,
         ]
 
-    def preflight(self, header: Callable[[str], str | None], method: str) -> Headers:
+    def preflight(self, header: Callable[[str], str | None], method: str, *, named: bool = False) -> Headers:
         """Headers of the answer to a preflight. Without an allow header the browser blocks the request."""
         vary = [("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")]
         origin = header("origin") or ""
-        allowed = self._allowed(origin) if origin else None
+        allowed = self._allowed(origin, named=named) if origin else None
         listed = (header("access-control-request-headers") or "").replace(" ", ",").split(",")
         wanted = [name for name in (_NO_HEADER_NAME.sub("", word) for word in listed) if name]
         if allowed is None or method.upper() not in self.METHODS or any(n.lower() not in self._headers for n in wanted):

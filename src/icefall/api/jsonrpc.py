@@ -26,7 +26,9 @@ ARGUMENT_TEXT = (
 VERSION_TEXT = "jsonrpc must be 2.0"
 METHOD_TEXT = "method must be given"
 INTERNAL_TEXT = "internal error"
-BATCH_ANSWER_MAX = 32 << 20
+BATCH_ANSWER_MAX = 4 << 20
+ID_SIZE_MAX = 16 << 10  # bytes; every answer carries its request's id
+METHOD_SIZE_MAX = 8 << 10  # characters; an unknown name is quoted in the error
 TOO_LONG = -32000
 PARSE, INVALID = -32700, -32600
 _TYPE_TEXT = "json: cannot unmarshal {} into Go {} of type {}"
@@ -103,11 +105,16 @@ class RpcService:
     async def _one(self, envelope: Envelope) -> RpcOutcome:
         method = self._methods.get(envelope.method)
         try:
+            if len(bytes(envelope.id)) > ID_SIZE_MAX:
+                raise RpcFailure(INVALID, f"id may be {ID_SIZE_MAX} bytes long at most, got {len(bytes(envelope.id))}")
             if envelope.jsonrpc != "2.0":
                 raise RpcFailure(INVALID, VERSION_TEXT, envelope)
             if method is None:
                 if self._dialect.no_request_answered and not envelope.method:
                     raise RpcFailure(INVALID, METHOD_TEXT, envelope)
+                if len(envelope.method) > METHOD_SIZE_MAX:
+                    text = f"method may be {METHOD_SIZE_MAX} characters long at most, got {len(envelope.method)}"
+                    raise RpcFailure(INVALID, text)
                 raise RpcFailure(self._dialect.method_not_found, self._unknown(envelope.method))
             try:
                 params = method.binder.from_json(bytes(envelope.params))
@@ -158,8 +165,13 @@ class RpcService:
         for call in calls:
             try:
                 envelope = self._read(call)
-                if size > BATCH_ANSWER_MAX:  # 100 small calls must not return a gigabyte
-                    raise RpcFailure(TOO_LONG, f"the batch's answer has passed {BATCH_ANSWER_MAX} bytes", envelope)
+                if size >= BATCH_ANSWER_MAX:  # 100 small calls must not return a gigabyte
+                    raise RpcFailure(
+                        TOO_LONG,
+                        f"not executed: the answer of this batch has reached {BATCH_ANSWER_MAX} bytes; "
+                        "send the remaining calls in another batch",
+                        envelope,
+                    )
             except RpcFailure as refused:
                 answers.append(self._refuse(refused, refused.request or Envelope()))
                 continue
@@ -240,6 +252,8 @@ def _request_data(envelope: Envelope) -> dict[str, Any]:
 
 
 def _echo(raw_id: bytes) -> bytes:
+    if len(raw_id) > ID_SIZE_MAX:
+        return b"null"
     return raw_id if _COMPACT_NEEDED.isdisjoint(raw_id) else compact(raw_id)
 
 

@@ -9,13 +9,13 @@ from urllib.parse import quote
 import msgspec
 
 from icefall.api.jsonrpc import RpcService
-from icefall.node.admin.commands import ALIAS_MAX
+from icefall.errors import NotFound
+from icefall.node.aliases import ALIAS_MAX, ALIASES_FOLLOWED_MAX, TOO_MANY_FOLLOWED, splits
 from icefall.node.store import NodeReader
 
 ROOT = "/ext/"
 # Served paths, which can never become aliases. `index/X` can, because only `index/X/block` is served.
 NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
-_ALIAS_SIZE_MAX = len("bc/") + ALIAS_MAX  # a chain's alias follows bc/
 
 
 class RestRoute(msgspec.Struct, frozen=True):
@@ -98,10 +98,12 @@ class Routes:
     async def _through_alias(self, rest: str, seen: set[str]) -> Route | None:
         """Aliases may name other aliases, in any order of creation; a loop of aliases leads nowhere."""
         assert self._node is not None
-        for alias, tail in _splits(rest):
+        for alias, tail in splits(rest):
             target = await self._node.endpoint_of(alias)
             if target is None or alias in seen:
                 continue
+            if len(seen) == ALIASES_FOLLOWED_MAX:
+                raise NotFound(f"/ext/{rest[:ALIAS_MAX]}: {TOO_MANY_FOLLOWED}")
             seen.add(alias)
             if self._full or target in self._bases:
                 route = self.paths.get(ROOT + target + tail)
@@ -111,16 +113,6 @@ class Routes:
             if route is not None:
                 return route
         return None
-
-
-def _splits(path: str) -> list[tuple[str, str]]:
-    """The ways to split a path into alias and tail, longest alias first, up to the length limit of an alias."""
-    cuts = [(path, "")] if len(path) <= _ALIAS_SIZE_MAX else []
-    at = path.rfind("/", 0, _ALIAS_SIZE_MAX + 1)
-    while at > 0:
-        cuts.append((path[:at], path[at:]))
-        at = path.rfind("/", 0, at)
-    return cuts
 
 
 def cleaned(path: str) -> str:

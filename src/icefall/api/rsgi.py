@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from icefall.api.app import App, too_large
+from granian._granian import RSGIProtocolClosed, RSGIProtocolError
+
+from icefall.api.app import App, cut_off, too_large
 
 
 class RsgiRequest:
@@ -37,15 +39,30 @@ class RsgiRequest:
         if length is not None:  # the server has checked that it is a number and enforces it
             if int(length) > limit:
                 raise too_large()
-            whole: bytes = await self._protocol()
+            try:
+                whole: bytes = await self._protocol()
+            except (RSGIProtocolClosed, RSGIProtocolError) as error:
+                raise cut_off() from error
             return whole
+        return await self._in_chunks(limit)
+
+    async def _in_chunks(self, limit: int) -> bytes:
+        """Granian's iterator yields an empty piece for the end, and one for a failure, after which comes the end. A
+        second empty piece therefore means that the body is incomplete (or has trailers, which no client of ours sends).
+        """
         pieces: list[bytes] = []
         size = 0
+        ended = False
         async for piece in self._protocol:
+            if ended:
+                raise cut_off()
+            ended = not piece
             size += len(piece)
             if size > limit:
                 raise too_large()
             pieces.append(piece)
+        if not ended:
+            raise cut_off()
         return b"".join(pieces)
 
 

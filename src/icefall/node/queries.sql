@@ -7,6 +7,9 @@ insert into meta (name, value) values (:name, :value) on conflict (name) do upda
 -- name: endpoint_of_alias
 select endpoint from endpoint_alias where alias = :alias;
 
+-- name: endpoint_alias_count
+select count(*) from endpoint_alias;
+
 -- name: put_endpoint_alias
 insert into endpoint_alias (alias, endpoint, position)
 values (:alias, :endpoint, (select coalesce(max(position), 0) + 1 from endpoint_alias));

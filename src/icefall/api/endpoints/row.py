@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -78,6 +78,13 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         return f"{self.verb if self.verb != '*' else 'GET'} {self.path}"
+
+
+class Charged(NamedTuple):
+    """The result of a handler that cost more than its row's weight says: `units` are charged after the fact."""
+
+    result: Any
+    units: int
 
 
 def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:

@@ -5,11 +5,12 @@ reorganisation removes that block, the list cannot be continued. Only ERC-721 to
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from icefall.api.dialect import Dialect
+from icefall.api.endpoints.row import Charged, Weight
 from icefall.api.paging import Paging
 from icefall.api.presenting.balances import (
     BalanceCursor,
@@ -36,11 +37,14 @@ from icefall.api.schema.balances import (
     NftBalancesParams,
 )
 from icefall.errors import BadRequest, Unavailable
+from icefall.evm.reading.balances import CallBudget
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead, Erc20Held, Erc1155Held, NftHeld
 
+CALLS_PER_SMALL = 20  # contract calls for which a request pays a Small weight more
 _ROUNDS_MAX = 5  # of reading further, where a page is full of tokens that are filtered out
 MALICIOUS = "Malicious"
+T = TypeVar("T")
 
 
 async def get_native(params: NativeBalanceParams, chains: ChainDirectory, dialect: Dialect) -> NativeBalanceResult:
@@ -51,11 +55,11 @@ async def get_native(params: NativeBalanceParams, chains: ChainDirectory, dialec
 
 async def list_erc20(
     params: Erc20BalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
-) -> Erc20Balances:
-    chain = await chains.find(params.chain_id)
+) -> Erc20Balances | Charged:
+    chain, budget = await chains.find(params.chain_id), CallBudget()
     start = await _start("balances:listErc20", params, paging, chain, params.block_number)
     native = await _native(chain, dialect, params.address, start.block, params.currency)
-    held, reputations, after = await _erc20_page(params, chain, start)
+    held, reputations, after = await _erc20_page(params, chain, start, budget)
     context = AnswerContext(
         chain.info.id,
         dialect,
@@ -64,15 +68,16 @@ async def list_erc20(
         tokens=await chain.enriched.priced_tokens((one.token_ref for one in held), params.currency),
     )
     more = None if after is None else start.after(after)
-    return Erc20Balances(
+    result = Erc20Balances(
         next_page_token=_token("balances:listErc20", params, paging, more),
         native_token_balance=native,
         erc20_token_balances=[erc20_balance(context, one, reputations.get(one.token)) for one in held],
     )
+    return _charged(result, budget)
 
 
 async def _erc20_page(
-    params: Erc20BalancesParams, chain: EvmChain, start: BalanceCursor
+    params: Erc20BalancesParams, chain: EvmChain, start: BalanceCursor, budget: CallBudget
 ) -> tuple[list[Erc20Held], dict[bytes, str], bytes | None]:
     """A page, without spam if that is requested; the reputations of its tokens, and where the next page begins."""
     held: list[Erc20Held] = []
@@ -80,72 +85,83 @@ async def _erc20_page(
     after: bytes | None = start.token or None
     for _ in range(_ROUNDS_MAX):
         wanted = params.page_size - len(held)
-        found, after = await chain.balances.erc20(params.address, start.block, after, wanted, params.contract_addresses)
+        found, after = await chain.balances.erc20(
+            params.address, start.block, after, wanted, params.contract_addresses, budget
+        )
         reputations |= await chain.enriched.reputation(one.token for one in found)
         held += [one for one in found if not (params.filter_spam_tokens and reputations.get(one.token) == MALICIOUS)]
-        if after is None or len(held) >= params.page_size:
+        if after is None or len(held) >= params.page_size or not budget.left:
             break
     return held, reputations, after
 
 
 async def list_erc721(
     params: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
-) -> Erc721Balances:
-    chain = await chains.find(params.chain_id)
+) -> Erc721Balances | Charged:
+    chain, budget = await chains.find(params.chain_id), CallBudget()
     start = await _start("balances:listErc721", params, paging, chain, None)
     native = await _native(chain, dialect, params.address, start.block, "usd")
-    held, after = await chain.balances.nfts(params.address, start.key, params.page_size, params.contract_address)
+    contract = params.contract_address
+    held, after = await chain.balances.nfts(params.address, start.key, params.page_size, contract, budget)
     more = None if after is None else start.after(*after)
-    return Erc721Balances(
+    result = Erc721Balances(
         next_page_token=_token("balances:listErc721", params, paging, more),
         native_token_balance=native,
         erc721_token_balances=await _erc721(chain, dialect, held),
     )
+    return _charged(result, budget)
 
 
 async def list_erc1155(
     params: Erc1155BalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
-) -> Erc1155Balances:
-    chain = await chains.find(params.chain_id)
+) -> Erc1155Balances | Charged:
+    chain, budget = await chains.find(params.chain_id), CallBudget()
     start = await _start("balances:listErc1155", params, paging, chain, params.block_number)
     native = await _native(chain, dialect, params.address, start.block, "usd")
     contract = params.contract_address
-    held, after = await chain.balances.erc1155(params.address, start.block, start.key, params.page_size, contract)
+    held, after = await chain.balances.erc1155(
+        params.address, start.block, start.key, params.page_size, contract, budget
+    )
     more = None if after is None else start.after(*after)
-    return Erc1155Balances(
+    result = Erc1155Balances(
         next_page_token=_token("balances:listErc1155", params, paging, more),
         native_token_balance=native,
         erc1155_token_balances=await _erc1155(chain, dialect, held),
     )
+    return _charged(result, budget)
 
 
 async def list_collectibles(
     params: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
-) -> CollectibleBalances:
+) -> CollectibleBalances | Charged:
     """ERC-721 tokens first, then ERC-1155 tokens."""
     chain = await chains.find(params.chain_id)
     start = await _start("balances:listCollectibles", params, paging, chain, None)
     shown: list[Erc721TokenBalance | Erc1155TokenBalance] = []
     more: BalanceCursor | None = None
-    key = start.key
+    key, budget = start.key, CallBudget()
     if not start.is_1155:
-        nfts, after = await chain.balances.nfts(params.address, key, params.page_size, params.contract_address)
+        nfts, after = await chain.balances.nfts(params.address, key, params.page_size, params.contract_address, budget)
         shown += await _erc721(chain, dialect, nfts)
         more = start.after(b"", is_1155=True) if after is None else start.after(*after)
         key = None
-    if more is None or more.is_1155:
+    if budget.left and (more is None or more.is_1155):
         wanted = params.page_size - len(shown)
         held, after = await chain.balances.erc1155(
-            params.address, start.block, key, max(wanted, 1), params.contract_address
+            params.address, start.block, key, max(wanted, 1), params.contract_address, budget
         )
         if wanted:
             shown += await _erc1155(chain, dialect, held)
             more = None if after is None else start.after(*after, is_1155=True)
         elif not held and after is None:
             more = None  # the page ended with the last token of all
-    return CollectibleBalances(
-        next_page_token=_token("balances:listCollectibles", params, paging, more), collectible_balances=shown
-    )
+    token = _token("balances:listCollectibles", params, paging, more)
+    return _charged(CollectibleBalances(next_page_token=token, collectible_balances=shown), budget)
+
+
+def _charged(result: T, budget: CallBudget) -> T | Charged:
+    units = budget.spent // CALLS_PER_SMALL * Weight.SMALL
+    return Charged(result, units) if units else result
 
 
 async def _erc721(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld]) -> list[Erc721TokenBalance]:

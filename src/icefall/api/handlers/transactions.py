@@ -13,6 +13,7 @@ from icefall.api.presenting.context import AnswerContext, context_for
 from icefall.api.presenting.hex import address_text, hash_text
 from icefall.api.presenting.pages import cursor_of, cut, pack_cursor, page_range
 from icefall.api.presenting.transactions import details, full_native, native, nested_lists
+from icefall.api.presenting.transfers import internal, transfer
 from icefall.api.schema.transactions import (
     DeploymentParams,
     LatestTxsParams,
@@ -22,6 +23,8 @@ from icefall.api.schema.transactions import (
     TeleporterMessageInfo,
     TransactionDetailsPage,
     TransactionParams,
+    TransactionTransfersPage,
+    TransactionTransfersParams,
     WholeTransaction,
 )
 from icefall.api.schema.transfers import AddressPage
@@ -32,6 +35,7 @@ from icefall.evm.reading.model import FullTxRead, InternalRead, MessageRead, Tra
 from icefall.wire.ids import id_text
 
 HISTORIC_AFTER_S = 24 * 3600
+_INTERNAL_CURSOR = 3  # numbers
 _STATUSES = {None: None, "failed": 0, "success": 1}
 
 
@@ -65,18 +69,50 @@ async def list_transactions(
     found = await chain.chain.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
     txs, token = cut("transactions", params, paging, found)
     parts = await chain.transfers.parts_of_page(params.address, txs)
+    if len(parts) < len(txs):  # too much for one page
+        txs = txs[: len(parts)]
+        token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))
     context = await context_for(chain, dialect, [*txs, *_rows_in(parts.values())])
     return TransactionDetailsPage(
-        next_page_token=token, transactions=[details(context, tx, parts[tx.tx_at]) for tx in txs]
+        next_page_token=token, transactions=[await details(context, tx, parts[tx.tx_at]) for tx in txs]
     )
 
 
 async def get_transaction(params: TransactionParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
     chain = await chains.find(params.chain_id)
-    full = await chain.chain.tx(params.tx_hash)
+    return await _whole(chain, chains, dialect, await _full(chain, params.tx_hash), "usd")
+
+
+async def list_parts(
+    params: TransactionTransfersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> TransactionTransfersPage:
+    """The transfers first. The cursor of an internal transaction is (its frame, 0, 0)."""
+    chain = await chains.find(params.chain_id)
+    after, size = cursor_of("transactionTransfers", params, paging), params.page_size
+    tx_at = (await _full(chain, params.tx_hash)).tx.tx_at
+    in_transfers = after is None or len(after) < _INTERNAL_CURSOR
+    transfers = await chain.transfers.of_tx(tx_at, after, size + 1) if in_transfers else []
+    frame = -1 if in_transfers or after is None else after[0]
+    internals = await chain.transfers.internals_of_tx(tx_at, frame, size + 1 - len(transfers))
+    more = len(transfers) + len(internals) > size
+    if more and internals:
+        internals.pop()
+    elif more:
+        transfers.pop()
+    end = (internals[-1].frame, 0, 0) if internals else transfers[-1].cursor if transfers else ()
+    context = await context_for(chain, dialect, [*transfers, *internals])
+    return TransactionTransfersPage(
+        next_page_token=paging.token("transactionTransfers", params, pack_cursor(*end)) if more else UNSET,
+        transfers=[transfer(context, row) for row in transfers],
+        internal_transactions=[internal(context, row) for row in internals],
+    )
+
+
+async def _full(chain: EvmChain, tx_hash: bytes) -> FullTxRead:
+    full = await chain.chain.tx(tx_hash)
     if full is None:
-        raise NotFound(f"chain {chain.info.id} has no indexed transaction {hash_text(params.tx_hash)}")
-    return await _whole(chain, chains, dialect, full, "usd")
+        raise NotFound(f"chain {chain.info.id} has no indexed transaction {hash_text(tx_hash)}")
+    return full
 
 
 async def get_deployment(params: DeploymentParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
@@ -95,10 +131,11 @@ async def _whole(
     message = await chain.transfers.message(full.tx.tx_at)
     context = await context_for(chain, dialect, [full.tx, *_rows_in([parts])], currency)
     return WholeTransaction(
-        *nested_lists(context, parts),
+        *await nested_lists(context, parts),
         await _network_token(chain, context, full.tx.location.time, currency),
         full_native(context, full),
         await _message(message, chains) if message else UNSET,
+        parts.truncated or UNSET,
     )
 
 

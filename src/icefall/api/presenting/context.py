@@ -1,6 +1,8 @@
 """What an answer needs besides its rows: token and NFT details, owners and prices, read before any row is shown."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -14,6 +16,9 @@ from icefall.evm.model import ERC20, ERC721
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
 
+PIECE = 200  # rows shown or looked up at a time, about 5 ms
+T = TypeVar("T")
+Shown = TypeVar("Shown")
 NftRef = tuple[int, int]  # interned ID of the contract, and token ID
 NftKey = tuple[bytes, int]  # address of the contract, and token ID
 
@@ -55,9 +60,27 @@ async def context_for(
         Money(currency, as_numbers=dialect.prices_are_numbers),
         chain.method_names,
         await chain.enriched.priced_tokens(refs, currency),
-        await chain.enriched.nft_metadata(nfts) if nfts else {},
+        await _nft_metadata(chain, list(nfts)),
         await _owners(chain, owned) if owned else {},
     )
+
+
+async def in_pieces(rows: Sequence[T], show: Callable[[T], Shown]) -> list[Shown]:
+    """`show` of each row. Other requests can run after every PIECE rows."""
+    shown = [show(row) for row in rows[:PIECE]]
+    for at in range(PIECE, len(rows), PIECE):
+        await asyncio.sleep(0)
+        shown += [show(row) for row in rows[at : at + PIECE]]
+    return shown
+
+
+async def _nft_metadata(chain: EvmChain, nfts: Sequence[NftRef]) -> dict[NftRef, NftDetails]:
+    found: dict[NftRef, NftDetails] = {}
+    for at in range(0, len(nfts), PIECE):
+        if at:
+            await asyncio.sleep(0)
+        found |= await chain.enriched.nft_metadata(nfts[at : at + PIECE])
+    return found
 
 
 async def _owners(chain: EvmChain, nfts: set[NftKey]) -> dict[NftKey, bytes]:

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from icefall.api.presenting.context import AnswerContext
+from icefall.api.presenting.context import AnswerContext, in_pieces
 from icefall.api.presenting.hex import hash_text
 from icefall.api.presenting.tokens import party
 from icefall.api.presenting.transfers import nested_internal, nested_transfer
@@ -70,15 +70,15 @@ def full_native(context: AnswerContext, full: FullTxRead) -> FullNativeTransacti
     )
 
 
-def details(context: AnswerContext, tx: TxRead, parts: TxParts) -> TransactionDetails:
-    return TransactionDetails(native(context, tx), *nested_lists(context, parts))
+async def details(context: AnswerContext, tx: TxRead, parts: TxParts) -> TransactionDetails:
+    return TransactionDetails(native(context, tx), *await nested_lists(context, parts), parts.truncated or UNSET)
 
 
-def nested_lists(context: AnswerContext, parts: TxParts) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+async def nested_lists(context: AnswerContext, parts: TxParts) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     """ERC-20, ERC-721 and ERC-1155 transfers, and internal transactions."""
     return (
-        [nested_transfer(context, row) for row in parts.of(ERC20)],
-        [nested_transfer(context, row) for row in parts.of(ERC721)],
-        [nested_transfer(context, row) for row in parts.of(ERC1155)],
-        [nested_internal(context, row) for row in parts.internals],
+        await in_pieces(parts.of(ERC20), lambda row: nested_transfer(context, row)),
+        await in_pieces(parts.of(ERC721), lambda row: nested_transfer(context, row)),
+        await in_pieces(parts.of(ERC1155), lambda row: nested_transfer(context, row)),
+        await in_pieces(parts.internals, lambda row: nested_internal(context, row)),
     )

@@ -21,7 +21,9 @@ from icefall.api.schema.transfers import (
     Erc20TransferDetails,
     Erc721TransferDetails,
     Erc1155TransferDetails,
+    InternalTransaction,
     InternalTransactionDetails,
+    TokenTransferPage,
 )
 
 
@@ -86,13 +88,15 @@ class NativeTransactionPage(Page, frozen=True, kw_only=True):
 
 
 class TransactionDetails(RestResult, frozen=True):
-    """The nested lists hold the rows whose sender or receiver is the requested address."""
+    """The nested lists hold the rows whose sender or receiver is the requested address. `truncated` is true where a
+    transaction has more than 2,000 transfers or internal transactions: the others are at `.../{txHash}/transfers`."""
 
     native_transaction: NativeTransaction
     erc20_transfers: list[Erc20TransferDetails]
     erc721_transfers: list[Erc721TransferDetails]
     erc1155_transfers: list[Erc1155TransferDetails]
     internal_transactions: list[InternalTransactionDetails]
+    truncated: bool | UnsetType = UNSET
 
 
 class TransactionDetailsPage(Page, frozen=True, kw_only=True):
@@ -115,7 +119,8 @@ class TeleporterMessageInfo(RestResult, frozen=True):
 
 
 class WholeTransaction(RestResult, frozen=True):
-    """A transaction and everything in it."""
+    """A transaction and everything in it. `truncated` is true where it has more than 2,000 transfers or internal
+    transactions: all of them are at `.../{txHash}/transfers`."""
 
     erc20_transfers: list[Erc20TransferDetails]
     erc721_transfers: list[Erc721TransferDetails]
@@ -124,3 +129,17 @@ class WholeTransaction(RestResult, frozen=True):
     network_token_details: NetworkTokenDetails
     native_transaction: FullNativeTransaction
     teleporter_message_info: TeleporterMessageInfo | UnsetType = UNSET
+    truncated: bool | UnsetType = UNSET
+
+
+class TransactionTransfersParams(RestParams, frozen=True):
+    chain_id: ChainName
+    tx_hash: TxHash
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class TransactionTransfersPage(TokenTransferPage, frozen=True, kw_only=True):
+    """All token transfers of a transaction in log order, then its internal transactions in their order."""
+
+    internal_transactions: list[InternalTransaction]

@@ -1,10 +1,13 @@
 """Balances of an address: from the store where they can be derived from logs and state diffs, else from state.
 
 State is read at a block by its hash, so that a reorganisation in between is an error and never a wrong number. Zero
-balances are left out of lists. A page looks at CANDIDATES_MAX candidates at most, so a short page need not be the last.
+balances are left out of lists. A page looks at CANDIDATES_MAX candidates and makes CALLS_MAX contract calls at most, so
+a short page need not be the last.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, Protocol
 
@@ -20,6 +23,8 @@ from icefall.upstream.evm.state import At, ContractCall
 
 SQL = load("icefall.evm.reading", "balances.sql")
 CANDIDATES_MAX = 2_000
+CALLS_MAX = 200  # of contracts, for one request
+_PIECE = 1_000  # owners looked up before other requests can run
 _LAST_TOKEN = b"\xff" * 20
 
 NftKey = tuple[bytes, int]
@@ -29,6 +34,26 @@ class StateReader(Protocol):
     async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]: ...
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]: ...
+
+
+class CallBudget:
+    """The contract calls that one request may still make."""
+
+    def __init__(self) -> None:
+        self.left = CALLS_MAX
+
+    @property
+    def spent(self) -> int:
+        return CALLS_MAX - self.left
+
+    def affordable(self, rows: Sequence[Any], needs_call: Callable[[Any], bool]) -> Sequence[Any]:
+        """The first rows, up to one whose call would be too many. Their calls are spent."""
+        for index, row in enumerate(rows):
+            if needs_call(row):
+                if not self.left:
+                    return rows[:index]
+                self.left -= 1
+        return rows
 
 
 class BalanceReader:
@@ -48,11 +73,18 @@ class BalanceReader:
         return (await self._state.balances([address], block if block_hash is None else block_hash))[0]
 
     async def erc20(
-        self, address: bytes, block: int, after: bytes | None, limit: int, only: Sequence[bytes] = ()
+        self,
+        address: bytes,
+        block: int,
+        after: bytes | None,
+        limit: int,
+        only: Sequence[bytes] = (),
+        budget: CallBudget | None = None,
     ) -> tuple[list[Erc20Held], bytes | None]:
         """By token address, and the cursor if there is more. With `only`: of these tokens, zero or not, but no NFTs."""
+        budget = budget or CallBudget()
         if only:
-            return await self._erc20_only(address, block, sorted(set(only)), after or b"", limit)
+            return await self._erc20_only(address, block, sorted(set(only)), after or b"", limit, budget)
 
         async def candidates(start: bytes, count: int) -> list[Any]:
             where = {"address": address, "block": block, "after": start, "limit": count}
@@ -61,10 +93,20 @@ class BalanceReader:
         async def resolve(rows: Sequence[Any]) -> list[Erc20Held]:
             return await self._erc20_resolved(address, block, rows)
 
-        return await _page(candidates, resolve, after or b"", limit, lambda row: row[0], lambda held: held.token)
+        is_zero = address == ZERO_ADDRESS
+        affordable = partial(budget.affordable, needs_call=lambda row: is_zero or row[2])
+        return await _page(
+            candidates, affordable, resolve, after or b"", limit, lambda row: row[0], lambda held: held.token
+        )
 
     async def erc1155(
-        self, address: bytes, block: int, after: NftKey | None, limit: int, token: bytes | None = None
+        self,
+        address: bytes,
+        block: int,
+        after: NftKey | None,
+        limit: int,
+        token: bytes | None = None,
+        budget: CallBudget | None = None,
     ) -> tuple[list[Erc1155Held], NftKey | None]:
         """By token address and ID."""
 
@@ -78,10 +120,17 @@ class BalanceReader:
             return [one for one in held if one.balance]
 
         where = {"address": address, "block": block}
-        return await self._by_id([SQL.erc1155], where, resolve, after, limit, token)
+        is_zero = address == ZERO_ADDRESS
+        affordable = partial((budget or CallBudget()).affordable, needs_call=lambda row: is_zero or row[3])
+        return await self._by_id([SQL.erc1155], where, affordable, resolve, after, limit, token)
 
     async def nfts(
-        self, address: bytes, after: NftKey | None, limit: int, token: bytes | None = None
+        self,
+        address: bytes,
+        after: NftKey | None,
+        limit: int,
+        token: bytes | None = None,
+        budget: CallBudget | None = None,
     ) -> tuple[list[NftHeld], NftKey | None]:
         """ERC-721 tokens it owns now, by token address and ID."""
 
@@ -97,17 +146,21 @@ class BalanceReader:
             return [one for one in held if (one.token, one.token_id) not in not_owned]
 
         statements = [SQL.nfts, SQL.nfts_by_state]
-        return await self._by_id(statements, {"address": address}, resolve, after, limit, token)
+        affordable = partial((budget or CallBudget()).affordable, needs_call=lambda row: bool(row[3]))
+        return await self._by_id(statements, {"address": address}, affordable, resolve, after, limit, token)
 
     async def owners(self, nfts: Sequence[NftKey]) -> list[bytes | None]:
-        """The owners now; None for an NFT that is burned or unknown."""
+        """The owners now; None for an NFT that is burned or unknown, or would need more than CALLS_MAX calls."""
         found: list[bytes | None] = []
         untrusted: list[int] = []
         for index, (token, token_id) in enumerate(nfts):
+            if index % _PIECE == _PIECE - 1:
+                await asyncio.sleep(0)
             rows = await self._reader.rows(SQL.nft_owner, {"token": token, "token_id": pack_uint(token_id)})
             found.append(rows[0][0] if rows else None)
             if rows and rows[0][1]:
-                untrusted.append(index)
+                found[-1] = None
+                untrusted += [index] if len(untrusted) < CALLS_MAX else []
         answers = await self._answers([owner_of(*nfts[index]) for index in untrusted], None)
         for index, answer in zip(untrusted, answers, strict=True):
             found[index] = address_of(answer)
@@ -126,7 +179,7 @@ class BalanceReader:
         return [one for one in held if one.balance]
 
     async def _erc20_only(
-        self, address: bytes, block: int, only: Sequence[bytes], after: bytes, limit: int
+        self, address: bytes, block: int, only: Sequence[bytes], after: bytes, limit: int, budget: CallBudget
     ) -> tuple[list[Erc20Held], bytes | None]:
         wanted = [token for token in only if token > after and not await self._is_nft(token)]
         page, held, untrusted = wanted[:limit], {}, []
@@ -141,6 +194,7 @@ class BalanceReader:
                 held[token] = Erc20Held(token, 0, found[0][0] if found else 0)
                 is_untrusted = self._state is not None
             untrusted += [token] if is_untrusted else []
+        budget.left -= len(untrusted)  # a request names 100 tokens at most
         for token, balance in (await self._erc20_from_state(address, block, untrusted)).items():
             held[token] = Erc20Held(token, balance, held[token].token_ref)
         return [held[token] for token in page], page[-1] if len(wanted) > limit else None
@@ -159,6 +213,7 @@ class BalanceReader:
         self,
         statements: Sequence[str],
         where: dict[str, Any],
+        affordable: Callable[[Sequence[Any]], Sequence[Any]],
         resolve: Callable[[Sequence[Any]], Any],
         after: NftKey | None,
         limit: int,
@@ -173,7 +228,13 @@ class BalanceReader:
             return found[0] if not any(found[1:]) else sorted(set(chain(*found)))[:count]
 
         held, more = await _page(
-            candidates, resolve, start, limit, lambda row: row[:2], lambda one: (one.token, pack_uint(one.token_id))
+            candidates,
+            affordable,
+            resolve,
+            start,
+            limit,
+            lambda row: row[:2],
+            lambda one: (one.token, pack_uint(one.token_id)),
         )
         return held, None if more is None else (more[0], unpack_uint(more[1]))
 
@@ -197,20 +258,25 @@ class BalanceReader:
 
 async def _page(
     candidates: Callable[[Any, int], Any],
+    affordable: Callable[[Sequence[Any]], Sequence[Any]],
     resolve: Callable[[Sequence[Any]], Any],
     start: Any,
     limit: int,
     cursor_of_row: Callable[[Any], Any],
     cursor_of_held: Callable[[Any], Any],
 ) -> tuple[list[Any], Any]:
-    """Resolve candidates, more each time, until a page is full or CANDIDATES_MAX are read. And the cursor."""
+    """Resolve candidates, more each time, until a page is full, CANDIDATES_MAX are read or the calls are spent. And the
+    cursor."""
     held: list[Any] = []
     read, count = 0, limit + 1
     while read < CANDIDATES_MAX:
         rows = await candidates(start, count)
-        held += await resolve(rows)
+        resolved = affordable(rows)
+        held += await resolve(resolved)
         if len(held) > limit:
             return held[:limit], cursor_of_held(held[limit - 1])
+        if len(resolved) < len(rows):
+            return held, cursor_of_row(resolved[-1]) if resolved else start
         if len(rows) < count:
             return held, None
         start = cursor_of_row(rows[-1])

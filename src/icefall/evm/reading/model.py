@@ -149,10 +149,11 @@ class InternalRead(msgspec.Struct, frozen=True, gc=False):
 
 
 class TxParts(msgspec.Struct):
-    """What happened inside a transaction. Transfers are in chain order within their standard."""
+    """What happened inside a transaction. Transfers are in log order. `truncated`: there are more."""
 
     transfers: list[TransferRead] = msgspec.field(default_factory=list)
     internals: list[InternalRead] = msgspec.field(default_factory=list)
+    truncated: bool = False
 
     def of(self, standard: int) -> list[TransferRead]:
         return [row for row in self.transfers if row.standard == standard]

@@ -1,11 +1,11 @@
 """Transfers, internal transactions and deployments. Lists are newest first, the parts of a transaction ascend."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.errors import BadRequest
 from icefall.evm.amounts import unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.positions import BITS, PER_BLOCK, above, block_of, index_of, position_of
@@ -32,9 +32,9 @@ INTERNAL_COLUMNS = (
     "gas_limit", "gas_used", "is_reverted", "sender", "recipient",
 )  # fmt: skip
 DEPLOYMENT_COLUMNS = ("address", "tx_at", "frame", "creator_address", "tx_hash", "sender_address")
-PARTS_MAX = 20_000  # of one kind, in the transactions of a page
+PARTS_MAX = 2_000  # token transfers of one transaction, or of a page of them, and as many internal transactions
+_LONG = 500  # rows; after as many, other requests can run
 DEPLOYMENTS_MAX = 5_000  # read to find those that are the latest of their address
-_NO_LIMIT = -1
 _BLOCK_BITS = ~(PER_BLOCK - 1)
 
 
@@ -43,13 +43,12 @@ class _Queries(NamedTuple):
 
     of_address: str
     of_page: str
-    of_tx: str
 
 
 _QUERIES = {
-    ERC20: _Queries(SQL.erc20_of, SQL.erc20_of_page, SQL.erc20_of_tx),
-    ERC721: _Queries(SQL.erc721_of, SQL.erc721_of_page, SQL.erc721_of_tx),
-    ERC1155: _Queries(SQL.erc1155_of, SQL.erc1155_of_page, SQL.erc1155_of_tx),
+    ERC20: _Queries(SQL.erc20_of, SQL.erc20_of_page),
+    ERC721: _Queries(SQL.erc721_of, SQL.erc721_of_page),
+    ERC1155: _Queries(SQL.erc1155_of, SQL.erc1155_of_page),
 }
 
 
@@ -82,45 +81,61 @@ class TransferReader:
 
     # -- parts of transactions ---------------------------------------------------------------------------------
 
+    async def of_tx(self, tx_at: int, after: tuple[int, ...] | None, limit: int) -> list[TransferRead]:
+        """Token transfers of one transaction in log order, behind the cursor of another."""
+        block = block_of(tx_at)
+        low, inside = (position_of(block, 0) - 1, 0) if after is None else (after[0], after[1] if after[1:] else 0)
+        where = {"low": low, "inside": inside, "high": above(block), "tx_index": index_of(tx_at), "limit": limit}
+        return _transfers(await self._reader.rows(SQL.transfers_of_tx, where))
+
+    async def internals_of_tx(self, tx_at: int, after: int, limit: int) -> list[InternalRead]:
+        """Internal transactions of one transaction in their order, behind the frame `after`."""
+        where = {"tx_at": tx_at, "after": after, "limit": limit}
+        return _internals(await self._reader.rows(SQL.internals_of_tx, where))
+
     async def parts_of_tx(self, tx_at: int) -> TxParts:
-        """Everything inside one transaction."""
-        block, rows = block_of(tx_at), self._reader.rows
-        where = {"low": position_of(block, 0), "high": above(block), "tx_index": index_of(tx_at)}
-        parts = TxParts()
-        for queries in _QUERIES.values():
-            parts.transfers += _transfers(await rows(queries.of_tx, where))
-        parts.internals += _internals(await rows(SQL.internals_of_tx, {"tx_at": tx_at}))
-        return parts
+        """What is inside one transaction: the first PARTS_MAX transfers and internal transactions."""
+        transfers = await self.of_tx(tx_at, None, PARTS_MAX + 1)
+        if len(transfers) > _LONG:
+            await asyncio.sleep(0)
+        return _limited(transfers, await self.internals_of_tx(tx_at, -1, PARTS_MAX + 1))
 
     async def parts_of_page(self, address: bytes, txs: Sequence[TxRead]) -> dict[int, TxParts]:
         """By tx_at, the transfers and internal transactions that the address is a party of. `txs` must be consecutive
-        in the list of the address: its rows between the first and the last then belong to one of them."""
-        if not txs:
-            return {}
-        ends = sorted((txs[0].tx_at, txs[-1].tx_at))
+        in the list of the address: its rows between the first and the last then belong to one of them.
+
+        If there are more than PARTS_MAX, only some of the first transactions are in the result; of a single
+        transaction, the first PARTS_MAX."""
+        count = len(txs)
+        while count:
+            transfers, internals = await self._parts_between(address, txs[0].tx_at, txs[count - 1].tx_at)
+            if count == 1:
+                return {txs[0].tx_at: _limited(transfers, internals)}
+            if len(transfers) <= PARTS_MAX and len(internals) <= PARTS_MAX:
+                return _by_tx(txs[:count], transfers, internals)
+            count //= 2
+        return {}
+
+    async def _parts_between(
+        self, address: bytes, one_end: int, other_end: int
+    ) -> tuple[list[TransferRead], list[InternalRead]]:
+        """Not all of them if there are more than PARTS_MAX transfers or internal transactions."""
+        first, last = sorted((one_end, other_end))
         where: dict[str, int | bytes] = {
             "address": address,
-            "low": position_of(block_of(ends[0]), 0),
-            "high": above(block_of(ends[1])),
-            "first_tx": ends[0],
-            "last_tx": ends[1],
-            "limit": PARTS_MAX + 1 if len(txs) > 1 else _NO_LIMIT,
+            "low": position_of(block_of(first), 0),
+            "high": above(block_of(last)),
+            "first_tx": first,
+            "last_tx": last,
+            "limit": PARTS_MAX + 1,
         }
-        parts = {tx.tx_at: TxParts() for tx in txs}
+        transfers: list[TransferRead] = []
         for queries in _QUERIES.values():
-            for transfer in _transfers(await self._page_rows(queries.of_page, where)):
-                if transfer.tx_at in parts:
-                    parts[transfer.tx_at].transfers.append(transfer)
-        for call in _internals(await self._page_rows(SQL.internals_of_page, where)):
-            if call.tx_at in parts:
-                parts[call.tx_at].internals.append(call)
-        return parts
-
-    async def _page_rows(self, statement: str, where: dict[str, int | bytes]) -> list[Row]:
-        rows = await self._reader.rows(statement, where)
-        if len(rows) > PARTS_MAX and where["limit"] != _NO_LIMIT:
-            raise BadRequest(f"the transactions of this page hold more than {PARTS_MAX} transfers: lower pageSize")
-        return rows
+            transfers += _transfers(await self._reader.rows(queries.of_page, where))
+            if len(transfers) > _LONG:
+                await asyncio.sleep(0)
+        transfers.sort(key=lambda row: (row.log_at, row.position))
+        return transfers, _internals(await self._reader.rows(SQL.internals_of_page, where))
 
     # -- deployments and messages ------------------------------------------------------------------------------
 
@@ -150,6 +165,22 @@ class TransferReader:
     async def message(self, tx_at: int) -> MessageRead | None:
         rows = await self._reader.rows(SQL.message, {"tx_at": tx_at})
         return MessageRead(rows[0][0], rows[0][1], bool(rows[0][2])) if rows else None
+
+
+def _limited(transfers: list[TransferRead], internals: list[InternalRead]) -> TxParts:
+    truncated = len(transfers) > PARTS_MAX or len(internals) > PARTS_MAX
+    return TxParts(transfers[:PARTS_MAX], internals[:PARTS_MAX], truncated)
+
+
+def _by_tx(txs: Sequence[TxRead], transfers: list[TransferRead], internals: list[InternalRead]) -> dict[int, TxParts]:
+    parts = {tx.tx_at: TxParts() for tx in txs}
+    for transfer in transfers:
+        if transfer.tx_at in parts:
+            parts[transfer.tx_at].transfers.append(transfer)
+    for call in internals:
+        if call.tx_at in parts:
+            parts[call.tx_at].internals.append(call)
+    return parts
 
 
 # -- rows to structs: most of what a list costs, so without a detour -------------------------------------------------

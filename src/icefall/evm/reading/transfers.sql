@@ -8,11 +8,8 @@ order by o.log_at desc limit :limit;
 -- name: erc20_of_page
 select v.* from erc20_of o join erc20_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
 order by o.log_at limit :limit;
-
--- Of one transaction: reads all logs of its block.
--- name: erc20_of_tx
-select * from erc20_view where log_at >= :low and log_at < :high and tx_index = :tx_index order by log_at;
 
 -- name: erc721_of
 select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
@@ -22,11 +19,8 @@ order by o.log_at desc limit :limit;
 -- name: erc721_of_page
 select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
 order by o.log_at limit :limit;
-
--- Of one transaction: reads all logs of its block.
--- name: erc721_of_tx
-select * from erc721_view where log_at >= :low and log_at < :high and tx_index = :tx_index order by log_at;
 
 -- name: erc1155_of
 select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
@@ -42,12 +36,8 @@ order by v.position desc limit :limit;
 -- name: erc1155_of_page
 select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
 order by o.log_at, v.position limit :limit;
-
--- Of one transaction: reads all logs of its block.
--- name: erc1155_of_tx
-select * from erc1155_view where log_at >= :low and log_at < :high and tx_index = :tx_index
-order by log_at, position;
 
 -- Three lists that never share a log, merged.
 -- name: in_token
@@ -61,6 +51,17 @@ select * from erc1155_view where token = (select id from address where address =
     and log_at >= :low and (log_at, position) < (:high, :inside)
 order by log_at desc, position desc limit :limit;
 
+-- Of one transaction, in log order behind (:low, :inside): three lists that never share a log, merged. Reads all logs of
+-- its block up to the end of the page.
+-- name: transfers_of_tx
+select * from erc20_view where log_at > :low and log_at < :high and tx_index = :tx_index
+union all
+select * from erc721_view where log_at > :low and log_at < :high and tx_index = :tx_index
+union all
+select * from erc1155_view where log_at >= :low and log_at < :high and (log_at, position) > (:low, :inside)
+    and tx_index = :tx_index
+order by log_at, position limit :limit;
+
 -- name: internals_of
 select v.* from internal_of o join internal_view v on v.tx_at = o.tx_at and v.frame = o.frame
 where o.address = (select id from address where address = :address) and o.tx_at >= :low
@@ -73,7 +74,7 @@ where o.address = (select id from address where address = :address) and o.tx_at 
 order by o.tx_at, o.frame limit :limit;
 
 -- name: internals_of_tx
-select * from internal_view where tx_at = :tx_at order by frame;
+select * from internal_view where tx_at = :tx_at and frame > :after order by frame limit :limit;
 
 -- name: deployment
 select address, tx_at, frame, creator_address, tx_hash, sender_address

@@ -10,13 +10,19 @@ from icefall.db.engine import Store, Transaction
 from icefall.errors import CallFailed
 from icefall.node.admin.plugins import PluginError, load_plugins
 from icefall.node.admin.profiles import LockStats, MeteredLock, ProfileError, Profiles
+from icefall.node.aliases import (
+    ALIAS_MAX,
+    ALIASES_FOLLOWED_MAX,
+    ALIASES_MAX,
+    ENDPOINT_MAX,
+    TOO_MANY_FOLLOWED,
+    splits,
+)
 from icefall.node.chains import Chains
 from icefall.node.store import SQL, NodeReader
 from icefall.observe.log import LevelPage, Logs
 from icefall.wire.ids import VM_NAMES, id_text
 from icefall.wire.text.go_text import quote
-
-ALIAS_MAX = 512
 
 
 class Admin:
@@ -59,6 +65,8 @@ class Admin:
 
     async def alias(self, endpoint: str, alias: str) -> None:
         self._check_length(alias)
+        if len(endpoint) > ENDPOINT_MAX:
+            raise CallFailed(f"endpoint may be {ENDPOINT_MAX} characters long at most, got {len(endpoint)}")
         await self._store.write(lambda tx: self._put_alias(tx, endpoint, alias))
 
     async def alias_chain(self, chain: str, alias: str) -> None:
@@ -82,7 +90,21 @@ class Admin:
             raise CallFailed(f"failed to create endpoint as /ext/{alias} already exists")
         if alias in self._built_in or tx.rows(SQL.endpoint_of_alias, {"alias": alias}):
             raise CallFailed(f"route is either already aliased or already maps to a handle: /ext/{alias}")
+        if tx.rows(SQL.endpoint_alias_count)[0][0] >= ALIASES_MAX:
+            raise CallFailed(f"there are {ALIASES_MAX} aliases already, and no more are stored")
+        if self._followed(tx, endpoint, {alias}) > ALIASES_FOLLOWED_MAX:
+            raise CallFailed(TOO_MANY_FOLLOWED)
         tx.run(SQL.put_endpoint_alias, {"alias": alias, "endpoint": endpoint})
+
+    def _followed(self, tx: Transaction, path: str, seen: set[str]) -> int:
+        """How many aliases a request for `path` would follow, and those in `seen`; the search ends above the limit.
+        A worker counts again: an alias may be made before the one it names."""
+        for alias, tail in splits(path):
+            rows = tx.rows(SQL.endpoint_of_alias, {"alias": alias}) if alias not in seen else []
+            if rows and len(seen) <= ALIASES_FOLLOWED_MAX:
+                seen.add(alias)
+                self._followed(tx, rows[0][0] + tail, seen)
+        return len(seen)
 
     async def set_logger_level(self, logger: str, log_level: str, display_level: str) -> list[str]:
         """Change one logger, or all for an empty name; the names touched. An empty level stays as it is."""

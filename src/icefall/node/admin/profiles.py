@@ -29,6 +29,7 @@ TRACES_MEMORY_MAX = 32 << 20  # of tracemalloc's own tables; a snapshot costs se
 CPU = Measure("cpu", "nanoseconds")
 SPACE = Measure("inuse_space", "bytes")
 CONTENTIONS = Measure("contentions", "count")
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a link could name any file of ours
 OTHER_STACKS = (StackFrame(f"(stacks after the first {STACKS_MAX})"),)
 
 Thing = TypeVar("Thing")
@@ -55,7 +56,7 @@ class Profiles:
             self._make_directory()
             target = self._directory / "cpu.profile"
             try:
-                os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640))
+                os.close(os.open(target, _NEW_FILE, 0o640))
             except OSError as failure:
                 raise _refusal("open", target, failure) from failure
             self._sampler = _CpuSampler()
@@ -92,7 +93,7 @@ class Profiles:
         target = self._directory / name
         fresh = self._directory / f".{name}.new"
         try:
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as file:
+            with os.fdopen(os.open(fresh, _NEW_FILE, 0o640), "wb") as file:
                 file.write(encode(profile))
             fresh.replace(target)
         except OSError as failure:

@@ -19,7 +19,8 @@ _JSON_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", 
 
 def quote(text: str) -> str:
     """`text` in double quotes, as `%q` prints a string."""
-    return '"' + "".join(_escaped(char, '"') for char in text) + '"'
+    escapes = {ord(char): _escaped(char, '"') for char in set(text)}  # once per different character: a text can be long
+    return '"' + text.translate(escapes) + '"'
 
 
 def quote_rune(char: str) -> str:

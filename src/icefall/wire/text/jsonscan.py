@@ -214,14 +214,16 @@ def string_of(raw: bytes) -> str:
     return str(text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_OUTSIDE = re.compile(rb'("(?:[^"\\]|\\.)*")|[ \t\r\n]+', re.DOTALL)
-_HTML = re.compile(rb"[<>&]")
+_OUTSIDE = re.compile(rb'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++', re.DOTALL)
+_HTML = {char.encode(): b"\\u00%02x" % ord(char) for char in "<>&"}
 
 
 def compact(raw: bytes) -> bytes:
     """A raw value as the node echoes it: no white space outside strings, `<`, `>` and `&` escaped."""
-    tight = _OUTSIDE.sub(lambda m: m[1] or b"", raw)
-    return _HTML.sub(lambda m: b"\\u00%02x" % m[0][0], tight)
+    tight = _OUTSIDE.sub(rb"\1", raw)
+    for char, escaped in _HTML.items():
+        tight = tight.replace(char, escaped)
+    return tight
 
 
 def kind_of(raw: bytes) -> str:

@@ -1,5 +1,6 @@
 """kill -9 of every kind of process, in the middle of work."""
 
+import fcntl
 import json
 import os
 import signal
@@ -91,16 +92,69 @@ def test_a_killed_listener_is_restarted_with_its_workers(tmp_path: Path) -> None
 
 
 def test_the_engine(tmp_path: Path) -> None:
-    with serving("up", tmp_path, "--api-admin-enabled", code=1) as server:
+    with serving("up", tmp_path, "--api-admin-enabled") as server:
         set_something(server)
+        others = [process for process in family(server.process.pid) if process.role != "engine"]
+        old = server.process_info["enginePid"]
+        calls = counted_calls(server)
+        for _ in range(2):
+            kill_engine(server)
+            until(lambda: reaches_the_engine(server), "an engine that carries out calls again")
+            assert_still_there(server)
+            until(lambda: server.ask("GET", "/ext/health").status == 200, "a healthy node again")
+        assert all(process.runs() for process in others)
+        assert counted_calls(server) > calls
+        assert server.output().count("the engine ended (killed by SIGKILL): starting it again") == 2
+        assert server.process_info["enginePid"] != old
+
+
+def kill_engine(server: Server) -> None:
+    """And reads the process file again once another engine is in it."""
+    old = server.process_info["enginePid"]
+    os.kill(old, signal.SIGKILL)
+
+    def replaced() -> bool:
+        server.process_info = json.loads((server.data_dir / "process.json").read_bytes())
+        return bool(server.process_info["enginePid"] != old)
+
+    until(replaced, "another engine")
+
+
+def reaches_the_engine(server: Server) -> bool:
+    """Whether a call that only the engine can carry out succeeds."""
+    reply = server.ask("POST", "/ext/admin", b'{"jsonrpc":"2.0","id":1,"method":"admin.loadVMs"}')
+    return reply.status == 200 and "result" in reply.json()
+
+
+def counted_calls(server: Server) -> float:
+    text = server.ask("GET", "/ext/metrics").body.decode()
+    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("icefall_api_calls_tot"))
+
+
+def test_an_engine_that_cannot_start_again(tmp_path: Path) -> None:
+    with serving("node", tmp_path, code=1) as server:
         everybody = family(server.process.pid)
+        store = server.data_dir / "node.sqlite"
+        for part in server.data_dir.glob("node.sqlite*"):  # its journal too: that alone would restore the store
+            part.rename(part.with_name(f"away-{part.name}"))
+        store.write_bytes(b"something else " * 1000)
         os.kill(server.process_info["enginePid"], signal.SIGKILL)
         assert server.process.wait(LIMIT_S) == 1
-        assert "the engine ended unexpectedly (killed by SIGKILL): stopping" in server.output()
+        assert f"icefall: {store} cannot be used: file is not a database" in server.output()
+        assert "the engine refused to start again: stopping" in server.output()
         all_gone(everybody)
         assert not (server.data_dir / "process.json").exists()
-    with serving("up", tmp_path, "--api-admin-enabled") as server:
-        assert_still_there(server)
+
+
+def test_an_engine_waits_for_a_store_that_may_recover(tmp_path: Path) -> None:
+    """As on a full disk; here another process holds its lock."""
+    with serving("node", tmp_path, "--api-admin-enabled") as server, (server.data_dir / "node.lock").open() as lock:
+        os.kill(server.process_info["enginePid"], signal.SIGKILL)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # before the next engine has started
+        until(lambda: "the engine ended (exit code 75): starting it again" in server.output(), "an engine without lock")
+        assert server.ask("GET", "/ext/health/liveness").status == 200
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        until(lambda: reaches_the_engine(server), "an engine that carries out calls again")
 
 
 def test_the_supervisor(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Starts that must be refused: exit code 1, one plain sentence, nothing changed."""
 
 import asyncio
-import os
 import socket
 from pathlib import Path
 
@@ -105,19 +104,6 @@ def test_a_data_directory_that_cannot_be_written(tmp_path: Path, verb: str, fres
         folder.chmod(0o755)
     assert_refused(ended, f"{data}", "Permission denied")
     assert [path.name for path in data.iterdir()] == ([] if fresh else ["run"])
-
-
-def test_a_disk_that_is_too_full(tmp_path: Path) -> None:
-    usage = os.statvfs(tmp_path)
-    percent = 100 * usage.f_bavail // usage.f_blocks
-    if percent >= 50:
-        pytest.skip(f"{percent} % of this disk is free, and the requirement cannot be set above 50 %")
-    level = "available-space-percentage=50"
-    ended = outcome("node", tmp_path / "data", f"--system-tracker-disk-required-{level}",
-                    f"--system-tracker-disk-warning-{level}")  # fmt: skip
-    assert ended.code == 1
-    assert "low on disk space. Shutting down..." in ended.said
-    assert "Traceback" not in ended.said
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,17 @@ async def test_a_chain_far_behind_has_no_problem_but_is_not_synced(tmp_path: Pat
 
 
 @awaited
+async def test_a_chain_without_blocks_is_not_up(tmp_path: Path) -> None:
+    (tmp_path / "chains").mkdir()
+    status = FollowerStatus(head=900, target=900, upstream_seen_at=999.0)
+    async with indexing(tmp_path / "chains" / "7.sqlite", EvmReplay("berlin-1")) as it:
+        await it.store.put_meta({"status": encode_status(status_of(status, {}, [], NOW, 1000.0))})
+    found = await chain_health(EvmChain(INFO, open_chain_reader(tmp_path, INFO.id)).chain, NOW)
+    assert found.problem == "no block is indexed yet"
+    assert not found.is_available
+
+
+@awaited
 async def test_a_chain_without_a_store(tmp_path: Path) -> None:
     found = await chain_health(EvmChain(INFO, open_chain_reader(tmp_path, INFO.id)).chain, NOW)
     assert "not indexed yet" in found.problem

@@ -2,7 +2,9 @@
 
 import asyncio
 import io
+import json
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,10 +15,10 @@ import msgspec
 import pytest
 from tests.waiting import LIMIT_S
 
+from icefall.db import disk
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
 from icefall.node.chains import primary_chains
-from icefall.node.health import checks as node_checks_module
 from icefall.node.health.checks import (
     ChainCheck,
     EngineTraffic,
@@ -30,7 +32,8 @@ from icefall.node.health.checks import (
     router,
     shutting_down,
 )
-from icefall.node.health.runner import HEALTH, NOT_YET_RUN, READINESS, Check, Health, Unhealthy
+from icefall.node.health.runner import HEALTH, NOT_YET_RUN, READINESS, Check, Freshness, Health, Unhealthy
+from icefall.node.health.unstored import UnstoredFailure, unstored_failure
 from icefall.node.store import PACKAGE, NodeReader
 from icefall.observe.log import LevelPage, Log
 from icefall.wire.ids import PRIMARY_NETWORK, id_text
@@ -379,6 +382,34 @@ def test_a_store_that_fails_keeps_old_results_and_the_runner_alive(play: Play) -
     play(scenario)
 
 
+def test_workers_see_at_once_that_results_cannot_be_stored(play: Play, tmp_path: Path) -> None:
+    fresh = Freshness(10**12, tmp_path / "unstored")
+    assert fresh.stale_result(time.time_ns()) is None
+    unstored = UnstoredFailure(tmp_path / "unstored")
+
+    async def scenario(scene: Scene) -> None:
+        scene.health._unstored = unstored
+        check = await scene.add("a", Switch().run)
+        await scene.once(check)
+        assert fresh.stale_result(time.time_ns()) is None
+        scene.store._writer.execute("pragma query_only = on")
+        await scene.once(check)
+        result = json.loads(fresh.stale_result(time.time_ns()) or b"")
+        assert result["error"].startswith("health results could not be stored: the store failed: ")
+        scene.store._writer.execute("pragma query_only = off")
+        await scene.once(check)
+        assert fresh.stale_result(time.time_ns()) is None
+
+    play(scenario)
+
+
+def test_an_unstored_failure_of_an_earlier_run_is_forgotten(tmp_path: Path) -> None:
+    UnstoredFailure(tmp_path / "unstored").put(b"{}")
+    assert unstored_failure(tmp_path / "unstored") == b"{}"
+    UnstoredFailure(tmp_path / "unstored")
+    assert unstored_failure(tmp_path / "unstored") is None
+
+
 # -- this node's own checks --------------------------------------------------------------------------------------
 
 
@@ -418,37 +449,35 @@ def test_the_database_check_fails_when_nothing_can_be_written(play: Play) -> Non
 
 
 @pytest.mark.parametrize(
-    ("free", "error", "stops"),
+    ("free", "error"),
     [
-        (1000, "", False),
-        (100, "", False),
+        (1000, ""),
+        (100, ""),
         (99, "remaining available disk space percentage (9%) is below warning threshold available space percentage "
-             "(10%)", False),
+             "(10%)"),
         (30, "remaining available disk space percentage (3%) is below warning threshold available space percentage "
-             "(10%)", False),
+             "(10%)"),
         (29, "remaining available disk space percentage (2%) is below minimum threshold available space percentage "
-             "(3%)", True),
+             "(3%)"),
         (0, "remaining available disk space percentage (0%) is below minimum threshold available space percentage "
-            "(3%)", True),
+            "(3%)"),
     ],
 )  # fmt: skip
-def test_disk_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, error: str, stops: bool) -> None:
+def test_disk_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, error: str) -> None:
     usage = SimpleNamespace(f_bavail=free, f_blocks=1000, f_frsize=4096)
-    monkeypatch.setattr(node_checks_module, "os", SimpleNamespace(statvfs=lambda _: usage))
-    said: list[str] = []
+    monkeypatch.setattr(disk, "os", SimpleNamespace(statvfs=lambda _: usage))
     message = {"availableDiskBytes": free * 4096, "availableDiskPercentage": free // 10}
     if error:
         with pytest.raises(Unhealthy) as caught:
-            asyncio.run(diskspace(tmp_path, 10, 3, said.append))
+            asyncio.run(diskspace(tmp_path, 10, 3))
         assert str(caught.value) == error
         assert caught.value.message == message
     else:
-        assert asyncio.run(diskspace(tmp_path, 10, 3, said.append)) == message
-    assert said == (["low on disk space. Shutting down..."] if stops else [])
+        assert asyncio.run(diskspace(tmp_path, 10, 3)) == message
 
 
 def test_disk_space_of_the_real_disk(tmp_path: Path) -> None:
-    message = asyncio.run(diskspace(tmp_path, 0, 0, pytest.fail))
+    message = asyncio.run(diskspace(tmp_path, 0, 0))
     usage = os.statvfs(tmp_path)
     assert message["availableDiskBytes"] == pytest.approx(usage.f_bavail * usage.f_frsize, rel=0.05)
     assert 0 <= message["availableDiskPercentage"] <= 100
@@ -532,7 +561,7 @@ def test_all_checks_of_a_node_pass_at_once(play: Play, tmp_path: Path) -> None:
     async def scenario(scene: Scene) -> None:
         limits = Thresholds(0, 0, 10)
         traffic = EngineTraffic(lambda: 0)
-        for check in node_checks(statuses(), scene.store, tmp_path, limits, traffic, pytest.fail):
+        for check in node_checks(statuses(), scene.store, tmp_path, limits, traffic):
             await scene.health.register(check)
             scene.checks.append(check)
         await scene.health.run_once(scene.checks)

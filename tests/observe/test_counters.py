@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.observe.full_disk import small_files
+
 from icefall.observe.counters import CallCounters, CallCounts, alive, clear, process_stats, processes, totals
 
 LABELS = ["a", "b", "(no endpoint)"]
@@ -100,6 +102,20 @@ def test_without_a_directory_nothing_is_written(tmp_path: Path) -> None:
     counters.end(0, counters.begin(0), failed=False)
     counters.count_unrouted()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_counts_in_memory(tmp_path: Path) -> None:
+    with small_files():
+        counters = CallCounters(LABELS, tmp_path / "run")
+    counters.end(0, counters.begin(0), failed=False)
+    counters.count_unrouted()
+    assert totals(tmp_path / "run", 3) == [CallCounts(0, 0, 0, 0)] * 3
+
+
+def test_the_space_of_a_file_is_allocated_before_it_is_used(tmp_path: Path) -> None:
+    CallCounters([str(n) for n in range(1000)], tmp_path)
+    (file,) = tmp_path.iterdir()
+    assert file.stat().st_blocks * 512 >= 32 * 1000
 
 
 def test_process_stats() -> None:

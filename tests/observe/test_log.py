@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.observe.full_disk import small_files
 
-from icefall.observe import log as observe
-from icefall.observe.log import LEVELS, LevelPage, Log, LogFile, Logs
+from icefall.observe import log_file
+from icefall.observe.log import LEVELS, LevelPage, Log, Logs
+from icefall.observe.log_file import LogFile, Rotation
+from icefall.observe.repeats import RepeatedLines
 
 NAMES = ["main", "X", "vm-factory"]
 
@@ -53,13 +56,11 @@ def test_a_line_is_written_where_its_level_is_enabled(page: LevelPage, log_level
 
 
 def test_the_page_is_shared_between_processes(tmp_path: Path) -> None:
-    page = LevelPage.shared(NAMES, tmp_path / "levels", create=True)
-    for name in NAMES:
-        page.put(name, "INFO", "INFO")
+    page = LevelPage.shared(NAMES, tmp_path / "levels", ("INFO", "INFO"), create=True)
     script = f"""
 import pathlib, sys
 from icefall.observe.log import LevelPage
-page = LevelPage.shared({NAMES!r}, pathlib.Path({str(tmp_path / "levels")!r}), create=False)
+page = LevelPage.shared({NAMES!r}, pathlib.Path({str(tmp_path / "levels")!r}), ("OFF", "OFF"), create=False)
 for line in sys.stdin:
     print(*page.get(line.strip()), flush=True)
     page.put("main", "FATAL", "OFF")
@@ -79,9 +80,20 @@ for line in sys.stdin:
     assert (tmp_path / "levels").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_missing_shared_page_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        LevelPage.shared(NAMES, tmp_path / "levels", create=False)
+@pytest.mark.parametrize("create", [True, False])
+def test_without_space_for_the_shared_page_the_levels_are_the_configured_ones(tmp_path: Path, create: bool) -> None:
+    """The file is there but empty: the disk was full when it was created."""
+    (tmp_path / "levels").touch()
+    with small_files():
+        page = LevelPage.shared(NAMES, tmp_path / "levels", ("WARN", "FATAL"), create=create)
+        page.put("X", "DEBUG", "DEBUG")
+    assert (page.get("main"), page.get("X")) == (("WARN", "FATAL"), ("DEBUG", "DEBUG"))
+
+
+def test_a_missing_shared_page_means_the_configured_levels(tmp_path: Path) -> None:
+    page = LevelPage.shared(NAMES, tmp_path / "levels", ("WARN", "FATAL"), create=False)
+    assert page.get("main") == ("WARN", "FATAL")
+    assert not (tmp_path / "levels").exists()
 
 
 # -- lines -------------------------------------------------------------------------------------------------------
@@ -157,7 +169,7 @@ def test_library_lines_go_to_main_from_warn_up(page: LevelPage, tmp_path: Path) 
 
 
 def test_a_file_moved_away_is_opened_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observe, "_REOPEN_S", 0.0)
+    monkeypatch.setattr(log_file, "_REOPEN_S", 0.0)
     path = tmp_path / "main.log"
     file = LogFile(path)
     file.write(b"one\n")
@@ -180,7 +192,7 @@ def test_a_moved_file_is_checked_once_per_second(tmp_path: Path) -> None:
 def test_two_processes_append_whole_lines_to_one_file(tmp_path: Path) -> None:
     script = f"""
 import pathlib
-from icefall.observe.log import LogFile
+from icefall.observe.log_file import LogFile
 file = LogFile(pathlib.Path({str(tmp_path / "main.log")!r}))
 for number in range(500):
     file.write(b"x" * 200 + b"\\n")
@@ -191,7 +203,7 @@ for number in range(500):
 
 
 def test_writing_continues_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observe, "_REOPEN_S", 0.0)
+    monkeypatch.setattr(log_file, "_REOPEN_S", 0.0)
     path = tmp_path / "main.log"
     path.symlink_to("/dev/full")
     file = LogFile(path)
@@ -205,7 +217,7 @@ def test_writing_continues_after_a_full_disk(tmp_path: Path, monkeypatch: pytest
 def test_the_line_after_a_truncated_one_is_intact(tmp_path: Path) -> None:
     script = f"""
 import pathlib, resource, signal
-from icefall.observe.log import LogFile
+from icefall.observe.log_file import LogFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 file = LogFile(pathlib.Path({str(tmp_path / "main.log")!r}))
 file.write(b'{{"n": 1}}\\n')
@@ -228,3 +240,76 @@ def test_a_directory_that_cannot_be_created_is_tolerated(tmp_path: Path) -> None
     file.write(b"kept\n")
     assert (tmp_path / "logs" / "main.log").read_bytes() == b"kept\n"
     assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+def test_a_full_file_is_rotated_and_only_so_many_are_kept(tmp_path: Path) -> None:
+    file = LogFile(tmp_path / "main.log", Rotation(bytes_max=10, files_max=2))
+    for number in range(9):
+        file.write(b"line %d\n" % number)
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert kept == {"main.log": b"line 8\n", "main.log.1": b"line 6\nline 7\n", "main.log.2": b"line 4\nline 5\n"}
+
+
+def test_with_zero_all_are_kept(tmp_path: Path) -> None:
+    file = LogFile(tmp_path / "main.log", Rotation(bytes_max=1, files_max=0))
+    for number in range(12):
+        file.write(b"%d\n" % number)
+    assert len(list(tmp_path.iterdir())) == 12
+    assert (tmp_path / "main.log.11").read_bytes() == b"0\n"
+
+
+def test_two_processes_rotate_one_file_and_lose_no_line(tmp_path: Path) -> None:
+    script = f"""
+import pathlib
+from icefall.observe.log_file import LogFile, Rotation
+file = LogFile(pathlib.Path({str(tmp_path / "main.log")!r}), Rotation(10_000, 0))
+for number in range(500):
+    file.write(b"x" * 200 + b"\\n")
+"""
+    started = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
+    assert [process.wait(60) for process in started] == [0, 0]
+    files = list(tmp_path.iterdir())
+    assert sorted(b"".join(path.read_bytes() for path in files).split()) == [b"x" * 200] * 1000
+    assert len(files) > 5
+
+
+# -- repeated lines ----------------------------------------------------------------------------------------------
+
+
+def test_repeated_lines_are_counted(page: LevelPage, tmp_path: Path) -> None:
+    log = Log("X", "worker", page, LogFile(tmp_path / "X.log"), io.StringIO(), as_json=True)
+    now = [0.0]
+    log._repeats._clock = lambda: now[0]
+    for _ in range(153):
+        log.error("the store failed", why="full")
+        log.error("the store failed", why="locked")
+    now[0] = 10.0
+    log.info("something else")
+    assert [line["message"] for line in lines(tmp_path / "X.log")] == [
+        "the store failed",
+        "the store failed",
+        "the store failed (152 more)",
+        "the store failed (152 more)",
+        "something else",
+    ]
+    log.error("the store failed", why="full")
+    assert lines(tmp_path / "X.log")[-1]["why"] == "full"
+
+
+def test_debug_lines_are_not_counted(page: LevelPage, tmp_path: Path) -> None:
+    page.put("X", "DEBUG", "OFF")
+    log = Log("X", "worker", page, LogFile(tmp_path / "X.log"), io.StringIO(), as_json=True)
+    for _ in range(3):
+        log.debug("request")
+    assert len(lines(tmp_path / "X.log")) == 3
+
+
+def test_only_the_last_lines_are_remembered() -> None:
+    reported: list[tuple[str, str, int]] = []
+    repeats = RepeatedLines(lambda *line: reported.append(line), lambda: 0.0)
+    for number in range(1000):
+        assert not repeats.is_repeated("INFO", str(number), b"")
+    assert repeats.is_repeated("INFO", "999", b"")
+    assert not repeats.is_repeated("INFO", "0", b"")
+    assert len(repeats._lines) < 100
+    assert reported == []

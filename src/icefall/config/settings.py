@@ -149,7 +149,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     metrics_port: Annotated[kinds.Port, Setting("9653", "Port of the metrics interface; 0 takes a free one.")]
     http_workers: Annotated[int, kinds.whole(1, 64), Setting("1", "Worker processes behind each port.")]
     http_allowed_hosts: Annotated[kinds.HostNames, Setting("localhost", "Host headers served; * for all.")]
-    http_allowed_origins: Annotated[kinds.Origins, Setting("*", "Browser origins served; * matches any text.")]
+    http_allowed_origins: Annotated[kinds.Origins, Setting(
+        "*", "Browser origins served; * matches any text, but admin is served only to origins listed without *.")]
     http_read_timeout: Annotated[kinds.Duration, Setting("30s", "Time a client has to send a request.")]
     http_idle_timeout: Annotated[kinds.Duration, Setting("120s", "Time an idle connection is kept.")]
     http_shutdown_wait: Annotated[kinds.ShutdownTime, Setting("0s", "Time to go on serving after the stop signal.")]
@@ -207,6 +208,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     log_display_level: Annotated[LogLevel, kinds.or_empty(kinds.choice(LogLevel)), Setting(
         "", "Lowest level shown on the terminal.", blank="{log-level}")]
     log_format: Annotated[LogFormat, kinds.choice(LogFormat), Setting("auto", "How log lines are shown.")]
+    log_rotater_max_size: Annotated[int, kinds.whole(1, 1 << 20), Setting(
+        "8", "Size in MiB above which a log file is rotated.")]
+    log_rotater_max_files: Annotated[kinds.Count, Setting(
+        "7", "Rotated log files to keep, of each logger; 0 keeps all.")]
 
     chain: tuple[ChainConfig, ...] = ()
     asset_chain: tuple[AssetChainConfig, ...] = ()

@@ -53,5 +53,9 @@ class StoreError(Unavailable):
     """The store cannot be used; the text says why and what to do. The caller may try again."""
 
 
+class StoreCorrupt(StoreError):
+    """The store's file is damaged, or is no store at all. Trying again does not help until someone replaces it."""
+
+
 class StoreBusy(StoreError):
     """A query was stopped at its time limit, or the store was locked for too long."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from icefall.db.engine import Row, StatementParams, StoreBusy, StoreError, Transaction
+from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
 
 T = TypeVar("T")
@@ -23,6 +23,7 @@ APPLICATION_ID = 0x49434546  # "ICEF": distinguishes our files from other SQLite
 QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
 
@@ -43,7 +44,8 @@ class SqliteReader:
             self._connection = _connect(path, writable=False)
             self._connection.execute("pragma query_only = on")
         except sqlite3.Error as error:
-            raise StoreError(f"{path} cannot be opened: {error}") from error
+            raise _unusable(error, path, "opened") from error
+        self._path = path
         self._limit_s = query_limit_s
         self._deadline = 0.0
         self._connection.set_progress_handler(self._late, _STEPS_BETWEEN_CHECKS)
@@ -61,7 +63,7 @@ class SqliteReader:
         except _WRONG_STATEMENT:
             raise
         except sqlite3.DatabaseError as error:
-            raise _translated(error) from error
+            raise _translated(error, self._path) from error
 
     def close(self) -> None:
         self._connection.close()
@@ -88,13 +90,13 @@ class SqliteStore(SqliteReader):
         try:
             self._writer = _connect(path, writable=True)
         except sqlite3.Error as error:
-            raise StoreError(f"{path} cannot be opened: {error}") from error
+            raise _unusable(error, path, "opened") from error
         try:
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
         except sqlite3.Error as error:
             self._writer.close()
-            raise StoreError(f"{path} cannot be used: {error}") from error
+            raise _unusable(error, path, "used") from error
         except BaseException:
             self._writer.close()
             raise
@@ -146,7 +148,7 @@ class SqliteStore(SqliteReader):
         except _WRONG_STATEMENT:
             raise
         except sqlite3.DatabaseError as error:
-            raise _translated(error) from error
+            raise _translated(error, self._path) from error
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)
@@ -166,8 +168,24 @@ def _split(script: str) -> Iterator[str]:
         yield buffer
 
 
-def _translated(error: sqlite3.DatabaseError) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _unusable(error: sqlite3.Error, path: Path, how: str) -> StoreError:
+    """`how`: what cannot be done with it. For a damaged file the text says what to do."""
+    if _code(error) not in _DAMAGED:
+        return StoreError(f"{path} cannot be {how}: {error}")
+    return StoreCorrupt(
+        f"{path} cannot be {how}: {error}; restore a copy of it, or move it away (with its -wal and -shm files) to "
+        "begin with an empty one"
+    )
+
+
+def _translated(error: sqlite3.DatabaseError, path: Path) -> StoreError:
+    code = _code(error)
+    if code in _DAMAGED:
+        return _unusable(error, path, "used")
     if code == sqlite3.SQLITE_INTERRUPT:
         return StoreBusy("a query was stopped at its time limit")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

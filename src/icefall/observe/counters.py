@@ -1,6 +1,7 @@
 """Counters of calls of all processes, without a lock: one small memory-mapped file per process, written by it alone.
 
-Totals are the sum of the files. Of a process that has ended the counts stay, its calls in flight do not.
+Totals are the sum of the files. Of a process that has ended the counts stay, its calls in flight do not. On a full disk
+a process counts in its own memory, and its counts are missing from the totals.
 """
 
 import mmap
@@ -9,6 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from icefall.observe.allocated import map_allocated
 
 FIELDS = ("calls", "failures", "duration_ns", "in_flight")
 _SUFFIX = ".counters"
@@ -27,18 +30,10 @@ class CallCounters:
     def __init__(self, labels: Sequence[str], directory: Path | None) -> None:
         self.labels = list(labels)
         size = 8 * len(FIELDS) * len(self.labels)
-        if directory is None:
-            memory: mmap.mmap | bytearray = bytearray(size)
-        else:
-            directory.mkdir(parents=True, exist_ok=True)
-            path = directory / f"{os.getpid()}{_SUFFIX}"
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            try:
-                os.ftruncate(fd, max(size, mmap.PAGESIZE))
-                memory = mmap.mmap(fd, max(size, mmap.PAGESIZE))
-            finally:
-                os.close(fd)
-        self._words = memoryview(memory)[:size].cast("Q")
+        memory: mmap.mmap | None = None
+        if directory is not None:
+            memory = map_allocated(directory / f"{os.getpid()}{_SUFFIX}", size, truncate=True)
+        self._words = memoryview(memory or bytearray(size))[:size].cast("Q")
 
     def begin(self, slot: int) -> int:
         self._words[4 * slot + 3] += 1

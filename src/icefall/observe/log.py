@@ -6,9 +6,7 @@ it formats a line, so a change holds everywhere at once and a line below the lev
 
 import logging
 import mmap
-import os
 import sys
-import time
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -16,11 +14,15 @@ from typing import Any, TextIO
 
 import msgspec
 
+from icefall.observe.allocated import map_allocated
+from icefall.observe.log_file import LogFile, Rotation
+from icefall.observe.repeats import RepeatedLines
+
 LEVELS = {"VERBO": 1, "DEBUG": 2, "TRACE": 3, "INFO": 4, "WARN": 5, "ERROR": 6, "FATAL": 7, "OFF": 8}
 _DEBUG = LEVELS["DEBUG"]
+_COUNTED = LEVELS["INFO"]  # from here up repeated lines are counted; who asks for DEBUG wants all of them
 LEVEL_NAMES = {number: name for name, number in LEVELS.items()}
 _COLOURS = {"WARN": "33", "ERROR": "31", "FATAL": "31", "DEBUG": "2", "VERBO": "2", "TRACE": "2"}
-_REOPEN_S = 1.0
 
 
 class LevelPage:
@@ -31,19 +33,22 @@ class LevelPage:
         self._memory = memory
 
     @classmethod
-    def shared(cls, names: list[str], path: Path, *, create: bool) -> "LevelPage":
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        fd = os.open(path, flags, 0o600)
-        try:
-            if create:
-                os.ftruncate(fd, mmap.PAGESIZE)
-            return cls(names, mmap.mmap(fd, mmap.PAGESIZE))
-        finally:
-            os.close(fd)
+    def shared(cls, names: list[str], path: Path, levels: tuple[str, str], *, create: bool) -> "LevelPage":
+        """`create`: by the process that sets the levels. On a full disk each process has a page of its own."""
+        has_levels = path.exists() and path.stat().st_size >= mmap.PAGESIZE
+        memory = map_allocated(path, mmap.PAGESIZE) if create or has_levels else None
+        page = cls(names, memory if memory is not None else bytearray(mmap.PAGESIZE))
+        if create or memory is None:
+            page.put_all(levels)
+        return page
 
     @classmethod
     def private(cls, names: list[str]) -> "LevelPage":
         return cls(names, bytearray(mmap.PAGESIZE))
+
+    def put_all(self, levels: tuple[str, str]) -> None:
+        for name in self._slots:
+            self.put(name, *levels)
 
     def names(self) -> list[str]:
         return list(self._slots)
@@ -67,39 +72,6 @@ class LevelPage:
         return level >= self._memory[slot], level >= self._memory[slot + 1]
 
 
-class LogFile:
-    """A file that is appended to, also after it was moved away (logrotate) and after a full disk."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._fd = -1
-        self._checked = 0.0
-        self._torn = False
-
-    def write(self, line: bytes) -> None:
-        try:
-            if time.monotonic() - self._checked > _REOPEN_S:
-                self._reopen()
-            whole = b"\n" + line if self._torn else line
-            self._torn = os.write(self._fd, whole) < len(whole)  # a full disk takes part of a line
-        except OSError:
-            self._checked = 0.0  # a log that cannot be written must not stop the program
-
-    def _reopen(self) -> None:
-        if self._fd >= 0:
-            try:
-                if self._path.stat().st_ino == os.fstat(self._fd).st_ino:
-                    self._checked = time.monotonic()
-                    return
-            except FileNotFoundError:
-                pass
-            os.close(self._fd)
-            self._fd = -1
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._checked = time.monotonic()
-
-
 class Log:
     """One logger. `fields` become JSON keys in the file and a JSON tail on the terminal."""
 
@@ -113,6 +85,7 @@ class Log:
         self._file = file
         self._terminal = terminal
         self._as_json = as_json
+        self._repeats = RepeatedLines(self._report_repeats)
 
     def is_debug(self) -> bool:
         """Whether a DEBUG line would be written: checked at every request, so it must be cheap."""
@@ -122,6 +95,15 @@ class Log:
         to_file, to_terminal = self._page.sinks(self.name, LEVELS[level])
         if not (to_file or to_terminal):
             return
+        if LEVELS[level] >= _COUNTED and self._repeats.is_repeated(level, message, _encoded(fields)):
+            return
+        self._put(level, message, fields, to_file=to_file, to_terminal=to_terminal)
+
+    def _report_repeats(self, level: str, message: str, more: int) -> None:
+        to_file, to_terminal = self._page.sinks(self.name, LEVELS[level])
+        self._put(level, f"{message} ({more} more)", {}, to_file=to_file, to_terminal=to_terminal)
+
+    def _put(self, level: str, message: str, fields: dict[str, Any], *, to_file: bool, to_terminal: bool) -> None:
         now = datetime.now().astimezone()
         record = {"time": now.isoformat(), "level": level, "logger": self.name, "process": self._process}
         line = msgspec.json.encode({**record, "message": message, **fields}, enc_hook=str) + b"\n"
@@ -138,7 +120,7 @@ class Log:
         shown = f"{level:<5}"
         if level in _COLOURS and self._terminal.isatty():
             shown = f"\x1b[{_COLOURS[level]}m{shown}\x1b[0m"
-        tail = " " + msgspec.json.encode(fields, enc_hook=str).decode() if fields else ""
+        tail = " " + _encoded(fields).decode() if fields else ""
         return f"[{now:%m-%d|%H:%M:%S}.{now.microsecond // 1000:03d}] {shown} <{self.name}> {message}{tail}\n"
 
     def debug(self, message: str, **fields: Any) -> None:
@@ -157,16 +139,32 @@ class Log:
         self.write("FATAL", message, **fields)
 
 
+def _encoded(fields: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(fields, enc_hook=str)
+
+
 class Logs:
     """All loggers of one process."""
 
-    def __init__(self, process: str, page: LevelPage, log_dir: Path | None, format_name: str) -> None:
+    def __init__(
+        self,
+        process: str,
+        page: LevelPage,
+        log_dir: Path | None,
+        format_name: str,
+        rotation: Rotation = Rotation(),  # noqa: B008 - a frozen value
+    ) -> None:
         terminal = sys.stderr
         as_json = format_name == "json" or (format_name == "auto" and not terminal.isatty())
         self.page = page
         self._by_name = {
             name: Log(
-                name, process, page, LogFile(log_dir / f"{name}.log") if log_dir else None, terminal, as_json=as_json
+                name,
+                process,
+                page,
+                LogFile(log_dir / f"{name}.log", rotation) if log_dir else None,
+                terminal,
+                as_json=as_json,
             )
             for name in page.names()
         }
@@ -198,15 +196,17 @@ def open_logs(
     levels: tuple[str, str],
     format_name: str,
     *,
+    rotation: Rotation = Rotation(),  # noqa: B008 - a frozen value
     shared: Path | None = None,
     create: bool = False,
 ) -> Logs:
     """The loggers of a process. Only the process that creates the shared page, or one without it, sets the levels."""
-    page = LevelPage.shared(names, shared, create=create) if shared else LevelPage.private(names)
-    if create or not shared:
-        for name in names:
-            page.put(name, *levels)
-    logs = Logs(process, page, log_dir, format_name)
+    if shared:
+        page = LevelPage.shared(names, shared, levels, create=create)
+    else:
+        page = LevelPage.private(names)
+        page.put_all(levels)
+    logs = Logs(process, page, log_dir, format_name, rotation)
     logs.capture_library_logs()
     return logs
 

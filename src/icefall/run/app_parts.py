@@ -31,7 +31,7 @@ from icefall.ipc.socket import SocketClient
 from icefall.node.store import NodeReader
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log, Logs, open_logs
-from icefall.run.node_setup import configured_network, node_logs
+from icefall.run.node_setup import configured_network, log_rotation, node_logs
 from icefall.run.stores import open_chain_reader
 
 FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
@@ -94,7 +94,7 @@ def service_logs(config: Config, *, with_engine: bool) -> Logs:
     if with_engine:
         return node_logs(config, "worker", configured_network(config, int(time.time())), create=False)
     levels = (config.log_level.upper(), config.log_display_level.upper())
-    return open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format)
+    return open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format, rotation=log_rotation(config))
 
 
 def access_gate(

@@ -17,17 +17,19 @@ from icefall.config.settings import Config
 
 ENGINE, INDEXER, REPLAY = "engine", "indexer", "replay"  # the roles besides the listeners
 READY = b"ready\n"
+TRY_AGAIN = 75  # exit code of a restarted child whose store cannot be used now, on a full disk for example
 DRAINING = "draining"  # the message that a shutdown has begun
 
 
 class ChildArguments(msgspec.Struct, frozen=True):
     """`role` is `engine`, `indexer`, `replay` or the name of a listener. `port` is for a role without a setting for
-    its port."""
+    its port. `restarted`: it takes the place of one that has ended while the program runs."""
 
     role: str
     verb: str
     config: Config
     port: int = 0
+    restarted: bool = False
 
 
 def child_arguments() -> ChildArguments:

@@ -28,6 +28,7 @@ from icefall.node.admission import StartRequest, admit, refusal
 from icefall.node.chains import Chains
 from icefall.node.health.checks import ChainCheck, EngineTraffic, MovingChain, Thresholds, node_checks, shutting_down
 from icefall.node.health.runner import Check, Health, Unhealthy
+from icefall.node.health.unstored import UnstoredFailure
 from icefall.node.identity import ensure_identity
 from icefall.node.store import SQL, NodeReader, put_learned, read_learned, read_meta
 from icefall.observe import counters
@@ -37,7 +38,7 @@ from icefall.primary.chains import foreign_chains, index_x
 from icefall.primary.following import NodeFollowing, check_upstreams, learn
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.run.child import DRAINING, READY, watch_stop
-from icefall.run.node_setup import configured_network, node_logs
+from icefall.run.node_setup import configured_network, node_logs, unstored_path
 from icefall.run.stores import open_chain_reader, open_node_store
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.genesis.networks import network_name
@@ -73,8 +74,8 @@ class EngineContext(NamedTuple):
     logs: Logs
 
 
-async def run_engine(config: Config) -> int:
-    """Runs until it is stopped; the process's exit code."""
+async def run_engine(config: Config, *, restarted: bool = False) -> int:
+    """Runs until it is stopped; the process's exit code. `restarted`: the program has been running already."""
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     running: RunningEngine | None = None
 
@@ -88,7 +89,7 @@ async def run_engine(config: Config) -> int:
 
     draining: list[asyncio.Future[None]] = []  # a task without a reference may be collected
     watch_stop(stop, received=received)
-    starting = asyncio.create_task(_start(config, stop))
+    starting = asyncio.create_task(_start(config, stop, restarted=restarted))
     either: set[asyncio.Future[Any]] = {starting, stopped}
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():  # stopped while still starting
@@ -128,7 +129,7 @@ class RunningEngine(NamedTuple):
         self.lock.release()
 
 
-async def _start(config: Config, stop: Callable[[int], None]) -> RunningEngine:
+async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool) -> RunningEngine:
     """First everything that may be refused, then what is written, then what runs."""
     data_dir = Path(config.data_dir)
     lock = StoreLock(data_dir / "node.lock")
@@ -145,13 +146,14 @@ async def _start(config: Config, stop: Callable[[int], None]) -> RunningEngine:
     await store.write(partial(_bind, wanted, start, found, recorded))
 
     context = EngineContext(config, network, store, node_logs(config, "engine", network, create=True))
-    counters.clear(data_dir / "run")
+    if not restarted:
+        counters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
     _create(Path(config.plugin_dir))
     services = await _chain_services(context)
     admin = await _admin(context)
     traffic = EngineTraffic(time.monotonic_ns)
-    health = await _health(context, services, traffic, stop)
+    health = await _health(context, services, traffic)
     server = SocketServer(
         socket_path(data_dir), {**admin.commands(), **_issue_commands(services.issuers)}, traffic.call
     )
@@ -278,16 +280,10 @@ async def _admin(context: EngineContext) -> Admin:
     return admin
 
 
-async def _health(
-    context: EngineContext, services: ChainServices, traffic: EngineTraffic, stop: Callable[[int], None]
-) -> Health:
+async def _health(context: EngineContext, services: ChainServices, traffic: EngineTraffic) -> Health:
     config, network, store, logs = context
-
-    def low_disk(text: str) -> None:
-        logs["main"].fatal(text)
-        stop(1)
-
-    health = Health(store, logs["main"], config.health_check_frequency, config.health_check_timeout)
+    unstored = UnstoredFailure(unstored_path(Path(config.data_dir)))
+    health = Health(store, logs["main"], config.health_check_frequency, config.health_check_timeout, unstored)
     await health.begin()
     limits = Thresholds(
         config.system_tracker_disk_warning_available_space_percentage,
@@ -307,7 +303,7 @@ async def _health(
     peers = following.peers if following else None
     if following:
         following.on_progress = health.refresh
-    for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, low_disk, peers):
+    for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, peers):
         await health.register(check)
     for chain in config.chain:
         await health.register(_index_check(chain, Path(config.data_dir)))
@@ -328,19 +324,20 @@ def _index_check(chain: ChainConfig, data_dir: Path) -> Check:
 
 
 async def _watch_indexers(checks: list[Check], health: Health) -> None:
-    """Refreshes health as soon as an indexer starts, stops or recovers. Runs for ever."""
-    known: list[bool] = []
+    """Refreshes health as soon as an indexer starts, stops, recovers or has another problem. Runs for ever."""
+    known: list[str] = []
     while True:
-        now = [await _passes(check) for check in checks]
+        now = [await _problem(check) for check in checks]
         if now != known:
             known = now
             health.refresh()
         await asyncio.sleep(_WATCH_EVERY_S)
 
 
-async def _passes(check: Check) -> bool:
+async def _problem(check: Check) -> str:
+    """Empty if it passes; without figures, which may be seconds that pass."""
     try:
         await check.run()
-    except (Unhealthy, StoreError):
-        return False
-    return True
+    except (Unhealthy, StoreError) as error:
+        return "".join(one for one in str(error) if not one.isdigit()) or type(error).__name__
+    return ""

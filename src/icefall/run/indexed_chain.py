@@ -4,6 +4,7 @@ import time
 from functools import partial
 
 from icefall.config.settings import ChainConfig
+from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store
 from icefall.db.lock import StoreLock
 from icefall.evm.auditing.audit import Auditor
@@ -37,6 +38,7 @@ class IndexedChain:
         chain: ChainConfig,
         blocks: BlockRange,
         store: Store,
+        guard: DiskGuard,
         lock: StoreLock,
         decoder: BlockDecoder,
         log: Log,
@@ -48,8 +50,9 @@ class IndexedChain:
         self.name = chain.name or chain.id
         self.log = log
         self._lock = lock
-        self._store = store
-        self._chain_store = ChainStore(store, [RollupWriter()], chain.cumulative_tx_offset)
+        self._store = GuardedStore(store, guard)
+        self._chain_store = ChainStore(self._store, [RollupWriter()], chain.cumulative_tx_offset)
+        self._status_store = ChainStore(store)  # the status is little, and says why nothing else is stored
         self._status_stored = _stored_status(self._chain_store)
         self._counts_before = self._status_stored.counts if self._status_stored is not None else {}
         self._status_stored_at = 0.0
@@ -102,9 +105,11 @@ class IndexedChain:
         await enrich_forever(self._store, self._background, settings, self.log)
 
     async def store_status(self, *, last: bool = False) -> None:
-        """What workers report of this indexer; every two seconds, and at the end."""
+        """What workers report of this indexer; every two seconds, at the end, and at once when it has a new problem."""
         now = time.time()
-        if last or now - self._status_stored_at >= _STATUS_EVERY_S:
+        problem = self.follower.status.problem
+        is_new = bool(problem) and (self._status_stored is None or self._status_stored.problem != problem)
+        if last or is_new or now - self._status_stored_at >= _STATUS_EVERY_S:
             self._status_stored_at = now
             tip = self._chain_store.tip()
             status = status_of(
@@ -118,7 +123,7 @@ class IndexedChain:
                 audited_to=self.auditor.audited_to(),
                 audits_done=tip is not None and self.auditor.is_done(tip),
             )
-            await self._chain_store.put_meta({"status": encode_status(status)})
+            await self._status_store.put_meta({"status": encode_status(status)})
             self._status_stored = status
 
     async def close(self) -> None:

@@ -1,17 +1,19 @@
 """The indexer: follows every `[[chain]]` into its own store and fetches in the background what blocks do not contain.
 
-One process for all chains. Each has its own lock, store and upstreams; one that cannot go on does not stop another.
+One process for all chains. Each has its own lock, store and upstreams; one that cannot go on does not stop another. A
+chain whose store cannot be used is set aside. Under a supervisor it is tried again every few seconds.
 """
 
 import asyncio
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
 from icefall.config.settings import ChainConfig, Config
+from icefall.db.disk import DiskGuard
 from icefall.db.engine import StoreError
 from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
@@ -27,11 +29,13 @@ from icefall.observe.log import Logs, open_logs
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
+from icefall.run.node_setup import log_rotation
 from icefall.run.stores import has_chain_store, open_chain_store
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
 _SHOW_EVERY_S = 0.5
+_REOPEN_S = 5.0  # before the store of a chain that was set aside is tried again
 
 
 def run_index(config: Config) -> int:
@@ -62,29 +66,76 @@ async def run_indexer(config: Config, *, show: bool) -> int:
     display = Display() if show else None
     async with AsyncExitStack() as opened:
         opened.callback(decoder.close)
-        chains = []
-        for entry in config.chain:
-            chain = _indexed_chain(entry, config, logs, decoder)
-            opened.push_async_callback(chain.close)
-            chains.append(chain)
-        following = [asyncio.create_task(_follow(chain)) for chain in chains]
-        background = [
-            asyncio.create_task(chain.enrich(_enrich_settings(entry, config)))
-            for chain, entry in zip(chains, config.chain, strict=True)
-        ]
-        background += [asyncio.create_task(chain.audit()) for chain in chains]
-        background.append(asyncio.create_task(_report_forever(chains, display)))
+        indexing = _Indexing(config, logs, decoder, retries=not show)
+        following = [asyncio.create_task(indexing.run_chain(entry)) for entry in config.chain]
+        reporting = asyncio.create_task(_report_forever(indexing, display))
         await _until(following, stopped, for_ever=not show)
-        for task in (*following, *background):
+        for task in (*following, reporting):
             task.cancel()
-        await asyncio.gather(*following, *background, return_exceptions=True)
-        for chain in chains:
-            await store_status(chain, last=True)
+        await asyncio.gather(*following, reporting, return_exceptions=True)
+        await indexing.close()
         if display is not None:
-            display.finish(time.monotonic(), _statuses(chains))
+            display.finish(time.monotonic(), indexing.statuses)
         if stopped.done():
             return stopped.result()
-        return 1 if any(chain.follower.status.stopped for chain in chains) else 0
+        return 1 if any(status.stopped for status in indexing.statuses.values()) else 0
+
+
+class _Indexing:
+    """Opens, follows and closes the chains of this process. `statuses` are by name, of those set aside too."""
+
+    def __init__(self, config: Config, logs: Logs, decoder: BlockDecoder, *, retries: bool) -> None:
+        self._config = config
+        self._logs = logs
+        self._decoder = decoder
+        self._retries = retries
+        self._background: dict[IndexedChain, list[asyncio.Task[None]]] = {}
+        self.statuses: dict[str, FollowerStatus] = {}
+
+    async def run_chain(self, entry: ChainConfig) -> None:
+        """Until its last block is stored, or it cannot be indexed."""
+        log, problem = self._logs[_log_name(entry)], ""
+        while True:
+            try:
+                chain = self._open(entry)
+            except Exception as error:  # whatever is wrong with the files of one chain must not stop the others
+                reason = _reason(error)
+                self.statuses[entry.name or entry.id] = FollowerStatus(problem=reason, stopped=True)
+            else:
+                reason = await _follow(chain)
+                if not reason:
+                    return
+                await self._close(chain)
+            if reason != problem:
+                log.error("the chain is set aside: its store cannot be used", why=reason)
+            problem = reason
+            if not self._retries:
+                return
+            await asyncio.sleep(_REOPEN_S)
+
+    def _open(self, entry: ChainConfig) -> IndexedChain:
+        chain = _indexed_chain(entry, self._config, self._logs, self._decoder)
+        self.statuses[chain.name] = chain.follower.status
+        settings = _enrich_settings(entry, self._config)
+        self._background[chain] = [asyncio.create_task(loop) for loop in (chain.enrich(settings), chain.audit())]
+        return chain
+
+    async def _close(self, chain: IndexedChain) -> None:
+        tasks = self._background.pop(chain)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await store_status(chain, last=True)
+        await chain.close()
+
+    async def store_statuses(self) -> None:
+        for chain in list(self._background):
+            if chain in self._background:  # not closed meanwhile
+                await store_status(chain)
+
+    async def close(self) -> None:
+        for chain in list(self._background):
+            await self._close(chain)
 
 
 def _indexed_chain(chain: ChainConfig, config: Config, logs: Logs, decoder: BlockDecoder) -> IndexedChain:
@@ -93,17 +144,24 @@ def _indexed_chain(chain: ChainConfig, config: Config, logs: Logs, decoder: Bloc
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     first = chain.start_block if config.first_block is None else config.first_block
     blocks = BlockRange(first, config.last_block, chain.confirmations)
-    lock = StoreLock(path.with_suffix(".lock"))
-    return IndexedChain(
-        chain,
-        blocks,
-        open_chain_store(data_dir, chain.id),
-        lock,
-        decoder,
-        logs[_log_name(chain)],
-        audit_interval=config.audit_interval,
-        verify_roots=_verify_roots(chain, config),
-    )
+    with ExitStack() as on_failure:
+        lock = StoreLock(path.with_suffix(".lock"))
+        on_failure.callback(lock.release)
+        store = open_chain_store(data_dir, chain.id)
+        on_failure.callback(store.close)
+        indexed = IndexedChain(
+            chain,
+            blocks,
+            store,
+            DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage),
+            lock,
+            decoder,
+            logs[_log_name(chain)],
+            audit_interval=config.audit_interval,
+            verify_roots=_verify_roots(chain, config),
+        )
+        on_failure.pop_all()  # from here it closes both
+    return indexed
 
 
 def _verify_roots(chain: ChainConfig, config: Config) -> bool:
@@ -122,24 +180,32 @@ async def _until(following: list[asyncio.Task[None]], stopped: asyncio.Future[in
         _, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _follow(chain: IndexedChain) -> None:
+async def _follow(chain: IndexedChain) -> str:
+    """Empty when there is nothing left to follow, else why its store cannot be used."""
     status = chain.follower.status
     try:
         await chain.follow()
-    except (NoCommonBlock, StartRefused, StoreError) as error:
+    except StoreError as error:
+        status.problem, status.stopped = str(error), True
+        return str(error)
+    except (NoCommonBlock, StartRefused) as error:
         status.problem, status.stopped = str(error), True
         chain.log.error("the chain cannot be indexed", error=str(error))
     except Exception as bug:
         status.problem, status.stopped = f"{type(bug).__name__}: {bug}", True
         chain.log.fatal("the chain cannot be indexed", error=repr(bug))
+    return ""
 
 
-async def _report_forever(chains: list[IndexedChain], display: Display | None) -> None:
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, StoreError | StartRefused) else f"{type(error).__name__}: {error}"
+
+
+async def _report_forever(indexing: _Indexing, display: Display | None) -> None:
     while True:
-        for chain in chains:
-            await store_status(chain)
+        await indexing.store_statuses()
         if display is not None:
-            display.show(time.monotonic(), _statuses(chains))
+            display.show(time.monotonic(), indexing.statuses)
         await asyncio.sleep(_SHOW_EVERY_S)
 
 
@@ -150,10 +216,6 @@ async def store_status(chain: IndexedChain, *, last: bool = False) -> None:
         chain.log.warn("the status cannot be stored", error=str(error))
 
 
-def _statuses(chains: list[IndexedChain]) -> dict[str, FollowerStatus]:
-    return {chain.name: chain.follower.status for chain in chains}
-
-
 def _log_name(chain: ChainConfig) -> str:
     return f"chain-{chain.id}"
 
@@ -161,7 +223,7 @@ def _log_name(chain: ChainConfig) -> str:
 def _logs(config: Config) -> Logs:
     levels = config.log_level.upper(), config.log_display_level.upper()
     names = ["main", *map(_log_name, config.chain)]
-    return open_logs("indexer", names, Path(config.log_dir), levels, config.log_format)
+    return open_logs("indexer", names, Path(config.log_dir), levels, config.log_format, rotation=log_rotation(config))
 
 
 async def run_verify(config: Config, write_line: Callable[[str], None]) -> int:

@@ -24,7 +24,7 @@ from icefall.node.store import NodeReader, read_learned
 from icefall.observe.log import LevelPage
 from icefall.primary.network import LearnedNetwork, Network, is_public
 from icefall.run.app_parts import chain_directory, listener_app, node_origins
-from icefall.run.node_setup import configured_network, node_logs
+from icefall.run.node_setup import configured_network, node_logs, unstored_path
 from icefall.run.stores import open_node_reader
 from icefall.wire.genesis.networks import network_name
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
@@ -49,7 +49,9 @@ def node_app(config: Config) -> App:
         LevelPage: logs.page,
         SocketClient: SocketClient(socket_path(data_dir), "the engine"),
         NodeInfo: info,
-        Freshness: Freshness(2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS),
+        Freshness: Freshness(
+            2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS, unstored_path(data_dir)
+        ),
         ChainDirectory: chain_directory(config),
     }
     return listener_app(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from icefall.config.settings import Config
 from icefall.observe.log import Logs, open_logs
+from icefall.observe.log_file import MIB, Rotation
 from icefall.primary.network import AssetChainSource, LearnedNetwork, Network, NetworkSettings, network_of
 
 
@@ -21,6 +22,15 @@ def configured_network(config: Config, now: int, learned: LearnedNetwork | None 
     )
 
 
+def unstored_path(data_dir: Path) -> Path:
+    """Where the engine leaves a health failure that it could not store."""
+    return data_dir / "run" / "health"
+
+
+def log_rotation(config: Config) -> Rotation:
+    return Rotation(config.log_rotater_max_size * MIB, config.log_rotater_max_files)
+
+
 def node_logs(config: Config, process: str, network: Network, *, create: bool) -> Logs:
     """The engine creates the page of log levels, workers share it."""
     return open_logs(
@@ -29,6 +39,7 @@ def node_logs(config: Config, process: str, network: Network, *, create: bool) -
         Path(config.log_dir),
         (config.log_level.upper(), config.log_display_level.upper()),
         config.log_format,
+        rotation=log_rotation(config),
         shared=Path(config.data_dir) / "run" / "levels",
         create=create,
     )

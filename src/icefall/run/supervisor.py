@@ -1,10 +1,12 @@
-"""The processes of one program: an engine whose end ends the program, and listeners that are restarted.
+"""The processes of one program: starts them, and restarts each that ends until the program is stopped.
+
+Only a refusal ends the program: an engine that exits before it is ready, or a listener that keeps exiting by itself.
+Any other child is restarted at once, and after several restarts within a minute with growing pauses.
 
 `run/child.py` is the other side: arguments and messages go to the standard input of a child.
 """
 
 import queue
-import select
 import signal
 import socket
 import subprocess
@@ -18,11 +20,10 @@ import msgspec
 
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
-from icefall.run.child import DRAINING, ENGINE, READY, ChildArguments
+from icefall.run.child import DRAINING, ENGINE, INDEXER, READY, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.run.restarts import RestartBudget
 
 START_LIMIT_S = 120.0
-_RESTARTS_MAX, _RESTARTS_WINDOW_S = 5, 60.0
-_RESTART_PAUSE_S = 0.2
 _POLL_S = 0.05
 
 
@@ -71,6 +72,7 @@ class Child:
     def __init__(self, arguments: ChildArguments, ended: Callable[["Child"], None]) -> None:
         self.arguments = arguments
         self.stopping = False
+        self.is_ready = False  # only the engine reports it
         self._process = subprocess.Popen(
             [sys.executable, "-m", "icefall.run.up", arguments.role],
             stdin=subprocess.PIPE,
@@ -81,6 +83,8 @@ class Child:
         threading.Thread(target=self._watch, args=(ended,), daemon=True).start()
 
     def _watch(self, ended: Callable[["Child"], None]) -> None:
+        if self._process.stdout is not None:
+            self.is_ready = self._process.stdout.readline() == READY
         self._process.wait()
         ended(self)
 
@@ -101,11 +105,9 @@ class Child:
 
     def wait_ready(self, unless: Callable[[], bool]) -> bool:
         """Whether it became ready: not if it ended first, or `unless` came true."""
-        assert self._process.stdout is not None
-        while not select.select([self._process.stdout], [], [], _POLL_S)[0]:
-            if unless():
-                return False
-        return self._process.stdout.readline() == READY
+        while self.is_alive() and not self.is_ready and not unless():
+            time.sleep(_POLL_S)
+        return self.is_ready
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -113,6 +115,12 @@ class Child:
     def how_it_ended(self) -> str:
         code = self._process.returncode
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    @property
+    def exited(self) -> bool:
+        """By itself and for good: not killed by a signal, and not because of what may pass."""
+        code = self._process.returncode
+        return code is not None and code >= 0 and code != TRY_AGAIN
 
     def stop(self, deadline: float) -> None:
         """SIGTERM, and at `deadline` SIGKILL."""
@@ -127,24 +135,40 @@ class Child:
 
 
 class Supervisor:
-    """Starts the children in order, restarts listeners, and ends at a signal or when the engine has ended."""
+    """Starts the children in order, restarts those that end, and ends at a signal or a refusal.
 
-    def __init__(self, verb: str, config: Config, report: Callable[[str], None]) -> None:
+    `on_engine` is called with each engine that was started, the first and those after it.
+    """
+
+    def __init__(
+        self,
+        verb: str,
+        config: Config,
+        report: Callable[[str], None],
+        on_engine: Callable[[Child], None] = lambda _: None,
+    ) -> None:
         self._verb = verb
         self._config = config
         self._report = report
         self._events: queue.SimpleQueue[Child | int] = queue.SimpleQueue()  # a signal handler may put into it
         self._engine: Child | None = None
         self._others: list[Child] = []
-        self._restarts: list[float] = []
+        self._budgets: dict[str, RestartBudget] = {}  # by role
+        self._due: list[tuple[float, ChildArguments]] = []  # restarts to come
+        self._on_engine = on_engine
         self.stop_requested = False
 
     def start(self, role: str, port: int = 0) -> Child:
-        child = Child(ChildArguments(role, self._verb, self._config, port), self._events.put)
-        if role == ENGINE:
+        child = self._start(ChildArguments(role, self._verb, self._config, port))
+        if role == ENGINE and not child.wait_ready(unless=lambda: self.stop_requested):
+            raise StartRefused("")  # the engine has printed why, or a signal came
+        return child
+
+    def _start(self, arguments: ChildArguments) -> Child:
+        child = Child(arguments, self._events.put)
+        if arguments.role == ENGINE:
             self._engine = child
-            if not child.wait_ready(unless=lambda: self.stop_requested):
-                raise StartRefused("")  # the engine has printed why, or a signal came
+            self._on_engine(child)
         else:
             self._others.append(child)
         return child
@@ -170,28 +194,40 @@ class Supervisor:
     def watch(self) -> int:
         """Blocks until the program is to end; its exit code."""
         while True:
-            event = self._events.get()
+            event = self._next_event()
             if isinstance(event, int):
                 return 0
-            if event.stopping:
-                continue
-            if event is self._engine:
-                self._report(f"the engine ended unexpectedly ({event.how_it_ended()}): stopping")
+            if event is not None and not event.stopping and not self._plan_restart(event):
                 return 1
-            if not self._restart(event):
-                return 1
+            now = time.monotonic()
+            for one in [one for one in self._due if one[0] <= now]:
+                self._due.remove(one)
+                self._start(one[1])
 
-    def _restart(self, child: Child) -> bool:
-        now = time.monotonic()
-        self._restarts = [then for then in self._restarts if now - then < _RESTARTS_WINDOW_S] + [now]
-        role = child.arguments.role
-        if len(self._restarts) > _RESTARTS_MAX:
+    def _next_event(self) -> Child | int | None:
+        """None when a restart is due first."""
+        wait_s = max(0.0, min(at for at, _ in self._due) - time.monotonic()) if self._due else None
+        try:
+            return self._events.get(timeout=wait_s)
+        except queue.Empty:
+            return None
+
+    def _plan_restart(self, child: Child) -> bool:
+        """False where the program has to end instead."""
+        role, now = child.arguments.role, time.monotonic()
+        if role == ENGINE and child.exited and not child.is_ready:
+            self._report("the engine refused to start again: stopping")
+            return False
+        budget = self._budgets.setdefault(role, RestartBudget())
+        pause_s = budget.pause_after_end(now)
+        if budget.is_spent and child.exited and role not in (ENGINE, INDEXER, REPLAY):
             self._report(f"the {role} keeps ending ({child.how_it_ended()}): stopping")
             return False
-        self._report(f"the {role} ended ({child.how_it_ended()}): starting it again")
-        time.sleep(_RESTART_PAUSE_S)
-        self._others.remove(child)
-        self.start(role, child.arguments.port)
+        when = f" in {pause_s:.0f} s" if pause_s >= 1 else ""
+        self._report(f"the {role} ended ({child.how_it_ended()}): starting it again{when}")
+        if role != ENGINE:
+            self._others.remove(child)
+        self._due.append((now + pause_s, msgspec.structs.replace(child.arguments, restarted=True)))
         return True
 
     def stop(self) -> None:

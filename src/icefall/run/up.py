@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,14 @@ from icefall import __version__
 from icefall.api.endpoints.row import DATA, METRICS, NODE
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
-from icefall.db.engine import StoreError
+from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
-from icefall.run.child import ENGINE, INDEXER, REPLAY, child_arguments
+from icefall.run.child import ENGINE, INDEXER, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.stores import access_writer, has_chain_store
-from icefall.run.supervisor import Address, PortClaim, Supervisor, claim
+from icefall.run.supervisor import Address, Child, PortClaim, Supervisor, claim
 from icefall.wire.genesis.networks import LOCAL_ID, network_name
 
 LISTENERS_OF = {"up": (NODE, DATA, METRICS), "node": (NODE,), "data": (DATA,), "metrics": (METRICS,)}
@@ -36,10 +37,22 @@ def run(verb: str, config: Config) -> int:
     create_data_dir(data_dir, "run")
     _create_access_store(data_dir)
     start_text = _start_text(verb, config, addresses, demo=replay is not None)
-    supervisor = Supervisor(verb, config, lambda text: print(f"icefall: {text}", file=sys.stderr, flush=True))
+    process_file = data_dir / ("process.json" if verb in HAS_ENGINE else f"process-{verb}.json")  # not that of a node
+    processes: dict[str, Any] = {"pid": os.getpid(), "enginePid": None}
+    processes |= {f"{name}Uri": address.url for name, address in addresses.items()}
+
+    def engine_started(engine: Child) -> None:
+        """The first engine may still refuse: until it is ready, the file may be that of another program."""
+        processes["enginePid"] = engine.pid
+        if engine.arguments.restarted:
+            with suppress(StartRefused):  # a full disk
+                _put_process_file(process_file, processes)
+
+    supervisor = Supervisor(verb, config, _print_error, engine_started)
     supervisor.catch_signals()
     try:
-        engine = supervisor.start(ENGINE) if verb in HAS_ENGINE else None
+        if verb in HAS_ENGINE:
+            supervisor.start(ENGINE)
         if replay:
             supervisor.start(REPLAY, replay.address.port)
         for listener in addresses:
@@ -47,9 +60,7 @@ def run(verb: str, config: Config) -> int:
         supervisor.await_listeners([*addresses.values(), *([replay.address] if replay else [])])
         if verb == "up" and config.chain:
             supervisor.start(INDEXER)
-        process_file = data_dir / ("process.json" if engine else f"process-{verb}.json")  # not the file of a node
-        processes = {"pid": os.getpid(), "enginePid": engine.pid if engine else None}
-        _put_process_file(process_file, processes | {f"{name}Uri": address.url for name, address in addresses.items()})
+        _put_process_file(process_file, processes)
         print(start_text, flush=True)
         code = supervisor.watch()
         process_file.unlink(missing_ok=True)
@@ -62,6 +73,10 @@ def run(verb: str, config: Config) -> int:
         supervisor.stop()
 
 
+def _print_error(text: str) -> None:
+    print(f"icefall: {text}", file=sys.stderr, flush=True)
+
+
 def _create_access_store(data_dir: Path) -> None:
     """Creates the access store before any worker starts, because workers only read it."""
     try:
@@ -72,8 +87,10 @@ def _create_access_store(data_dir: Path) -> None:
 
 def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:
     """Process IDs and addresses, for scripts."""
+    beside = process_file.with_suffix(".new")
     try:
-        process_file.write_text(json.dumps(content, indent=2))
+        beside.write_text(json.dumps(content, indent=2))
+        beside.replace(process_file)  # a reader never sees half of it
     except OSError as error:
         raise StartRefused(f"{process_file} cannot be written: {error.strerror}") from error
 
@@ -131,7 +148,7 @@ def run_child() -> int:
 
             from icefall.run.engine import run_engine  # noqa: PLC0415
 
-            return uvloop.run(run_engine(arguments.config))
+            return uvloop.run(run_engine(arguments.config, restarted=arguments.restarted))
         if arguments.role == REPLAY:
             from icefall.run.replay import run_replay  # noqa: PLC0415
 
@@ -144,8 +161,9 @@ def run_child() -> int:
 
         return run_listener(arguments.role, arguments.config, with_engine=arguments.verb in HAS_ENGINE)
     except (StartRefused, StoreError) as error:
-        print(f"icefall: {error}", file=sys.stderr, flush=True)
-        return 1
+        _print_error(str(error))
+        may_pass = isinstance(error, StoreError) and not isinstance(error, StoreCorrupt)
+        return TRY_AGAIN if arguments.restarted and may_pass else 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from icefall.api.schema import chains as c
 from icefall.api.schema import contracts as k
 from icefall.api.schema import transactions as t
 from icefall.api.schema import transfers as f
-from icefall.api.schema.service import ServiceHealth
+from icefall.api.schema.service import HealthCheckParams, ServiceHealth
 
 CHAIN = "/v1/chains/{chainId}"
 ADDRESS = f"{CHAIN}/addresses/{{address}}"
@@ -103,8 +103,9 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          summary="ERC-721 and then ERC-1155 tokens of an address, by token and ID."),
 
     # -- the service itself -------------------------------------------------------------------------------------
-    Rest(verb="GET", path="/v1/health-check", result=ServiceHealth, handler=service.health_check, listeners=(DATA,),
-         weight=Weight.FREE, keyless=True, operation="data-health-check",
-         summary="Whether this service can answer, and whether its chains are followed."),
+    Rest(verb="GET", path="/v1/health-check", params=HealthCheckParams, result=ServiceHealth,
+         handler=service.health_check, status=service.verdict, listeners=(DATA,), weight=Weight.FREE, keyless=True,
+         operation="data-health-check",
+         summary="Whether this service can answer and its chains are followed; with `strict=true` 503 if not."),
 )
 # fmt: on

@@ -5,14 +5,14 @@ import time
 from msgspec import UNSET
 
 from icefall.access.store import AccessReader
-from icefall.api.params.node_binder import NoParams
-from icefall.api.schema.service import Indicator, ServiceHealth
+from icefall.api.schema.service import HealthCheckParams, Indicator, ServiceHealth, StrictFailure
 from icefall.evm.following.health import chain_health
 from icefall.evm.reading.directory import ChainDirectory
 
 
-async def health_check(_: NoParams, access: AccessReader, chains: ChainDirectory) -> ServiceHealth:
-    """200 whenever the store can be read: stored data is served even while a chain is not followed."""
+async def health_check(params: HealthCheckParams, access: AccessReader, chains: ChainDirectory) -> ServiceHealth:
+    """200 whenever the store can be read: stored data is served even while a chain is not followed. With `strict`
+    then 503."""
     await access.check()  # raises an error that becomes a 503
     details = {"store": Indicator(status="up")}
     for chain in chains.all():
@@ -20,4 +20,9 @@ async def health_check(_: NoParams, access: AccessReader, chains: ChainDirectory
         details[f"chain-{chain.info.id}"] = Indicator("down" if problem else "up", problem or UNSET)
     up = {name: one for name, one in details.items() if one.status == "up"}
     down = {name: one for name, one in details.items() if one.status == "down"}
-    return ServiceHealth(status="error" if down else "ok", info=up, error=down, details=details)
+    shape = StrictFailure if down and params.strict else ServiceHealth
+    return shape(status="error" if down else "ok", info=up, error=down, details=details)
+
+
+def verdict(health: ServiceHealth) -> int:
+    return 503 if isinstance(health, StrictFailure) else 200

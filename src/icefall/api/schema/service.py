@@ -4,7 +4,8 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.schema.names import RestResult
+from icefall.api.params.rest_kinds import Switch
+from icefall.api.schema.names import RestParams, RestResult
 
 
 class Indicator(RestResult, frozen=True):
@@ -12,8 +13,16 @@ class Indicator(RestResult, frozen=True):
     message: str | UnsetType = UNSET  # why it is down
 
 
+class HealthCheckParams(RestParams, frozen=True):
+    strict: Switch = False
+
+
 class ServiceHealth(RestResult, frozen=True):
     status: Literal["ok", "error", "shutting_down"]
     info: dict[str, Indicator]
     error: dict[str, Indicator]
     details: dict[str, Indicator]
+
+
+class StrictFailure(ServiceHealth, frozen=True):
+    """Something is down, and the caller wants the status code to say so."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from icefall.db.engine import StoreError
+from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.errors import IcefallError
 from icefall.evm.following.batches import BatchMaker, BlockBatch, InvalidBlock, UnlinkedBlock
 from icefall.evm.following.decoder import DecoderDied
@@ -118,6 +118,8 @@ class EvmFollower:
                     wait = 0.0  # the next round fetches the block from another upstream
                 else:
                     wait, pause = pause, min(pause * 2, PAUSE_S[1])
+            except StoreCorrupt:
+                raise
             except (UpstreamFailure, StoreError, DecoderDied) as error:  # a full disk too may have room again
                 wait, pause = pause, min(pause * 2, PAUSE_S[1])
                 self._report_problem(str(error) or type(error).__name__)

@@ -13,7 +13,7 @@ STALLED_S = 60.0  # without a new block, and not at the tip
 
 
 class ChainHealth(msgspec.Struct, frozen=True):
-    """`problem` empty: it is being followed. Being far behind the head is no problem; `synced` shows it.
+    """`problem` empty: it has blocks and is being followed. Being far behind the head is no problem; `synced` shows it.
     `is_available`: it has blocks, and is at the tip or makes progress."""
 
     synced: bool
@@ -46,7 +46,8 @@ async def chain_health(chain: ChainReader, now: float) -> ChainHealth:
         details["degraded"] = list(status.degraded)
     counts = {name: status.counts.get(name, 0) for name in COUNTED}
     is_available = tip is not None and _advances(status, now)
-    return ChainHealth(bool(details["synced"]), _problem(status, now), details, counts, is_available)
+    problem = _problem(status, now) or ("" if tip is not None else "no block is indexed yet")
+    return ChainHealth(bool(details["synced"]), problem, details, counts, is_available)
 
 
 def _is_fresh(status: ChainStatus, now: float) -> bool:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from icefall.db.engine import Reader, Row, StatementParams, StoreError
+from icefall.db.engine import Reader, Row, StatementParams, StoreCorrupt, StoreError
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.reading.balances import BalanceReader, StateReader
@@ -78,7 +78,11 @@ class LazyChainReader:
         reader = self._reader
         if reader is None:
             reader = self._reader = await self._opened()
-        return await reader.rows(statement, params)
+        try:
+            return await reader.rows(statement, params)
+        except StoreCorrupt:
+            self.close()  # the next query opens the file that may have taken its place
+            raise
 
     async def _opened(self) -> Reader:
         not_yet = f"{self._name} is not indexed yet: try again when its indexer has started"
@@ -87,6 +91,9 @@ class LazyChainReader:
             raise StoreError(not_yet)
         try:
             await reader.rows(CHAIN_SQL.meta, {"name": "status"})
+        except StoreCorrupt:
+            reader.close()
+            raise
         except StoreError as error:  # no tables yet, or those of the release before: the indexer has not migrated it
             reader.close()
             raise StoreError(not_yet) from error

@@ -2,12 +2,12 @@
 docs/decisions/0004-health-figures.md."""
 
 import asyncio
-import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from icefall.db.disk import free_space
 from icefall.db.engine import Store
 from icefall.node.chains import Chain
 from icefall.node.health.runner import READINESS, Check, Unhealthy
@@ -103,13 +103,11 @@ async def database(store: Store) -> Any:
         raise Unhealthy(f"wrote {value}, read back {rows}")
 
 
-async def diskspace(directory: Path, warn_percent: int, required_percent: int, stop: Callable[[str], None]) -> Any:
-    usage = await asyncio.to_thread(os.statvfs, directory)
-    percent = 100 * usage.f_bavail // max(1, usage.f_blocks)
-    message = {"availableDiskBytes": usage.f_bavail * usage.f_frsize, "availableDiskPercentage": percent}
+async def diskspace(directory: Path, warn_percent: int, required_percent: int) -> Any:
+    available_bytes, percent = await asyncio.to_thread(free_space, directory)
+    message = {"availableDiskBytes": available_bytes, "availableDiskPercentage": percent}
     text = "remaining available disk space percentage ({}%) is below {} threshold available space percentage ({}%)"
     if percent < required_percent:
-        stop("low on disk space. Shutting down...")
         raise Unhealthy(text.format(percent, "minimum", required_percent), message)
     if percent < warn_percent:
         raise Unhealthy(text.format(percent, "warning", warn_percent), message)
@@ -199,7 +197,6 @@ def node_checks(
     data_dir: Path,
     limits: Thresholds,
     traffic: EngineTraffic,
-    stop: Callable[[str], None],
     peers: Callable[[], PeerStats] | None = None,
 ) -> Iterator[Check]:
     """The table of checks, in the order they are registered."""
@@ -208,6 +205,6 @@ def node_checks(
     for status in chains:
         yield Check(status.chain.name, status.check, tags=(id_text(status.chain.subnet_id),))
     yield Check("database", lambda: database(store))
-    yield Check("diskspace", lambda: diskspace(data_dir, limits.disk_warn_percent, limits.disk_required_percent, stop))
+    yield Check("diskspace", lambda: diskspace(data_dir, limits.disk_warn_percent, limits.disk_required_percent))
     yield Check("network", lambda: network(peers, limits.peers_min))
     yield Check("router", lambda: router(traffic, peers, limits.outstanding_max))

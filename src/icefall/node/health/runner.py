@@ -7,16 +7,19 @@ limit and reported, and the others never notice. Readiness latches: once passed,
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from icefall.db.engine import Store, StoreError, Transaction
+from icefall.node.health.unstored import UnstoredFailure, unstored_failure
 from icefall.node.store import SQL
 from icefall.observe.log import Log
 from icefall.wire.text.duration import format_duration, rfc3339_nano
 
 HEALTH, READINESS = "health", "readiness"
+_ERROR_MAX = 500
 NOT_YET_RUN = b'{"error":"not yet run","timestamp":"0001-01-01T00:00:00Z","duration":0}'
 
 
@@ -29,12 +32,19 @@ class Unhealthy(Exception):
 
 
 class Freshness(msgspec.Struct, frozen=True):
-    """How old the newest result may be before the engine, or its disk, is considered to hang."""
+    """How old the newest result may be before the engine, or its disk, is considered to hang.
+
+    `unstored`: the file of a failure that the engine could not store.
+    """
 
     limit_ns: int
+    unstored: Path | None = None
 
     def stale_result(self, newest_ns: int) -> bytes | None:
-        """A failed check response if the newest result is too old, else None."""
+        """A failed check response if the newest result is too old, or newer ones could not be stored; else None."""
+        unstored = unstored_failure(self.unstored) if self.unstored else None
+        if unstored is not None:
+            return unstored
         now_ns = time.time_ns()
         age_ns = now_ns - newest_ns
         if age_ns <= self.limit_ns:
@@ -74,8 +84,11 @@ class _State:
 class Health:
     """Runs the checks of one engine and stores their results."""
 
-    def __init__(self, store: Store, log: Log, period_ns: int, limit_ns: int) -> None:
+    def __init__(
+        self, store: Store, log: Log, period_ns: int, limit_ns: int, unstored: UnstoredFailure | None = None
+    ) -> None:
         self._store = store
+        self._unstored = unstored or UnstoredFailure(None)
         self._log = log
         self._period_s = period_ns / 1e9
         self._limit_ns = limit_ns
@@ -125,8 +138,11 @@ class Health:
 
         try:
             await self._store.write(store)
-        except StoreError as error:  # a full disk: the old results stay, and the database check reports why
+            self._unstored.clear()
+        except StoreError as error:  # a full disk: the old results stay, and workers report this one
             self._log.error("health results could not be stored", error=str(error))
+            text = f"health results could not be stored: {error}"[:_ERROR_MAX]
+            self._unstored.put(msgspec.json.encode(CheckResult(None, text, rfc3339_nano(time.time_ns()), 0)))
 
     async def _run(self, check: Check) -> tuple[Check, bool, CheckResult]:
         state = self._states[check.kind, check.name]

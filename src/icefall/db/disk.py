@@ -1,0 +1,72 @@
+"""Free disk space, and a store that stops writing before the disk is full."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from icefall.db.engine import Row, StatementParams, Store, StoreError, Transaction
+
+T = TypeVar("T")
+
+_CHECK_EVERY_S = 1.0
+
+
+class FreeSpace(NamedTuple):
+    available_bytes: int
+    percent: int
+
+
+def free_space(directory: Path) -> FreeSpace:
+    usage = os.statvfs(directory)
+    return FreeSpace(usage.f_bavail * usage.f_frsize, 100 * usage.f_bavail // max(1, usage.f_blocks))
+
+
+class DiskLow(StoreError):
+    """Less disk space is free than is required."""
+
+
+class DiskGuard:
+    """Raises DiskLow while less than the required share of a disk is free; looks at most once a second."""
+
+    def __init__(self, directory: Path, required_percent: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._directory = directory
+        self._required_percent = required_percent
+        self._clock = clock
+        self._percent, self._checked_at = 100, -_CHECK_EVERY_S
+
+    def check(self) -> None:
+        now = self._clock()
+        if now - self._checked_at >= _CHECK_EVERY_S:
+            self._percent, self._checked_at = free_space(self._directory).percent, now
+        if self._percent < self._required_percent:
+            raise DiskLow(
+                f"{self._percent} % of the disk of {self._directory} is free and {self._required_percent} % is "
+                "required: nothing is stored until there is room"
+            )
+
+
+class GuardedStore:
+    """A store that is written only while the guard allows it. Reads are not affected."""
+
+    def __init__(self, store: Store, guard: DiskGuard) -> None:
+        self._store = store
+        self._guard = guard
+
+    async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        return await self._store.rows(statement, params)
+
+    def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        return self._store.read(statement, params)
+
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        self._guard.check()
+        return await self._store.write(change)
+
+    def write_here(self, change: Callable[[Transaction], T]) -> T:
+        self._guard.check()
+        return self._store.write_here(change)
+
+    def close(self) -> None:
+        self._store.close()

@@ -1,0 +1,31 @@
+"""How long to wait before a process that has ended is started again."""
+
+WINDOW_S = 60.0
+QUICK_MAX = 5  # restarts within the window before pauses grow
+QUICK_PAUSE_S = 0.2
+PAUSE_MAX_S = 30.0
+
+
+class RestartBudget:
+    """The restarts of one role. Those within the budget are quick; after it each pause is twice the one before.
+
+    Once the process has run for a whole window, the budget is full again.
+    """
+
+    def __init__(self) -> None:
+        self._ends: list[float] = []
+        self._slow = 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self._slow > 0
+
+    def pause_after_end(self, now: float) -> float:
+        """The process ended at `now`; the seconds to wait."""
+        if self._ends and now - self._ends[-1] >= WINDOW_S:
+            self._slow = 0
+        self._ends = [then for then in self._ends if now - then < WINDOW_S] + [now]
+        if not self._slow and len(self._ends) <= QUICK_MAX:
+            return QUICK_PAUSE_S
+        self._slow += 1
+        return min(2.0 ** (self._slow - 1), PAUSE_MAX_S)

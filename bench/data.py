@@ -1,6 +1,6 @@
 """The chain data API on a million transfers: a busy and a quiet address, first and last pages.
 
-Each call is compared with a bare RSGI worker that sends the same bytes.
+Each call is compared with a bare granian worker that sends the same bytes.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The index API on a long X-Chain: each call compared with a bare RSGI worker that sends the same bytes."""
+"""The index API on a long X-Chain: each call compared with a bare granian worker that sends the same bytes."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Requests per second and server CPU per request, compared with a bare RSGI worker that sends the same bytes."""
+"""Requests per second and server CPU per request, compared with a bare granian worker that sends the same bytes."""
 
 import json
 from collections.abc import Sequence

@@ -183,6 +183,7 @@ def serving(
     verb: str,
     directory: Path,
     *settings: str,
+    started: bool = True,
     ready: bool = True,
     code: int = 0,
     environment: Mapping[str, str] | None = None,
@@ -211,7 +212,8 @@ def serving(
         )
     server = Server(verb, data_dir, process, errors)
     try:
-        server.await_start()
+        if started:
+            server.await_start()
         if ready and "nodeUri" in server.process_info:
             server.await_ready()
         yield server

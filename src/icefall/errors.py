@@ -24,6 +24,32 @@ class BadRequest(IcefallError):
     status, reason, rpc_code = 400, "Bad Request", -32602
 
 
+class UnreadableRequest(IcefallError):
+    """What is not HTTP as we read it; `node_text` is the existing node's text for it."""
+
+    status, reason = 400, "Bad Request"
+
+    def __init__(self, message: str, node_text: str | None = None) -> None:
+        super().__init__(message)
+        self.node_text = f"{self.status} {self.reason}" if node_text is None else node_text
+
+
+class UnreadableExpectation(UnreadableRequest):
+    status, reason = 417, "Expectation Failed"
+
+
+class HeadTooLarge(UnreadableRequest):
+    status, reason = 431, "Request Header Fields Too Large"
+
+
+class TransferEncodingUnsupported(UnreadableRequest):
+    status, reason = 501, "Not Implemented"
+
+
+class VersionUnsupported(UnreadableRequest):
+    status, reason = 505, "HTTP Version Not Supported"
+
+
 class Unauthorized(IcefallError):
     status, reason = 401, "Unauthorized"
 

@@ -50,12 +50,7 @@ def family(pid: int) -> list[Process]:
 
 
 def workers(server: Server, listener: str = "node") -> list[Process]:
-    parents = {process.pid for process in family(server.process.pid) if process.role == listener}
-    return [process for process in family(server.process.pid) if process.parent in parents and process.role == listener]
-
-
-def listener_process(server: Server, listener: str = "node") -> Process:
-    return next(p for p in family(server.process.pid) if p.role == listener and p.parent == server.process.pid)
+    return [process for process in family(server.process.pid) if process.role == listener]
 
 
 def kill_all(server: Server) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.program import Process, all_gone, family, kill_all, listener_process, workers
+from tests.e2e.program import Process, all_gone, family, kill_all, workers
 from tests.server import Reply, Server, serving
 from tests.waiting import LIMIT_S, until
 
@@ -85,7 +85,7 @@ def test_a_worker(tmp_path: Path) -> None:
 def test_a_killed_listener_is_restarted_with_its_workers(tmp_path: Path) -> None:
     with serving("node", tmp_path, "--api-admin-enabled") as server:
         set_something(server)
-        old = [listener_process(server), *workers(server)]
+        old = workers(server)
         assert_served_again(server, *old)
         assert_still_there(server)
         assert "the node ended (killed by SIGKILL): starting it again" in server.output()

@@ -10,7 +10,7 @@ from icefall.config.load import load
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
 from icefall.run import up
-from icefall.run.supervisor import Address, claim
+from icefall.run.supervisor import Address, listen
 
 
 def config_of(directory: Path, verb: str, *arguments: str) -> Config:
@@ -34,27 +34,27 @@ def test_the_url_of_an_address(host: str, url: str) -> None:
     assert Address(host, 9650).url == url
 
 
-def test_a_claimed_port_is_free_and_stays_ours() -> None:
-    claimed = claim("data", Address("127.0.0.1", 0))
-    with claimed.guard:
-        assert claimed.address.port > 0
+def test_an_open_port_stays_ours() -> None:
+    opened = listen("data", Address("127.0.0.1", 0))
+    with opened.socket:
+        assert opened.address.port > 0
         with socket.socket() as other, pytest.raises(OSError, match="in use"):
-            other.bind(claimed.address)
+            other.bind(opened.address)
 
 
 def test_a_port_in_use_is_refused_with_the_setting_to_change() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StartRefused, match=rf"cannot listen on 127\.0\.0\.1:{port} .* use another --http-port"):
-            claim("node", Address("127.0.0.1", port))
+            listen("node", Address("127.0.0.1", port))
 
 
 def test_every_listener_of_a_verb_gets_a_port_of_its_own(tmp_path: Path) -> None:
-    config, claims = up._with_ports("up", config_of(tmp_path, "up"))
-    for claimed in claims.values():
-        claimed.guard.close()
-    assert list(claims) == ["node", "data", "metrics"]
-    assert [claimed.address.port for claimed in claims.values()] == [
+    config, sockets = up._with_ports("up", config_of(tmp_path, "up"))
+    for opened in sockets.values():
+        opened.socket.close()
+    assert list(sockets) == ["node", "data", "metrics"]
+    assert [opened.address.port for opened in sockets.values()] == [
         config.http_port,
         config.data_port,
         config.metrics_port,
@@ -66,7 +66,7 @@ def test_the_demo_adds_its_chains_on_a_local_network_only(tmp_path: Path) -> Non
     config = config_of(tmp_path, "up", "--demo")
     with_demo, replay = up._with_demo(config)
     assert replay is not None
-    replay.guard.close()
+    replay.socket.close()
     assert {chain.id for chain in with_demo.chain} == {"43112", "31337"}
     assert not with_demo.nft_metadata
     for other in ({"network_id": 5}, {"demo": False}, {"upstream": ("http://127.0.0.1:1",)}):

@@ -26,10 +26,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "demo": (INNER - {"db"}) | {"node"},
     "primary": INNER | CONTEXTS | {"demo"},
     # the interfaces: readers and models of the contexts, never a store that can write
-    "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"config"},
+    "server": {"errors"},
+    "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"config", "server"},
     "web": set(),
     # what starts processes: only these see the configuration
-    "run": INNER | CONTEXTS | {"primary", "api", "config", "demo"},
+    "run": INNER | CONTEXTS | {"primary", "api", "server", "config", "demo"},
     "cli": {"errors", "run", "config", "access"},
 }
 STORE_ENGINES = ("icefall.db.sqlite", "icefall.db.postgres")

@@ -1,4 +1,4 @@
-"""The app: one function from request to response. `rsgi.py` and `asgi.py` adapt it to servers.
+"""The app: one function from request to response, which `icefall.server` or any ASGI server (`asgi.py`) calls.
 
 The order of the checks is the existing node's: preflight, Host, clean path, route, verb, content type, body. On the
 other interfaces API key and rate limit are checked after the verb (`gate.py`).
@@ -6,21 +6,19 @@ other interfaces API key and rate limit are checked after the verb (`gate.py`).
 
 import asyncio
 import zlib
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
 from icefall.api.body_timeout import BodyTimeout
 from icefall.api.dialect import Dialect
 from icefall.api.endpoints.row import NODE, Charged
-from icefall.api.failure import Headers, failure_body, failure_headers
+from icefall.api.failure import failure_body, failure_headers
 from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
 from icefall.api.routes import ROOT, RestRoute, Route, Routes, cleaned, location
 from icefall.errors import (
-    BadRequest,
-    BodyTooLarge,
     Bootstrapping,
     Forbidden,
     IcefallError,
@@ -32,6 +30,7 @@ from icefall.errors import (
 )
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log
+from icefall.server.response import Headers, Response
 
 BODY_MAX = 1 << 20
 _GZIP_MIN = 1400  # an answer that fits into one packet is not worth compressing
@@ -62,12 +61,6 @@ class Request(Protocol):
         ...
 
 
-class Response(NamedTuple):
-    status: int
-    headers: Headers
-    body: bytes
-
-
 class App:
     def __init__(
         self,
@@ -90,7 +83,7 @@ class App:
         self._hosts = hosts
         self._origins = origins
         self._counters = counters
-        self._log = log
+        self.log = log
         self._gate = gate
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
@@ -128,18 +121,18 @@ class App:
                     response = await self._answer_rpc(route, request)
         except TimeoutError:
             self._counters.count_unrouted()
-            response = self._failure(RequestTimeout("the body did not arrive in time"))
+            response = self.failure(RequestTimeout("the body did not arrive in time"))
         except IcefallError as error:
             self._counters.count_unrouted()
-            response = self._failure(error)
+            response = self.failure(error)
         except Exception as bug:
             self._counters.count_unrouted()
-            self._log.error("request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
-            response = self._failure(InternalError("internal error"))
+            self.log.error("request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
+            response = self.failure(InternalError("internal error"))
         if limit_headers:
             response = Response(response.status, [*response.headers, *limit_headers], response.body)
-        if self._log.is_debug():
-            self._log.debug("request", method=request.method, path=request.path, status=response.status)
+        if self.log.is_debug():
+            self.log.debug("request", method=request.method, path=request.path, status=response.status)
         return await self._finished(request, response, named_origins=named_origins)
 
     async def _is_admin(self, path: str) -> bool:
@@ -205,7 +198,7 @@ class App:
         answer, method, error = await route.service.answer(body)
         if isinstance(error, InternalError):  # errors of the caller are not logged
             cause = error.__cause__ or error
-            self._log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
+            self.log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
         status = 503 if is_unavailable(error) else 200
         if not answer:
             return Response(status, self._base, b"")
@@ -217,13 +210,13 @@ class App:
         """Any call to a chain that is bootstrapping, before verb, content type and body are checked."""
         error = Bootstrapping()
         if self._dialect.plain_failures:
-            return self._failure(error)
+            return self.failure(error)
         body = msgspec.json.encode(
             {"jsonrpc": "2.0", "error": {"code": error.rpc_code, "message": str(error)}, "id": None}
         )
         return Response(error.status, [*self._json, *failure_headers(error)], body + b"\n")
 
-    def _failure(self, error: IcefallError) -> Response:
+    def failure(self, error: IcefallError) -> Response:
         media, body = failure_body(error, self._listener, self._dialect)
         return Response(error.status, [("content-type", media), *self._base, *failure_headers(error)], body)
 
@@ -233,6 +226,8 @@ class App:
         headers, body = response.headers, response.body
         if origin:
             headers = [*headers, *self._origins.headers(origin, named=named_origins)]
+        if not isinstance(body, bytes):
+            return Response(response.status, headers, body)
         if len(body) >= _GZIP_MIN and takes_gzip(request.header("accept-encoding") or ""):
             body = _gzip(body) if len(body) < _THREAD_MIN else await asyncio.to_thread(_gzip, body)
             headers = [*headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
@@ -246,11 +241,3 @@ class App:
 def _gzip(body: bytes) -> bytes:
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     return packer.compress(body) + packer.flush()
-
-
-def cut_off() -> BadRequest:
-    return BadRequest("the request body ended before it was complete; nothing was executed")
-
-
-def too_large() -> BodyTooLarge:
-    return BodyTooLarge(f"a request body may be {BODY_MAX} bytes long at most")

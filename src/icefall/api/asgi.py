@@ -1,9 +1,11 @@
-"""The app as ASGI: for tests in process, and for servers other than granian."""
+"""The app as ASGI: for tests in process, and for other servers."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
-from icefall.api.app import App, cut_off, too_large
+from icefall.api.app import App
+from icefall.server.request import cut_off, too_large
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -38,7 +40,7 @@ class AsgiRequest:
             more = message.get("more_body", False)
             size += len(piece)
             if size > limit:
-                raise too_large()
+                raise too_large(limit)
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -52,7 +54,14 @@ class AsgiApp:
             return
         response = await self._app.respond(AsgiRequest(scope, receive))
         headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers]
-        headers.append((b"content-length", str(len(response.body)).encode()))
+        body = response.body
+        if isinstance(body, bytes):
+            headers.append((b"content-length", str(len(body)).encode()))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        body = b"" if scope["method"] == "HEAD" else response.body
-        await send({"type": "http.response.body", "body": body})
+        if isinstance(body, bytes):
+            await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+            return
+        async with aclosing(body):
+            async for piece in body:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})

@@ -12,9 +12,9 @@ from icefall.errors import (
     MethodNotAllowed,
     NotFound,
     Unauthorized,
+    UnreadableRequest,
 )
-
-Headers = list[tuple[str, str]]
+from icefall.server.response import Headers
 
 # The node ends some of its plain texts with a newline, others not.
 _NODE_TEXTS: dict[type[IcefallError], str] = {
@@ -28,6 +28,8 @@ def failure_body(error: IcefallError, listener: str, dialect: Dialect) -> tuple[
     """Media type and body of an error response that is not a JSON-RPC answer."""
     if listener == NODE and dialect.plain_failures and type(error) is not BadRequest:
         text = _NODE_TEXTS.get(type(error), str(error))
+        if isinstance(error, UnreadableRequest):
+            text = error.node_text
         return "text/plain; charset=utf-8", text.encode("utf-8", "replace")
     message: str | list[str] = [str(error)] if listener == METRICS else str(error)
     body = {"message": message, "statusCode": error.status, "error": error.reason}

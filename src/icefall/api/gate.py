@@ -8,8 +8,8 @@ from icefall.access.budgets import LOWEST_TIER, Tier
 from icefall.access.client_address import Proxies, client_name
 from icefall.access.store import AccessReader
 from icefall.api.endpoints.row import Rest, Weight
-from icefall.api.failure import Headers
 from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
+from icefall.server.response import Headers
 
 KEY_HEADERS = ("x-service-api-key", "x-glacier-api-key")
 LIMIT_HEADERS = ("ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "retry-after")

@@ -152,7 +152,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     http_allowed_origins: Annotated[kinds.Origins, Setting(
         "*", "Browser origins served; * matches any text, but admin is served only to origins listed without *.")]
     http_read_timeout: Annotated[kinds.Duration, Setting("30s", "Time a client has to send a request.")]
+    http_read_header_timeout: Annotated[kinds.Duration, Setting(
+        "30s", "Time a client has to send the head of a request, from its connection or the first byte on.")]
+    http_write_timeout: Annotated[kinds.Duration, Setting(
+        "30s", "Time a client has to read an answer that does not fit into the system's buffers.")]
     http_idle_timeout: Annotated[kinds.Duration, Setting("120s", "Time an idle connection is kept.")]
+    http_max_connections: Annotated[int, kinds.whole(16, 1 << 20), Setting(
+        "10000", "Connections of a listener; beyond it the one idle for the longest is closed.")]
+    http_max_buffered: Annotated[int, kinds.whole(1, 1 << 16), Setting(
+        "64", "MiB that requests being received and answers not yet read may take in a listener; then 503.")]
     http_shutdown_wait: Annotated[kinds.ShutdownTime, Setting("0s", "Time to go on serving after the stop signal.")]
     http_shutdown_timeout: Annotated[kinds.ShutdownTime, Setting("5s", "Time that open requests have to finish.")]
 

@@ -3,6 +3,7 @@
 `Replay` answers calls, `ReplayServer` serves several of them over HTTP, each at the path of its name.
 """
 
+import socket
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -188,10 +189,11 @@ class ReplayServer:
         app.router.add_post("/{name}", self._serve)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
 
-    async def start(self, port: int = 0) -> str:
-        """Its base URL."""
+    async def start(self, listening: socket.socket | None = None) -> str:
+        """Its base URL. Without a socket it takes a free port."""
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", port, reuse_port=port != 0).start()
+        site = web.SockSite(self._runner, listening) if listening else web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
         return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def stop(self) -> None:

@@ -8,7 +8,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 
 import msgspec
@@ -19,16 +18,17 @@ ENGINE, INDEXER, REPLAY = "engine", "indexer", "replay"  # the roles besides the
 READY = b"ready\n"
 TRY_AGAIN = 75  # exit code of a restarted child whose store cannot be used now, on a full disk for example
 DRAINING = "draining"  # the message that a shutdown has begun
+ENGINE_READY = "engine-ready"  # to workers, which serve health only until then
 
 
 class ChildArguments(msgspec.Struct, frozen=True):
-    """`role` is `engine`, `indexer`, `replay` or the name of a listener. `port` is for a role without a setting for
-    its port. `restarted`: it takes the place of one that has ended while the program runs."""
+    """`role` is `engine`, `indexer`, `replay` or the name of a listener. `listening`: the descriptor of the socket to
+    accept from. `restarted`: it takes the place of one that has ended while the program runs."""
 
     role: str
     verb: str
     config: Config
-    port: int = 0
+    listening: int = 0
     restarted: bool = False
 
 
@@ -75,14 +75,3 @@ def watch_stop(
 
     if supervised:
         watch_supervisor(hand_over)
-
-
-def die_with_parent(parent_pid: int) -> None:
-    """For a process whose standard input is not the supervisor's: exit when the parent is gone."""
-
-    def watch() -> None:
-        while os.getppid() == parent_pid:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -20,10 +20,12 @@ import msgspec
 
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
-from icefall.run.child import DRAINING, ENGINE, INDEXER, READY, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.run.child import DRAINING, ENGINE, ENGINE_READY, INDEXER, READY, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.run.restarts import RestartBudget
 
 START_LIMIT_S = 120.0
+BACKLOG = 4096  # connections that the kernel keeps until a worker accepts them; it may allow fewer
+SEND_BUFFER = 128 << 10  # bytes; by itself the kernel would keep megabytes for each client that does not read
 _POLL_S = 0.05
 
 
@@ -37,33 +39,28 @@ class Address(NamedTuple):
         return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
 
 
-class PortClaim(NamedTuple):
-    """An address that is ours. The guard is bound but never listens: it keeps the port from being given to others."""
+class ListeningSocket(NamedTuple):
+    """Held for as long as the program runs; workers accept from it."""
 
     address: Address
-    guard: socket.socket
+    socket: socket.socket
 
 
-def claim(what: str, address: Address) -> PortClaim:
+def listen(what: str, address: Address) -> ListeningSocket:
     """StartRefused if the address is in use. Port 0 becomes a free one."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    guard = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((address.host, address.port))
-            probe.listen(1)  # without SO_REUSEPORT, so that a port in use fails here
-            port = probe.getsockname()[1]
-        guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the listeners bind to it too
-        guard.bind((address.host, port))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)  # connections inherit it
+        listening.bind((address.host, address.port))
+        listening.listen(BACKLOG)
     except (OSError, OverflowError) as error:
-        guard.close()
+        listening.close()
         raise StartRefused(
             f"cannot listen on {address.host}:{address.port} for the {what} interface: "
             f"{getattr(error, 'strerror', None) or error}; use another --{what.replace('node', 'http')}-port"
         ) from None
-    return PortClaim(Address(address.host, port), guard)
+    return ListeningSocket(Address(address.host, listening.getsockname()[1]), listening)
 
 
 class Child:
@@ -78,6 +75,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE if arguments.role == ENGINE else None,
             start_new_session=True,  # a ^C in the terminal is ours to pass on, in the right order
+            pass_fds=[arguments.listening] if arguments.listening else [],
         )
         self._write(msgspec.json.encode(arguments) + b"\n")
         threading.Thread(target=self._watch, args=(ended,), daemon=True).start()
@@ -158,11 +156,17 @@ class Supervisor:
         self._on_engine = on_engine
         self.stop_requested = False
 
-    def start(self, role: str, port: int = 0) -> Child:
-        child = self._start(ChildArguments(role, self._verb, self._config, port))
-        if role == ENGINE and not child.wait_ready(unless=lambda: self.stop_requested):
-            raise StartRefused("")  # the engine has printed why, or a signal came
-        return child
+    def start(self, role: str, listening: socket.socket | None = None) -> Child:
+        descriptor = listening.fileno() if listening else 0
+        return self._start(ChildArguments(role, self._verb, self._config, descriptor))
+
+    def await_engine(self) -> None:
+        """Until it is ready. StartRefused without a text if it ended, which it has explained, or a signal came."""
+        assert self._engine is not None
+        if not self._engine.wait_ready(unless=lambda: self.stop_requested):
+            raise StartRefused("")
+        for child in self._others:
+            child.send(ENGINE_READY)
 
     def _start(self, arguments: ChildArguments) -> Child:
         child = Child(arguments, self._events.put)
@@ -174,7 +178,7 @@ class Supervisor:
         return child
 
     def await_listeners(self, addresses: Iterable[Address]) -> None:
-        """Until all accept connections, a child ended or a signal came."""
+        """Until all have answered a request, a child ended or a signal came."""
         waiting = list(addresses)
         deadline = time.monotonic() + START_LIMIT_S
         while waiting and self._events.empty():
@@ -247,9 +251,12 @@ class Supervisor:
 
 
 def _answers(address: Address) -> bool:
+    """Whether it answers a request, and not because it is still starting."""
     host = address.url.removeprefix("http://").rpartition(":")[0].strip("[]")
     try:
-        socket.create_connection((host, address.port), timeout=1).close()
+        with socket.create_connection((host, address.port), timeout=1) as connection:
+            connection.sendall(b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            status = connection.recv(1024)[:12]
     except OSError:
         return False
-    return True
+    return len(status) == 12 and status[-3:] != b"503"

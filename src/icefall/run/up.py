@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from icefall.errors import StartRefused
 from icefall.run.child import ENGINE, INDEXER, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.stores import access_writer, has_chain_store
-from icefall.run.supervisor import Address, Child, PortClaim, Supervisor, claim
+from icefall.run.supervisor import Address, Child, ListeningSocket, Supervisor, listen
 from icefall.wire.genesis.networks import LOCAL_ID, network_name
 
 LISTENERS_OF = {"up": (NODE, DATA, METRICS), "node": (NODE,), "data": (DATA,), "metrics": (METRICS,)}
@@ -30,8 +31,8 @@ HAS_ENGINE = ("up", "node")
 
 def run(verb: str, config: Config) -> int:
     """`icefall up | node | data | metrics`."""
-    config, claims = _with_ports(verb, config)
-    addresses = {listener: claimed.address for listener, claimed in claims.items()}
+    config, sockets = _with_ports(verb, config)
+    addresses = {listener: listening.address for listener, listening in sockets.items()}
     config, replay = _with_demo(config)
     data_dir = Path(config.data_dir)
     create_data_dir(data_dir, "run")
@@ -53,10 +54,13 @@ def run(verb: str, config: Config) -> int:
     try:
         if verb in HAS_ENGINE:
             supervisor.start(ENGINE)
+        for listener, listening in sockets.items():
+            for _ in range(config.http_workers):
+                supervisor.start(listener, listening.socket)
+        if verb in HAS_ENGINE:
+            supervisor.await_engine()
         if replay:
-            supervisor.start(REPLAY, replay.address.port)
-        for listener in addresses:
-            supervisor.start(listener)
+            supervisor.start(REPLAY, replay.socket)
         supervisor.await_listeners([*addresses.values(), *([replay.address] if replay else [])])
         if verb == "up" and config.chain:
             supervisor.start(INDEXER)
@@ -95,29 +99,29 @@ def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:
         raise StartRefused(f"{process_file} cannot be written: {error.strerror}") from error
 
 
-def _with_ports(verb: str, config: Config) -> tuple[Config, dict[str, PortClaim]]:
-    """The configuration with real ports in place of 0, and the claimed address of each listener."""
+def _with_ports(verb: str, config: Config) -> tuple[Config, dict[str, ListeningSocket]]:
+    """The configuration with real ports in place of 0, and the listening socket of each listener."""
     ports = {NODE: "http_port", DATA: "data_port", METRICS: "metrics_port"}
-    claims = {
-        listener: claim(listener, Address(config.http_host, getattr(config, ports[listener])))
+    sockets = {
+        listener: listen(listener, Address(config.http_host, getattr(config, ports[listener])))
         for listener in LISTENERS_OF[verb]
     }
-    changed = {ports[listener]: claimed.address.port for listener, claimed in claims.items()}
-    return msgspec.structs.replace(config, **changed), claims
+    changed = {ports[listener]: listening.address.port for listener, listening in sockets.items()}
+    return msgspec.structs.replace(config, **changed), sockets
 
 
-def _with_demo(config: Config) -> tuple[Config, PortClaim | None]:
+def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
     """The recorded chains added to those to index, and where they are replayed; only for a local network.
 
     If there are no other chains, NFT metadata is not fetched from the web, so that the demo needs no network.
     """
     if not config.demo or config.network_id != LOCAL_ID or config.upstream:
         return config, None
-    claimed = claim(REPLAY, Address("127.0.0.1", 0))
-    with_demo = with_chains(config, tables(claimed.address.url), "demo")
+    listening = listen(REPLAY, Address("127.0.0.1", 0))
+    with_demo = with_chains(config, tables(listening.address.url), "demo")
     if with_demo.chain == config.chain:
         return config, None
-    return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), claimed
+    return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), listening
 
 
 def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, demo: bool) -> str:
@@ -152,14 +156,14 @@ def run_child() -> int:
         if arguments.role == REPLAY:
             from icefall.run.replay import run_replay  # noqa: PLC0415
 
-            return asyncio.run(run_replay(arguments.port))
+            return asyncio.run(run_replay(socket.socket(fileno=arguments.listening)))
         if arguments.role == INDEXER:
             from icefall.run.indexer import run_indexer  # noqa: PLC0415
 
             return asyncio.run(run_indexer(arguments.config, show=False))
-        from icefall.run.worker import run_listener  # noqa: PLC0415
+        from icefall.run.worker import run_worker  # noqa: PLC0415
 
-        return run_listener(arguments.role, arguments.config, with_engine=arguments.verb in HAS_ENGINE)
+        return run_worker(arguments, with_engine=arguments.verb in HAS_ENGINE)
     except (StartRefused, StoreError) as error:
         _print_error(str(error))
         may_pass = isinstance(error, StoreError) and not isinstance(error, StoreCorrupt)

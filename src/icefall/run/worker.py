@@ -1,81 +1,112 @@
-"""A listener and its workers: stateless readers of the stores. Each listener has its app: node, data, metrics."""
+"""A worker of a listener: a stateless reader of the stores. Each listener has its app: node, data, metrics.
+
+The supervisor holds the listening socket, and all workers of a listener accept from it: while one is restarted, clients
+wait instead of being refused.
+"""
 
 import asyncio
 import gc
-import os
-import signal
+import resource
+import socket
+import sys
 import threading
+from functools import partial
+from math import inf
 from pathlib import Path
 
-import msgspec
+import uvloop
 
 from icefall.access.budget_server import serve_budgets
 from icefall.access.budgets import limits_are_on
-from icefall.api.app import App
-from icefall.api.endpoints.row import DATA, METRICS, NODE
-from icefall.api.rsgi import RsgiApp
+from icefall.api.app import BODY_MAX, App
+from icefall.api.endpoints.row import DATA, NODE
 from icefall.config.settings import Config
-from icefall.run.app_parts import FOREVER_NS
-from icefall.run.child import die_with_parent, watch_supervisor
+from icefall.db.engine import StoreError
+from icefall.errors import StartRefused
+from icefall.observe.log import Log
+from icefall.run.child import ENGINE_READY, ChildArguments, watch_stop
 from icefall.run.data_app import data_app
 from icefall.run.metrics_app import metrics_app
 from icefall.run.node_app import node_app
+from icefall.run.starting_app import starting_app
+from icefall.server.limits import HttpLimits
+from icefall.server.listener import Listener
 
-_ARGUMENTS = "_ICEFALL_WORKER_ARGUMENTS"  # from a listener to its workers, through granian
-
-
-class _WorkerArguments(msgspec.Struct):
-    listener: str
-    config: Config
-    with_engine: bool
-    parent_pid: int
+URGENT = ("/ext/health", "/v1/health-check", "/v2/health-check")  # answered before other requests
+_OTHER_FILES = 256  # file descriptors that are not connections: stores, logs, sockets of our own
 
 
-def run_listener(listener: str, config: Config, *, with_engine: bool) -> int:
-    """Serves until it is stopped. Granian starts the workers and restarts those that die."""
-    from granian import Granian  # noqa: PLC0415  only the process that listens needs a server
-    from granian.constants import HTTPModes, Interfaces, Loops  # noqa: PLC0415
-    from granian.http import HTTP1Settings  # noqa: PLC0415
-    from granian.log import LogLevels  # noqa: PLC0415
-
-    os.environ[_ARGUMENTS] = msgspec.json.encode(_WorkerArguments(listener, config, with_engine, os.getpid())).decode()
-    watch_supervisor(lambda line: None if line else os.kill(os.getpid(), signal.SIGTERM))
+def run_worker(arguments: ChildArguments, *, with_engine: bool) -> int:
+    """Serves until it is stopped; the exit code."""
+    listener, config = arguments.role, arguments.config
     if listener != NODE and not with_engine and limits_are_on(config.rate_limits, config.http_host):
         keeping = serve_budgets(Path(config.data_dir))  # without an engine this process may own the budgets
         threading.Thread(target=asyncio.run, args=(keeping,), daemon=True).start()
-    Granian(
-        "icefall.run.worker:worker_app",
-        factory=True,
-        address=config.http_host or "0.0.0.0",  # noqa: S104  an empty host means all, as with the node
-        port={NODE: config.http_port, DATA: config.data_port, METRICS: config.metrics_port}[listener],
-        interface=Interfaces.RSGI,
-        workers=config.http_workers,
-        loop=Loops.uvloop,
-        http=HTTPModes.http1,  # in `auto` a connection that never sends anything would be kept for ever
-        websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=max(1, (config.http_idle_timeout or FOREVER_NS) // 10**6)),
-        log_level=LogLevels.error,
-        respawn_failed_workers=True,
-        respawn_interval=0.5,
-        workers_kill_timeout=max(1, config.http_shutdown_timeout // 10**9 - 2),
-    ).serve()
-    return 0
+    is_starting = with_engine and not arguments.restarted
+    app = starting_app(listener, config) if is_starting else build_app(listener, config, with_engine=with_engine)
+    return uvloop.run(_serve(app, arguments))
 
 
-def worker_app() -> RsgiApp:
-    """What a granian worker serves."""
-    arguments = msgspec.json.decode(os.environ[_ARGUMENTS], type=_WorkerArguments)
-    die_with_parent(arguments.parent_pid)
-    app = RsgiApp(build_app(arguments.listener, arguments.config, with_engine=arguments.with_engine))
-    gc.collect()
-    gc.freeze()  # what lives as long as the worker need not be scanned again and again
-    gc.set_threshold(50_000, 20, 100)
-    return app
+async def _serve(app: App, arguments: ChildArguments) -> int:
+    config = arguments.config
+    stop = asyncio.Event()
+    codes = [0]
+
+    def end(code: int) -> None:
+        codes.append(code)
+        stop.set()
+
+    def received(message: str) -> None:
+        if message == ENGINE_READY:
+            try:
+                server.use(build_app(arguments.role, config, with_engine=True))
+            except (StartRefused, StoreError) as error:
+                print(f"icefall: {error}", file=sys.stderr, flush=True)
+                end(1)
+
+    watch_stop(end, received=received)
+    server = Listener(app, _limits(config), URGENT, partial(_report, app.log))
+    await server.serve(socket.socket(fileno=arguments.listening), stop, config.http_shutdown_timeout / 1e9)
+    return codes[-1]
+
+
+def _report(log: Log, request: str, bug: Exception) -> None:
+    log.error("answer not sent", request=request, error=f"{type(bug).__name__}: {bug}")
+
+
+def _limits(config: Config) -> HttpLimits:
+    files = raise_file_limit() - _OTHER_FILES
+    return HttpLimits(
+        head_s=_seconds(config.http_read_header_timeout),
+        idle_s=_seconds(config.http_idle_timeout),
+        write_s=_seconds(config.http_write_timeout),
+        connections_max=max(1, min(config.http_max_connections // config.http_workers, files)),
+        held_max=(config.http_max_buffered << 20) // config.http_workers,
+        body_max=BODY_MAX,
+    )
+
+
+def _seconds(duration_ns: int) -> float:
+    return duration_ns / 1e9 if duration_ns else inf  # 0 means none, as with the node
+
+
+def raise_file_limit() -> int:
+    """As many connections as the system lets us have; the limit then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # above what the kernel allows
+        return soft
+    return hard if hard != resource.RLIM_INFINITY else 1 << 20
 
 
 def build_app(listener: str, config: Config, *, with_engine: bool) -> App:
     """`with_engine`: the program runs an engine too, whose log levels hold here."""
     if listener == NODE:
-        return node_app(config)
-    service_app = data_app if listener == DATA else metrics_app
-    return service_app(config, with_engine=with_engine)
+        app = node_app(config)
+    else:
+        app = (data_app if listener == DATA else metrics_app)(config, with_engine=with_engine)
+    gc.collect()
+    gc.freeze()  # what lives as long as the worker need not be scanned again and again
+    gc.set_threshold(50_000, 20, 100)
+    return app

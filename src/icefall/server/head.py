@@ -1,0 +1,108 @@
+"""The head of a request, read strictly: what a proxy in front reads differently would be a hole."""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from icefall.errors import TransferEncodingUnsupported, UnreadableExpectation, UnreadableRequest, VersionUnsupported
+
+HEAD_MAX = (1 << 20) + 4096  # bytes; the limit of the existing node
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
+_HEAD = re.compile(
+    rb"(" + _TOKEN + rb"++) ([!-~\x80-\xff]++) HTTP/([0-9])\.([0-9])\r\n"
+    rb"((?:" + _TOKEN + rb"++:[\t -~\x80-\xff]*+\r\n)*+)\r\n"
+)  # fmt: skip
+_HOST = re.compile(rb"[!$%&'()*+,\-.:;=\[\]_~0-9A-Za-z]*")
+_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://([^/?]*)(.*)", re.DOTALL)
+
+
+class RequestHead:
+    """UnreadableRequest for what is none. `fields` by names in lower case, `repeated` those after the first of a name;
+    `length` is that of the body, None if it comes in chunks."""
+
+    __slots__ = ("expects", "fields", "host", "keep_alive", "length", "method", "minor", "path", "query", "repeated")
+
+    def __init__(self, head: bytes | bytearray) -> None:
+        found = _HEAD.fullmatch(head)
+        if found is None:
+            raise UnreadableRequest("the request line or a header is malformed")
+        method, target, major, minor, lines = found.groups()
+        if major != b"1":
+            raise VersionUnsupported("only HTTP/1.0 and HTTP/1.1 are served")
+        self.method = method.decode("ascii")
+        self.minor = int(minor)
+        self._read_fields(lines)
+        self.host = self._host()
+        self._read_target(target)
+        self.length = self._length()
+        self.keep_alive = self._keep_alive()
+        expected = self.fields.get(b"expect", b"").lower()
+        if expected not in (b"", b"100-continue"):
+            raise UnreadableExpectation("the only expectation that can be met is 100-continue", "")
+        self.expects = bool(expected) and self.minor > 0 and self.length != 0
+
+    def _read_fields(self, lines: bytes) -> None:
+        self.fields: dict[bytes, bytes] = {}
+        self.repeated: list[tuple[bytes, bytes]] = []
+        for line in lines.split(b"\r\n")[:-1]:
+            name, _, value = line.partition(b":")
+            name, value = name.lower(), value.strip(b" \t")
+            if self.fields.setdefault(name, value) is not value:
+                self.repeated.append((name, value))
+
+    def _host(self) -> str:
+        host = self.fields.get(b"host")
+        if host is None:
+            if self.minor:
+                raise UnreadableRequest("no Host header", "400 Bad Request: missing required Host header")
+            return ""
+        if any(name == b"host" for name, _ in self.repeated):
+            raise UnreadableRequest("more than one Host header", "400 Bad Request: too many Host headers")
+        if not _HOST.fullmatch(host):
+            raise UnreadableRequest("the Host header is malformed", "400 Bad Request: malformed Host header")
+        return host.decode("ascii")
+
+    def _read_target(self, target: bytes) -> None:
+        absolute = _ABSOLUTE.fullmatch(target)
+        if absolute:
+            authority, target = absolute.groups()
+            if not _HOST.fullmatch(authority):
+                raise UnreadableRequest("the target of the request is malformed")
+            self.host = authority.decode("ascii")
+            if target[:1] != b"/":
+                target = b"/" + target
+        elif target[:1] != b"/" and target != b"*" and self.method != "CONNECT":
+            raise UnreadableRequest("the target of the request is malformed")
+        path, _, query = target.partition(b"?")
+        if b"%" in path:
+            if _ESCAPE.search(path):
+                raise UnreadableRequest("the path has a % that is no escape")
+            path = unquote_to_bytes(path)
+        self.path = path.decode("utf-8", "replace")
+        self.query = query.decode("latin-1")
+
+    def _length(self) -> int | None:
+        if b"transfer-encoding" in self.fields:
+            if self._all(b"transfer-encoding") != {b"chunked"} or not self.minor:
+                raise TransferEncodingUnsupported("only chunked bodies are read", "Unsupported transfer encoding")
+            return None
+        if b"content-length" not in self.fields:
+            return 0
+        lengths = self._all(b"content-length")
+        (text,) = lengths if len(lengths) == 1 else (b"",)
+        if not text.isdigit() or len(text) > 18:
+            raise UnreadableRequest("the Content-Length is malformed")
+        return int(text)
+
+    def _all(self, name: bytes) -> set[bytes]:
+        return {self.fields[name].lower(), *(value.lower() for field, value in self.repeated if field == name)}
+
+    def _keep_alive(self) -> bool:
+        if self.length is None and b"content-length" in self.fields:
+            return False  # a proxy in front may have believed the length: nothing after this body is read
+        if b"connection" not in self.fields and b"upgrade" not in self.fields:
+            return self.minor > 0
+        if self.method == "CONNECT" or b"upgrade" in self.fields:
+            return False  # what follows may be another protocol
+        options = {option.strip() for value in self._all(b"connection") for option in value.split(b",")}
+        return b"close" not in options and (self.minor > 0 or b"keep-alive" in options)

@@ -1,0 +1,140 @@
+"""What the connections of one worker share: limits on their number, time and memory, and the order of requests.
+
+Each turn of the event loop begins a few requests and then looks for new bytes, so that urgent requests (health) are
+answered at once however many others wait.
+"""
+
+import asyncio
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from email.utils import formatdate
+from typing import Protocol
+
+from icefall.errors import IcefallError, Unavailable
+from icefall.server.connection import Connection
+from icefall.server.limits import HttpLimits
+from icefall.server.request import HttpRequest
+from icefall.server.response import Response
+
+BACKLOG = 4096  # connections that the kernel keeps for us; it may allow fewer
+WAITING_MAX = 1024  # requests
+RUNNING_MAX = 4096  # requests that have begun; those beyond the few per turn wait for something else
+_STARTS_PER_TURN = 8
+_CHECK_S = 0.25
+
+
+class Application(Protocol):
+    async def respond(self, request: HttpRequest) -> Response: ...
+
+    def failure(self, error: IcefallError) -> Response: ...
+
+
+class Listener:
+    """`urgent`: how the paths begin whose requests do not wait for others. `report` gets what failed and why."""
+
+    def __init__(
+        self,
+        app: Application,
+        limits: HttpLimits,
+        urgent: tuple[str, ...],
+        report: Callable[[str, Exception], None],
+    ) -> None:
+        self.limits = limits
+        self.use(app)
+        self.report = report
+        self._urgent = urgent
+        self._connections: dict[Connection, None] = {}  # those used last at the end
+        self._waiting: deque[tuple[Connection, HttpRequest]] = deque()
+        self._running = 0
+        self._turn_planned = False
+        self._loop = asyncio.get_running_loop()
+        self._empty = asyncio.Event()
+        self.held = 0
+        self.is_stopping = False
+        self.now = self._loop.time
+        self.date_line = ""
+        self._check()
+
+    def use(self, app: Application) -> None:
+        """From the next request on."""
+        self.respond = app.respond
+        self.failure = app.failure
+
+    # -- connections ---------------------------------------------------------------------------------------------
+
+    def add(self, connection: Connection) -> None:
+        """Beyond the limit, the connection that has been idle the longest makes room."""
+        self._connections[connection] = None
+        self._empty.clear()
+        if len(self._connections) > self.limits.connections_max:
+            idle = next((one for one in self._connections if one.is_idle), connection)
+            del self._connections[idle]
+            idle.abort()
+
+    def remove(self, connection: Connection) -> None:
+        self._connections.pop(connection, None)
+        if not self._connections:
+            self._empty.set()
+
+    def _check(self) -> None:
+        """Closes connections whose time is over, again and again."""
+        self.date_line = f"date: {formatdate(time.time(), usegmt=True)}"
+        now = self._loop.time()
+        for connection in [one for one in self._connections if one.deadline <= now]:
+            connection.abort()
+        self._loop.call_later(_CHECK_S, self._check)
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def submit(self, connection: Connection, request: HttpRequest) -> None:
+        if request.path.startswith(self._urgent):
+            self._start(connection, request)
+        elif len(self._waiting) >= WAITING_MAX or self._running >= RUNNING_MAX:
+            self._loop.call_soon(connection.refuse, request, self.failure(self.overloaded()))
+        else:
+            self._waiting.append((connection, request))
+            self._plan_turn()
+
+    def _start(self, connection: Connection, request: HttpRequest) -> None:
+        self._running += 1
+        connection.start(request)
+
+    def _plan_turn(self) -> None:
+        if not self._turn_planned:
+            self._turn_planned = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turn_planned = False
+        for _ in range(min(_STARTS_PER_TURN, len(self._waiting))):
+            self._start(*self._waiting.popleft())
+        if self._waiting:
+            self._plan_turn()
+
+    def finished(self, connection: Connection) -> None:
+        self._running -= 1
+        if connection in self._connections:
+            del self._connections[connection]
+            self._connections[connection] = None
+
+    def overloaded(self) -> IcefallError:
+        return Unavailable("too many requests are being answered; try again")
+
+    # -- start and stop ------------------------------------------------------------------------------------------
+
+    async def serve(self, listening: socket.socket, stop: asyncio.Event, limit_s: float) -> None:
+        """Until `stop`; then requests that have begun get `limit_s` to finish."""
+        server = await self._loop.create_server(lambda: Connection(self), sock=listening, backlog=BACKLOG)
+        await stop.wait()
+        self.is_stopping = True
+        server.close()
+        for connection in list(self._connections):
+            connection.stop()
+        if self._connections:
+            try:
+                await asyncio.wait_for(self._empty.wait(), limit_s)
+            except TimeoutError:
+                for connection in list(self._connections):
+                    connection.abort()

@@ -1,0 +1,115 @@
+"""A request as the app sees it: its head, and a body that may still be arriving."""
+
+import asyncio
+from collections.abc import Callable
+
+from icefall.errors import BadRequest, BodyTooLarge, IcefallError
+from icefall.server.body import reader_of
+from icefall.server.head import RequestHead
+
+
+def cut_off() -> BadRequest:
+    return BadRequest("the request body ended before it was complete; nothing was executed")
+
+
+def too_large(limit: int) -> BodyTooLarge:
+    return BodyTooLarge(f"a request body may be {limit} bytes long at most")
+
+
+class HttpRequest:
+    """`body_max`: longer bodies are not kept; `body` raises BodyTooLarge then."""
+
+    __slots__ = (
+        "_body_max",
+        "_continue",
+        "_failure",
+        "_head",
+        "_pieces",
+        "_reader",
+        "_waiting",
+        "host",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "size",
+    )
+
+    def __init__(self, head: RequestHead, peer: str, body_max: int, send_continue: Callable[[], None]) -> None:
+        self._head = head
+        self.method = head.method
+        self.path = head.path
+        self.query = head.query
+        self.host = head.host
+        self.peer = peer
+        self._body_max = body_max
+        self._continue = send_continue if head.expects else None
+        self._pieces: list[bytes] = []
+        self._reader = reader_of(head.length)
+        self._failure: IcefallError | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        self.size = 0  # of what was kept of the body
+        if head.length is not None and head.length > body_max:
+            self.fail(too_large(body_max))
+
+    @property
+    def is_complete(self) -> bool:
+        return self._reader.is_complete
+
+    @property
+    def keep_alive(self) -> bool:
+        return self._head.keep_alive and self._reader.is_complete
+
+    @property
+    def is_http10(self) -> bool:
+        return not self._head.minor
+
+    def header(self, name: str) -> str | None:
+        value = self._head.fields.get(name.encode())
+        return None if value is None else value.decode("latin-1")
+
+    def headers(self, name: str) -> list[str]:
+        key = name.encode()
+        first = self._head.fields.get(key)
+        rest = [value for field, value in self._head.repeated if field == key]
+        return [value.decode("latin-1") for value in ([] if first is None else [first, *rest])]
+
+    # -- the body, from the connection's side --------------------------------------------------------------------
+
+    def take(self, data: bytes | bytearray) -> int:
+        """The part of the body at the start of `data`; how many bytes it took. InvalidChunk for what is no chunk."""
+        piece, used = self._reader.take(data)
+        if self._failure is None:
+            self._pieces.append(piece)
+            self.size += len(piece)
+            if self.size > self._body_max:
+                self.fail(too_large(self._body_max))
+        if self._reader.is_complete:
+            self._wake()
+        return used
+
+    def fail(self, failure: IcefallError) -> None:
+        """The body is of no use: `body` raises this."""
+        if self._failure is None:
+            self._failure = failure
+            self._pieces.clear()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    # -- from the app's side -------------------------------------------------------------------------------------
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body; BodyTooLarge as soon as it exceeds `limit`, BadRequest when it breaks off."""
+        if self._failure is None and not self._reader.is_complete:
+            if self._continue is not None:
+                self._continue()
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+        if self._failure is not None:
+            raise self._failure
+        if self.size > limit:
+            raise too_large(limit)
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)

@@ -1,0 +1,273 @@
+"""Real connections to a listener: requests however they are cut, and clients that misbehave."""
+
+import asyncio
+import socket
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.http_server.serving import LIMIT_S, get, read_answer, run, running
+
+POST = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = (
+    b"PUT /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: v\r\n\r\n"
+)
+
+
+async def _closed(reader: asyncio.StreamReader) -> bytes:
+    """What comes until the server ends the connection."""
+    try:
+        return await asyncio.wait_for(reader.read(), LIMIT_S)
+    except ConnectionError:
+        return b""
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from([get("/a"), POST, CHUNKED]), min_size=1, max_size=30), st.data())
+def test_requests_are_the_same_however_they_are_cut(sent: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(sent)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(whole)), max_size=12)))
+    answers = {get("/a"): b"GET /a 0", POST: b"POST /echo 5", CHUNKED: b"PUT /c 5"}
+
+    async def scenario() -> None:
+        async with running() as server:
+            reader, writer = await server.connect()
+            for begin, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+                writer.write(whole[begin:end])
+                await writer.drain()
+                await asyncio.sleep(0)
+            for one in sent:
+                assert await read_answer(reader) == (200, answers[one])
+            assert server.listener.held == 0
+
+    run(scenario())
+
+
+def test_a_client_that_ends_its_input_gets_its_answers() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            answer = await server.exchange(get("/a") + POST)
+            assert answer.count(b"HTTP/1.1 200") == 2
+            assert answer.endswith(b"POST /echo 5")
+            assert (await server.exchange(POST[:-1])).startswith(b"HTTP/1.1 400")
+            assert (await server.exchange(get("/a")[:-4])) == b""
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"NONSENSE\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * (2 << 20), 431),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", 413),
+    ],
+)
+def test_what_cannot_be_read_is_refused_and_the_connection_ends(sent: bytes, status: int) -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            answer = await server.exchange(sent)
+            assert answer.startswith(b"HTTP/1.1 %d " % status)
+            assert b"connection: close" in answer
+
+    run(scenario())
+
+
+def test_the_answers_before_what_cannot_be_read_are_sent() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            answer = await server.exchange(get("/a") + b"NONSENSE\r\n\r\n")
+            assert answer.count(b"HTTP/1.1 ") == 1
+            assert answer.endswith(b"GET /a 0")
+
+    run(scenario())
+
+
+def test_a_long_body_is_refused_before_it_is_sent() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            reader, writer = await server.connect()
+            writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
+            assert (await read_answer(reader))[0] == 413
+            reader, writer = await server.connect()
+            writer.write(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+            assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), LIMIT_S) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            writer.write(b"hello")
+            assert await read_answer(reader) == (200, b"POST /echo 5")
+
+    run(scenario())
+
+
+def test_http10_ends_the_connection_unless_asked_to_keep_it() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            reader, writer = await server.connect()
+            writer.write(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            assert (await read_answer(reader))[1] == b"GET /a 0"
+            writer.write(b"GET /b HTTP/1.0\r\n\r\n")
+            assert (await _closed(reader)).endswith(b"GET /b 0")
+
+    run(scenario())
+
+
+def test_silent_connections_make_room_for_others() -> None:
+    async def scenario() -> None:
+        async with running(connections_max=20) as server:
+            silent = [await server.connect() for _ in range(60)]
+            reader, writer = await server.connect()
+            writer.write(get("/a"))
+            assert await read_answer(reader) == (200, b"GET /a 0")
+            assert await _closed(silent[0][0]) == b""  # the oldest
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("begin", [b"", b"GET / HTT"])
+def test_a_client_that_sends_no_head_is_closed(begin: bytes) -> None:
+    async def scenario() -> None:
+        async with running(head_s=0.2) as server:
+            reader, writer = await server.connect()
+            writer.write(begin)
+            assert await _closed(reader) == b""
+
+    run(scenario())
+
+
+def test_an_idle_connection_is_closed() -> None:
+    async def scenario() -> None:
+        async with running(idle_s=0.2) as server:
+            reader, writer = await server.connect()
+            writer.write(get("/a"))
+            assert await read_answer(reader) == (200, b"GET /a 0")
+            assert await _closed(reader) == b""
+
+    run(scenario())
+
+
+def _stalling(address: tuple[str, int], size: int) -> socket.socket:
+    """A client that asks for much and reads nothing."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(address)
+    client.sendall(get(f"/big/{size}"))
+    return client
+
+
+def test_a_client_that_does_not_read_is_closed_and_its_answer_freed() -> None:
+    async def scenario() -> None:
+        async with running(write_s=0.3) as server:
+            with _stalling(server.address, 32 << 20):
+                await server.until(lambda: server.listener.held > 1 << 20)
+                await server.until(lambda: server.listener.held == 0)
+
+    run(scenario())
+
+
+def test_unread_answers_have_a_budget_and_small_ones_are_still_sent() -> None:
+    async def scenario() -> None:
+        async with running(held_max=40 << 20) as server:
+            with _stalling(server.address, 32 << 20):
+                await server.until(lambda: server.listener.held > 20 << 20)
+                refused = await server.exchange(get(f"/big/{32 << 20}"))
+                assert refused.startswith(b"HTTP/1.1 503 ")
+                assert b"retry-after: 1" in refused
+                assert (await server.exchange(get("/a"))).endswith(b"GET /a 0")
+
+    run(scenario())
+
+
+def test_bodies_being_received_have_the_same_budget() -> None:
+    async def scenario() -> None:
+        async with running(held_max=100_000) as server:
+            post = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n"
+            reader, writer = await server.connect()
+            writer.write(post + b"x" * 200_000)
+            assert (await read_answer(reader))[0] == 503
+            await server.until(lambda: server.listener.held == 0)
+            assert (await server.exchange(POST)).endswith(b"POST /echo 5")
+
+    run(scenario())
+
+
+def test_urgent_requests_do_not_wait_for_others() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            others = [await server.connect() for _ in range(200)]
+            urgent, sender = await server.connect()
+            for _, writer in others:
+                writer.write(get("/a"))
+            sender.write(get("/urgent"))
+            for reader, _ in [*others, (urgent, sender)]:
+                assert (await read_answer(reader))[0] == 200
+            # Those that came in the same turn of the loop may have begun before it, not all that came before it.
+            assert server.app.begun.index("/urgent") < 150
+
+    run(scenario())
+
+
+def test_too_many_requests_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icefall.server.listener.RUNNING_MAX", 3)
+
+    async def scenario() -> None:
+        async with running() as server:
+            waiting = [await server.connect() for _ in range(3)]
+            for _, writer in waiting:
+                writer.write(get("/wait"))
+            await server.until(lambda: len(server.app.begun) == 3)
+            assert (await server.exchange(get("/a"))).startswith(b"HTTP/1.1 503 ")
+            assert (await server.exchange(get("/urgent"))).startswith(b"HTTP/1.1 200 ")
+            server.app.released.set()
+            for reader, _ in waiting:
+                assert (await read_answer(reader))[0] == 200
+
+    run(scenario())
+
+
+def test_a_stream_is_sent_as_it_comes_and_ends_with_its_client() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            gone, leaver = await server.connect()
+            leaver.write(get("/stream"))
+            assert b"chunked" in await asyncio.wait_for(gone.readuntil(b"\r\n\r\n5\r\nfirst\r\n"), LIMIT_S)
+            leaver.transport.abort()
+            await server.until(lambda: server.app.streams_ended == 1)
+            reader, writer = await server.connect()
+            writer.write(get("/stream"))
+            await asyncio.wait_for(reader.readuntil(b"5\r\nfirst\r\n"), LIMIT_S)
+            server.app.released.set()
+            assert await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), LIMIT_S) == b"6\r\nsecond\r\n0\r\n\r\n"
+            writer.write(get("/a"))
+            assert await read_answer(reader) == (200, b"GET /a 0")
+
+    run(scenario())
+
+
+def test_a_header_with_a_line_break_is_never_sent() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            reader, writer = await server.connect()
+            writer.write(get("/bug"))
+            assert await _closed(reader) == b""
+            assert server.reported == ["GET /bug: a header with a line break"]
+
+    run(scenario())
+
+
+def test_a_stop_lets_requests_finish() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            idle, _ = await server.connect()
+            reader, writer = await server.connect()
+            writer.write(get("/wait"))
+            await server.until(lambda: server.app.begun == ["/wait"])
+            server.stop.set()
+            assert await _closed(idle) == b""
+            server.app.released.set()
+            answer = await _closed(reader)
+            assert answer.endswith(b"GET /wait 0")
+            assert b"connection: close" in answer
+
+    run(scenario())

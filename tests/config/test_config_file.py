@@ -88,6 +88,8 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             multicall="",
             teleporter="",
             start_block=0,
+            final=True,
+            development=False,
             cumulative_tx_offset=0,
             confirmations=0,
             verify_roots=None,

@@ -117,7 +117,7 @@ class _Indexing:
                     return
                 await self._close(chain)
             if reason != problem:
-                log.error("the chain is set aside: its store cannot be used", why=reason)
+                log.error("the chain is set aside", why=reason)
             problem = reason
             if not self._retries:
                 return
@@ -194,7 +194,7 @@ async def _until(following: list[asyncio.Task[None]], stopped: asyncio.Future[in
 
 
 async def _follow(chain: IndexedChain) -> str:
-    """Empty when there is nothing left to follow, else why its store cannot be used."""
+    """Empty when there is nothing left to try, else why it is set aside."""
     status = chain.follower.status
     try:
         await chain.follow()
@@ -207,6 +207,7 @@ async def _follow(chain: IndexedChain) -> str:
     except Exception as bug:
         status.problem, status.stopped = f"{type(bug).__name__}: {bug}", True
         chain.log.fatal("the chain cannot be indexed", error=repr(bug))
+        return status.problem  # it may be an answer that no one expected: tried again like a store
     return ""
 
 

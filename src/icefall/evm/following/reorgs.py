@@ -128,9 +128,9 @@ class Reorganisations:
     async def accept(self, tip: Tip) -> RollBack | None:
         """What --accept-reorg does: to whatever chain the upstreams agree on. None if it is the stored one."""
         claims = await self._claims(tip)
-        first = claims[0]
-        for other in claims[1:]:
-            if await first.view.block_hash(other.number) != other.block_hash and other.number <= first.number:
+        first = max(claims, key=lambda claim: claim.number)
+        for other in claims:
+            if other is not first and await first.view.block_hash(other.number) != other.block_hash:
                 raise ReorgRefused(
                     f"{first.view.name} and {other.view.name} have different blocks at height {other.number}: remove "
                     "the wrong one from rpc first"

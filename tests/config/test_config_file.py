@@ -7,6 +7,7 @@ import pytest
 
 from icefall.config.load import Loaded
 from icefall.config.settings import AssetChainConfig, ChainConfig, TokenConfig
+from icefall.config.values import ConfigError
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]
@@ -88,6 +89,8 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             multicall="",
             teleporter="",
             start_block=0,
+            final=True,
+            development=False,
             cumulative_tx_offset=0,
             confirmations=0,
             verify_roots=None,
@@ -219,3 +222,13 @@ def test_tiers(loaded: Load) -> None:
 )
 def test_invalid_tiers(toml: str, message: str, refusal: Refusal) -> None:
     assert message in refusal(toml=toml)
+
+
+def test_when_blocks_are_final(loaded: Load) -> None:
+    """Known C-Chains are; of others their headers decide, unless it is set."""
+    other = CHAIN.replace("43112", "5")
+    found = [loaded(toml=toml).config.chain[0].final for toml in (CHAIN, other, other + "final = false\n")]
+    assert found == [True, None, False]
+    assert loaded(toml=CHAIN + "development = true\n").config.chain[0].development
+    with pytest.raises(ConfigError, match="chain 5: final and development exclude each other"):
+        loaded(toml=other + "final = true\ndevelopment = true\n")

@@ -18,6 +18,7 @@ from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S, until
 
 from icefall.evm.storing.store import store_path
+from icefall.run.stores import lock_chain_store
 
 
 def config_for(directory: Path, *replays: EvmReplay) -> Path:
@@ -133,13 +134,42 @@ def test_roots_are_verified_as_set_for_the_chain(of_chain: str, of_all: str, is_
             assert program.returncode == 0
 
 
-def test_an_upstream_of_another_chain_is_refused(tmp_path: Path) -> None:
+def test_an_upstream_of_another_chain_is_waited_for(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)
         config.write_text(config.read_text().replace(f'"{geth.chain_id}"', '"99"'))
-        wrong = index(tmp_path, config, "--to=60")
-    assert wrong.returncode == 1
-    assert f"serves chain {geth.chain_id}, not 99" in wrong.stderr
+        arguments = [f"--config-file={config}", f"--data-dir={tmp_path}", "--to=60", "--log-level=off"]
+        command = [sys.executable, "-m", "icefall.cli", "index", *arguments]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
+            assert program.stderr is not None
+            shown = ""
+            while f"serves chain {geth.chain_id}, not 99" not in shown:
+                shown = program.stderr.readline()
+                assert shown, "it ended"
+            geth.chain_id = 99
+            assert "block 60 of 60, synced" in program.communicate(timeout=LIMIT_S)[1]
+            assert program.returncode == 0
+
+
+def test_a_reorganisation_is_accepted_by_command(tmp_path: Path) -> None:
+    """A lower head: nothing is rolled back for it alone."""
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config = config_for(tmp_path, geth)
+        assert index(tmp_path, config, "--to=40", "--log-level=off").returncode == 0
+        geth.shown = 30
+        accept = f"--accept-reorg={geth.chain_id}"
+        lock = lock_chain_store(tmp_path, str(geth.chain_id))
+        refused = index(tmp_path, config, accept, "--log-level=off")
+        lock.release()
+        assert refused.returncode == 1
+        assert "is in use by process" in refused.stderr
+        accepted = index(tmp_path, config, accept, "--log-level=off")
+        assert accepted.returncode == 0, accepted.stderr
+        assert "geth-1: rolled back from block 40 to 30" in accepted.stdout
+        again = index(tmp_path, config, accept, "--log-level=off")
+        assert "block 30 is part of the upstream's chain: nothing to roll back" in again.stdout
+        unknown = index(tmp_path, config, "--accept-reorg=7", "--log-level=off")
+        assert (unknown.returncode, "no [[chain]] has the id 7" in unknown.stderr) == (1, True)
 
 
 def test_up_indexes_next_to_the_node(tmp_path: Path) -> None:

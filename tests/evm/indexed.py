@@ -18,6 +18,7 @@ from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import DecoderState, Ticket, VerifiedChunk, parts_of
 from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.model import BlockRows, ContractInfo
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
@@ -82,25 +83,36 @@ def messenger_of(replay: EvmReplay) -> bytes:
 
 
 def indexing_of(
-    store: ChainStore, upstream: EvmUpstream, blocks: BlockRange, *, roots: bool = False, messenger: bytes = MESSENGER
+    store: ChainStore,
+    upstream: EvmUpstream,
+    blocks: BlockRange,
+    *,
+    roots: bool = False,
+    messenger: bytes = MESSENGER,
+    rules: ReorgRules | None = None,
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
     maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots)
-    follower = AuditedFollower(blocks, store, upstream, maker, log)
+    follower = AuditedFollower(blocks, store, upstream, maker, log, rules=rules)
     follower.auditor = Auditor(store, upstream, AUDIT_INTERVAL, log)
     return Indexing(follower, store, upstream, log)
 
 
 @asynccontextmanager
 async def indexing(
-    path: Path, *replays: EvmReplay, blocks: BlockRange | None = None, roots: bool = False, **options: Any
+    path: Path,
+    *replays: EvmReplay,
+    blocks: BlockRange | None = None,
+    roots: bool = False,
+    rules: ReorgRules | None = None,
+    **options: Any,
 ) -> AsyncIterator[Indexing]:
     """A follower that is ready to run; without a range, up to the replay's present head."""
     store = open_store(path)
     try:
         async with upstream_of(*replays, **options) as upstream:
             blocks = blocks or BlockRange(last=replays[0].head)
-            yield indexing_of(store, upstream, blocks, roots=roots, messenger=messenger_of(replays[0]))
+            yield indexing_of(store, upstream, blocks, roots=roots, messenger=messenger_of(replays[0]), rules=rules)
     finally:
         store.close()

@@ -10,6 +10,7 @@ from tests.waiting import LIMIT_S
 
 from icefall.evm.amounts import unpack_uint
 from icefall.evm.following.follower import BlockRange
+from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -23,7 +24,11 @@ async def test_a_live_client_is_followed_to_the_wei(tmp_path: Path) -> None:
         store = open_store(tmp_path / "chain.sqlite")
         upstream = EvmUpstream([client.url], client.chain_id, Log())
         try:
-            await _followed(client, indexing_of(store, upstream, BlockRange(), roots=True), store)
+            await _followed(
+                client,
+                indexing_of(store, upstream, BlockRange(), roots=True, rules=ReorgRules(development=True)),
+                store,
+            )
         finally:
             await upstream.close()
             store.close()

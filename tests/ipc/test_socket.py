@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from tests.waiting import LIMIT_S
 
-from icefall.errors import BadRequest, CallFailed, InternalError, NotFound, StartRefused, Unavailable
+from icefall.db.disk import DiskLow
+from icefall.errors import BadRequest, CallFailed, IcefallError, InternalError, NotFound, StartRefused, Unavailable
 from icefall.ipc import socket as link
 from icefall.ipc.socket import FRAME_MAX, SocketClient, SocketServer, socket_path
 
@@ -43,9 +44,8 @@ async def forever() -> None:
 
 
 def fail(kind: str) -> None:
-    raise {"CallFailed": CallFailed, "BadRequest": BadRequest, "NotFound": NotFound, "Unavailable": Unavailable}[kind](
-        f"{kind} from the engine"
-    )
+    kinds = {one.__name__: one for one in (CallFailed, BadRequest, NotFound, Unavailable, DiskLow)}
+    raise kinds[kind](f"{kind} from the engine")
 
 
 def bug() -> None:
@@ -110,14 +110,14 @@ def test_values_cross_unchanged(path: Path) -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("kind", [CallFailed, BadRequest, NotFound, Unavailable])
+@pytest.mark.parametrize("kind", [CallFailed, BadRequest, NotFound, Unavailable, DiskLow])
 def test_errors_are_raised_in_the_worker(path: Path, kind: type[Exception]) -> None:
     async def scenario() -> None:
         async with engine(path):
             client = SocketClient(path, "the engine")
-            with pytest.raises(kind) as caught:
+            with pytest.raises(IcefallError) as caught:
                 await client.call("fail", kind=kind.__name__)
-            assert type(caught.value) is kind
+            assert type(caught.value) is (Unavailable if kind is DiskLow else kind)  # what it is to callers
             assert str(caught.value) == f"{kind.__name__} from the engine"
             await client.close()
 

@@ -12,10 +12,9 @@ from tests.upstream.fake_clock import FakeClock
 from tests.upstream.replay import FOREVER
 from tests.upstream.threaded import in_thread
 
-from icefall.upstream.client import UpstreamDown
+from icefall.upstream.client import UpstreamDown, WrongUpstream
 from icefall.upstream.evm.errors import WrongChain
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
-from icefall.upstream.pool import NoUpstreamLeft
 
 RUN = range(16, 60)
 
@@ -84,22 +83,27 @@ def test_all_down_names_every_reason() -> None:
     on(scene, first, second)
 
 
-def test_an_upstream_of_another_chain_is_disabled() -> None:
+def test_an_upstream_of_another_chain_is_not_used_and_probed_again() -> None:
     wrong, right = EvmReplay("berlin-1"), EvmReplay()
 
     async def scene(upstream: EvmUpstream) -> None:
         against = await upstream.probe_all()
         assert list(against) == [wrong.url]
         assert "serves chain 31338, not 1337" in against[wrong.url]
-        asked = len(wrong.calls)
         assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
-        assert len(wrong.calls) == asked
+        assert [source.name for source in upstream.pool.usable()] == [right.url]
+        assert wrong.asked("eth_getBlockReceipts") == 0
 
     async def alone(upstream: EvmUpstream) -> None:
         with pytest.raises(WrongChain, match="serves chain 31338, not 1"):
             await upstream.probe_all()
-        with pytest.raises(NoUpstreamLeft):
-            await fetched(upstream, RUN)
+        for _ in range(10):
+            with pytest.raises(WrongUpstream, match="serves chain 31338, not 1"):
+                await upstream.head()  # at once: no use to wait for it
+            await upstream.clock.sleep(60.0)
+        assert slept(upstream) == [60.0] * 10
+        wrong.chain_id = 1
+        assert await upstream.head() == wrong.head
 
     on(scene, wrong, right, chain_id=1337)
     on(alone, wrong, chain_id=1)
@@ -236,3 +240,18 @@ def test_an_upstream_in_another_thread() -> None:
             await upstream.close()
 
         asyncio.run(run())
+
+
+def test_a_wrong_genesis_heals() -> None:
+    replay = EvmReplay()
+    genesis = bytes.fromhex(replay.blocks[0].hash[2:])
+    other = recorded_blocks("berlin-1")[0].without_txs
+
+    async def scene(upstream: EvmUpstream) -> None:
+        with pytest.raises(WrongChain, match="another chain with the same ID"):
+            await upstream.probe_all()
+        await upstream.clock.sleep(60.0)
+        assert await upstream.head() == replay.head
+
+    replay.evm_faults = [EvmFault("eth_getBlockByNumber", number=0, result=other)]
+    on(scene, replay, genesis=lambda: genesis)

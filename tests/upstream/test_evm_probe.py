@@ -37,6 +37,18 @@ RECORDED: dict[str, dict[str, Any]] = {
 }
 
 
+def test_an_avalanche_l1_is_known_by_its_header() -> None:
+    """Its blocks carry no atomic transactions, but a gas cost."""
+    replay = EvmReplay()
+
+    def with_cost(raw: bytes) -> bytes:
+        return raw[:-1] + b',"blockGasCost":"0x0"}'
+
+    replay.evm_faults = [EvmFault("eth_getBlockByNumber", number=replay.head, times=FOREVER, change=with_cost)]
+    can = probed(replay)
+    assert (can.is_avalanche, can.block_extra_data) == (True, False)
+
+
 @pytest.mark.parametrize("chain", CHAINS)
 def test_recorded_clients(chain: str) -> None:
     can = probed(EvmReplay(chain))
@@ -45,7 +57,7 @@ def test_recorded_clients(chain: str) -> None:
     assert can.archive
     assert can.batches
     assert (can.calls_by, can.diffs_by) == ("callTracer", "prestateTracer")
-    assert can.block_extra_data is (chain == "cchain-1")
+    assert can.block_extra_data is can.is_avalanche is (chain == "cchain-1")
     assert can.genesis_hash == recorded_blocks(chain)[0].hash
     assert can.omits_code is (chain == "geth-1")
     assert ("state diffs repeat contract code: several times the bytes" in can.degraded()) is (chain != "geth-1")

@@ -114,6 +114,6 @@ def _read_table(
         elif key.default is None:
             raise ConfigError(f"{key_title} is missing")
         else:
-            given[key_path] = read(key, key.default_for(chain_id), source, DEFAULT)
+            given[key_path] = read(key, key.default_for(chain_id or str(values.get("id", ""))), source, DEFAULT)
         values[key.name] = given[key_path].value
     return values

@@ -9,7 +9,7 @@ import msgspec
 from icefall.config.arguments import read_arguments, read_variables
 from icefall.config.file import find_file, read_file, read_tables
 from icefall.config.kinds import SHUTDOWN_MAX_NS
-from icefall.config.settings import BY_NAME, SETTINGS, TABLES, ChainConfig, Config
+from icefall.config.settings import BY_NAME, C_CHAINS, SETTINGS, TABLES, ChainConfig, Config
 from icefall.config.values import DEFAULT, ConfigError, GivenValue, ValueSource, read
 
 
@@ -66,3 +66,6 @@ def _check(verb: str, config: Config) -> None:
     ports = [port for port in (config.http_port, config.data_port, config.metrics_port) if port]
     if verb == "up" and len(set(ports)) < len(ports):
         raise ConfigError("--http-port, --data-port and --metrics-port must differ")
+    for chain in config.chain:
+        if chain.development and chain.final and chain.id not in C_CHAINS:  # where it is only the default
+            raise ConfigError(f"chain {chain.id}: final and development exclude each other")

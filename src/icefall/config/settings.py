@@ -14,7 +14,8 @@ from icefall.config.kinds import SettingKind
 
 VERBS = ("up", "node", "data", "metrics", "index", "keys", "config")
 UP_ONLY, INDEX_ONLY = ("up", "config"), ("index", "config")
-AVAX = dict.fromkeys(("43112", "43113", "43114"), "AVAX")  # EVM chains whose native token is AVAX
+C_CHAINS = ("43112", "43113", "43114")  # of the local network, fuji and mainnet
+AVAX = dict.fromkeys(C_CHAINS, "AVAX")  # EVM chains whose native token is AVAX
 
 DialectName: TypeAlias = Literal["interface", "live"]
 RateLimits: TypeAlias = Literal["auto", "on", "off"]
@@ -100,6 +101,11 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     start_block: Annotated[kinds.BlockNumber, Setting("0", "First block to index.")]
     cumulative_tx_offset: Annotated[kinds.BlockNumber, Setting("0", "Transactions before start_block.")]
     confirmations: Annotated[kinds.Count, Setting("0", "Blocks to stay behind the tip.")]
+    final: Annotated[kinds.OptionalFlag, Setting(
+        "", "Never roll blocks back; empty: if the headers are those of an Avalanche chain.",
+        defaults=dict.fromkeys(C_CHAINS, "true"))]
+    development: Annotated[kinds.Flag, Setting(
+        "false", "Follow a lower head or a new genesis at once, as anvil and geth --dev have them.")]
     verify_roots: Annotated[kinds.OptionalFlag, Setting("", "As --verify-roots, for this chain; empty for the same.")]
     prices: Annotated[kinds.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
     prices_interval: Annotated[kinds.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
@@ -192,6 +198,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "true", "Verify transactions and receipts of EVM blocks against their roots.", group="Indexing")]
     audit_interval: Annotated[kinds.Count, Setting(
         "5000", "Blocks between two audits of a token that nothing touches, and between two readings of its name.")]
+    reorg_depth_max: Annotated[kinds.Count, Setting(
+        "128", "Blocks of an EVM chain that may be rolled back without being asked.")]
+    accept_reorg: Annotated[kinds.OptionalChain, Setting(
+        "", "ID of a chain: roll it back to what its upstreams have, however far, and end.", INDEX_ONLY)]
     first_block: Annotated[kinds.OptionalBlock, Setting(
         "", "First block; empty for start_block.", INDEX_ONLY, name="from")]
     last_block: Annotated[kinds.OptionalBlock, Setting("", "Last block; empty never ends.", INDEX_ONLY, name="to")]

@@ -104,7 +104,8 @@ class SocketServer:
                 value = await outcome if isinstance(outcome, Awaitable) else outcome
                 reply = _frame([number, True, value])
             except IcefallError as error:
-                reply = _frame([number, False, [type(error).__name__, str(error)]])
+                kind = next((one.__name__ for one in type(error).__mro__ if one.__name__ in _ERRORS), "InternalError")
+                reply = _frame([number, False, [kind, str(error)]])
             except Exception as error:
                 reply = _frame([number, False, ["InternalError", f"{type(error).__name__}: {error}"]])
             writer.write(reply)

@@ -15,6 +15,7 @@ from icefall.access.budgets import limits_are_on
 from icefall.api.dialect import DIALECTS
 from icefall.api.routes import NODE_BASES
 from icefall.config.settings import ChainConfig, Config
+from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.lock import StoreLock
 from icefall.demo import history
@@ -72,6 +73,7 @@ class EngineContext(NamedTuple):
     network: Network
     store: Store
     logs: Logs
+    disk: DiskGuard
 
 
 async def run_engine(config: Config, *, restarted: bool = False) -> int:
@@ -145,7 +147,8 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
         await check_upstreams(config.upstream, network)
     await store.write(partial(_bind, wanted, start, found, recorded))
 
-    context = EngineContext(config, network, store, node_logs(config, "engine", network, create=True))
+    disk = DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage)
+    context = EngineContext(config, network, store, node_logs(config, "engine", network, create=True), disk)
     if not restarted:
         counters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
@@ -202,7 +205,7 @@ async def _learned(config: Config, store: Store) -> LearnedNetwork | None:
 
 
 async def _chain_services(context: EngineContext) -> ChainServices:
-    config, network, store, logs = context
+    config, network, store, logs, _ = context
     if config.upstream:
         return await _following(context)
     await store.write(lambda tx: tx.run(SQL.put_meta, {"name": "bootstrapping", "value": "[]"}))
@@ -210,7 +213,7 @@ async def _chain_services(context: EngineContext) -> ChainServices:
     foreign = foreign_chains(network, store, indexed=config.index_enabled)
     chains = {}
     for spec in network.asset_chains:
-        chain = AssetChain(_ledger(context, spec), pace, logs[spec.chain.name])
+        chain = AssetChain(_ledger(context, spec), pace, logs[spec.chain.name], check_space=context.disk.check)
         await chain.ledger.start()
         if spec.chain.chain_id == network.genesis.x_chain_id:
             await import_history(store, chain.ledger, foreign, logs["main"])
@@ -222,7 +225,7 @@ async def _chain_services(context: EngineContext) -> ChainServices:
 
 
 async def _following(context: EngineContext) -> ChainServices:
-    config, network, store, logs = context
+    config, network, store, logs, _ = context
     if config.asset_chain:
         raise StartRefused("[[asset_chain]] is for a network of your own: it cannot be combined with --upstream")
     x = network.asset_chains[0]
@@ -264,10 +267,10 @@ def _issue_commands(issuers: dict[bytes, Issuer]) -> dict[str, Callable[..., Any
 
 
 async def _admin(context: EngineContext) -> Admin:
-    config, network, store, logs = context
+    config, network, store, logs, _ = context
     locks = LockStats()
     admin = Admin(
-        store,
+        GuardedStore(store, context.disk),
         Chains(network.chains, NodeReader(store)),
         NODE_BASES,
         logs,
@@ -281,7 +284,7 @@ async def _admin(context: EngineContext) -> Admin:
 
 
 async def _health(context: EngineContext, services: ChainServices, traffic: EngineTraffic) -> Health:
-    config, network, store, logs = context
+    config, network, store, logs, _ = context
     unstored = UnstoredFailure(unstored_path(Path(config.data_dir)))
     health = Health(store, logs["main"], config.health_check_frequency, config.health_check_timeout, unstored)
     await health.begin()

@@ -17,6 +17,7 @@ from icefall.evm.following.binding import Binding, bind
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import BlockDecoder
 from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.following.status import ChainStatus, decode_status, encode_status, status_of
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
@@ -45,6 +46,7 @@ class IndexedChain:
         *,
         audit_interval: int,
         verify_roots: bool,
+        reorg_depth_max: int,
     ) -> None:
         self._chain = chain
         self.name = chain.name or chain.id
@@ -70,20 +72,19 @@ class IndexedChain:
             self._upstream,
             maker,
             log,
-            final=self._is_final,
+            rules=reorg_rules(chain, self._upstream, reorg_depth_max),
             meta=partial(_trace_meta, self._upstream),
         )
 
-    def _is_final(self) -> bool:
-        """Blocks of Avalanche's own chains are final once accepted."""
-        return any(can.block_extra_data for can in self._upstream.capabilities().values())
-
     async def follow(self) -> None:
         binding = Binding(self._chain.id, id_or_empty(self._chain.blockchain_id), self.follower.first_block)
-        blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log)
+        blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log, self._report)
         self._contracts.native_asset_id = avax_asset_of(blockchain_id)
         await self.follower.run()
         await self._finish()
+
+    def _report(self, problem: str) -> None:
+        self.follower.status.problem = problem
 
     async def _finish(self) -> None:
         """After the last block of an index that has one: what its answers still need, retried until it is there."""
@@ -148,7 +149,19 @@ def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
     """An index begun with traces is not continued without."""
     calls, diffs = store.meta("has_calls"), store.meta("has_diffs")
     required = RequiredTraces(calls == "1", diffs == "1") if calls and diffs else None
-    return EvmUpstream(chain.rpc, int(chain.id), log, required=required)
+    genesis = None if chain.development else partial(store.block_hash, 0)
+    return EvmUpstream(chain.rpc, int(chain.id), log, required=required, genesis=genesis)
+
+
+def reorg_rules(chain: ChainConfig, upstream: EvmUpstream, depth_max: int) -> ReorgRules:
+    """Blocks of Avalanche's own chains are final once accepted, unless the settings of the chain say otherwise."""
+
+    def is_final() -> bool:
+        if chain.final is not None:
+            return chain.final
+        return any(can.is_avalanche for can in upstream.capabilities().values())
+
+    return ReorgRules(chain.id, depth_max, is_final, chain.development)
 
 
 def id_or_empty(text: str) -> bytes:

@@ -13,24 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from icefall.config.settings import ChainConfig, Config
-from icefall.db.disk import DiskGuard
+from icefall.db.disk import DiskGuard, DiskLow
 from icefall.db.engine import StoreError
-from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder
-from icefall.evm.following.follower import BlockRange, FollowerStatus, NoCommonBlock
+from icefall.evm.following.follower import BlockRange, FollowerStatus
 from icefall.evm.following.progress import Display
 from icefall.evm.storing.store import ChainStore, store_path
 from icefall.observe.log import Logs, open_logs
+from icefall.run.accept_reorg import run_accept_reorg
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
 from icefall.run.node_setup import log_rotation
-from icefall.run.stores import has_chain_store, open_chain_store
+from icefall.run.stores import has_chain_store, lock_chain_store, open_chain_store
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -44,6 +44,8 @@ def run_index(config: Config) -> int:
     try:
         if config.verify or config.verify_all:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))
+        if config.accept_reorg:
+            return asyncio.run(run_accept_reorg(config, indexer_logs(config), lambda text: print(text, flush=True)))
         return asyncio.run(run_indexer(config, show=True))
     except StoreError as error:
         raise StartRefused(str(error)) from error
@@ -61,7 +63,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
             stopped.set_result(code)
 
     watch_stop(stop, supervised=not show)
-    logs = _logs(config)
+    logs = indexer_logs(config)
     decoder: BlockDecoder = ProcessBlockDecoder()
     display = Display() if show else None
     async with AsyncExitStack() as opened:
@@ -98,6 +100,14 @@ class _Indexing:
         while True:
             try:
                 chain = self._open(entry)
+            except DiskLow as low:  # there is no store yet, and none is created
+                reason = str(low)
+                self.statuses[entry.name or entry.id] = FollowerStatus(problem=reason)
+                if reason != problem:
+                    log.warn("the chain is not indexed yet", why=reason)
+                problem = reason
+                await asyncio.sleep(_REOPEN_S)
+                continue
             except Exception as error:  # whatever is wrong with the files of one chain must not stop the others
                 reason = _reason(error)
                 self.statuses[entry.name or entry.id] = FollowerStatus(problem=reason, stopped=True)
@@ -107,7 +117,7 @@ class _Indexing:
                     return
                 await self._close(chain)
             if reason != problem:
-                log.error("the chain is set aside: its store cannot be used", why=reason)
+                log.error("the chain is set aside", why=reason)
             problem = reason
             if not self._retries:
                 return
@@ -140,12 +150,14 @@ class _Indexing:
 
 def _indexed_chain(chain: ChainConfig, config: Config, logs: Logs, decoder: BlockDecoder) -> IndexedChain:
     data_dir = Path(config.data_dir)
-    path = store_path(data_dir, chain.id)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    guard = DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage)
+    if not has_chain_store(data_dir, chain.id):
+        guard.check()
+    store_path(data_dir, chain.id).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     first = chain.start_block if config.first_block is None else config.first_block
     blocks = BlockRange(first, config.last_block, chain.confirmations)
     with ExitStack() as on_failure:
-        lock = StoreLock(path.with_suffix(".lock"))
+        lock = lock_chain_store(data_dir, chain.id)
         on_failure.callback(lock.release)
         store = open_chain_store(data_dir, chain.id)
         on_failure.callback(store.close)
@@ -153,12 +165,13 @@ def _indexed_chain(chain: ChainConfig, config: Config, logs: Logs, decoder: Bloc
             chain,
             blocks,
             store,
-            DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage),
+            guard,
             lock,
             decoder,
             logs[_log_name(chain)],
             audit_interval=config.audit_interval,
             verify_roots=_verify_roots(chain, config),
+            reorg_depth_max=config.reorg_depth_max,
         )
         on_failure.pop_all()  # from here it closes both
     return indexed
@@ -181,19 +194,20 @@ async def _until(following: list[asyncio.Task[None]], stopped: asyncio.Future[in
 
 
 async def _follow(chain: IndexedChain) -> str:
-    """Empty when there is nothing left to follow, else why its store cannot be used."""
+    """Empty when there is nothing left to try, else why it is set aside."""
     status = chain.follower.status
     try:
         await chain.follow()
     except StoreError as error:
         status.problem, status.stopped = str(error), True
         return str(error)
-    except (NoCommonBlock, StartRefused) as error:
+    except StartRefused as error:
         status.problem, status.stopped = str(error), True
         chain.log.error("the chain cannot be indexed", error=str(error))
     except Exception as bug:
         status.problem, status.stopped = f"{type(bug).__name__}: {bug}", True
         chain.log.fatal("the chain cannot be indexed", error=repr(bug))
+        return status.problem  # it may be an answer that no one expected: tried again like a store
     return ""
 
 
@@ -220,7 +234,7 @@ def _log_name(chain: ChainConfig) -> str:
     return f"chain-{chain.id}"
 
 
-def _logs(config: Config) -> Logs:
+def indexer_logs(config: Config) -> Logs:
     levels = config.log_level.upper(), config.log_display_level.upper()
     names = ["main", *map(_log_name, config.chain)]
     return open_logs("indexer", names, Path(config.log_dir), levels, config.log_format, rotation=log_rotation(config))
@@ -228,7 +242,7 @@ def _logs(config: Config) -> Logs:
 
 async def run_verify(config: Config, write_line: Callable[[str], None]) -> int:
     """`icefall index --verify`: 1 if something is stored that the upstream does not have, or nothing was compared."""
-    logs, agree = _logs(config), True
+    logs, agree = indexer_logs(config), True
     for chain in config.chain:
         if not has_chain_store(Path(config.data_dir), chain.id):
             raise StartRefused(f"chain {chain.id} is not indexed in {config.data_dir}: nothing to verify")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from icefall.access import store as access
 from icefall.db.engine import BlockingReader, Store
+from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.evm.storing import store as evm
 from icefall.node import store as node
@@ -30,6 +31,11 @@ def open_node_reader(data_dir: Path) -> BlockingReader:
 def open_chain_store(data_dir: Path, chain_id: str) -> Store:
     """For the indexer, which is the only writer of an EVM chain's store."""
     return SqliteStore(evm.store_path(data_dir, chain_id), evm.PACKAGE)
+
+
+def lock_chain_store(data_dir: Path, chain_id: str) -> StoreLock:
+    """Before it is opened for writing. StoreError if another process writes it."""
+    return StoreLock(evm.store_path(data_dir, chain_id).with_suffix(".lock"))
 
 
 def has_chain_store(data_dir: Path, chain_id: str) -> bool:

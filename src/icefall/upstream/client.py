@@ -54,6 +54,10 @@ class UpstreamError(UpstreamFailure):
         self.status = status
 
 
+class WrongUpstream(UpstreamFailure):
+    """It answers, but is not what is configured: waiting for it is of no use until its configuration changes."""
+
+
 class InvalidAnswer(UpstreamFailure):
     """An answer that is not JSON, has the wrong shape, or is too long."""
 

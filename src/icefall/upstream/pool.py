@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from icefall.upstream.client import Retry, UpstreamDown, UpstreamFailure
+from icefall.upstream.client import Retry, UpstreamDown, UpstreamFailure, WrongUpstream
 from icefall.upstream.meter import Clock
 
 _BACKOFF = Retry(first_s=0.5, longest_s=60.0, retry_after_max_s=60.0)
@@ -39,6 +39,7 @@ class UpstreamState(msgspec.Struct):
     failures: int = 0  # in a row
     retry_at: float = 0.0  # when it may be probed again
     failure: str | None = None  # the latest one, until a call succeeds
+    is_wrong: bool = False  # by its latest probe it is not what is configured
 
 
 class Pool(Generic[_Member]):
@@ -86,7 +87,7 @@ class Pool(Generic[_Member]):
         timeout_s: float = math.inf,
     ) -> _Member:
         """`last` again if it is usable and able and we need not move on, else the next that is. Waits for one until
-        the timeout, and for probes that run then."""
+        the timeout, and for probes that run then. WrongUpstream at once while none is what is configured."""
         until = self.clock.now() + timeout_s
         self._probe_due()
         while True:
@@ -95,6 +96,8 @@ class Pool(Generic[_Member]):
                     return member
             if all(state.disabled for state in self._states.values()):
                 raise NoUpstreamLeft("no upstream is left: " + "; ".join(self.disabled().values()))
+            if not self._probes and all(state.disabled or state.is_wrong for state in self._states.values()):
+                raise WrongUpstream("; ".join(self._reasons()))
             backing_off = any(not state.usable and not state.disabled for state in self._states.values())
             if not self._probes and (self.clock.now() >= until or not backing_off):
                 raise UpstreamDown("no upstream can be used: " + "; ".join(self._reasons()), sent=False)
@@ -104,6 +107,11 @@ class Pool(Generic[_Member]):
 
     def usable(self) -> list[_Member]:
         return [member for member in self.members if self._is_usable(member)]
+
+    def all_wrong(self) -> str:
+        """Why none of them is what is configured; empty if one may be."""
+        wrong = all(state.is_wrong for state in self._states.values())
+        return "; ".join(self._reasons()) if wrong else ""
 
     def others(self, member: _Member) -> list[_Member]:
         """The other usable ones, in turn after `member`."""
@@ -118,7 +126,7 @@ class Pool(Generic[_Member]):
         return (*self.members[start:], *self.members[:start])
 
     def _reasons(self) -> list[str]:
-        failing = [f"{name}: {text}" for name, text in self.failing().items()]
+        failing = [text if text.startswith(name) else f"{name}: {text}" for name, text in self.failing().items()]
         return [*self.disabled().values(), *failing] or ["none is able"]
 
     # -- probing -----------------------------------------------------------------------------------------------
@@ -157,6 +165,7 @@ class Pool(Generic[_Member]):
             return
         if reason is not None:
             self.disable(member, reason)
+        state.is_wrong = False
         state.usable, state.failure = reason is None, None  # `failures` stays until a real call succeeds
 
     async def _change(self, until: float) -> None:
@@ -192,6 +201,7 @@ class Pool(Generic[_Member]):
         state.usable = False
         state.failures += 1
         state.failure = str(failure)
+        state.is_wrong = isinstance(failure, WrongUpstream)
         after_s = failure.after_s if isinstance(failure, UpstreamDown) else 0.0
         pause_s = _BACKOFF.pause_s(state.failures, after_s, self._chance())
         state.retry_at = self.clock.now() + pause_s

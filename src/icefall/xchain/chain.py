@@ -35,8 +35,19 @@ class BlockPace(msgspec.Struct, frozen=True):
 
 
 class AssetChain:
-    def __init__(self, ledger: Ledger, pace: BlockPace, log: Log, now: Callable[[], float] = time.time) -> None:
+    """`check_space` raises a StoreError while the disk has too little space: then nothing is accepted, so that nothing
+    waits in memory for a disk that may stay full."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        pace: BlockPace,
+        log: Log,
+        now: Callable[[], float] = time.time,
+        check_space: Callable[[], None] = lambda: None,
+    ) -> None:
         self.ledger = ledger
+        self._check_space = check_space
         self._pace = pace
         self._log = log
         self._now = now
@@ -53,6 +64,7 @@ class AssetChain:
             parsed = parse_issue(tx, encoding)
         except TxRefused as refused:
             raise CallFailed(str(refused)) from refused
+        self._check_space()
         try:
             issue(parsed, self._mempool, self.ledger.rules, self.ledger.state, int(self._now()), self._signers)
         except TxRefused as refused:
@@ -94,6 +106,7 @@ class AssetChain:
             if built.block is None:
                 await self._store_refusals(refusals)
                 return False
+            self._check_space()
             container = self._wrapped(built.block)
             accepted = AcceptedBlock(built.block, container.container_id, container.raw, time.time_ns(), built.effects)
             await ledger.commit([accepted], lambda tx: put_refusals(tx, ledger.at.chain, refusals))

@@ -1,19 +1,22 @@
 """Binds a store to its chain: stores what identifies it, and refuses another chain later."""
 
+from collections.abc import Callable
+
 import msgspec
 
+from icefall.db.disk import DiskLow
 from icefall.errors import StartRefused
 from icefall.evm.storing.store import ChainStore
 from icefall.observe.log import Log
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm.errors import Reverted, WrongChain
+from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.ids import id_text
 
 _WARP = bytes.fromhex("0200000000000000000000000000000000000005")
 _GET_BLOCKCHAIN_ID = bytes.fromhex("4213cf78")
-_PAUSE_S = (1.0, 30.0)
+_PAUSE_S = (1.0, 60.0)
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -24,23 +27,42 @@ class Binding(msgspec.Struct, frozen=True):
     first_block: int
 
 
-async def bind(store: ChainStore, upstream: EvmUpstream, binding: Binding, log: Log) -> bytes:
-    """The chain's ID on its network, if it has one. Waits until an upstream answers.
+class Contradiction(Exception):
+    """Upstream and configuration do not agree, at the moment."""
 
-    StartRefused where configuration, upstream and store contradict each other.
+
+async def bind(
+    store: ChainStore, upstream: EvmUpstream, binding: Binding, log: Log, report: Callable[[str], None]
+) -> bytes:
+    """The chain's ID on its network, if it has one. Waits until an upstream answers what is configured, and until there
+    is room on the disk; `report` gets what it waits for, and an empty text in the end.
+
+    StartRefused where configuration and store contradict each other.
     """
     _check_stored(store, binding)
-    await _wait_for_upstream(upstream, log)
-    genesis = upstream.genesis_hash or ""
-    stored = store.meta("genesis_hash")
-    if stored and genesis and stored != genesis:
-        raise StartRefused(
-            f"chain {binding.chain_id}: the store began with genesis {stored}, the upstream has {genesis}: this is "
-            "another chain. Check its address, or use another --data-dir"
-        )
+    pause, reported = _PAUSE_S[0], ""
+    while True:
+        try:
+            blockchain_id = await _bind_once(store, upstream, binding)
+        except (UpstreamFailure, Contradiction, DiskLow) as error:
+            if str(error) != reported:
+                log.warn("the chain cannot be indexed yet, retrying", reason=str(error))
+            reported = str(error)
+            report(reported)
+            await upstream.clock.sleep(pause)
+            pause = min(pause * 2, _PAUSE_S[1])
+        else:
+            report("")
+            return blockchain_id
+
+
+async def _bind_once(store: ChainStore, upstream: EvmUpstream, binding: Binding) -> bytes:
+    problems = await upstream.probe_all()
+    if not upstream.capabilities():
+        raise Contradiction("no upstream answers: " + "; ".join(problems.values()))
     meta = {"chain_id": binding.chain_id, "first_block": str(binding.first_block)}
-    if genesis:
-        meta["genesis_hash"] = genesis
+    if upstream.genesis_hash:
+        meta["genesis_hash"] = upstream.genesis_hash
     blockchain_id = await _blockchain_id(upstream, binding)
     if blockchain_id:
         meta["blockchain_id"] = id_text(blockchain_id)
@@ -57,20 +79,6 @@ def _check_stored(store: ChainStore, binding: Binding) -> None:
         )
 
 
-async def _wait_for_upstream(upstream: EvmUpstream, log: Log) -> None:
-    pause = _PAUSE_S[0]
-    while True:
-        try:
-            problems = await upstream.probe_all()
-        except WrongChain as error:
-            raise StartRefused(str(error)) from error
-        if upstream.capabilities():
-            return
-        log.warn("no upstream answers", reason=problems)
-        await upstream.clock.sleep(pause)
-        pause = min(pause * 2, _PAUSE_S[1])
-
-
 async def _blockchain_id(upstream: EvmUpstream, binding: Binding) -> bytes:
     """The configured one; where the chain itself reports one, both must agree."""
     try:
@@ -79,7 +87,7 @@ async def _blockchain_id(upstream: EvmUpstream, binding: Binding) -> bytes:
         return binding.blockchain_id
     reported = b"" if isinstance(answer, Reverted) or len(answer) != 32 else answer
     if reported and binding.blockchain_id and reported != binding.blockchain_id:
-        raise StartRefused(
+        raise Contradiction(
             f"chain {binding.chain_id}: blockchain_id is {id_text(binding.blockchain_id)}, the chain itself reports "
             f"{id_text(reported)}: correct icefall.toml or its rpc address"
         )

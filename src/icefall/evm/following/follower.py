@@ -1,8 +1,8 @@
 """Follows one chain from the stored tip to the upstream's head, and rolls the store back when the chain reorganises.
 
 Only verified and linked blocks are stored. Failures of an upstream are retried, or another one is used; an invalid
-block too is fetched again until an upstream sends a valid one. Only a chain that shares no block with the stored one
-stops the follower.
+block too is fetched again until an upstream sends a valid one. No answer of an upstream stops the follower: what it
+cannot go on with is reported as a problem and asked again.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import msgspec
 
 from icefall.db.engine import StoreCorrupt, StoreError
-from icefall.errors import IcefallError
 from icefall.evm.following.batches import BatchMaker, BlockBatch, InvalidBlock, UnlinkedBlock
 from icefall.evm.following.decoder import DecoderDied
+from icefall.evm.following.reorgs import LAG_S, Confirmed, Reorganisations, ReorgRules, RollBack, Verdict, roll_back
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.block_parts import FetchedBlock
@@ -23,17 +23,12 @@ from icefall.upstream.evm.upstream import EvmUpstream
 
 POLL_S = 1.0
 PAUSE_S = (1.0, 30.0)  # after a round that failed: first, and at most
-LAG_S = 15.0  # how long a head may stay below the stored tip before it counts as a reorganisation
 
 
 class FollowerLog(Protocol):
     def info(self, message: str, **fields: Any) -> None: ...
 
     def warn(self, message: str, **fields: Any) -> None: ...
-
-
-class NoCommonBlock(IcefallError):
-    """The upstream's chain and the stored one have nothing in common."""
 
 
 class BlockRange(msgspec.Struct, frozen=True):
@@ -51,6 +46,7 @@ class FollowerStatus(msgspec.Struct):
     tip: int | None = None  # newest stored block
     target: int | None = None  # block to reach: the head less the confirmations, or the end of the range
     upstream_seen_at: float = 0.0  # when the upstream last answered, on the follower's clock
+    is_confirmed: bool = True  # an upstream has the newest stored block; False: not known at the moment
     problem: str = ""  # what went wrong in the last round
     stopped: bool = False
     blocks: int = 0  # stored since the start
@@ -64,9 +60,9 @@ class FollowerStatus(msgspec.Struct):
     @property
     def synced(self) -> bool:
         """Everything up to the target is stored."""
-        if self.target is None or self.tip is None or self.problem:
+        if self.target is None or self.tip is None or self.problem or not self.is_confirmed:
             return False
-        if self.head is not None and self.head < self.tip:  # it lags or the chain was reorganised: not known yet
+        if self.head is not None and self.head < self.tip:
             return False
         return self.tip >= self.target
 
@@ -80,7 +76,7 @@ class EvmFollower:
         maker: BatchMaker,
         log: FollowerLog,
         *,
-        final: Callable[[], bool] = lambda: False,
+        rules: ReorgRules | None = None,
         meta: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self.status = FollowerStatus()
@@ -89,9 +85,8 @@ class EvmFollower:
         self._upstream = upstream
         self._maker = maker
         self._log = log
-        self._final = final
+        self._reorgs = Reorganisations(store, upstream, rules or ReorgRules())
         self._meta = meta
-        self._lower_since: float | None = None
         self._absent_since: float | None = None
         self._warned: set[str] = set()
         self._update_from_store()
@@ -103,7 +98,7 @@ class EvmFollower:
     # -- rounds ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until the end of the range; for ever without one. NoCommonBlock if this cannot be the stored chain."""
+        """Until the end of the range; for ever without one."""
         pause = PAUSE_S[0]
         while True:
             try:
@@ -123,9 +118,6 @@ class EvmFollower:
             except (UpstreamFailure, StoreError, DecoderDied) as error:  # a full disk too may have room again
                 wait, pause = pause, min(pause * 2, PAUSE_S[1])
                 self._report_problem(str(error) or type(error).__name__)
-            except NoCommonBlock as error:
-                self.status.problem, self.status.stopped = str(error), True
-                raise
             if wait:
                 await self._upstream.clock.sleep(wait)
 
@@ -142,17 +134,23 @@ class EvmFollower:
         """Reads the head and stores everything up to it. Whether anything was stored."""
         head = await self._upstream.head()
         status = self.status
-        status.head, status.upstream_seen_at = head, self._upstream.clock.now()
-        target = head - self._blocks.confirmations
-        status.target = target if self._blocks.last is None else min(target, self._blocks.last)
+        status.upstream_seen_at = self._upstream.clock.now()
         tip = self._store.tip()
-        if tip is not None and not await self._tip_is_current(tip, head):
-            return False
+        verdict = Confirmed(head) if tip is None else await self._reorgs.check(tip, head)
+        status.is_confirmed = isinstance(verdict, Confirmed)
+        self._set_head(verdict.head if isinstance(verdict, Confirmed) else head)
+        if not status.is_confirmed:
+            return await self._carry_out(verdict)
+        assert status.target is not None
         first = self._blocks.first if tip is None else tip.number + 1
-        moved = False
-        if first <= status.target:
-            moved = await self._store_blocks(range(first, status.target + 1), tip)
-        return moved
+        if first > status.target:
+            return False
+        return await self._store_blocks(range(first, status.target + 1), tip)
+
+    def _set_head(self, head: int) -> None:
+        target = head - self._blocks.confirmations
+        self.status.head = head
+        self.status.target = target if self._blocks.last is None else min(target, self._blocks.last)
 
     async def _store_blocks(self, numbers: range, tip: Tip | None) -> bool:
         """Whether all of them were stored."""
@@ -166,12 +164,9 @@ class EvmFollower:
                     await self._put(batch)
         except UnlinkedBlock:
             self._maker.forget()
-            before = self.status.reorgs
             tip = self._store.tip()
-            if tip is not None:
-                await self._roll_back_to_common_block(tip.number)
-            if self.status.reorgs == before:  # by its own account the stored blocks are still part of the chain
-                raise
+            if tip is None or not await self._carry_out(await self._reorgs.compare(tip)):
+                raise  # the stored blocks are still part of the chain
         except NotThere:
             self._maker.forget()
             if not self._absence_is_temporary():
@@ -225,62 +220,17 @@ class EvmFollower:
 
     # -- reorganisations ---------------------------------------------------------------------------------------
 
-    async def _tip_is_current(self, tip: Tip, head: int) -> bool:
-        """Whether the stored tip is part of the upstream's chain; if not, the store has been rolled back."""
-        at = min(tip.number, head)
-        if self._store.lowest() is not None and at < (self._store.lowest() or 0):
-            raise UpstreamFailure(f"the upstream is at block {head}, below the first indexed one")
-        theirs = await self._upstream.block_hash(at)
-        if theirs is None:
-            return False  # the chain is being reorganised right now
-        if theirs != self._store.block_hash(at):
-            await self._roll_back_to_common_block(at)
-            return False
-        if head >= tip.number:
-            self._lower_since = None
-            return True
-        now = self._upstream.clock.now()
-        if self._lower_since is None:
-            self._lower_since = now
-        elif now - self._lower_since >= LAG_S and not self._final():
-            self._lower_since = None
-            await self._roll_back(head)
-        return False
-
-    async def _roll_back_to_common_block(self, above: int) -> None:
-        """Finds the newest common block, by doubling steps and then binary search, and rolls the store back to it."""
-        lowest = self._store.lowest() or 0
-        bad, step = above + 1, 1
-        good = above
-        while not await self._has_same_block(good):
-            if good <= lowest and lowest > 0:  # the index begins inside the chain, and all of it was reorganised
-                await self._roll_back(lowest - 1)
-                return
-            if good <= lowest:
-                raise NoCommonBlock(
-                    f"the upstream's block {good} is not the stored one, and no earlier block is stored: this is "
-                    "another chain. Check its address, or index into another --data-dir"
-                )
-            bad, good = good, max(lowest, good - step)
-            step *= 2
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            if await self._has_same_block(middle):
-                good = middle
-            else:
-                bad = middle
-        await self._roll_back(good)
-
-    async def _has_same_block(self, number: int) -> bool:
-        return await self._upstream.block_hash(number) == self._store.block_hash(number)
-
-    async def _roll_back(self, ancestor: int) -> None:
+    async def _carry_out(self, verdict: Verdict) -> bool:
+        """Whether blocks were rolled back."""
         tip = self._store.tip()
-        if tip is None or tip.number <= ancestor:
-            return
+        if not isinstance(verdict, RollBack) or tip is None:
+            return False
         self._maker.forget()
-        await self._store.roll_back(ancestor)
+        before_first = (self._store.lowest() or 0) - 1
+        dropped = tip.number - (before_first if verdict.ancestor is None else verdict.ancestor)
+        await roll_back(self._store, self._upstream, verdict)
         self.status.reorgs += 1
-        self.status.reorged_blocks += tip.number - ancestor
-        self._log.info("chain reorganised", ancestor=ancestor, dropped=tip.number - ancestor)
+        self.status.reorged_blocks += dropped
+        self._log.info("chain reorganised", ancestor=verdict.ancestor, dropped=dropped)
         self._update_from_store()
+        return True

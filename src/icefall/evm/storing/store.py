@@ -18,6 +18,7 @@ from icefall.evm.storing.rollback import roll_back_above
 from icefall.evm.storing.writing import BatchRows, Ids, addresses_in
 
 SQL = load("icefall.evm.storing", "writes.sql")
+CLEAR = load("icefall.evm.storing", "clear.sql")
 PACKAGE = "icefall.evm"
 
 
@@ -60,6 +61,11 @@ class ChainStore:
 
     def block_hash(self, number: int) -> bytes | None:
         rows = self.read(SQL.block_hash, {"number": number})
+        return rows[0][0] if rows else None
+
+    def hash_at(self, number: int) -> bytes | None:
+        """As `block_hash`; also of the block before the first stored one, which that one names as its parent."""
+        rows = self.read(SQL.block_hash, {"number": number}) or self.read(SQL.parent_hash, {"number": number + 1})
         return rows[0][0] if rows else None
 
     def lowest(self) -> int | None:
@@ -124,6 +130,17 @@ class ChainStore:
             roll_back_above(tx, ancestor)
             for rollup in self._rollups:
                 rollup.roll_back_above(tx, ancestor)
+
+        self._ids.clear()
+        await self._store.write(change)
+
+    async def start_anew(self, meta: Mapping[str, str]) -> None:
+        """Delete everything that comes from blocks."""
+
+        def change(tx: Transaction) -> None:
+            for name in CLEAR.names():
+                tx.run(getattr(CLEAR, name))
+            _put_meta(tx, meta)
 
         self._ids.clear()
         await self._store.write(change)

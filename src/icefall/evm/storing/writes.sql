@@ -12,6 +12,9 @@ select number, hash, time, cumulative_txs from block order by number desc limit 
 -- name: block_hash
 select hash from block where number = :number;
 
+-- name: parent_hash
+select parent_hash from block where number = :number;
+
 -- name: lowest_block
 select number from block order by number limit 1;
 

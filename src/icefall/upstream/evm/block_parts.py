@@ -68,6 +68,7 @@ class BlockSummary(msgspec.Struct, rename="camel"):
     parent_hash: Hash
     transactions: list[str]
     block_extra_data: str | msgspec.UnsetType = msgspec.UNSET
+    block_gas_cost: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _Receipt(msgspec.Struct, rename="camel"):

@@ -4,7 +4,14 @@ a table of both decides."""
 import re
 from typing import Any, NamedTuple
 
-from icefall.upstream.client import InvalidAnswer, UpstreamBusy, UpstreamDown, UpstreamError, UpstreamFailure
+from icefall.upstream.client import (
+    InvalidAnswer,
+    UpstreamBusy,
+    UpstreamDown,
+    UpstreamError,
+    UpstreamFailure,
+    WrongUpstream,
+)
 
 
 class RpcRefusal(UpstreamError):
@@ -67,8 +74,8 @@ class ReorgDuringFetch(IncompleteAnswer):
     """The chain changed between the requests for one block."""
 
 
-class WrongChain(UpstreamError):
-    """It serves another chain than the configured one."""
+class WrongChain(WrongUpstream):
+    """It serves another chain than the configured one, now."""
 
 
 FailureKind = type[RpcRefusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]

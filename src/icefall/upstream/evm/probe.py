@@ -49,6 +49,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     trace_replay: bool
     archive: bool
     block_extra_data: bool  # a C-Chain: blocks carry atomic transactions
+    is_avalanche: bool  # its headers have fields that only Avalanche's C-Chain and L1s have: accepted blocks are final
     genesis_traceable: bool
     batches: bool
     reasons: dict[str, str] = {}  # its error texts, by field
@@ -175,7 +176,8 @@ async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int |
     found = await _sample(client, _candidates(head, sample))
     results = await _test_features(client, found or Header(head, "", "", ()))
     left_out, hashed = await _code_left_out(client, found, results)
-    newest = await client.call("eth_getBlockByNumber", hex(head), False)
+    newest = decode_summary(await client.call("eth_getBlockByNumber", hex(head), False))
+    has_extra_data = newest.block_extra_data is not msgspec.UNSET
     return Capabilities(
         chain_id=its_chain,
         client_version="" if isinstance(version, RpcRefusal) else str(msgspec.json.decode(version)),
@@ -185,7 +187,8 @@ async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int |
         code_left_out=left_out,
         code_hashed=hashed,
         archive=await _archive(client, head, results),
-        block_extra_data=decode_summary(newest).block_extra_data is not msgspec.UNSET,
+        block_extra_data=has_extra_data,
+        is_avalanche=has_extra_data or newest.block_gas_cost is not msgspec.UNSET,
         batches=all(batch.size > 1 for batch in client.batches.values()),
         reasons=results.reasons,
         **results.can,

@@ -17,13 +17,14 @@ from icefall.upstream.client import (
     UpstreamFailure,
 )
 from icefall.upstream.evm import state as evm_state
-from icefall.upstream.evm.block_parts import FetchedBlock, decode_summary
-from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, Call, EvmClient, Lane
+from icefall.upstream.evm.block_parts import FetchedBlock
+from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, EvmClient, Lane
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, WrongChain
-from icefall.upstream.evm.fetch import TracerUntested, fetch_run, raise_not_found
+from icefall.upstream.evm.fetch import TracerUntested, fetch_run
 from icefall.upstream.evm.prefetch import BLOCK_SIZE_GUESS, PREFETCH_LIMITS, Prefetcher, PrefetchLimits
-from icefall.upstream.evm.probe import Capabilities, limitations, probe, quantity
+from icefall.upstream.evm.probe import Capabilities, limitations, probe
 from icefall.upstream.evm.state import At, ContractCall, StateCall
+from icefall.upstream.evm.view import UpstreamView, read_block_hash, read_head
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import Pool, PoolLog
 
@@ -55,8 +56,13 @@ class Source:
         )
 
 
+def _unknown_genesis() -> bytes | None:
+    return None
+
+
 class EvmUpstream:
-    """Several addresses, one chain. `required` is what the most capable of them provides, unless it is passed in."""
+    """Several addresses, one chain. `required` is what the most capable of them provides, unless it is passed in.
+    `genesis`: the hash of block 0, where it is known; None where it may change."""
 
     def __init__(
         self,
@@ -65,6 +71,7 @@ class EvmUpstream:
         log: PoolLog,
         *,
         required: RequiredTraces | None = None,
+        genesis: Callable[[], bytes | None] | None = _unknown_genesis,
         clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
         limits: Limits = EVM_LIMITS,
@@ -75,8 +82,8 @@ class EvmUpstream:
     ) -> None:
         self.clock = clock or Clock()
         self.chain_id = chain_id
-        self.genesis_hash: str | None = None
         self.required = required
+        self._genesis = genesis
         self.last_prefetch: Prefetcher | None = None
         self._retry = retry
         self._chance = chance
@@ -103,10 +110,10 @@ class EvmUpstream:
     # -- probing -----------------------------------------------------------------------------------------------
 
     async def probe_all(self) -> dict[str, str]:
-        """Probe each upstream once. What is wrong with any of them, by name; WrongChain if all have been disabled."""
+        """Probe each upstream once. What is wrong with any of them, by name; WrongChain if none serves this chain."""
         problems = await self.pool.probe_all()
-        if len(self.pool.disabled()) == len(self.pool.members):
-            raise WrongChain("; ".join(self.pool.disabled().values()))
+        if self.pool.all_wrong():
+            raise WrongChain(self.pool.all_wrong())
         self._settle_required()
         return problems
 
@@ -117,21 +124,28 @@ class EvmUpstream:
         """Features that none of the usable upstreams has, as text."""
         return limitations([source.capabilities for source in self.pool.usable() if source.capabilities is not None])
 
-    async def _probe(self, source: Source) -> str | None:
-        try:
-            found = await probe(source.client, self.chain_id)
-        except WrongChain as error:
-            return str(error)
+    @property
+    def genesis_hash(self) -> str | None:
+        """Of the chain that the usable upstreams serve."""
+        known = (source.capabilities for source in self.pool.usable() if source.capabilities is not None)
+        return next((one.genesis_hash for one in known if one.genesis_hash is not None), None)
+
+    async def _probe(self, source: Source) -> None:
+        """One that serves another chain backs off like one that fails: what it answers may change."""
+        found = await probe(source.client, self.chain_id)
         if self.chain_id not in (None, found.chain_id):  # learnt from another while this one was probed
-            return f"it serves chain {found.chain_id}, not {self.chain_id}"
+            raise WrongChain(f"{source.name} serves chain {found.chain_id}, not {self.chain_id}")
         self.chain_id = found.chain_id
-        if None not in (self.genesis_hash, found.genesis_hash) and self.genesis_hash != found.genesis_hash:
-            return f"its genesis is {found.genesis_hash}, not {self.genesis_hash}: another chain with the same ID"
-        self.genesis_hash = self.genesis_hash or found.genesis_hash
+        if self._genesis is not None:
+            stored = self._genesis()
+            expected = self.genesis_hash if stored is None else "0x" + stored.hex()
+            if None not in (expected, found.genesis_hash) and expected != found.genesis_hash:
+                raise WrongChain(
+                    f"{source.name} has genesis {found.genesis_hash}, not {expected}: another chain with the same ID"
+                )
         source.capabilities = found
         if found.missing():  # what is only slower is reported by `degraded`
             self._log.warn("upstream lacks features", upstream=source.name, missing=found.missing())
-        return None
 
     def _settle_required(self) -> None:
         known = [it.capabilities for it in self.pool.usable() if it.capabilities is not None]
@@ -141,9 +155,7 @@ class EvmUpstream:
 
     def back_off_source(self, block: FetchedBlock, why: str) -> None:
         """Leave the upstream that sent this invalid block alone for a while: it may send a valid one later."""
-        for source in self.pool.members:
-            if source.name == block.source:
-                self._back_off(source, InvalidAnswer(why))
+        self._back_off(self._named(block.source), InvalidAnswer(why))
 
     def has_source(self) -> bool:
         """Whether an upstream can be asked for blocks right now."""
@@ -154,27 +166,31 @@ class EvmUpstream:
     async def head(self) -> int:
         """The number of the newest block."""
 
-        async def work(source: Source) -> int:
-            return quantity((await source.client.call_all([Call("eth_blockNumber", ())]))[0], "eth_blockNumber")
-
-        return await self._with_failover(work)
+        return await self._with_failover(lambda source: read_head(source.client))
 
     async def block_hash(self, number: int) -> bytes | None:
         """The hash of the block of that number now; None if there is none."""
-
-        async def work(source: Source) -> bytes:
-            try:
-                found = decode_summary(await source.client.call("eth_getBlockByNumber", hex(number), False))
-            except NotThere:
-                await raise_not_found(source.client, number)
-            if int(found.number, 16) != number:
-                raise IncompleteAnswer(f"requested block {number}, got block {int(found.number, 16)}")
-            return bytes.fromhex(found.hash[2:])
-
         try:
-            return await self._with_failover(work)
+            return await self._with_failover(lambda source: read_block_hash(source.client, number))
         except NotThere:
             return None
+
+    def views(self) -> list[UpstreamView]:
+        """What each usable upstream reports by itself; first the one that is used now."""
+        first = [self._current] if self._current is not None else []
+        ordered = dict.fromkeys((*first, *self.pool.members))
+        usable = self.pool.usable()
+        return [UpstreamView(one.name, one.client, lambda: self.chain_id) for one in ordered if one in usable]
+
+    def prefer(self, view: UpstreamView) -> None:
+        """Use this upstream from now on, as long as it can be used."""
+        self._current = self._named(view.name)
+
+    def back_off_view(self, view: UpstreamView, failure: UpstreamFailure) -> None:
+        self._back_off(self._named(view.name), failure)
+
+    def _named(self, name: str) -> Source:
+        return next(source for source in self.pool.members if source.name == name)
 
     async def fetch(self, numbers: Iterable[int]) -> AsyncGenerator[FetchedBlock, None]:
         """The blocks of those numbers, whole, in order, fetched ahead of the reader.

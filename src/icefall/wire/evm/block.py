@@ -1,6 +1,6 @@
 """Blocks and receipts as EVM nodes send them: the `result` of eth_getBlockByNumber (full) and eth_getBlockReceipts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -57,7 +57,7 @@ class _WithdrawalText(msgspec.Struct, gc=False, rename="camel"):
     amount: str
 
 
-class _BlockText(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+class _HeaderText(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
     number: str
     hash: str
     parent_hash: str
@@ -74,7 +74,6 @@ class _BlockText(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields
     extra_data: str
     mix_hash: str
     nonce: str
-    transactions: list[_TxText]
     base_fee_per_gas: str | None = None
     withdrawals_root: str | None = None
     withdrawals: list[_WithdrawalText] | None = None
@@ -92,6 +91,14 @@ class _BlockText(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields
     size: msgspec.Raw = msgspec.Raw()
     total_difficulty: msgspec.Raw = msgspec.Raw()
     uncles: msgspec.Raw = msgspec.Raw()
+
+
+class _BlockText(_HeaderText, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    transactions: list[_TxText]
+
+
+class _BareText(_HeaderText, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    transactions: msgspec.Raw = msgspec.Raw()
 
 
 class _LogText(msgspec.Struct, gc=False, rename="camel"):
@@ -121,8 +128,14 @@ class _AnyBlockText(_BlockText, gc=False, rename="camel", forbid_unknown_fields=
     pass
 
 
+class _AnyBareText(_BareText, gc=False, rename="camel", forbid_unknown_fields=False):
+    pass
+
+
 _block = msgspec.json.Decoder(_BlockText | None)
 _any_block = msgspec.json.Decoder(_AnyBlockText | None)
+_bare = msgspec.json.Decoder(_BareText)
+_any_bare = msgspec.json.Decoder(_AnyBareText)
 _receipts = msgspec.json.Decoder(list[_ReceiptText] | None)
 
 
@@ -135,9 +148,20 @@ def decode_block(raw: bytes) -> DecodedBlock | None:
         except msgspec.ValidationError:  # a field we do not know, or a damaged one that the next line refuses too
             text = _any_block.decode(raw)
             has_unknown = True
-        return None if text is None else _to_block(text, unknown_fields=has_unknown)
+        return None if text is None else _to_block(text, text.transactions, unknown_fields=has_unknown)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"block: {error}") from error
+
+
+def decode_header(raw: bytes) -> DecodedBlock:
+    """A block of which only the header is read: without transactions, whatever form they have."""
+    try:
+        try:
+            return _to_block(_bare.decode(raw), (), unknown_fields=False)
+        except msgspec.ValidationError:
+            return _to_block(_any_bare.decode(raw), (), unknown_fields=True)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"header: {error}") from error
 
 
 def decode_receipts(raw: bytes) -> tuple[Receipt, ...] | None:
@@ -151,7 +175,7 @@ def decode_receipts(raw: bytes) -> tuple[Receipt, ...] | None:
         raise WireError(f"receipts: {error}") from error
 
 
-def _to_block(text: _BlockText, *, unknown_fields: bool) -> DecodedBlock:
+def _to_block(text: _HeaderText, txs: Iterable[_TxText], *, unknown_fields: bool) -> DecodedBlock:
     count, address, word = HexNumbers(), HexAddresses(), HexWords()
     tx = _TxReader(count, address, word)
     withdrawals = text.withdrawals
@@ -172,7 +196,7 @@ def _to_block(text: _BlockText, *, unknown_fields: bool) -> DecodedBlock:
         extra=data(text.extra_data),
         mix_hash=word[text.mix_hash],
         nonce=fixed(text.nonce, 8),
-        txs=tuple([tx.read(one) for one in text.transactions]),
+        txs=tuple([tx.read(one) for one in txs]),
         base_fee=_maybe(amount, text.base_fee_per_gas),
         withdrawals_root=_maybe(word.__getitem__, text.withdrawals_root),
         withdrawals=None if withdrawals is None else tuple([_withdrawal(one, count, address) for one in withdrawals]),

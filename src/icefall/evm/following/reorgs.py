@@ -1,0 +1,233 @@
+"""Decides what to do when the newest stored block may no longer be part of the chain.
+
+A stored block is dropped only when its replacement is proven: one upstream has headers that hash to what they claim
+and link forward from a stored block to a height that is at least the stored one. Before that the other upstreams are
+asked, and the stored blocks stay while as many of them have those.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from icefall.evm.storing.store import ChainStore, Tip
+from icefall.upstream.client import UpstreamDown, UpstreamFailure
+from icefall.upstream.evm.upstream import EvmUpstream
+from icefall.upstream.evm.view import UpstreamView
+
+REORG_DEPTH_MAX = 128
+LAG_S = 15.0  # how long every upstream may be below the stored tip before that is reported
+
+
+class ReorgRules(msgspec.Struct, frozen=True):
+    """When blocks are rolled back without being asked. `development`: always and at once."""
+
+    chain_id: str = "<chain ID>"
+    depth_max: int = REORG_DEPTH_MAX
+    is_final: Callable[[], bool] = lambda: False
+    development: bool = False
+
+    @property
+    def command(self) -> str:
+        return f"`icefall index --accept-reorg={self.chain_id}`"
+
+
+class ReorgRefused(UpstreamFailure):
+    """The upstreams have another chain than the stored one, and nothing is rolled back. Retried like any failure."""
+
+
+class Confirmed(msgspec.Struct, frozen=True):
+    """An upstream with this head has the newest stored block."""
+
+    head: int
+
+
+class RollBack(msgspec.Struct, frozen=True):
+    """To the newest common block; None: there is none, so the store is started anew."""
+
+    ancestor: int | None
+
+
+class Unconfirmed(msgspec.Struct, frozen=True):
+    """Not known at the moment: upstreams lag, or the chain is being reorganised right now."""
+
+
+Verdict = Confirmed | RollBack | Unconfirmed
+
+
+class _Claim(msgspec.Struct, frozen=True):
+    """What one upstream has at the height of the stored tip, or at its head if that is lower."""
+
+    view: UpstreamView
+    head: int
+    number: int
+    block_hash: bytes | None
+
+
+class _Hashes(Protocol):
+    async def block_hash(self, number: int) -> bytes | None: ...
+
+
+async def roll_back(store: ChainStore, upstream: EvmUpstream, decided: RollBack) -> None:
+    if decided.ancestor is not None:
+        await store.roll_back(decided.ancestor)
+        return
+    genesis = await upstream.block_hash(0)
+    await store.start_anew({"genesis_hash": "0x" + genesis.hex()} if genesis is not None else {})
+
+
+class Reorganisations:
+    def __init__(self, store: ChainStore, upstream: EvmUpstream, rules: ReorgRules) -> None:
+        self._store = store
+        self._upstream = upstream
+        self._rules = rules
+        self._lower_since: float | None = None
+
+    async def check(self, tip: Tip, head: int) -> Verdict:
+        """`head`: of the upstream that is used now. An UpstreamFailure such as ReorgRefused where nothing is known."""
+        if head >= tip.number and await self._upstream.block_hash(tip.number) == tip.block_hash:
+            self._lower_since = None
+            return Confirmed(head)
+        return await self.compare(tip)
+
+    async def compare(self, tip: Tip) -> Verdict:
+        """Compares what every upstream has with the newest stored block."""
+        if self._rules.development:
+            return await self._follow_at_once(tip)
+        claims = await self._claims(tip)
+        same_height = [claim for claim in claims if claim.number == tip.number and claim.block_hash is not None]
+        votes = Counter(claim.block_hash for claim in same_height)
+        others = sorted(
+            (claim for claim in same_height if claim.block_hash != tip.block_hash),
+            key=lambda claim: -votes[claim.block_hash],
+        )
+        confirming = next((claim for claim in same_height if claim.block_hash == tip.block_hash), None)
+        if confirming is not None and all(votes[tip.block_hash] >= votes[claim.block_hash] for claim in others):
+            return self._confirm(confirming)
+        if not others:
+            return self._wait(tip, claims)
+        refusals = []
+        for claim in others:
+            try:
+                ancestor = await self._replaced_after(claim, tip, claims)
+            except ReorgRefused as refusal:
+                refusals.append(str(refusal))
+            except UpstreamFailure as failure:
+                refusals.append(str(failure))
+                self._upstream.back_off_view(claim.view, failure)
+            else:
+                self._upstream.prefer(claim.view)
+                self._lower_since = None
+                return RollBack(ancestor)
+        if confirming is not None:
+            return self._confirm(confirming)
+        raise ReorgRefused("; ".join(dict.fromkeys(refusals)))
+
+    async def accept(self, tip: Tip) -> RollBack | None:
+        """What --accept-reorg does: to whatever chain the upstreams agree on. None if it is the stored one."""
+        claims = await self._claims(tip)
+        first = max(claims, key=lambda claim: claim.number)
+        for other in claims:
+            if other is not first and await first.view.block_hash(other.number) != other.block_hash:
+                raise ReorgRefused(
+                    f"{first.view.name} and {other.view.name} have different blocks at height {other.number}: remove "
+                    "the wrong one from rpc first"
+                )
+        ancestor = await self._common_block(first.view, first.number)
+        return None if ancestor == tip.number else RollBack(ancestor)
+
+    # -- one upstream against the others -----------------------------------------------------------------------
+
+    async def _claims(self, tip: Tip) -> list[_Claim]:
+        """Of every usable upstream that answers; one that fails backs off."""
+        answers = await asyncio.gather(*(self._claim(view, tip) for view in self._upstream.views()))
+        claims = [claim for claim in answers if claim is not None]
+        if not claims:
+            raise UpstreamDown("no upstream can be asked which chain is the right one", sent=False)
+        return claims
+
+    async def _claim(self, view: UpstreamView, tip: Tip) -> _Claim | None:
+        try:
+            await view.check_chain_id()
+            head = await view.head()
+            number = min(head, tip.number)
+            return _Claim(view, head, number, await view.block_hash(number))
+        except UpstreamFailure as failure:
+            self._upstream.back_off_view(view, failure)
+            return None
+
+    def _confirm(self, claim: _Claim) -> Confirmed:
+        self._upstream.prefer(claim.view)
+        self._lower_since = None
+        return Confirmed(claim.head)
+
+    def _wait(self, tip: Tip, claims: Sequence[_Claim]) -> Unconfirmed:
+        now = self._upstream.clock.now()
+        if self._lower_since is None:
+            self._lower_since = now
+        if now - self._lower_since < LAG_S:
+            return Unconfirmed()
+        raise ReorgRefused(
+            f"block {tip.number} is stored, and the upstreams end with block {max(claim.head for claim in claims)}: "
+            f"nothing is rolled back for a lower head. If the chain was reset, stop Icefall and run "
+            f"{self._rules.command}, or set development = true in its [[chain]]"
+        )
+
+    async def _replaced_after(self, claim: _Claim, tip: Tip, claims: Sequence[_Claim]) -> int:
+        """The newest common block, if everything after it is proven to be replaced. Otherwise ReorgRefused."""
+        view, rules = claim.view, self._rules
+        remedy = f"Nothing is rolled back. If its chain is the right one, stop Icefall and run {rules.command}"
+        ancestor = await self._common_block(view, tip.number)
+        if ancestor is None:
+            raise ReorgRefused(f"{view.name} shares no block with the stored chain: this is another chain. {remedy}")
+        depth = tip.number - ancestor
+        what = f"{view.name} has other blocks than those stored after block {ancestor}"
+        if rules.is_final():
+            raise ReorgRefused(f"{what}, and blocks of this chain are final. {remedy}")
+        if depth > rules.depth_max:
+            raise ReorgRefused(f"{what}: {depth} blocks, more than --reorg-depth-max={rules.depth_max}. {remedy}")
+        parent = self._store.hash_at(ancestor)
+        assert parent is not None
+        proven = await view.linked_hashes(range(ancestor + 1, tip.number + 1), parent)
+        against = [
+            one for one in claims if one.number > ancestor and one.block_hash == self._store.block_hash(one.number)
+        ]
+        supporting = [
+            one for one in claims if one.number > ancestor and one.block_hash == proven[one.number - ancestor - 1]
+        ]
+        if len(against) >= len(supporting):
+            raise ReorgRefused(f"{what}, but {against[0].view.name} has those: the stored blocks are kept meanwhile")
+        return ancestor
+
+    # -- common blocks -----------------------------------------------------------------------------------------
+
+    async def _follow_at_once(self, tip: Tip) -> Verdict:
+        """A development chain: whatever the upstream has now."""
+        head = await self._upstream.head()
+        ancestor = await self._common_block(self._upstream, min(head, tip.number))
+        return Confirmed(head) if ancestor == tip.number else RollBack(ancestor)
+
+    async def _common_block(self, theirs: _Hashes, above: int) -> int | None:
+        """The newest common block that is not above `above`, by doubling steps and then binary search."""
+        lowest = self._store.lowest() or 0
+        bottom = max(0, lowest - 1)  # the first stored block names its parent
+        if above < bottom:
+            return None
+        common, other, step = above, above + 1, 1
+        while not await self._is_common(theirs, common):
+            if common <= bottom:
+                return None
+            other, common = common, max(bottom, common - step)
+            step *= 2
+        while other - common > 1:
+            middle = (common + other) // 2
+            if await self._is_common(theirs, middle):
+                common = middle
+            else:
+                other = middle
+        return common
+
+    async def _is_common(self, theirs: _Hashes, number: int) -> bool:
+        return await theirs.block_hash(number) == self._store.hash_at(number)

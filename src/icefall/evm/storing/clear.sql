@@ -1,0 +1,101 @@
+-- Starts a store anew: every row that comes from blocks is deleted. What is left is by name or by address, not by block:
+-- meta, price and reputation.
+
+-- name: clear_address
+delete from address;
+
+-- name: clear_block
+delete from block;
+
+-- name: clear_tx
+delete from tx;
+
+-- name: clear_native_of
+delete from native_of;
+
+-- name: clear_touch_of
+delete from touch_of;
+
+-- name: clear_erc20
+delete from erc20;
+
+-- name: clear_erc20_of
+delete from erc20_of;
+
+-- name: clear_erc721
+delete from erc721;
+
+-- name: clear_erc721_of
+delete from erc721_of;
+
+-- name: clear_erc1155
+delete from erc1155;
+
+-- name: clear_erc1155_of
+delete from erc1155_of;
+
+-- name: clear_internal
+delete from internal;
+
+-- name: clear_internal_of
+delete from internal_of;
+
+-- name: clear_deployment
+delete from deployment;
+
+-- name: clear_deployed_by
+delete from deployed_by;
+
+-- name: clear_message
+delete from message;
+
+-- name: clear_native_balance
+delete from native_balance;
+
+-- name: clear_erc20_balance
+delete from erc20_balance;
+
+-- name: clear_erc20_holding
+delete from erc20_holding;
+
+-- name: clear_erc1155_balance
+delete from erc1155_balance;
+
+-- name: clear_erc1155_holding
+delete from erc1155_holding;
+
+-- name: clear_nft_owner
+delete from nft_owner;
+
+-- name: clear_nft_held
+delete from nft_held;
+
+-- name: clear_code
+delete from code;
+
+-- name: clear_token
+delete from token;
+
+-- name: clear_nft
+delete from nft;
+
+-- name: clear_rollup
+delete from rollup;
+
+-- name: clear_last_activity
+delete from last_activity;
+
+-- name: clear_activity
+delete from activity;
+
+-- name: clear_deployer
+delete from deployer;
+
+-- name: clear_block_price
+delete from block_price;
+
+-- name: clear_audit
+delete from audit;
+
+-- name: clear_nft_state_owner
+delete from nft_state_owner;

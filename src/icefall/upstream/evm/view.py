@@ -1,0 +1,79 @@
+"""What one upstream reports of its own chain, without failover: to compare upstreams with each other, and to prove a
+branch by its headers alone."""
+
+from collections.abc import Callable
+
+from icefall.upstream.client import InvalidAnswer
+from icefall.upstream.evm.block_parts import decode_summary
+from icefall.upstream.evm.client import Call, EvmClient
+from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, RpcRefusal, WrongChain
+from icefall.upstream.evm.fetch import raise_not_found
+from icefall.upstream.evm.probe import quantity
+from icefall.wire.errors import WireError
+from icefall.wire.evm.block import decode_header
+from icefall.wire.evm.hashes import header_hash, is_known_layout
+
+_HEADERS_AT_ONCE = 64
+
+
+async def read_head(client: EvmClient) -> int:
+    return quantity((await client.call_all([Call("eth_blockNumber", ())]))[0], "eth_blockNumber")
+
+
+async def read_block_hash(client: EvmClient, number: int) -> bytes:
+    """NotThere if it has no such block."""
+    try:
+        found = decode_summary(await client.call("eth_getBlockByNumber", hex(number), False))
+    except NotThere:
+        await raise_not_found(client, number)
+    if int(found.number, 16) != number:
+        raise IncompleteAnswer(f"requested block {number}, got block {int(found.number, 16)}")
+    return bytes.fromhex(found.hash[2:])
+
+
+class UpstreamView:
+    def __init__(self, name: str, client: EvmClient, chain_id: Callable[[], int | None]) -> None:
+        self.name = name
+        self._client = client
+        self._chain_id = chain_id
+
+    async def head(self) -> int:
+        return await read_head(self._client)
+
+    async def block_hash(self, number: int) -> bytes | None:
+        """The hash of the block of that number now; None if there is none."""
+        try:
+            return await read_block_hash(self._client, number)
+        except NotThere:
+            return None
+
+    async def check_chain_id(self) -> None:
+        """Once more: what answers at an address may have changed since it was probed."""
+        served = quantity((await self._client.call_all([Call("eth_chainId", ())]))[0], "eth_chainId")
+        if self._chain_id() not in (None, served):
+            raise WrongChain(f"{self.name} serves chain {served}, not {self._chain_id()}")
+
+    async def linked_hashes(self, numbers: range, parent: bytes) -> list[bytes]:
+        """The hashes of consecutive blocks that follow `parent`, recomputed from their headers wherever their layout is
+        known. InvalidAnswer if a hash is not that of its header, or a block is not the child of the one before."""
+        hashes: list[bytes] = []
+        for start in range(0, len(numbers), _HEADERS_AT_ONCE):
+            some = numbers[start : start + _HEADERS_AT_ONCE]
+            calls = [Call("eth_getBlockByNumber", (hex(number), False)) for number in some]
+            for number, outcome in zip(some, await self._client.call_all(calls, lane="blocks"), strict=True):
+                if isinstance(outcome, RpcRefusal):
+                    raise InvalidAnswer(f"{self.name} does not send the header of block {number}: {outcome}")
+                parent = self._hash_of(bytes(outcome), number, parent)
+                hashes.append(parent)
+        return hashes
+
+    def _hash_of(self, raw: bytes, number: int, parent: bytes) -> bytes:
+        try:
+            header = decode_header(raw)
+        except WireError as error:
+            raise InvalidAnswer(f"{self.name} sent block {number} with an invalid {error}") from error
+        if header.number != number or header.parent_hash != parent:
+            raise InvalidAnswer(f"{self.name} sent block {header.number} that is not the child of block {number - 1}")
+        if is_known_layout(header) and header_hash(header) != header.block_hash:
+            raise InvalidAnswer(f"{self.name} sent block {number} with a hash that is not that of its header")
+        return header.block_hash

@@ -19,7 +19,7 @@ from icefall.demo.replay import Replay, ReplayError
 Change = Callable[["EvmServer", list[Any], Any], Any]
 
 
-class Lie(NamedTuple):
+class FalseResult(NamedTuple):
     """Changes results of methods with that prefix. `change` receives the decoded result and returns another."""
 
     method: str
@@ -59,19 +59,19 @@ def _other_receipts(server: "EvmServer", params: list[Any], receipts: Any) -> An
 
 
 WRONG_HASH = "0x" + "66" * 32
-LIES: dict[str, Lie] = {
-    "sends wrong hashes": Lie("eth_getBlockBy", _with(hash=WRONG_HASH)),
-    "sends wrong parents": Lie("eth_getBlockBy", _with(parentHash=WRONG_HASH)),
-    "sends wrong times": Lie("eth_getBlockBy", _with(timestamp="0x1")),
-    "sends other blocks": Lie("eth_getBlockBy", _other_block),
-    "changes transactions": Lie("eth_getBlockBy", _changed_tx),
-    "changes logs": Lie("eth_getBlockReceipts", _changed_log),
-    "changes statuses": Lie("eth_getBlockReceipts", _changed_status),
-    "sends other receipts": Lie("eth_getBlockReceipts", _other_receipts),
-    "leaves out a receipt": Lie("eth_getBlockReceipts", lambda server, params, rows: rows and rows[:-1]),
-    "leaves out a trace": Lie("debug_", lambda server, params, rows: rows and rows[1:]),
-    "has no receipts": Lie("eth_getBlockReceipts", lambda server, params, rows: None),
-    "has no blocks": Lie("eth_getBlockByNumber", lambda server, params, block: None),
+INVALID_DATA: dict[str, FalseResult] = {
+    "sends wrong hashes": FalseResult("eth_getBlockBy", _with(hash=WRONG_HASH)),
+    "sends wrong parents": FalseResult("eth_getBlockBy", _with(parentHash=WRONG_HASH)),
+    "sends wrong times": FalseResult("eth_getBlockBy", _with(timestamp="0x1")),
+    "sends other blocks": FalseResult("eth_getBlockBy", _other_block),
+    "changes transactions": FalseResult("eth_getBlockBy", _changed_tx),
+    "changes logs": FalseResult("eth_getBlockReceipts", _changed_log),
+    "changes statuses": FalseResult("eth_getBlockReceipts", _changed_status),
+    "sends other receipts": FalseResult("eth_getBlockReceipts", _other_receipts),
+    "leaves out a receipt": FalseResult("eth_getBlockReceipts", lambda server, params, rows: rows and rows[:-1]),
+    "leaves out a trace": FalseResult("debug_", lambda server, params, rows: rows and rows[1:]),
+    "has no receipts": FalseResult("eth_getBlockReceipts", lambda server, params, rows: None),
+    "has no blocks": FalseResult("eth_getBlockByNumber", lambda server, params, block: None),
 }
 REFUSALS: dict[str, tuple[str, int, str]] = {
     "fails inside": ("", -32603, "internal error"),
@@ -87,7 +87,7 @@ IDENTITY = ("serves another chain",)
 # incomplete trace recognised as a failure.
 _AFTER_BEGINNING = ("leaves out a trace",)
 BRANCH = "is on another branch"
-FAULTS = (*TRANSPORT, *LIES, *REFUSALS, *BATCHES, *HEADS, BRANCH, BRANCH, BRANCH)
+FAULTS = (*TRANSPORT, *INVALID_DATA, *REFUSALS, *BATCHES, *HEADS, BRANCH, BRANCH, BRANCH)
 _SERVED_S = 300.0  # for how long what an upstream served may still be the reason of what the program does
 
 
@@ -107,7 +107,7 @@ class EvmServer(Replay):
         super().__init__(world.recording)
         self.schedule = schedule
         self.is_begun = False  # the index has blocks
-        self.lies_about_identity = False  # also in its chain ID and its block 0
+        self.changes_identity = False  # also in its chain ID and its block 0
         self._served: dict[View, float] = {}
         self._world = world
         self._growth_s = growth_s  # between two blocks of the true chain
@@ -205,11 +205,11 @@ class EvmServer(Replay):
             result = self.result(method, call.get("params") or [])
         except ReplayError as failed:
             return start + b',"error":' + msgspec.json.encode(failed.error) + b"}"
-        lie = LIES.get(fault) if self.is_begun or fault not in _AFTER_BEGINNING else None
-        if lie is not None and method.startswith(lie.method) and self._happens():
+        false = INVALID_DATA.get(fault) if self.is_begun or fault not in _AFTER_BEGINNING else None
+        if false is not None and method.startswith(false.method) and self._happens():
             params = call.get("params") or []
-            if self.lies_about_identity or method != "eth_getBlockByNumber" or params[0] != "0x0":
-                result = msgspec.json.encode(lie.change(self, params, json.loads(result)))
+            if self.changes_identity or method != "eth_getBlockByNumber" or params[0] != "0x0":
+                result = msgspec.json.encode(false.change(self, params, json.loads(result)))
         elif method == "eth_blockNumber" and fault == "says block 0":
             result = b'"0x0"'
         elif method == "eth_blockNumber" and fault == "boasts":

@@ -73,5 +73,5 @@ class KillableStore(SqliteStore):
         self._switch.count()  # before it begins
         result = super().write_here(lambda tx: change(_CountedTransaction(tx, self._switch)))
         self._on_commit()
-        self._switch.count()  # committed, and nobody was told
+        self._switch.count()  # committed, and the caller does not know it
         return result

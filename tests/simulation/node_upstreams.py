@@ -42,7 +42,7 @@ def _bad_checksum(server: "NodeServer", chain: str, row: dict[str, str]) -> dict
 
 
 # Of one container. A node that sends the first kind is disabled, one that sends the second backs off.
-LIES: dict[str, Callable[["NodeServer", str, dict[str, str]], dict[str, str]]] = {
+FALSE_CONTAINERS: dict[str, Callable[["NodeServer", str, dict[str, str]], dict[str, str]]] = {
     "relabels containers": _relabelled,
     "damages containers": _damaged,
     "sends other containers": _other,
@@ -62,7 +62,7 @@ HEADS = ("is empty", "lags", "keeps no index", "is bootstrapping")
 ERRORS = ("fails inside",)
 OTHER_NETWORK = "is of another network"
 FAULTS = (*TRANSPORT, *DAMAGE, *RANGES, *HEADS, *HEADS, *ERRORS)
-INVALID = (*LIES, REVERSED, OTHER_NETWORK)
+INVALID = (*FALSE_CONTAINERS, REVERSED, OTHER_NETWORK)
 
 
 def first_containers(count: int) -> Chains:
@@ -147,5 +147,5 @@ class NodeServer(Replay):
 
     def _container(self, chain: str, number: int) -> dict[str, str]:
         row = _sent(chain, number)
-        change = LIES.get(self.phase.fault) or DAMAGE.get(self.phase.fault)
+        change = FALSE_CONTAINERS.get(self.phase.fault) or DAMAGE.get(self.phase.fault)
         return change(self, chain, row) if change is not None and number > 0 and self._happens() else row

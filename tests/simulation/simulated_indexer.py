@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.evm.indexed import InlineBlockDecoder
 from tests.simulation.evm_chains import WORLDS, World, world
-from tests.simulation.evm_upstreams import FAULTS, HEADS, IDENTITY, LIES, EvmServer
+from tests.simulation.evm_upstreams import FAULTS, HEADS, IDENTITY, INVALID_DATA, EvmServer
 from tests.simulation.killable_store import KillableStore, KillSwitch
 from tests.simulation.schedule import HONEST, Phase, Schedule, draw_schedule
 from tests.simulation.simulated_program import Simulation
@@ -30,7 +30,7 @@ _STORED = "select number, hash, parent_hash from block order by number"
 PROVES_REPLACEMENTS = "reorg_depth_max" in Config.__struct_fields__
 if PROVES_REPLACEMENTS:
     FAULTS = (*FAULTS, *IDENTITY)
-    _LASTING = (*_LASTING, *HEADS, *IDENTITY, *LIES)
+    _LASTING = (*_LASTING, *HEADS, *IDENTITY, *INVALID_DATA)
 
 
 class SimulatedIndexer(Simulation):
@@ -56,7 +56,7 @@ class SimulatedIndexer(Simulation):
         growth_s = source.choice((0.5, 3.0, 12.0))
         for index, schedule in enumerate(schedules):
             server = EvmServer(self.world, schedule, growth_s, source)
-            server.lies_about_identity = PROVES_REPLACEMENTS
+            server.changes_identity = PROVES_REPLACEMENTS
             self.network.servers[f"upstream-{index}"] = server
         self._config = _chain_config(self.world, list(self.network.servers))
         self._batch_blocks = source.choice((1, 3, 512))

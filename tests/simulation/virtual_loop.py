@@ -56,7 +56,7 @@ class VirtualLoop(BaseEventLoop):
                 if not done.done():
                     done.set_result(result)
 
-        self.call_later(self.source.uniform(0.0, _DISK_S), work)  # it is done even if nobody waits any more
+        self.call_later(self.source.uniform(0.0, _DISK_S), work)  # it is done even if its caller was cancelled
         return done
 
     def _process_events(self, events: list[Any]) -> None:

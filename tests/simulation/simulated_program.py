@@ -1,7 +1,6 @@
 """What the simulations of indexer and node follower have in common: one seeded run, its events, and its crashes."""
 
 import asyncio
-import hashlib
 import os
 import random
 from abc import ABC, abstractmethod
@@ -37,9 +36,6 @@ class Events:
         self.note(f"{message} " + " ".join(f"{name}={value}" for name, value in fields.items()))
 
     debug = info = warn = error = fatal = _log
-
-    def digest(self) -> str:
-        return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()
 
 
 class Simulation(ABC):

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).parent
 # xdist gives whole files to its processes in this order. What takes longest goes first: otherwise one process would be
 # busy with such a file at the end while the others have nothing left to do.
-SLOW = ("api/test_recorded.py", "demo/", "e2e/", "follow/", "evm/", "api/", "access/", "xchain/", "metrics/")
+_AREAS = ("demo/", "e2e/", "simulation/", "follow/", "evm/", "api/", "access/", "xchain/", "metrics/")
+SLOW = ("api/test_recorded.py", *_AREAS)
 # By far the longest recorded chain. Tracing it for coverage doubles its time and shows nothing that the others do not.
 LONG_CHAIN = "anvil-1"
 

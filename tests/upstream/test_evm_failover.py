@@ -193,6 +193,21 @@ def test_a_source_without_the_required_traces_is_none() -> None:
     on(scene, poor, rich)
 
 
+def test_traces_that_failed_during_a_probe_are_tested_again_when_they_are_needed() -> None:
+    replay = EvmReplay()
+    replay.evm_faults = [EvmFault("debug_", times=FOREVER, result=b"[]")]
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.probe_all()
+        assert not upstream.has_source()
+        with pytest.raises(UpstreamDown, match="none is able"):
+            await fetched(upstream, RUN)
+        replay.evm_faults = []
+        assert [parts(block) for block in await fetched(upstream, RUN)] == whole()
+
+    on(scene, replay, required=RequiredTraces(calls=True, diffs=True))
+
+
 def test_two_with_the_same_name_are_renamed() -> None:
     replay = EvmReplay()
 

@@ -218,6 +218,8 @@ class EvmUpstream:
                 source.capabilities = await probe(source.client, self.chain_id, sample=untested.number)
                 raise IncompleteAnswer(f"{source.name} was probed again") from untested
 
+        if self.pool.usable() and not self.has_source():
+            await self.pool.probe_all()  # what they lacked when they were probed may have been a passing failure
         return await self._with_failover(work, able=lambda source: source.provides(self.required))
 
     # -- state -------------------------------------------------------------------------------------------------

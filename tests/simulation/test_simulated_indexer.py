@@ -1,0 +1,53 @@
+"""The indexer against upstreams that fail in every way, killed again and again: it stores what a clean run stores."""
+
+from pathlib import Path
+
+import pytest
+from tests.evm.digest import digests
+from tests.simulation.evm_chains import WORLDS
+from tests.simulation.simulated_indexer import SimulatedIndexer
+from tests.simulation.simulated_program import SEEDS, play, report
+
+pytestmark = pytest.mark.no_cover  # tests/evm traces the same lines
+
+
+class CleanRuns:
+    """The digest that every run in a world must end with."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._found: dict[int, dict[str, str]] = {}
+
+    def path(self, number: int) -> Path:
+        return self._directory / f"{number}.sqlite"
+
+    def digest(self, number: int) -> dict[str, str]:
+        if number not in self._found:
+            play(SimulatedIndexer(number, self._directory, clean=True))
+            self._found[number] = digests(self.path(number))
+        return self._found[number]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> CleanRuns:
+    return CleanRuns(tmp_path_factory.mktemp("clean"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_with_faults_and_crashes_ends_with_the_clean_digest(seed: int, clean: CleanRuns, tmp_path: Path) -> None:
+    expected = clean.digest(seed % WORLDS)
+    simulation = SimulatedIndexer(seed, tmp_path)
+    play(simulation)
+    got = digests(simulation.path)
+    assert got == expected, report(simulation)
+
+
+def test_a_seed_is_one_schedule(tmp_path: Path) -> None:
+    traces = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        simulation = SimulatedIndexer(4, tmp_path / name)
+        play(simulation)
+        traces.append(simulation.events.lines)
+    assert traces[0] == traces[1]
+    assert len(traces[0]) > 12, "little happened"

@@ -20,7 +20,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-CASES = int(os.environ.get("ICEFALL_FUZZ_SCHEMA_CASES", "40"))
+USUAL = 40
+CASES = int(os.environ.get("ICEFALL_FUZZ_SCHEMA_CASES", USUAL))
 VALID, INVALID = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 CHECKS = [
     status_code_conformance,

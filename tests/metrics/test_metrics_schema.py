@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.api.schema_cases import INVALID, VALID, checked, operations_of
+from tests.api.schema_cases import CASES, INVALID, USUAL, VALID, checked, operations_of
 from tests.evm.recordings import derived
 from tests.metrics.scene import Scene
 from tests.metrics.service import Service, info
@@ -14,7 +14,10 @@ from icefall.api.endpoints.metrics import METRICS_ENDPOINTS
 from icefall.api.openapi import operation_id
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 
-OPERATIONS = [operation_id(row) for row in METRICS_ENDPOINTS]
+# The series of version 1 share one handler and one shape: usually one of them is enough.
+OPERATIONS = [
+    operation_id(row) for row in METRICS_ENDPOINTS if CASES > USUAL or row.operation or row is METRICS_ENDPOINTS[0]
+]
 WITHOUT_PARAMETERS = {operation_id(row) for row in METRICS_ENDPOINTS if not row.params.__struct_fields__}
 
 

@@ -50,7 +50,7 @@ def read_all(connection: socket.socket) -> bytes:
 def test_slow_clients_time_out(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
-    (plugins / f"{VM_TEXT}.py").write_text("import time\ntime.sleep(2)\nclass vm:\n    version = '1'\n")
+    (plugins / f"{VM_TEXT}.py").write_text("import time\ntime.sleep(1.2)\nclass vm:\n    version = '1'\n")
     settings = ("--http-read-timeout=700ms", "--http-idle-timeout=1s", "--api-admin-enabled", f"--plugin-dir={plugins}")
     with serving("node", tmp_path, *settings) as server:
         address = Wire(server.url()).address

@@ -8,7 +8,7 @@ DEVSTAMP := $(VENV)/.installed-dev
 # The tests start the program some hundred times. Without bytecode files every start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install up test lint bench docs clean
+.PHONY: install up test lint bench docs lock clean
 
 install: $(STAMP)
 
@@ -20,10 +20,11 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(DEVSTAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
-	@touch $@
+# Tests and CI run with exactly these files, whatever was released since.
+$(DEVSTAMP): requirements.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP) $@
 
 up: $(STAMP)
 	@exec $(BIN)/icefall up $(ARGS)
@@ -41,6 +42,12 @@ bench: $(DEVSTAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m icefall.api.docs
+
+# Adds what pyproject.toml names anew and keeps the other versions; `make lock ARGS=--upgrade` takes the newest of all.
+lock: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
+	$(BIN)/uv pip compile --quiet --universal --python-version=3.11 --generate-hashes --no-emit-index-url --no-header \
+		--group=dev --output-file=requirements.lock pyproject.toml $(ARGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pytest
 from tests.server import Reply, Server, serving
+from tests.waiting import LIMIT_S
 
 from icefall.access.budgets import MINUTE_S
 from icefall.api.endpoints.row import DATA, Rest
@@ -40,7 +41,7 @@ per_day = {7 * WEIGHT}
 def keys(data_dir: Path, *words: str) -> tuple[int, str]:
     """`icefall keys ...`: exit code and output."""
     command = [sys.executable, "-m", "icefall.cli", "keys", *words, f"--data-dir={data_dir}"]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False, text=True)
+    done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False, text=True)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 from icefall.access.command import keys_command
 from icefall.access.store import (
@@ -65,7 +66,7 @@ def test_concurrent_processes_may_create_it(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", ENSURE, str(tmp_path)], stderr=subprocess.PIPE) for _ in range(6)
     ]
     for process in starting:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=LIMIT_S)
         assert (process.returncode, errors) == (0, b"")
     assert len(secret(tmp_path)) == 32
 

@@ -38,6 +38,7 @@ from icefall.api.handlers.pages import Pages
 from icefall.api.openapi import document
 from icefall.api.paging import Paging
 from icefall.api.routes import Routes
+from icefall.db.engine import Reader
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
@@ -264,6 +265,11 @@ class InProcess:
         start, body = sent
         shown = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
         return Reply(start["status"], shown, body["body"])
+
+    @property
+    def reader(self) -> Reader:
+        """Of the first chain's store."""
+        return self._chains[0].reader
 
     def get(self, target: str) -> Reply:
         return self.run(self.ask(target))

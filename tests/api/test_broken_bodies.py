@@ -7,6 +7,7 @@ from http.client import HTTPException, HTTPResponse
 
 import pytest
 from tests.server import Server, serving
+from tests.waiting import LIMIT_S
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def status_of(node: Server, raw: bytes) -> int:
     """The status of the answer to bytes after which the sending side is closed; 0 when there is none."""
-    with node.wire() as wire, socket.create_connection(wire.address, timeout=10) as connection:
+    with node.wire() as wire, socket.create_connection(wire.address, timeout=LIMIT_S) as connection:
         connection.sendall(raw)
         connection.shutdown(socket.SHUT_WR)
         response = HTTPResponse(connection, method="POST")

@@ -1,10 +1,12 @@
 """Every parameter of every chain data endpoint with wrong values: 400 that names it, never 500."""
 
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from tests.api.data_scene import InProcess, put_chains
+from tests.server import Reply
 
 from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.endpoints.row import Rest, example_path
@@ -115,7 +117,12 @@ def test_unknown_parameters_are_ignored(row: Rest, app: InProcess) -> None:
     assert plain.status in (200, 404, 503)  # the example's transaction and contract are not there; state is not either
     for query in ("rltoken=x", "sortBy=timestamp&sortBy=x", "%ff=%ff", "=", "&&&", "a[b]=c&d;e"):
         reply = app.get(f"{path}?{query}")
-        assert (reply.status, reply.body) == (plain.status, plain.body)
+        assert (reply.status, without_token(reply)) == (plain.status, without_token(plain))
+
+
+def without_token(reply: Reply) -> dict[str, Any]:
+    """A page token holds the second in which it was issued."""
+    return {key: value for key, value in reply.json().items() if key != "nextPageToken"}
 
 
 OF_A_CHAIN = [row for row in CHAIN_DATA_ENDPOINTS if "{chainId}" in row.path]

@@ -32,7 +32,7 @@ class Anvil:
     def ask(self, method: str, *params: Any) -> Any:
         body = json.dumps({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}).encode()
         request = Request(self.url, body, {"content-type": "application/json"})
-        answer = json.loads(urlopen(request, timeout=30).read())
+        answer = json.loads(urlopen(request, timeout=LIMIT_S).read())
         assert "error" not in answer, (method, answer)
         return answer["result"]
 
@@ -44,7 +44,7 @@ class Anvil:
         if not calls:
             return []
         request = Request(self.url, json.dumps(calls).encode(), {"content-type": "application/json"})
-        answer = {one["id"]: int(one["result"], 16) for one in json.loads(urlopen(request, timeout=60).read())}
+        answer = {one["id"]: int(one["result"], 16) for one in json.loads(urlopen(request, timeout=LIMIT_S).read())}
         return [answer[index] for index in range(len(addresses))]
 
     def fund(self, last: int) -> None:

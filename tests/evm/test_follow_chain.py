@@ -12,6 +12,7 @@ from tests.evm.indexed import indexing
 from tests.evm.recordings import CHAINS, tokens
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmFault, EvmReplay
+from tests.waiting import LIMIT_S
 
 from icefall.demo.recording import Blocks
 from icefall.evm.following.follower import BlockRange, EvmFollower
@@ -120,7 +121,7 @@ async def test_a_batch_that_fails_while_many_chunks_are_ahead_is_retried(
     replay = EvmReplay(CHAIN)
     replay.evm_faults = [EvmFault("eth_getCode", times=2, error=(-32000, "header not found"))]
     async with indexing(tmp_path / "chain.sqlite", replay) as it:
-        await asyncio.wait_for(it.follower.run(), 30)
+        await asyncio.wait_for(it.follower.run(), LIMIT_S)
         assert it.follower.status.synced
         assert replay.evm_faults == []
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.upstream.evm_replay import EvmFault, EvmReplay
+from tests.waiting import LIMIT_S
 
 from icefall.errors import BadGateway, IcefallError, Unavailable
 from icefall.evm.reading import state as asking
@@ -17,7 +18,7 @@ MANY = 10_000
 
 
 @asynccontextmanager
-async def state_of(*replays: EvmReplay, timeout_s: float = 5.0) -> AsyncIterator[RequestState]:
+async def state_of(*replays: EvmReplay, timeout_s: float = LIMIT_S) -> AsyncIterator[RequestState]:
     for replay in replays:
         await replay.start()
     state = RequestState([f"{replay.url}/secret-key" for replay in replays], 1337, timeout_s=timeout_s)
@@ -141,7 +142,7 @@ def test_silence_ends_in_time_and_is_not_waited_for_again() -> None:
             assert isinstance(await refused(state), Unavailable)
             assert len(silent.batches) == asked
         silent.evm_faults.append(EvmFault("", MANY, hang=True))
-        async with state_of(silent, sound, timeout_s=1.0) as state:
+        async with state_of(silent, sound, timeout_s=4.0) as state:
             assert len(await state.balances([UNUSED_ADDRESS], 5)) == 1
 
     asyncio.run(work())

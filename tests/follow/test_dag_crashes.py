@@ -15,7 +15,7 @@ from tests.xchain.stored import digest
 
 from icefall.node.store import store_path
 
-CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "12"))
+CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "8"))
 ROOT = Path(__file__).parents[2]
 
 

@@ -190,7 +190,7 @@ def test_a_fault_passes(name: str) -> None:
     async def scene() -> None:
         replay = Replay()
         replay.faults = [FAULTS[name]._replace(method="index.getContainerRange", times=3)]
-        async with following(replay, total_s=0.3 if name == "timeout" else 60.0) as at:
+        async with following(replay, total_s=1.0 if name == "timeout" else 60.0) as at:
             await at.until(lambda: at.chains.counts() == ALL, "the tip")
             assert true_prefix(at.chains)
             assert at.upstreams.disabled() == {}
@@ -204,7 +204,7 @@ def test_a_lasting_fault_is_left_for_another_upstream(name: str) -> None:
     async def scene() -> None:
         broken, sound = Replay(), Replay()
         broken.faults = [FAULTS[name]._replace(times=FOREVER)]
-        async with following(broken, sound, total_s=0.3 if name == "timeout" else 60.0) as at:
+        async with following(broken, sound, total_s=1.0 if name == "timeout" else 60.0) as at:
             await at.until(lambda: at.chains.counts() == ALL, "the tip")
             await at.until(lambda: broken.url in at.upstreams.failing(), "trouble")
             assert at.upstreams.disabled() == {}

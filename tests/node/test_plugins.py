@@ -3,14 +3,17 @@
 import os
 import signal
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S, until
 
 from icefall.node.admin import plugins
-from icefall.node.admin.plugins import PluginError, PluginScan, load_plugins
+from icefall.node.admin.plugins import PluginError, PluginScan
 from icefall.wire.ids import id_text
+
+load_plugins = partial(plugins.load_plugins, timeout_s=LIMIT_S)  # an import has all the time it needs here
 
 VM = id_text(b"first".ljust(32, b"\0"))
 OTHER = id_text(b"second".ljust(32, b"\0"))
@@ -34,7 +37,7 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
-def failure(directory: Path, source: str, timeout_s: float = 20) -> str:
+def failure(directory: Path, source: str, timeout_s: float = LIMIT_S) -> str:
     """Why a plugin of this source fails, without the part that names the file."""
     path = directory / f"{VM}.py"
     path.write_text(source)
@@ -142,8 +145,8 @@ def test_what_a_plugin_prints_or_leaves_running_does_not_matter(directory: Path)
         "import atexit, os, sys, threading, time\n"
         'print(\'{"version": "wrong"}\', flush=True)\n'
         "os.write(1, b'noise')\n"
-        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
-        "atexit.register(time.sleep, 60)\n" + PLAIN
+        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "atexit.register(time.sleep, 600)\n" + PLAIN
     )
     assert load_plugins(directory, KNOWN).versions == {VM: "0.1"}
 
@@ -209,26 +212,22 @@ def test_a_plugin_that_hangs_is_ended_with_its_children(directory: Path, tmp_pat
     left = tmp_path / "children"
     source = (
         "import os, subprocess, time\n"
-        "sleep = subprocess.Popen(['sleep', '60'])\n"
+        "sleep = subprocess.Popen(['sleep', '600'])\n"
         f"open({str(left)!r}, 'w').write(f'{{os.getpid()}} {{sleep.pid}}')\n"
-        "time.sleep(60)\n"
+        "time.sleep(600)\n"
     )
-    assert failure(directory, source, timeout_s=3) == "not done importing after 3 s"
+    assert failure(directory, source, timeout_s=5) == "not done importing after 5 s"
     own, child = map(int, left.read_text().split())
-    assert wait_for_end(own)
-    assert wait_for_end(child)
+    until(lambda: has_ended(own), "the end of the import")
+    until(lambda: has_ended(child), "the end of what it started")
 
 
-def wait_for_end(pid: int) -> bool:
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-            if f"{pid} (sleep) Z" in Path(f"/proc/{pid}/stat").read_text():
-                return True  # ended; whoever inherited it has not collected it yet
-        except OSError:
-            return True
-        time.sleep(0.02)
-    return False
+def has_ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return f"{pid} (sleep) Z" in Path(f"/proc/{pid}/stat").read_text()  # not collected yet by who inherited it
+    except OSError:
+        return True
 
 
 def test_several_plugins_are_imported_at_the_same_time(directory: Path, tmp_path: Path) -> None:
@@ -244,7 +243,7 @@ def test_several_plugins_are_imported_at_the_same_time(directory: Path, tmp_path
     )
     for number in range(3):
         (directory / f"{id_text(bytes([number]) * 32)}.py").write_text(source + PLAIN)
-    scan = load_plugins(directory, KNOWN, timeout_s=20)
+    scan = load_plugins(directory, KNOWN)
     assert not scan.failed
 
 

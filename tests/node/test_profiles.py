@@ -160,7 +160,10 @@ def test_threads_clock_is_the_systems_own() -> None:
         pytest.skip("thread clocks by number are Linux's")
     ours = (~threading.get_native_id() << 3) | 6
     assert ours == time.pthread_getcpuclockid(threading.get_ident())
-    assert profiles._cpu_ns(threading.get_native_id()) == pytest.approx(time.thread_time_ns(), abs=50_000_000)
+    before_ns = time.thread_time_ns()
+    seen_ns = profiles._cpu_ns(threading.get_native_id())
+    assert seen_ns is not None
+    assert before_ns <= seen_ns <= time.thread_time_ns()
 
 
 def test_a_thread_that_ended_has_no_clock() -> None:

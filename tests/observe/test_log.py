@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.observe.full_disk import small_files
+from tests.waiting import LIMIT_S
 
 from icefall.observe import log_file
 from icefall.observe.log import LEVELS, LevelPage, Log, Logs
@@ -198,7 +199,7 @@ for number in range(500):
     file.write(b"x" * 200 + b"\\n")
 """
     started = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
-    assert [process.wait(60) for process in started] == [0, 0]
+    assert [process.wait(LIMIT_S) for process in started] == [0, 0]
     assert (tmp_path / "main.log").read_bytes() == (b"x" * 200 + b"\n") * 1000
 
 
@@ -228,7 +229,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
 file.write(b'{{"n": 4}}\\n')
 file.write(b'{{"n": 5}}\\n')
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=LIMIT_S)
     assert (tmp_path / "main.log").read_text().splitlines() == ['{"n": 1}', '{"n"', '{"n": 4}', '{"n": 5}']
 
 
@@ -267,7 +268,7 @@ for number in range(500):
     file.write(b"x" * 200 + b"\\n")
 """
     started = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
-    assert [process.wait(60) for process in started] == [0, 0]
+    assert [process.wait(LIMIT_S) for process in started] == [0, 0]
     files = list(tmp_path.iterdir())
     assert sorted(b"".join(path.read_bytes() for path in files).split()) == [b"x" * 200] * 1000
     assert len(files) > 5

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.engines import NOTES, SqliteKit
+from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
 from icefall.db.engine import StoreBusy, StoreError, Transaction
@@ -180,7 +181,7 @@ print(asyncio.run(store.rows({COUNT!r})))
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
     (folder / "0001_notes.sqlite.sql").write_text(NOTES)
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S)
     refused, between, after = ended.stdout.splitlines()
     assert refused.startswith("refused: the store failed: ")
     assert (between, after) == ("[(10,)]", "[(5000,)]")
@@ -198,7 +199,7 @@ connection.execute("delete from note")
 print("ready", flush=True)
 os.kill(os.getpid(), 9)
 """
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert (ended.stdout, ended.returncode) == ("ready\n", -9)
     assert asyncio.run(kit.open(V1).rows(COUNT)) == [(50,)]
 

@@ -13,8 +13,8 @@ from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.client import EvmClient
 from icefall.upstream.evm.upstream import EvmUpstream
 
-LIMITS = Limits(total_s=5, calls_at_once=4)
-HASTY = Limits(total_s=0.2, calls_at_once=4)
+LIMITS = Limits(total_s=60, calls_at_once=4)
+HASTY = Limits(total_s=0.5, calls_at_once=4)
 
 
 class RecordingLog:

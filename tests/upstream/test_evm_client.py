@@ -189,7 +189,7 @@ def test_too_slow_asks_for_less() -> None:
         assert replay.batches == [30, 15, 7, 7, 7, 7, 2]
         assert client.concurrency.limit < 8
 
-    on(scene, EvmFault(hang=True, times=2), limits=Limits(total_s=1.0))
+    on(scene, EvmFault(hang=True, times=2), limits=Limits(total_s=2.0))
 
 
 def test_an_answer_too_long_asks_for_less() -> None:
@@ -202,7 +202,7 @@ def test_an_answer_too_long_asks_for_less() -> None:
             await client.call_all([Call("eth_getBlockByNumber", (hex(12), True))])
 
     long = EvmFault("eth_getBlockByNumber", number=12, result=b'"' + bytes(50_000) + b'"')
-    on(scene, long, limits=Limits(5, 5, 4, 20_000))
+    on(scene, long, limits=Limits(60, 60, 4, 20_000))
 
 
 def test_the_byte_budget_is_shared_and_given_back() -> None:
@@ -265,7 +265,7 @@ def test_fewer_at_a_time_when_turned_away_and_more_again_later() -> None:
         assert client.concurrency.limit == 8
         assert client.concurrency.in_use == 0
 
-    on(scene, limits=Limits(total_s=5, calls_at_once=8), calls_per_batch={"state": 5, "blocks": 5, "traces": 5})
+    on(scene, limits=Limits(total_s=60, calls_at_once=8), calls_per_batch={"state": 5, "blocks": 5, "traces": 5})
 
 
 def test_a_refusal_in_the_http_status() -> None:

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, binder_of
+from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, always_200, binder_of
 from icefall.api.params.node_binder import NodeBinder
 from icefall.api.params.rest_binder import RestBinder, RestParam
 
@@ -62,24 +62,39 @@ def _failure(summary: str) -> dict[str, Any]:
     return {"description": summary, "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}}
 
 
+def _unhealthy(shape: Any, failure: dict[str, Any] | None, media: str) -> dict[str, Any]:
+    """The 503 of a health check: its usual body, or the error that other rows of the listener answer with."""
+    if failure is None:
+        return {"description": "Unhealthy; the same body.", "content": {media: {"schema": shape}}}
+    schema = {"anyOf": [shape, failure["content"]["application/json"]["schema"]]}
+    return {
+        "description": f"Unhealthy; the same body. {failure['description']}",
+        "content": {media: {"schema": schema}},
+    }
+
+
 def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
     media = row.media.partition(";")[0]
     shape = shapes.get(row.result, {"type": "string"} if row.result is str else {"type": "object"})
     good: dict[str, Any] = {"description": row.summary, "content": {media: {"schema": shape}}}
     responses = {"200": good, "403": _failure("Host not allowed."), "405": _failure("Method other than GET.")}
-    if row.path.startswith("/ext/health"):
-        responses["503"] = {**good, "description": "Unhealthy; the same body."}
     if listener != NODE:
         limits = {name: {"$ref": f"#/components/headers/{name}"} for name in tuple(_LIMIT_HEADERS)[:3]}
         responses["200"] = {**good, "headers": limits}
         responses |= {status: _failure(summary) for status, summary in _REST_FAILURES.items()}
         responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
+    if row.status is not always_200:
+        responses["503"] = _unhealthy(shape, responses.get("503"), media)
     return {
         "summary": row.summary,
-        "operationId": row.operation or re.sub(r"[^A-Za-z0-9]+", "_", row.label),
+        "operationId": operation_id(row),
         "parameters": _parameters(row),
         "responses": responses,
     }
+
+
+def operation_id(row: Rest) -> str:
+    return row.operation or re.sub(r"[^A-Za-z0-9]+", "_", row.label)
 
 
 def _parameters(row: Rest) -> list[dict[str, Any]]:

@@ -27,8 +27,8 @@ from icefall.wire.evm.rlp import encode, number
 CHAIN_ID = 1337  # the one of geth --dev
 GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.9"
 GETH_BUILD_LIMIT_S = 1800
-START_LIMIT_S = 60.0
-MINE_LIMIT_S = 60.0
+START_LIMIT_S = 120.0
+MINE_LIMIT_S = 120.0
 FIRST_BLOCK_TIME = 1_700_000_000
 FUNDS = 1_000 * 10**18
 GAS = 3_000_000
@@ -70,7 +70,7 @@ class Node(ABC):
 
     def _post(self, body: Any) -> Any:
         request = Request(self.url, json.dumps(body).encode(), {"content-type": "application/json"})
-        with urlopen(request, timeout=60) as response:
+        with urlopen(request, timeout=START_LIMIT_S) as response:
             return json.loads(response.read())
 
     def newest(self) -> int:

@@ -55,6 +55,10 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
         return self.method
 
 
+def always_200(_: Any) -> int:
+    return 200
+
+
 class Rest(msgspec.Struct, frozen=True, kw_only=True):
     """A plain HTTP endpoint. `status` gives the HTTP status of a result; `media` its type when it is not JSON.
 
@@ -67,7 +71,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     params: type[msgspec.Struct] = NoParams
     result: Any
-    status: Callable[[Any], int] = lambda _: 200
+    status: Callable[[Any], int] = always_200
     media: str = "application/json"
     needs: str = ""
     listeners: tuple[str, ...] = (NODE,)

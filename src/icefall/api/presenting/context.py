@@ -66,9 +66,11 @@ async def context_for(
 
 
 async def in_pieces(rows: Sequence[T], show: Callable[[T], Shown]) -> list[Shown]:
-    """`show` of each row. Other requests can run after every PIECE rows."""
-    shown = [show(row) for row in rows[:PIECE]]
-    for at in range(PIECE, len(rows), PIECE):
+    """`show` of each row. If there are more than PIECE, other requests can run before each piece of them."""
+    if len(rows) <= PIECE:
+        return [show(row) for row in rows]
+    shown: list[Shown] = []
+    for at in range(0, len(rows), PIECE):
         await asyncio.sleep(0)
         shown += [show(row) for row in rows[at : at + PIECE]]
     return shown
@@ -77,7 +79,7 @@ async def in_pieces(rows: Sequence[T], show: Callable[[T], Shown]) -> list[Shown
 async def _nft_metadata(chain: EvmChain, nfts: Sequence[NftRef]) -> dict[NftRef, NftDetails]:
     found: dict[NftRef, NftDetails] = {}
     for at in range(0, len(nfts), PIECE):
-        if at:
+        if len(nfts) > PIECE:
             await asyncio.sleep(0)
         found |= await chain.enriched.nft_metadata(nfts[at : at + PIECE])
     return found

@@ -1,8 +1,9 @@
 """Transfers, internal transactions and deployments. Lists are newest first, the parts of a transaction ascend."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
@@ -33,9 +34,10 @@ INTERNAL_COLUMNS = (
 )  # fmt: skip
 DEPLOYMENT_COLUMNS = ("address", "tx_at", "frame", "creator_address", "tx_hash", "sender_address")
 PARTS_MAX = 2_000  # token transfers of one transaction, or of a page of them, and as many internal transactions
-_LONG = 500  # rows; after as many, other requests can run
+READ_PIECE = 500  # rows read at a time, about 5 ms; other requests can run in between
 DEPLOYMENTS_MAX = 5_000  # read to find those that are the latest of their address
 _BLOCK_BITS = ~(PER_BLOCK - 1)
+T = TypeVar("T", TransferRead, InternalRead)
 
 
 class _Queries(NamedTuple):
@@ -95,10 +97,14 @@ class TransferReader:
 
     async def parts_of_tx(self, tx_at: int) -> TxParts:
         """What is inside one transaction: the first PARTS_MAX transfers and internal transactions."""
-        transfers = await self.of_tx(tx_at, None, PARTS_MAX + 1)
-        if len(transfers) > _LONG:
-            await asyncio.sleep(0)
-        return _limited(transfers, await self.internals_of_tx(tx_at, -1, PARTS_MAX + 1))
+
+        async def transfers(last: TransferRead | None, limit: int) -> list[TransferRead]:
+            return await self.of_tx(tx_at, last.cursor if last else None, limit)
+
+        async def internals(last: InternalRead | None, limit: int) -> list[InternalRead]:
+            return await self.internals_of_tx(tx_at, last.frame if last else -1, limit)
+
+        return _limited(await _in_pieces(transfers), await _in_pieces(internals))
 
     async def parts_of_page(self, address: bytes, txs: Sequence[TxRead]) -> dict[int, TxParts]:
         """By tx_at, the transfers and internal transactions that the address is a party of. `txs` must be consecutive
@@ -121,21 +127,22 @@ class TransferReader:
     ) -> tuple[list[TransferRead], list[InternalRead]]:
         """Not all of them if there are more than PARTS_MAX transfers or internal transactions."""
         first, last = sorted((one_end, other_end))
-        where: dict[str, int | bytes] = {
-            "address": address,
-            "low": position_of(block_of(first), 0),
-            "high": above(block_of(last)),
-            "first_tx": first,
-            "last_tx": last,
-            "limit": PARTS_MAX + 1,
-        }
+        low, high = position_of(block_of(first), 0), above(block_of(last))
+        where: dict[str, int | bytes] = {"address": address, "first_tx": first, "last_tx": last, "high": high}
+
+        async def of_standard(statement: str, row: TransferRead | None, limit: int) -> list[TransferRead]:
+            after = {"low": low, "inside": -1} if row is None else {"low": row.log_at, "inside": row.position}
+            return _transfers(await self._reader.rows(statement, {**where, **after, "limit": limit}))
+
+        async def internals(row: InternalRead | None, limit: int) -> list[InternalRead]:
+            after = {"low": first, "inside": -1} if row is None else {"low": row.tx_at, "inside": row.frame}
+            return _internals(await self._reader.rows(SQL.internals_of_page, {**where, **after, "limit": limit}))
+
         transfers: list[TransferRead] = []
         for queries in _QUERIES.values():
-            transfers += _transfers(await self._reader.rows(queries.of_page, where))
-            if len(transfers) > _LONG:
-                await asyncio.sleep(0)
+            transfers += await _in_pieces(partial(of_standard, queries.of_page))
         transfers.sort(key=lambda row: (row.log_at, row.position))
-        return transfers, _internals(await self._reader.rows(SQL.internals_of_page, where))
+        return transfers, await _in_pieces(internals)
 
     # -- deployments and messages ------------------------------------------------------------------------------
 
@@ -165,6 +172,20 @@ class TransferReader:
     async def message(self, tx_at: int) -> MessageRead | None:
         rows = await self._reader.rows(SQL.message, {"tx_at": tx_at})
         return MessageRead(rows[0][0], rows[0][1], bool(rows[0][2])) if rows else None
+
+
+async def _in_pieces(read: Callable[[T | None, int], Awaitable[list[T]]]) -> list[T]:
+    """PARTS_MAX + 1 rows at most. `read` returns up to a limit of rows behind the last one of the piece before."""
+    rows = await read(None, READ_PIECE)
+    size = len(rows)
+    while size == READ_PIECE:
+        await asyncio.sleep(0)
+        piece = await read(rows[-1], min(READ_PIECE, PARTS_MAX + 1 - len(rows)))
+        rows += piece
+        size = len(piece)
+    if len(rows) > READ_PIECE:
+        await asyncio.sleep(0)
+    return rows
 
 
 def _limited(transfers: list[TransferRead], internals: list[InternalRead]) -> TxParts:

@@ -8,6 +8,7 @@ order by o.log_at desc limit :limit;
 -- name: erc20_of_page
 select v.* from erc20_of o join erc20_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (v.log_at, v.position) > (:low, :inside)
     and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
 order by o.log_at limit :limit;
 
@@ -19,6 +20,7 @@ order by o.log_at desc limit :limit;
 -- name: erc721_of_page
 select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (v.log_at, v.position) > (:low, :inside)
     and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
 order by o.log_at limit :limit;
 
@@ -36,6 +38,7 @@ order by v.position desc limit :limit;
 -- name: erc1155_of_page
 select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (v.log_at, v.position) > (:low, :inside)
     and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
 order by o.log_at, v.position limit :limit;
 
@@ -70,7 +73,8 @@ order by o.tx_at desc, o.frame desc limit :limit;
 
 -- name: internals_of_page
 select v.* from internal_of o join internal_view v on v.tx_at = o.tx_at and v.frame = o.frame
-where o.address = (select id from address where address = :address) and o.tx_at >= :first_tx and o.tx_at <= :last_tx
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at <= :last_tx
+    and (o.tx_at, o.frame) > (:low, :inside)
 order by o.tx_at, o.frame limit :limit;
 
 -- name: internals_of_tx

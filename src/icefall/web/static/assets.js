@@ -14,7 +14,7 @@ export function describe(asset) {
 export function assetAmount(amount, asset) {
   const box = h("span", {}, quantity(amount, 0), " ", id(asset, { href: to.x("asset", asset), what: "asset ID", copy: false }));
   describe(asset).then((found) => {
-    if (found) box.replaceChildren(quantity(amount, Number(found.denomination)), " ", h("a", { href: to.x("asset", found.assetID), title: found.assetID }, clip(found.symbol, 12)));
+    if (found) box.replaceChildren(quantity(amount, Number(found.denomination)), " ", h("a.in-text", { href: to.x("asset", found.assetID), title: found.assetID }, clip(found.symbol, 12)));
   });
   return box;
 }

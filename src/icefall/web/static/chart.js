@@ -31,21 +31,23 @@ function timeTicks(low, high, count) {
 function timeLabel(seconds, step) {
   const text = new Date(seconds * 1000).toISOString();
   if (step < 86400) return text.slice(11, 16);
+  if (step >= 2629800 && step < 31557600) return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", year: "numeric" });
   if (step < 31557600) return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", day: "numeric" });
   return text.slice(0, 4);
 }
 
 export const pointTime = (seconds, interval) => new Date(seconds * 1000).toISOString().slice(0, interval === "hour" || !interval ? 16 : interval === "month" ? 7 : 10).replace("T", " ");
 
-// series: [{name, points: [{t, v}]}] in order of time. `stepped`: a value holds until the next one.
-export function chart({ title, unit = "", series, interval = "", stepped = false, format = figure }) {
+// series: [{name, points: [{t, v}]}] in order of time. `stepped`: a value holds until the next one. `fromZero`: the axis
+// begins at zero, as it must where sizes are compared.
+export function chart({ title, unit = "", series, interval = "", stepped = false, fromZero = true, format = figure }) {
   const filled = series.filter((one) => one.points.length);
   if (!filled.length) return null;
   const box = h("div.chart", { tabindex: "0", role: "group", "aria-roledescription": "chart", "aria-label": `${title}. Arrow keys read the points.` });
   const tip = h("div.chart-tip", { "aria-hidden": "true", hidden: true });
   const all = filled.flatMap((one) => one.points);
   const times = [...new Set(all.map((point) => point.t))].sort((a, b) => a - b);
-  const bounds = { t: [times[0], times.at(-1)], v: [Math.min(0, ...all.map((p) => p.v)), Math.max(...all.map((p) => p.v))] };
+  const bounds = { t: [times[0], times.at(-1)], v: [Math.min(...all.map((p) => p.v), ...(fromZero ? [0] : [])), Math.max(...all.map((p) => p.v))] };
   let place = () => {};
   const draw = () => {
     const width = Math.max(240, box.clientWidth || 600);

@@ -201,7 +201,7 @@ export async function list({ label, columns, load, none, hideEmpty = false, afte
     if (!next) more.remove();
   });
   if (next) box.append(more);
-  if (after) box.append(after(shown));
+  after?.(shown);
   return box;
 }
 

@@ -23,6 +23,27 @@ function hostOf(address) {
   }
 }
 
+const KEY = "icefall-pictures";
+
+function wanted(value) {
+  try {
+    if (value !== undefined) localStorage.setItem(KEY, value ? "yes" : "no");
+    return localStorage.getItem(KEY) === "yes";
+  } catch {
+    return false;
+  }
+}
+
+// The reader's choice for all pictures. `changed` shows them anew.
+export function pictureSwitch(changed) {
+  const box = h("input", { type: "checkbox", checked: wanted() });
+  box.addEventListener("change", () => {
+    wanted(box.checked);
+    changed();
+  });
+  return h("label.switch", {}, box, "Load pictures from other hosts, which then see that you look");
+}
+
 // `name` describes the picture for those who cannot see it.
 export function picture(uri, name, { interactive = false } = {}) {
   const address = webAddress(uri);
@@ -33,7 +54,7 @@ export function picture(uri, name, { interactive = false } = {}) {
     image.src = address;
     box.replaceChildren(image);
   };
-  if (EMBEDDED.test(address)) showImage();
+  if (EMBEDDED.test(address) || (hostOf(address) && wanted())) showImage();
   else if (address && hostOf(address) && interactive) {
     box.append(h("button", { type: "button", onclick: showImage }, "Load picture"), h("span.quiet", {}, `from ${clip(hostOf(address), 40)}`));
   } else if (address && hostOf(address)) box.append(h("span.quiet", {}, `Picture at ${clip(hostOf(address), 40)}`));

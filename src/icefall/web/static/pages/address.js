@@ -5,8 +5,8 @@ import { chart } from "../chart.js";
 import { internalColumns, tokenName, transferColumns, txColumns } from "../columns.js";
 import { exact, money } from "../format.js";
 import { logList } from "../logs.js";
-import { picture } from "../pictures.js";
-import { address as addressLink, badge, card, clip, crumbs, empty, facts, header, id, later, list, quantity, tabs, to, txLink, value } from "../parts.js";
+import { nftGrid } from "../nfts.js";
+import { address as addressLink, badge, card, clip, crumbs, facts, header, id, later, list, quantity, tabs, to, txLink, value } from "../parts.js";
 
 export async function render({ params, query, signal, remember }) {
   const [chain, found] = await Promise.all([chainOf(params.chain), kindOf(params.chain, params.address, signal)]);
@@ -92,31 +92,14 @@ async function history(base, native, signal) {
   const reply = await maybe(data(`${base}/balances:listHistory`, { timeInterval: "day", pageSize: 100 }, signal));
   if (!reply || !reply.history.length) return null;
   const points = reply.history.map((one) => ({ t: one.timestamp, v: Number(exact(one.balance, native.decimals).replaceAll(",", "")) })).reverse();
-  return card("", chart({ title: "Balance at the end of each day", unit: native.symbol, interval: "day", stepped: true, series: [{ name: native.symbol, points }] }));
+  return card("", chart({ title: "Balance at the end of each day", unit: native.symbol, interval: "day", stepped: true, fromZero: false, series: [{ name: native.symbol, points }] }));
 }
 
-async function collectibles(base, chain, signal) {
-  const grid = h("div.nfts");
-  let next;
-  const load = async () => {
-    const page = await data(`${base}/balances:listCollectibles`, { pageSize: 24, pageToken: next }, signal);
-    next = page.nextPageToken;
-    grid.append(...page.collectibleBalances.map((one) => nftCard(one, chain)));
-  };
-  await load();
-  if (!grid.children.length) return empty("It holds no NFTs.");
-  const more = h("button.more", { type: "button", onclick: async () => {
-    await load();
-    if (!next) more.remove();
-  } }, "Show more");
-  return h("div.list", {}, grid, next ? more : null);
-}
-
-export function nftCard(token, chain) {
-  const name = token.metadata?.name || `${token.name || token.symbol || "Token"} #${clip(token.tokenId, 20)}`;
-  return h("a.nft", { href: to.nft(chain, token.address, token.tokenId) }, picture(token.metadata?.imageUri, name),
-    h("div.nft-text", {}, h("strong", {}, clip(name, 60)), h("span.quiet", {}, clip(token.name || token.ercType, 40)),
-      token.balance && h("span.quiet", {}, `holds ${token.balance}`)));
+function collectibles(base, chain, signal) {
+  return nftGrid(chain, async (pageToken) => {
+    const page = await data(`${base}/balances:listCollectibles`, { pageSize: 24, pageToken }, signal);
+    return { tokens: page.collectibleBalances, next: page.nextPageToken };
+  }, "It holds no NFTs.");
 }
 
 function deployments(chain, address, signal) {

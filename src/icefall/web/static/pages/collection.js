@@ -2,8 +2,8 @@
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
 import { tokenName } from "../columns.js";
-import { address, badge, card, clip, crumbs, empty, facts, header, id, tabs, to, txLink } from "../parts.js";
-import { nftCard } from "./address.js";
+import { nftGrid } from "../nfts.js";
+import { address, badge, card, clip, crumbs, facts, header, id, tabs, to, txLink } from "../parts.js";
 import { holderList, transferList } from "./token.js";
 
 export async function render({ params, query, signal, remember }) {
@@ -28,19 +28,9 @@ export async function render({ params, query, signal, remember }) {
   return { title: tokenName(contract), content };
 }
 
-async function tokens(chain, collection, signal) {
-  const grid = h("div.nfts");
-  let next;
-  const load = async () => {
-    const page = await data(path`/v1/chains/${chain}/nfts/collections/${collection}/tokens`, { pageSize: 24, pageToken: next }, signal);
-    next = page.nextPageToken;
-    grid.append(...page.tokens.map((one) => nftCard(one, chain)));
-  };
-  await load();
-  if (!grid.children.length) return empty("It has no tokens.");
-  const more = h("button.more", { type: "button", onclick: async () => {
-    await load();
-    if (!next) more.remove();
-  } }, "Show more");
-  return h("div.list", {}, grid, next ? more : null);
+function tokens(chain, collection, signal) {
+  return nftGrid(chain, async (pageToken) => {
+    const page = await data(path`/v1/chains/${chain}/nfts/collections/${collection}/tokens`, { pageSize: 24, pageToken }, signal);
+    return { tokens: page.tokens, next: page.nextPageToken };
+  }, "It has no tokens.");
 }

@@ -71,7 +71,7 @@ function latest({ names, tokens, signal, mark }) {
   const shown = {};
   const part = (key, title, label, columns, load) => h("section.card", { "aria-label": title },
     h("div.card-head", {}, h("h2", {}, title), key === "block" ? mark : null),
-    later(() => list({ label, columns, load, none: "Nothing indexed yet.", after: (table) => ((shown[key] = { table, columns }), null) }), { rows: 6, hideEmpty: false }));
+    later(() => list({ label, columns, load, none: "Nothing indexed yet.", after: (table) => (shown[key] = { table, columns }) }), { rows: 6, hideEmpty: false }));
   const blocks = blockColumns();
   const blockPart = [blocks[0], chainColumn(names), blocks[1], blocks[2]];
   const txs = txColumns({ tokenOf: (id) => tokens.get(id) });

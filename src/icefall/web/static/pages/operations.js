@@ -53,16 +53,24 @@ function progress(all, signal) {
 }
 
 function progressTable(rows) {
-  return table("Indexing progress", [
+  const state = ({ now }) => {
+    if (now.problem) return badge("problem", "bad");
+    if (!now.isRunning) return badge("stopped", "bad");
+    return now.isSynced ? badge("synced", "good") : badge("indexing", "warn");
+  };
+  const kept = ({ now }) => [now.logsStoredFromBlock !== undefined && badge("logs"), now.callsStoredFromBlock !== undefined && badge("calls")].filter(Boolean);
+  const shown = table("Indexing progress", [
     { name: "Chain", cell: ({ chain }) => h("a", { href: to.chain(chain.chainId) }, clip(chain.chainName || chain.chainId, 30)) },
-    { name: "State", cell: ({ now }) => (now.problem ? h("span", { title: now.problem }, badge("problem", "bad")) : now.synced ? badge("synced", "good") : badge("indexing", "warn")) },
-    { name: "Block", right: true, cell: ({ now }) => `${whole(now.tip)} of ${whole(now.head ?? now.target)}` },
-    { name: "Done", minor: true, right: true, cell: ({ now }) => percent(Number(now.tip) + 1, Number(now.head ?? now.target) + 1) },
-    { name: "Blocks per second", minor: true, right: true, cell: ({ now }) => figure(now.blocksPerSecond ?? 0) },
-    { name: "Time left", minor: true, right: true, cell: ({ now }) => (now.synced ? "–" : now.etaSeconds === undefined ? "not known" : span(now.etaSeconds)) },
-    { name: "Audited to", minor: true, right: true, cell: ({ now }) => whole(now.auditedTo) },
-    { name: "Keeps", minor: true, cell: ({ now }) => (now.storesLogs || now.storesTraces ? [now.storesLogs && badge("logs"), now.storesTraces && badge("traces")] : "–") },
-  ], rows).element;
+    { name: "State", cell: state },
+    { name: "Block", right: true, cell: ({ now }) => `${whole(now.lastBlock)} of ${whole(now.headBlock)}` },
+    { name: "Done", minor: true, right: true, cell: ({ now }) => percent(Number(now.lastBlock ?? -1) + 1, Number(now.headBlock ?? 0) + 1) },
+    { name: "Blocks per second", minor: true, right: true, cell: ({ now }) => figure(now.blocksPerSecond) },
+    { name: "Time left", minor: true, right: true, cell: ({ now }) => (now.isSynced ? "–" : now.etaSeconds === undefined ? "not known" : span(now.etaSeconds)) },
+    { name: "Audited to", minor: true, right: true, cell: ({ now }) => whole(now.auditedToBlock) },
+    { name: "Stores", minor: true, cell: (row) => (kept(row).length ? kept(row) : "–") },
+  ], rows);
+  const remarks = rows.flatMap(({ chain, now }) => [now.problem, ...(now.limitations || [])].filter(Boolean).map((text) => `${chain.chainName || chain.chainId}: ${text}`));
+  return h("div.list", {}, shown.element, remarks.length ? h("ul.remarks", {}, remarks.map((text) => h("li", {}, clip(text, 300)))) : null);
 }
 
 const STATES = { usable: "good", "backing off": "warn", disabled: "bad" };

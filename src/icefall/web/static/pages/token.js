@@ -32,7 +32,7 @@ export async function render({ params, query, signal, remember }) {
       const reply = await prices;
       if (!reply || reply.prices.length < 2) return null;
       const points = reply.prices.map((one) => ({ t: one.timestamp, v: Number(one.value) })).reverse();
-      return card("", chart({ title: "Price by day", unit: reply.currencyCode.toUpperCase(), interval: "day", series: [{ name: "Price", points }] }));
+      return card("", chart({ title: "Price by day", unit: reply.currencyCode.toUpperCase(), interval: "day", fromZero: false, series: [{ name: "Price", points }] }));
     }),
     tabs("Holders and transfers", [
       { key: "transfers", name: "Transfers", load: () => transferList(base, key, signal) },

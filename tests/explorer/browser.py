@@ -40,7 +40,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Tab:
-    """One tab. `problems` are console errors, failures of scripts, dialogs, and requests to hosts that are not listed."""
+    """One tab. `problems` are errors in the console, scripts that fail, dialogs, and requests to hosts not listed."""
 
     def __init__(self, page: Page, base_url: str, hosts: set[str]) -> None:
         self.page = page

@@ -49,6 +49,7 @@ PAGES = [
     ("metric", "/metrics/tx_count?chains=31337,43112&range=all", ["Demo L1", "Recorded C-Chain", "Last hour"]),
     ("x-chain", "/x", ["176", "Avalanche (AVAX)"]),
     ("x-transactions", "/x?tab=transactions", ["Accepted"]),
+    ("x-assets", "/x?tab=assets", ["Alpha30 (WLO)"]),
     ("x-block", "/x/block/170", [X_BLOCK, "base"]),
     ("x-tx", f"/x/tx/{X_TX}", ["wallet chain 1", "24.3731", "24.3741", "AVAX"]),
     ("x-address", f"/x/address/{RICH}", ["Avalanche (AVAX)", "299,983,935.3436", "mint right"]),
@@ -205,3 +206,17 @@ def test_the_home_page_is_live(explorer: Tab) -> None:
     explorer.open("/")
     explorer.page.wait_for_selector(".live.on")
     assert any("/v1/stream" in url for url in explorer.requests)
+
+
+def test_a_block_is_found_by_its_time(explorer: Tab) -> None:
+    explorer.open(L1)
+    explorer.page.get_by_label("Block at a time").fill("2024-03-26T23:30:00")
+    explorer.page.get_by_role("button", name="Find").click()
+    explorer.page.wait_for_url("**/chain/31337/block/1968")
+
+
+def test_the_history_of_a_token_can_be_chosen(explorer: Tab) -> None:
+    explorer.open(f"{L1}/address/{BUSY}")
+    assert "(DEMO)" in explorer.text("figcaption")
+    explorer.page.get_by_label("Token", exact=True).select_option(label="Alpha Dollar")
+    explorer.page.wait_for_selector("figcaption:has-text('ADOL')")

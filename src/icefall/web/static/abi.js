@@ -74,7 +74,11 @@ function decodeValue(type, data, at) {
     const fixed = array[2] !== "";
     const count = fixed ? Number(array[2]) : size(data, at);
     if (count > 1000) throw new RangeError("too many items to show");
-    return decodeTuple(Array.from({ length: count }, () => array[1]), data, fixed ? at : at + WORD);
+    return decodeTuple(
+      Array.from({ length: count }, () => array[1]),
+      data,
+      fixed ? at : at + WORD,
+    );
   }
   const tuple = tupleOf(type);
   if (tuple) return decodeTuple(tuple, data, at);

@@ -16,7 +16,10 @@ export class CallError extends Error {
 export async function loadConfig() {
   const reply = await fetch(`${bases.data}/explorer/config.json`, { cache: "no-store" });
   Object.assign(config, await reply.json());
-  for (const [name, url] of [["node", config.nodeUrl], ["metrics", config.metricsUrl]]) {
+  for (const [name, url] of [
+    ["node", config.nodeUrl],
+    ["metrics", config.metricsUrl],
+  ]) {
     bases[name] = url ? new URL(url, document.baseURI).href.replace(/\/$/, "") : "";
   }
 }
@@ -35,7 +38,9 @@ export function apiKey(value) {
 }
 
 function withQuery(url, query) {
-  const text = new URLSearchParams(Object.entries(query || {}).filter(([, value]) => value !== undefined && value !== "" && value !== null));
+  const text = new URLSearchParams(
+    Object.entries(query || {}).filter(([, value]) => value !== undefined && value !== "" && value !== null),
+  );
   return String(text) ? `${url}?${text}` : url;
 }
 
@@ -51,7 +56,9 @@ async function send(url, options, signal) {
     reply = await fetch(url, { ...options, signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new CallError(`No answer from ${new URL(url).origin}. Is it running, and does it allow this page (--http-allowed-origins)?`);
+    throw new CallError(
+      `No answer from ${new URL(url).origin}. Is it running, and does it allow this page (--http-allowed-origins)?`,
+    );
   }
   const text = await reply.text();
   let body;
@@ -90,7 +97,8 @@ export async function node(target, method, params = {}, signal) {
   calls.set(url + body, { url, body });
   showCalls();
   const reply = await send(url, { method: "POST", headers: { "content-type": "application/json" }, body }, signal);
-  if (reply?.error) throw new CallError(reply.error.message || "the node refused the call", reply.error.code === -32000 ? 404 : 400);
+  if (reply?.error)
+    throw new CallError(reply.error.message || "the node refused the call", reply.error.code === -32000 ? 404 : 400);
   return reply?.result;
 }
 
@@ -105,10 +113,13 @@ export async function maybe(promise) {
 }
 
 export async function chains() {
-  chainList ??= data("/v1/chains").then((reply) => reply.chains, (error) => {
-    chainList = null;
-    throw error;
-  });
+  chainList ??= data("/v1/chains").then(
+    (reply) => reply.chains,
+    (error) => {
+      chainList = null;
+      throw error;
+    },
+  );
   return chainList;
 }
 
@@ -127,11 +138,18 @@ function showCalls() {
   shownLater = requestAnimationFrame(() => {
     const list = document.getElementById("call-list");
     list.replaceChildren(...[...calls.values()].slice(0, 60).map(callItem));
-    document.querySelector("#calls summary").textContent = calls.size === 1 ? "1 call made by this page" : `${calls.size} calls made by this page`;
+    document.querySelector("#calls summary").textContent =
+      calls.size === 1 ? "1 call made by this page" : `${calls.size} calls made by this page`;
   });
 }
 
 function callItem({ url, body }) {
-  if (!body) return h("li", {}, h("span.verb", {}, "GET"), h("a", { href: url, target: "_blank", rel: "noopener" }, url));
-  return h("li", {}, h("span.verb", {}, "POST"), h("code", {}, `curl -H content-type:application/json ${url} -d '${body}'`));
+  if (!body)
+    return h("li", {}, h("span.verb", {}, "GET"), h("a", { href: url, target: "_blank", rel: "noopener" }, url));
+  return h(
+    "li",
+    {},
+    h("span.verb", {}, "POST"),
+    h("code", {}, `curl -H content-type:application/json ${url} -d '${body}'`),
+  );
 }

@@ -33,11 +33,15 @@ export async function callTree(target, { chain, native, signal }) {
 
 function callRow(call, chain, native) {
   const name = call.methodName || (call.input?.length >= 10 ? call.input.slice(0, 10) : "");
-  return h(call.isReverted ? "div.call.reverted" : "div.call", {},
-    badge(call.callType), call.isReverted && badge("reverted", "bad"),
+  return h(
+    call.isReverted ? "div.call.reverted" : "div.call",
+    {},
+    badge(call.callType),
+    call.isReverted && badge("reverted", "bad"),
     h("span", {}, address(chain, call.from), " → ", call.to ? address(chain, call.to) : h("span.quiet", {}, "none")),
     name && h("code", {}, clip(name, 60)),
     call.value && call.value !== "0" ? quantity(call.value, native.decimals, native.symbol) : null,
     h("span.quiet", {}, `${whole(call.gasUsed)} gas`),
-    (call.revertReason || call.error) && h("span", {}, clip(call.revertReason || call.error, 200)));
+    (call.revertReason || call.error) && h("span", {}, clip(call.revertReason || call.error, 200)),
+  );
 }

@@ -31,23 +31,37 @@ function timeTicks(low, high, count) {
 function timeLabel(seconds, step) {
   const text = new Date(seconds * 1000).toISOString();
   if (step < 86400) return text.slice(11, 16);
-  if (step >= 2629800 && step < 31557600) return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", year: "numeric" });
-  if (step < 31557600) return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", day: "numeric" });
+  if (step >= 2629800 && step < 31557600)
+    return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", year: "numeric" });
+  if (step < 31557600)
+    return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", day: "numeric" });
   return text.slice(0, 4);
 }
 
-export const pointTime = (seconds, interval) => new Date(seconds * 1000).toISOString().slice(0, interval === "hour" || !interval ? 16 : interval === "month" ? 7 : 10).replace("T", " ");
+export const pointTime = (seconds, interval) =>
+  new Date(seconds * 1000)
+    .toISOString()
+    .slice(0, interval === "hour" || !interval ? 16 : interval === "month" ? 7 : 10)
+    .replace("T", " ");
 
 // series: [{name, points: [{t, v}]}] in order of time. `stepped`: a value holds until the next one. `fromZero`: the axis
 // begins at zero, as it must where sizes are compared.
 export function chart({ title, unit = "", series, interval = "", stepped = false, fromZero = true, format = figure }) {
   const filled = series.filter((one) => one.points.length);
   if (!filled.length) return null;
-  const box = h("div.chart", { tabindex: "0", role: "group", "aria-roledescription": "chart", "aria-label": `${title}. Arrow keys read the points.` });
+  const box = h("div.chart", {
+    tabindex: "0",
+    role: "group",
+    "aria-roledescription": "chart",
+    "aria-label": `${title}. Arrow keys read the points.`,
+  });
   const tip = h("div.chart-tip", { "aria-hidden": "true", hidden: true });
   const all = filled.flatMap((one) => one.points);
   const times = [...new Set(all.map((point) => point.t))].sort((a, b) => a - b);
-  const bounds = { t: [times[0], times.at(-1)], v: [Math.min(...all.map((p) => p.v), ...(fromZero ? [0] : [])), Math.max(...all.map((p) => p.v))] };
+  const bounds = {
+    t: [times[0], times.at(-1)],
+    v: [Math.min(...all.map((p) => p.v), ...(fromZero ? [0] : [])), Math.max(...all.map((p) => p.v))],
+  };
   let place = () => {};
   const draw = () => {
     const width = Math.max(240, box.clientWidth || 600);
@@ -60,10 +74,19 @@ export function chart({ title, unit = "", series, interval = "", stepped = false
   const showAt = (index, speak) => {
     cursor = Math.max(0, Math.min(times.length - 1, index));
     const found = read(times[cursor]);
-    const lines = found.map(({ name, point }) => `${filled.length > 1 ? `${name}: ` : ""}${format(point.v)}${unit ? ` ${unit}` : ""}`);
-    tip.replaceChildren(h("strong", {}, pointTime(times[cursor], interval)), ...lines.map((line) => h("span", {}, line)));
+    const lines = found.map(
+      ({ name, point }) => `${filled.length > 1 ? `${name}: ` : ""}${format(point.v)}${unit ? ` ${unit}` : ""}`,
+    );
+    tip.replaceChildren(
+      h("strong", {}, pointTime(times[cursor], interval)),
+      ...lines.map((line) => h("span", {}, line)),
+    );
     tip.hidden = false;
-    place(times[cursor], found.map(({ point }) => point), tip);
+    place(
+      times[cursor],
+      found.map(({ point }) => point),
+      tip,
+    );
     if (speak) announce(`${pointTime(times[cursor], interval)}: ${lines.join(", ")}`);
   };
   const hide = () => {
@@ -71,7 +94,8 @@ export function chart({ title, unit = "", series, interval = "", stepped = false
     place(null);
   };
   box.addEventListener("pointermove", (event) => {
-    const inside = (event.clientX - box.getBoundingClientRect().left - EDGE.left) / (box.clientWidth - EDGE.left - EDGE.right);
+    const inside =
+      (event.clientX - box.getBoundingClientRect().left - EDGE.left) / (box.clientWidth - EDGE.left - EDGE.right);
     const t = bounds.t[0] + inside * (bounds.t[1] - bounds.t[0]);
     showAt(times.reduce((best, one, index) => (Math.abs(one - t) < Math.abs(times[best] - t) ? index : best), 0));
   });
@@ -85,8 +109,21 @@ export function chart({ title, unit = "", series, interval = "", stepped = false
     else showAt(step ? cursor + step : event.key === "Home" ? 0 : times.length - 1, true);
   });
   new ResizeObserver(draw).observe(box);
-  const legend = filled.length > 1 && h("ul.legend", {}, filled.map((one, index) => h(`li.s${index % 6}`, {}, one.name)));
-  return h("figure.chart-figure", {}, h("figcaption", {}, title, unit && h("span.unit", {}, ` (${unit})`)), legend, box, asTable(title, filled, times, interval, unit, format));
+  const legend =
+    filled.length > 1 &&
+    h(
+      "ul.legend",
+      {},
+      filled.map((one, index) => h(`li.s${index % 6}`, {}, one.name)),
+    );
+  return h(
+    "figure.chart-figure",
+    {},
+    h("figcaption", {}, title, unit && h("span.unit", {}, ` (${unit})`)),
+    legend,
+    box,
+    asTable(title, filled, times, interval, unit, format),
+  );
 }
 
 function nearest(points, t) {
@@ -101,21 +138,43 @@ function plot({ filled, bounds, width, unit, format, stepped, title }) {
   const [v0, v1] = [ticks[0], ticks.at(-1)];
   const x = (t) => EDGE.left + (t1 === t0 ? 0.5 : (t - t0) / (t1 - t0)) * (width - EDGE.left - EDGE.right);
   const y = (v) => EDGE.top + (1 - (v - v0) / (v1 - v0)) * (HEIGHT - EDGE.top - EDGE.bottom);
-  const axis = timeTicks(t0, t1, Math.max(2, Math.floor((width - EDGE.left) / 84)));
-  const summary = filled.map((one) => `${filled.length > 1 ? `${one.name}: ` : ""}${one.points.length} points, last ${format(one.points.at(-1).v)} ${unit}`).join("; ");
-  const element = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `${title}: ${summary}` },
-    svg("g", { class: "grid" }, ticks.map((tick) => svg("line", { x1: EDGE.left, x2: width - EDGE.right, y1: y(tick), y2: y(tick) }))),
-    svg("g", { class: "labels" },
+  const axis = timeTicks(t0, t1, Math.max(4, Math.floor((width - EDGE.left) / 68)));
+  const summary = filled
+    .map(
+      (one) =>
+        `${filled.length > 1 ? `${one.name}: ` : ""}${one.points.length} points, last ${format(one.points.at(-1).v)} ${unit}`,
+    )
+    .join("; ");
+  const element = svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `${title}: ${summary}` },
+    svg(
+      "g",
+      { class: "grid" },
+      ticks.map((tick) => svg("line", { x1: EDGE.left, x2: width - EDGE.right, y1: y(tick), y2: y(tick) })),
+    ),
+    svg(
+      "g",
+      { class: "labels" },
       ticks.map((tick) => svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, format(tick))),
-      axis.ticks.map((tick) => svg("text", { x: x(tick), y: HEIGHT - 8, "text-anchor": "middle" }, timeLabel(tick, axis.step)))));
+      axis.ticks.map((tick) =>
+        svg("text", { x: x(tick), y: HEIGHT - 8, "text-anchor": "middle" }, timeLabel(tick, axis.step)),
+      ),
+    ),
+  );
   filled.forEach((one, index) => {
     const path = linePath(one.points, x, y, stepped);
     if (filled.length === 1) {
       const last = one.points.at(-1);
-      element.append(svg("path", { class: "area s0", d: `${path}L${x(last.t)},${y(v0)}L${x(one.points[0].t)},${y(v0)}Z` }));
+      element.append(
+        svg("path", { class: "area s0", d: `${path}L${x(last.t)},${y(v0)}L${x(one.points[0].t)},${y(v0)}Z` }),
+      );
     }
     element.append(svg("path", { class: `line s${index % 6}`, d: path }));
-    if (one.points.length === 1) element.append(svg("circle", { class: `dot s${index % 6}`, cx: x(one.points[0].t), cy: y(one.points[0].v), r: 4 }));
+    if (one.points.length === 1)
+      element.append(
+        svg("circle", { class: `dot s${index % 6}`, cx: x(one.points[0].t), cy: y(one.points[0].v), r: 4 }),
+      );
   });
   const rule = svg("line", { class: "rule", y1: EDGE.top, y2: HEIGHT - EDGE.bottom, visibility: "hidden" });
   const dots = filled.map((_, index) => svg("circle", { class: `dot s${index % 6}`, r: 4, visibility: "hidden" }));
@@ -137,10 +196,12 @@ function plot({ filled, bounds, width, unit, format, stepped, title }) {
 }
 
 function linePath(points, x, y, stepped) {
-  return points.map((point, index) => {
-    if (!index) return `M${x(point.t)},${y(point.v)}`;
-    return stepped ? `H${x(point.t)}V${y(point.v)}` : `L${x(point.t)},${y(point.v)}`;
-  }).join("");
+  return points
+    .map((point, index) => {
+      if (!index) return `M${x(point.t)},${y(point.v)}`;
+      return stepped ? `H${x(point.t)}V${y(point.v)}` : `L${x(point.t)},${y(point.v)}`;
+    })
+    .join("");
 }
 
 function asTable(title, filled, times, interval, unit, format) {
@@ -148,10 +209,27 @@ function asTable(title, filled, times, interval, unit, format) {
   details.addEventListener("toggle", () => {
     if (details.querySelector("table")) return;
     const by = filled.map((one) => new Map(one.points.map((point) => [point.t, point.v])));
-    const head = h("tr", {}, h("th", { scope: "col" }, "Time (UTC)"), filled.map((one) => h("th.right", { scope: "col" }, filled.length > 1 ? one.name : unit || "Value")));
-    const rows = [...times].reverse().map((t) => h("tr", {}, h("th", { scope: "row" }, pointTime(t, interval)),
-      by.map((values) => h("td.right", {}, values.has(t) ? format(values.get(t)) : "–"))));
-    details.append(h("div.table-box.low", { tabindex: "0", role: "region", "aria-label": `${title} as a table` }, h("table", {}, h("caption.hidden", {}, title), h("thead", {}, head), h("tbody", {}, rows))));
+    const head = h(
+      "tr",
+      {},
+      h("th", { scope: "col" }, "Time (UTC)"),
+      filled.map((one) => h("th.right", { scope: "col" }, filled.length > 1 ? one.name : unit || "Value")),
+    );
+    const rows = [...times].reverse().map((t) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, pointTime(t, interval)),
+        by.map((values) => h("td.right", {}, values.has(t) ? format(values.get(t)) : "–")),
+      ),
+    );
+    details.append(
+      h(
+        "div.table-box.low",
+        { tabindex: "0", role: "region", "aria-label": `${title} as a table` },
+        h("table", {}, h("caption.hidden", {}, title), h("thead", {}, head), h("tbody", {}, rows)),
+      ),
+    );
   });
   return details;
 }

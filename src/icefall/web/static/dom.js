@@ -54,8 +54,11 @@ const ICONS = {
 };
 
 export function icon(name) {
-  return svg("svg", { viewBox: "0 0 24 24", width: 16, height: 16, class: "icon", "aria-hidden": "true" },
-    svg("path", { d: ICONS[name] }));
+  return svg(
+    "svg",
+    { viewBox: "0 0 24 24", width: 16, height: 16, class: "icon", "aria-hidden": "true" },
+    svg("path", { d: ICONS[name] }),
+  );
 }
 
 export function announce(text) {

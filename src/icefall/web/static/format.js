@@ -2,7 +2,14 @@
 const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
-const UNITS = [["year", 31557600], ["month", 2629800], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+const UNITS = [
+  ["year", 31557600],
+  ["month", 2629800],
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
 
 export function whole(value) {
   if (value === undefined || value === null || value === "") return "–";
@@ -60,7 +67,8 @@ export function money(price) {
   const number = Number(price.value);
   const code = String(price.currencyCode || "usd").toUpperCase();
   try {
-    const digits = Math.abs(number) >= 1 || number === 0 ? { maximumFractionDigits: 2 } : { maximumSignificantDigits: 4 };
+    const digits =
+      Math.abs(number) >= 1 || number === 0 ? { maximumFractionDigits: 2 } : { maximumSignificantDigits: 4 };
     return number.toLocaleString("en", { style: "currency", currency: code, ...digits });
   } catch {
     return `${price.value} ${code}`;
@@ -89,7 +97,12 @@ export function span(seconds) {
   if (!Number.isFinite(seconds) || seconds < 0) return "–";
   if (seconds < 1) return "under 1 s";
   const parts = [];
-  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]) {
+  for (const [unit, size] of [
+    ["d", 86400],
+    ["h", 3600],
+    ["min", 60],
+    ["s", 1],
+  ]) {
     const count = Math.floor(seconds / size);
     if (count && parts.length < 2) parts.push(`${count} ${unit}`);
     seconds -= count * size;

@@ -11,7 +11,11 @@ export async function logList(target, { chain, signal, query = {}, linked = fals
   if (!page) return empty("Logs are not available here.");
   while (!page.logs.length && page.nextPageToken) page = await load(page.nextPageToken); // a page may be empty before the last
   if (!page.logs.length) return empty("There are no logs.");
-  const box = h("div", {}, page.logs.map((log) => logItem(log, chain, linked)));
+  const box = h(
+    "div",
+    {},
+    page.logs.map((log) => logItem(log, chain, linked)),
+  );
   const more = h("button.more", { type: "button" }, "Show more");
   more.addEventListener("click", async () => {
     more.disabled = true;
@@ -29,14 +33,32 @@ export async function logList(target, { chain, signal, query = {}, linked = fals
 }
 
 function logItem(log, chain, linked) {
-  return h("div.log", {},
-    h("div.inline", {}, badge(`log ${log.logIndex}`), address(chain, log.address), log.eventSignature && h("code", {}, clip(log.eventSignature, 120)),
-      linked && txLink(chain, log.txHash), linked && time(log.blockTimestamp)),
-    log.topics.length ? h("ol.topics", {}, log.topics.map((topic, index) => h("li", { title: topic }, `topic ${index}  `, topicText(topic)))) : null,
-    log.data && log.data !== "0x" ? h("pre.data", { tabindex: "0" }, clip(log.data, 4000)) : null);
+  return h(
+    "div.log",
+    {},
+    h(
+      "div.inline",
+      {},
+      badge(`log ${log.logIndex}`),
+      address(chain, log.address),
+      log.eventSignature && h("code", {}, clip(log.eventSignature, 120)),
+      linked && txLink(chain, log.txHash),
+      linked && time(log.blockTimestamp),
+    ),
+    log.topics.length
+      ? h(
+          "ol.topics",
+          {},
+          log.topics.map((topic, index) => h("li", { title: topic }, `topic ${index}  `, topicText(topic))),
+        )
+      : null,
+    log.data && log.data !== "0x" ? h("pre.data", { tabindex: "0" }, clip(log.data, 4000)) : null,
+  );
 }
 
 // A topic that holds an address is shown as one.
 function topicText(topic) {
-  return /^0x0{24}[0-9a-f]{40}$/i.test(topic) && !/^0x0{32}/.test(topic) ? `${short(`0x${topic.slice(26)}`, 10, 8)} (address)` : topic;
+  return /^0x0{24}[0-9a-f]{40}$/i.test(topic) && !/^0x0{32}/.test(topic)
+    ? `${short(`0x${topic.slice(26)}`, 10, 8)} (address)`
+    : topic;
 }

@@ -48,7 +48,11 @@ function parse() {
     const wanted = pattern.split("/").filter(Boolean);
     if (wanted.length !== parts.length || (needs && !needs())) continue;
     const params = {};
-    if (wanted.every((part, index) => (part.startsWith(":") ? ((params[part.slice(1)] = parts[index]), true) : part === parts[index]))) {
+    if (
+      wanted.every((part, index) =>
+        part.startsWith(":") ? ((params[part.slice(1)] = parts[index]), true) : part === parts[index],
+      )
+    ) {
       return { page, params, query: new URLSearchParams(query) };
     }
   }
@@ -79,7 +83,12 @@ async function show() {
     ({ title, content } = await module.render({ params, query, signal, remember }));
   } catch (error) {
     if (signal.aborted) return;
-    content = h("div.page", {}, h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "This page could not be loaded"), failure(error, show));
+    content = h(
+      "div.page",
+      {},
+      h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "This page could not be loaded"),
+      failure(error, show),
+    );
     title = "Not loaded";
   } finally {
     clearTimeout(waiting);
@@ -115,7 +124,11 @@ function markNavigation() {
 }
 
 function installFrame() {
-  document.getElementById("nav").replaceChildren(...NAVIGATION.filter(([, , needs]) => !needs || needs()).map(([href, text]) => h("a", { href }, text)));
+  document
+    .getElementById("nav")
+    .replaceChildren(
+      ...NAVIGATION.filter(([, , needs]) => !needs || needs()).map(([href, text]) => h("a", { href }, text)),
+    );
   document.getElementById("about").textContent = `Icefall ${config.version}`;
   const input = document.getElementById("search");
   document.getElementById("search-form").addEventListener("submit", (event) => {
@@ -124,7 +137,12 @@ function installFrame() {
     if (text) location.hash = `#/search/${encodeURIComponent(text)}`;
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !event.ctrlKey && !event.metaKey && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
+    if (
+      event.key === "/" &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)
+    ) {
       event.preventDefault();
       input.focus();
     }

@@ -29,7 +29,16 @@ export async function nftGrid(chain, load, none) {
 
 function nftCard(token, chain) {
   const name = token.metadata?.name || `${token.name || token.symbol || "Token"} #${clip(token.tokenId, 20)}`;
-  return h("a.nft", { href: to.nft(chain, token.address, token.tokenId) }, picture(token.metadata?.imageUri, name),
-    h("div.nft-text", {}, h("strong", {}, clip(name, 60)), h("span.quiet", {}, clip(token.name || token.ercType, 40)),
-      token.balance && h("span.quiet", {}, `holds ${token.balance}`)));
+  return h(
+    "a.nft",
+    { href: to.nft(chain, token.address, token.tokenId) },
+    picture(token.metadata?.imageUri, name),
+    h(
+      "div.nft-text",
+      {},
+      h("strong", {}, clip(name, 60)),
+      h("span.quiet", {}, clip(token.name || token.ercType, 40)),
+      token.balance && h("span.quiet", {}, `holds ${token.balance}`),
+    ),
+  );
 }

@@ -18,11 +18,16 @@ export const to = {
 };
 
 export function copyButton(text, what) {
-  const button = h("button.copy", { type: "button", "aria-label": `Copy ${what}`, title: `Copy ${what}` }, icon("copy"));
+  const button = h(
+    "button.copy",
+    { type: "button", "aria-label": `Copy ${what}`, title: `Copy ${what}` },
+    icon("copy"),
+  );
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);
-    } catch { // without a secure context there is no clipboard interface
+    } catch {
+      // without a secure context there is no clipboard interface
       const box = h("textarea", { class: "hidden" }, text);
       document.body.append(box);
       box.select();
@@ -52,11 +57,14 @@ export function address(chain, party, options = {}) {
   return h("span.id", {}, h("a", { href, title: given.address }, name), copyButton(given.address, "address"));
 }
 
-export const txLink = (chain, hash, options) => id(hash, { href: to.tx(chain, hash), what: "transaction hash", ...options });
-export const blockLink = (chain, number) => h("a.number", { href: to.block(chain, number) }, Number(number).toLocaleString("en"));
+export const txLink = (chain, hash, options) =>
+  id(hash, { href: to.tx(chain, hash), what: "transaction hash", ...options });
+export const blockLink = (chain, number) =>
+  h("a.number", { href: to.block(chain, number) }, Number(number).toLocaleString("en"));
 
 // What a contract calls itself may be of any length.
-export const clip = (text, size = 80) => ([...String(text)].length > size ? [...String(text)].slice(0, size - 1).join("") + "…" : String(text));
+export const clip = (text, size = 80) =>
+  [...String(text)].length > size ? [...String(text)].slice(0, size - 1).join("") + "…" : String(text);
 
 export function time(seconds) {
   return h("time", { datetime: isoTime(seconds), title: dateTime(seconds), "data-ago": seconds }, ago(seconds));
@@ -77,8 +85,12 @@ setInterval(() => {
 
 export function quantity(integer, decimals = 0, symbol = "") {
   const whole = exact(integer, Number(decimals) || 0);
-  return h("span.number", { title: symbol ? `${whole} ${symbol}` : whole },
-    amount(integer, Number(decimals) || 0), symbol && h("span.unit", {}, " ", clip(symbol, 16)));
+  return h(
+    "span.number",
+    { title: symbol ? `${whole} ${symbol}` : whole },
+    amount(integer, Number(decimals) || 0),
+    symbol && h("span.unit", {}, " ", clip(symbol, 16)),
+  );
 }
 
 export const value = (price) => (price ? h("span.number", {}, money(price)) : h("span.quiet", {}, "–"));
@@ -90,7 +102,9 @@ export function badge(text, kind = "") {
 export const status = (txStatus) => (String(txStatus) === "1" ? badge("Success", "good") : badge("Failed", "bad"));
 
 export function method(shown) {
-  const name = shown.methodName ? shown.methodName.replace(/\(.*$/s, "") : { NATIVE_TRANSFER: "Transfer", CONTRACT_CREATION: "Create" }[shown.callType] || shown.methodHash;
+  const name = shown.methodName
+    ? shown.methodName.replace(/\(.*$/s, "")
+    : { NATIVE_TRANSFER: "Transfer", CONTRACT_CREATION: "Create" }[shown.callType] || shown.methodHash;
   return h("span.badge.method", { title: shown.methodName || shown.methodHash }, clip(name, 24));
 }
 
@@ -102,31 +116,70 @@ export function card(title, ...content) {
 }
 
 export function facts(rows) {
-  return h("dl.facts", {}, rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== "")
-    .map(([name, ...shown]) => h("div", {}, h("dt", {}, name), h("dd", {}, ...shown))));
+  return h(
+    "dl.facts",
+    {},
+    rows
+      .filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== "")
+      .map(([name, ...shown]) => h("div", {}, h("dt", {}, name), h("dd", {}, ...shown))),
+  );
 }
 
 export function figures(rows) {
-  return h("dl.figures", {}, rows.filter(Boolean).map(([name, shown, note]) =>
-    h("div", {}, h("dt", {}, name), h("dd", {}, shown, note && h("span.note", {}, note)))));
+  return h(
+    "dl.figures",
+    {},
+    rows
+      .filter(Boolean)
+      .map(([name, shown, note]) =>
+        h("div", {}, h("dt", {}, name), h("dd", {}, shown, note && h("span.note", {}, note))),
+      ),
+  );
 }
 
 export function header(kind, title, ...rest) {
-  return h("header.page-head", {}, h("p.kind", {}, kind), h("h1", { tabindex: "-1" }, title), rest.length ? h("div.page-sub", {}, ...rest) : null);
+  return h(
+    "header.page-head",
+    {},
+    h("p.kind", {}, kind),
+    h("h1", { tabindex: "-1" }, title),
+    rest.length ? h("div.page-sub", {}, ...rest) : null,
+  );
 }
 
 export function crumbs(...parts) {
-  return h("nav.crumbs", { "aria-label": "Breadcrumb" }, h("ol", {}, parts.filter(Boolean).map(([text, href]) =>
-    h("li", {}, href ? h("a", { href }, text) : h("span", { "aria-current": "page" }, text)))));
+  return h(
+    "nav.crumbs",
+    { "aria-label": "Breadcrumb" },
+    h(
+      "ol",
+      {},
+      parts
+        .filter(Boolean)
+        .map(([text, href]) =>
+          h("li", {}, href ? h("a", { href }, text) : h("span", { "aria-current": "page" }, text)),
+        ),
+    ),
+  );
 }
 
 // -- states --------------------------------------------------------------------------------------------------------
 
 export const empty = (text) => h("p.state", {}, text);
-export const loading = (rows = 3) => h("div.loading", { role: "status" }, h("span.hidden", {}, "Loading"), Array.from({ length: rows }, () => h("span.bar", {})));
+export const loading = (rows = 3) =>
+  h(
+    "div.loading",
+    { role: "status" },
+    h("span.hidden", {}, "Loading"),
+    Array.from({ length: rows }, () => h("span.bar", {})),
+  );
 
 export function failure(error, again) {
-  const box = h("div.state.failed", { role: "alert" }, h("p", {}, error instanceof CallError ? error.message : `Something went wrong: ${error.message}`));
+  const box = h(
+    "div.state.failed",
+    { role: "alert" },
+    h("p", {}, error instanceof CallError ? error.message : `Something went wrong: ${error.message}`),
+  );
   if (error.status === 401) box.append(keyForm(again));
   else if (again) box.append(h("button", { type: "button", onclick: again }, "Try again"));
   return box;
@@ -168,12 +221,31 @@ export function later(load, { rows = 3, hideEmpty = true } = {}) {
 
 // columns: [{name, cell(row), right, minor}]; a minor column is left out on a phone.
 export function table(label, columns, rows) {
-  const kinds = (column) => [column.right && "right", column.minor && "minor", column.wide && "wide"].filter(Boolean).join(" ") || null;
+  const kinds = (column) =>
+    [column.right && "right", column.minor && "minor", column.wide && "wide"].filter(Boolean).join(" ") || null;
   const body = h("tbody");
-  const append = (more) => add(body, more.map((row) => h("tr", {}, columns.map((column) => h("td", { class: kinds(column) }, column.cell(row))))));
+  const append = (more) =>
+    add(
+      body,
+      more.map((row) =>
+        h(
+          "tr",
+          {},
+          columns.map((column) => h("td", { class: kinds(column) }, column.cell(row))),
+        ),
+      ),
+    );
   append(rows);
-  const head = h("tr", {}, columns.map((column) => h("th", { scope: "col", class: kinds(column) }, column.name)));
-  const element = h("div.table-box", { role: "region", "aria-label": label, tabindex: "0" }, h("table", {}, h("caption.hidden", {}, label), h("thead", {}, head), body));
+  const head = h(
+    "tr",
+    {},
+    columns.map((column) => h("th", { scope: "col", class: kinds(column) }, column.name)),
+  );
+  const element = h(
+    "div.table-box",
+    { role: "region", "aria-label": label, tabindex: "0" },
+    h("table", {}, h("caption.hidden", {}, label), h("thead", {}, head), body),
+  );
   return { element, append, body };
 }
 
@@ -225,7 +297,20 @@ export function tabs(label, all, chosen, remember) {
     remember?.(key);
   };
   for (const tab of all) {
-    row.append(h("button", { type: "button", role: "tab", id: `tab-${tab.key}`, "data-key": tab.key, "aria-controls": "tab-panel", onclick: () => open(tab.key) }, tab.name));
+    row.append(
+      h(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          id: `tab-${tab.key}`,
+          "data-key": tab.key,
+          "aria-controls": "tab-panel",
+          onclick: () => open(tab.key),
+        },
+        tab.name,
+      ),
+    );
   }
   row.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

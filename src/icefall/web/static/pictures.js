@@ -10,7 +10,8 @@ const SIZE_MAX = 2_000_000;
 function webAddress(uri) {
   const text = String(uri || "").trim();
   if (EMBEDDED.test(text)) return text.length <= SIZE_MAX ? text : "";
-  if (/^ipfs:\/\//i.test(text)) return config.ipfsGateway ? config.ipfsGateway + text.slice(7).replace(/^ipfs\//, "") : "";
+  if (/^ipfs:\/\//i.test(text))
+    return config.ipfsGateway ? config.ipfsGateway + text.slice(7).replace(/^ipfs\//, "") : "";
   if (/^https:\/\//i.test(text)) return text;
   return "";
 }
@@ -49,14 +50,22 @@ export function picture(uri, name, { interactive = false } = {}) {
   const address = webAddress(uri);
   const box = h("div.picture");
   const showImage = () => {
-    const image = h("img", { alt: clip(name || "NFT", 100), loading: "lazy", decoding: "async", referrerpolicy: "no-referrer" });
+    const image = h("img", {
+      alt: clip(name || "NFT", 100),
+      loading: "lazy",
+      decoding: "async",
+      referrerpolicy: "no-referrer",
+    });
     image.addEventListener("error", () => box.replaceChildren(h("span.quiet", {}, "The picture cannot be shown")));
     image.src = address;
     box.replaceChildren(image);
   };
   if (EMBEDDED.test(address) || (hostOf(address) && wanted())) showImage();
   else if (address && hostOf(address) && interactive) {
-    box.append(h("button", { type: "button", onclick: showImage }, "Load picture"), h("span.quiet", {}, `from ${clip(hostOf(address), 40)}`));
+    box.append(
+      h("button", { type: "button", onclick: showImage }, "Load picture"),
+      h("span.quiet", {}, `from ${clip(hostOf(address), 40)}`),
+    );
   } else if (address && hostOf(address)) box.append(h("span.quiet", {}, `Picture at ${clip(hostOf(address), 40)}`));
   else box.append(h("span.quiet", {}, "No picture"));
   return box;

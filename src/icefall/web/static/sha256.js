@@ -23,7 +23,12 @@ export function sha256(bytes) {
       else {
         const a = words[i - 15];
         const b = words[i - 2];
-        words[i] = (words[i - 16] + (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) + words[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10))) | 0;
+        words[i] =
+          (words[i - 16] +
+            (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) +
+            words[i - 7] +
+            (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10))) |
+          0;
       }
     }
     let [a, b, c, d, e, f, g, hh] = state;

@@ -5,7 +5,7 @@ const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
 export function fromHex(text) {
-  return Uint8Array.from((text.replace(/^0x/, "").match(/../g) || []), (pair) => parseInt(pair, 16));
+  return Uint8Array.from(text.replace(/^0x/, "").match(/../g) || [], (pair) => parseInt(pair, 16));
 }
 
 export const toHex = (bytes) => "0x" + [...bytes].map((one) => one.toString(16).padStart(2, "0")).join("");
@@ -39,7 +39,11 @@ export function bech32(prefix, bytes) {
     held &= (1 << bits) - 1;
   }
   if (bits) words.push((held << (5 - bits)) & 31);
-  const spread = [...[...prefix].map((one) => one.charCodeAt(0) >> 5), 0, ...[...prefix].map((one) => one.charCodeAt(0) & 31)];
+  const spread = [
+    ...[...prefix].map((one) => one.charCodeAt(0) >> 5),
+    0,
+    ...[...prefix].map((one) => one.charCodeAt(0) & 31),
+  ];
   const sum = polymod([...spread, ...words, 0, 0, 0, 0, 0, 0]) ^ 1;
   const check = Array.from({ length: 6 }, (_, index) => (sum >> (5 * (5 - index))) & 31);
   return `${prefix}1${[...words, ...check].map((one) => BECH32[one]).join("")}`;
@@ -88,7 +92,14 @@ export class Source {
 
 // -- UTXOs ---------------------------------------------------------------------------------------------------------
 
-const OUTPUTS = { 6: "mint right", 7: "amount", 10: "NFT mint right", 11: "NFT", 15: "property mint right", 16: "property" };
+const OUTPUTS = {
+  6: "mint right",
+  7: "amount",
+  10: "NFT mint right",
+  11: "NFT",
+  15: "property mint right",
+  16: "property",
+};
 
 export function decodeUtxo(bytes, prefix) {
   const source = new Source(bytes);
@@ -112,7 +123,17 @@ export function decodeUtxo(bytes, prefix) {
 // -- containers ----------------------------------------------------------------------------------------------------
 
 const CONTAINERS = ["signed or unsigned block", "option", "block with epoch"];
-const PLATFORM = { 0: "proposal", 1: "abort", 2: "commit", 3: "standard", 4: "atomic", 29: "proposal", 30: "abort", 31: "commit", 32: "standard" };
+const PLATFORM = {
+  0: "proposal",
+  1: "abort",
+  2: "commit",
+  3: "standard",
+  4: "atomic",
+  29: "proposal",
+  30: "abort",
+  31: "commit",
+  32: "standard",
+};
 
 // The header of a container and of the block in it. `inner` null: the bytes are those of a block without a wrapping.
 export function decodeContainer(bytes, chain) {
@@ -145,7 +166,8 @@ function decodeOuter(bytes) {
     outer.pHeight = source.number(8);
     outer.certificate = source.blob().length;
     outer.block = source.blob();
-    if (type === 2) outer.epoch = { pHeight: source.number(8), number: source.number(8), start: Number(source.number(8)) };
+    if (type === 2)
+      outer.epoch = { pHeight: source.number(8), number: source.number(8), start: Number(source.number(8)) };
     outer.signature = source.blob().length;
   }
   if (source.at !== bytes.length) throw new RangeError("more bytes than expected");
@@ -157,7 +179,15 @@ function decodeAsset(bytes) {
   source.take(2);
   const type = source.u32();
   if (type !== 20) throw new RangeError("not a block");
-  return { id: cb58(sha256(bytes)), kind: "standard", parent: source.id(), height: source.number(8), time: Number(source.number(8)), root: source.id(), txs: source.u32() };
+  return {
+    id: cb58(sha256(bytes)),
+    kind: "standard",
+    parent: source.id(),
+    height: source.number(8),
+    time: Number(source.number(8)),
+    root: source.id(),
+    txs: source.u32(),
+  };
 }
 
 function decodePlatform(bytes) {
@@ -189,7 +219,16 @@ function decodeEvm(bytes) {
   const [header, txs, , , atomic] = rlp(new Source(bytes));
   const number = (index) => header[index].reduce((sum, one) => sum * 256n + BigInt(one), 0n);
   return {
-    kind: "EVM block", parent: toHex(header[0]), coinbase: toHex(header[2]), stateRoot: toHex(header[3]), height: number(8), gasLimit: number(9), gasUsed: number(10), time: Number(number(11)),
-    baseFee: header.length > 16 ? number(16) : undefined, txs: txs.length, atomicBytes: atomic?.length || 0,
+    kind: "EVM block",
+    parent: toHex(header[0]),
+    coinbase: toHex(header[2]),
+    stateRoot: toHex(header[3]),
+    height: number(8),
+    gasLimit: number(9),
+    gasUsed: number(10),
+    time: Number(number(11)),
+    baseFee: header.length > 16 ? number(16) : undefined,
+    txs: txs.length,
+    atomicBytes: atomic?.length || 0,
   };
 }

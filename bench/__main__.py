@@ -15,6 +15,7 @@ SUITES = {
     "follow": "containers followed per second from a replayed node",
     "ingest": "EVM blocks indexed per second from a replayed node",
     "data": "chain data API with a million transfers: CPU per request",
+    "explorer": "home page of the Explorer: first paint and bytes",
     "first_answer": "seconds from `make up` to the first answer of each API",
 }
 

@@ -91,9 +91,9 @@ def _config(verb: str, argv: list[str]) -> int:
 
 
 VERBS = (
-    Verb("up", "Everything on one machine: node, chain data and metrics.", _serve),
+    Verb("up", "Everything on one machine: node, chain data, metrics and the Explorer.", _serve),
     Verb("node", "The node-local interfaces, of a local network or of a node that --upstream names.", _serve),
-    Verb("data", "The chain data interface.", _serve),
+    Verb("data", "The chain data interface and the Explorer.", _serve),
     Verb("metrics", "The metrics interface.", _serve),
     Verb("index", "Follow the EVM chains of icefall.toml.", _index),
     Verb("keys", "Add, list or revoke API keys: add --name=N --tier=T, list, revoke N.", _keys),

@@ -42,9 +42,7 @@ def refusal(reply: Reply, listener: str = NODE) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("listener", LISTENERS)
-@pytest.mark.parametrize(
-    "path", ["/", "/nothing", "/ext/nothing", "/ext/info/", "/v1/nothing", "/openapi.json/", "/%00"]
-)
+@pytest.mark.parametrize("path", ["/nothing", "/ext/nothing", "/ext/info/", "/v1/nothing", "/openapi.json/", "/%00"])
 def test_what_is_not_there_is_404(path: str, listener: str, program: Server) -> None:
     for method in ("GET", "POST", "PUT"):
         assert refusal(program.ask(method, path, listener=listener), listener) == (404, "Not Found")

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from icefall.config.kinds import PUBLIC_URL
 from icefall.config.load import Loaded
 from icefall.config.settings import SETTINGS, VERBS, Config
 
@@ -145,6 +146,10 @@ def test_refusals_on_the_command_line(refusal: Refusal, argv: list[str], message
         ({"ICEFALL_HTPP_PORT": "1"}, "unknown setting ICEFALL_HTPP_PORT; did you mean ICEFALL_HTTP_PORT?"),
         ({"ICEFALL_NO_DEMO": "1"}, "unknown setting ICEFALL_NO_DEMO; did you mean ICEFALL_DEMO?"),
         ({"ICEFALL_HTTP_PORT": "x"}, '--http-port must be 0..65535, got "x" (from ICEFALL_HTTP_PORT)'),
+        *(
+            ({"ICEFALL_NODE_URL": url}, f'--node-url must be {PUBLIC_URL.shape}, got "{url}" (from ICEFALL_NODE_URL)')
+            for url in ("a.example", "ftp://a", "http://a/;", "http://a/?b", "http://u@a", "http://a b", "http://a:0")
+        ),
         ({"ICEFALL_CONFIG_FILE": "/no/file"}, "ICEFALL_CONFIG_FILE names /no/file, which does not exist"),
         ({"HOME": ""}, '--data-dir must be a path, got "~/.icefall" (from default): HOME is not set'),
     ],
@@ -167,7 +172,12 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
     for row in SETTINGS:
         text = "given.toml" if row.name == "config-file" else row.default_for("up") or "x"
         verb = "up" if "up" in row.verbs else row.verbs[0]
-        special = {"upstream": "http://a", "log-display-level": "warn", "from": "5", "to": "5", "accept-reorg": "5"}
+        special = dict.fromkeys(("upstream", "node-url", "metrics-url"), "http://a") | {
+            "log-display-level": "warn",
+            "from": "5",
+            "to": "5",
+            "accept-reorg": "5",
+        }
         text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
         assert loaded(f"{row.flag}={text}", verb=verb).given[row.name].origin == row.flag
         assert loaded(verb=verb, environ={row.variable: text}).given[row.name].origin == row.variable

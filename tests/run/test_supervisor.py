@@ -79,5 +79,8 @@ def test_the_start_text_shows_every_address_and_what_to_try(tmp_path: Path) -> N
     plain = up._start_text("up", config, addresses, demo=False)
     assert all(f"{address.url}/docs" in plain for address in addresses.values())
     assert "curl http://127.0.0.1:9650/ext/health" in plain
+    assert "explorer http://127.0.0.1:9651/ " in plain
+    without = msgspec.structs.replace(config, explorer=False)
+    assert "explorer" not in up._start_text("up", without, addresses, demo=False)
     assert "Ten calls to try" in up._start_text("up", config, addresses, demo=True)
     assert "Ctrl-C" not in up._start_text("node", config, addresses, demo=False)

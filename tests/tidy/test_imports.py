@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"config", "server"},
     "web": set(),
     # what starts processes: only these see the configuration
-    "run": INNER | CONTEXTS | {"primary", "api", "server", "config", "demo"},
+    "run": INNER | CONTEXTS | {"primary", "api", "server", "config", "demo", "web"},
     "cli": {"errors", "run", "config", "access"},
 }
 STORE_ENGINES = ("icefall.db.sqlite", "icefall.db.postgres")

@@ -61,6 +61,12 @@ class Request(Protocol):
         ...
 
 
+class Site(Protocol):
+    """What a listener serves besides its endpoints: pages for browsers."""
+
+    def answer(self, path: str, host: str, if_none_match: str) -> tuple[int, Headers, bytes] | None: ...
+
+
 class App:
     def __init__(
         self,
@@ -74,6 +80,7 @@ class App:
         headers: Headers,
         read_timeout_s: float,
         gate: AccessGate | None = None,
+        site: Site | None = None,
     ) -> None:
         self._listener = listener
         self._routes = routes
@@ -85,6 +92,7 @@ class App:
         self._counters = counters
         self.log = log
         self._gate = gate
+        self._site = site
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
@@ -155,10 +163,20 @@ class App:
             clean = cleaned(path)
             if clean != path:
                 return Response(301, [("location", location(clean, request.query)), *self._base], b"")
+        page = self._page(request)
+        if page is not None:
+            return page
         found = await self._routes.find(path)
         if found is None:
             raise NotFound(f"no route for {path}; see /docs")
         return found
+
+    def _page(self, request: Request) -> Response | None:
+        """A page or file for browsers. It is free, and needs no key."""
+        if self._site is None or request.method not in ("GET", "HEAD"):
+            return None
+        answer = self._site.answer(request.path, request.host, request.header("if-none-match") or "")
+        return None if answer is None else Response(answer[0], [*answer[1], *self._base], answer[2])
 
     def _plain(self, route: Route, verb: str) -> RestRoute | None:
         plain = route.plain.get(verb) or route.plain.get("*")

@@ -147,6 +147,10 @@ TEXT = matching(r"[^\x00-\x1f\x7f]*", "text")
 WORD = matching(r"[^\x00-\x20\x7f,]+", "a word")
 PATH = msgspec.structs.replace(matching(r"[^\x00-\x1f\x7f]+", "a path"), is_path=bool)
 URL = url("http", "https")
+PUBLIC_URL = matching(  # it goes into a Content-Security-Policy, which has no quoting
+    r"https?://([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?(/[0-9A-Za-z._~%/-]*)?",
+    "a URL of scheme http or https without user, query and fragment",
+)
 PATH_OR_URL = SettingKind(
     f"a path or {URL.shape}",
     lambda text: (URL if "://" in text else PATH).accept(text),
@@ -185,6 +189,7 @@ Path = Annotated[str, or_empty(PATH)]
 RequiredPath = Annotated[str, PATH]
 PathOrUrl = Annotated[str, or_empty(PATH_OR_URL)]
 Url = Annotated[str, or_empty(URL)]
+PublicUrl = Annotated[str, or_empty(PUBLIC_URL)]
 WebSocketUrl = Annotated[str, or_empty(url("ws", "wss"))]
 Urls = Annotated[tuple[str, ...], several(URL, "http or https URLs")]
 RequiredUrls = Annotated[tuple[str, ...], several(URL, "one or more http or https URLs", least=1)]

@@ -13,7 +13,7 @@ from icefall.config import kinds
 from icefall.config.kinds import SettingKind
 
 VERBS = ("up", "node", "data", "metrics", "index", "keys", "config")
-UP_ONLY, INDEX_ONLY = ("up", "config"), ("index", "config")
+UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", "config"), ("index", "config"), ("up", "data", "config")
 C_CHAINS = ("43112", "43113", "43114")  # of the local network, fuji and mainnet
 AVAX = dict.fromkeys(C_CHAINS, "AVAX")  # EVM chains whose native token is AVAX
 
@@ -179,6 +179,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     index_enabled: Annotated[kinds.Flag, Setting(
         "false", "Keep and serve the container index.", defaults={"up": "true"})]
     index_allow_incomplete: Annotated[kinds.Flag, Setting("false", "Start even if the container index has gaps.")]
+
+    explorer: Annotated[kinds.Flag, Setting(
+        "true", "Serve the Explorer at / of the chain data port.", EXPLORER_ONLY,
+        {"node": "false", "metrics": "false"}, group="Explorer")]
+    node_url: Annotated[kinds.PublicUrl, Setting(
+        "", "Where browsers find the node-local interfaces; empty for the port of this program, if it serves them.",
+        EXPLORER_ONLY)]
+    metrics_url: Annotated[kinds.PublicUrl, Setting(
+        "", "Where browsers find the metrics interface; empty for the port of this program, if it serves it.",
+        EXPLORER_ONLY)]
 
     api_keys_required: Annotated[kinds.Flag, Setting(
         "false", "Refuse calls to the chain data interface without an API key.", group="Access")]

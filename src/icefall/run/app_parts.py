@@ -13,7 +13,7 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
-from icefall.api.app import App
+from icefall.api.app import App, Site
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
@@ -33,6 +33,7 @@ from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log, Logs, open_logs
 from icefall.run.node_setup import configured_network, log_rotation, node_logs
 from icefall.run.stores import open_chain_reader
+from icefall.web.site import Link, LinksPage
 
 FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
 _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
@@ -50,6 +51,7 @@ def listener_app(
     node: NodeReader | None = None,
     headers: Iterable[tuple[str, str]] = (),
     mounts: Iterable[Mount] = (),
+    site: Site | None = None,
 ) -> App:
     """The app of a listener: its rows of the endpoint table, with the services their handlers use."""
     dialect = DIALECTS[config.dialect]
@@ -73,7 +75,13 @@ def listener_app(
         list(headers),
         (config.http_read_timeout or FOREVER_NS) / 1e9,
         gate,
+        site,
     )
+
+
+def links_page(title: str, config: Config) -> LinksPage:
+    """What is at `/` of a listener without the Explorer."""
+    return LinksPage(title, Link(port=config.data_port if config.explorer else 0))
 
 
 def _enabled(config: Config) -> Callable[[str], bool]:

@@ -14,6 +14,7 @@ from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.run.app_parts import access_gate, chain_directory, listener_app, service_logs, service_origins
 from icefall.run.stores import open_access_reader
+from icefall.web.site import Explorer, Link
 
 
 def data_app(config: Config, *, with_engine: bool) -> App:
@@ -26,4 +27,21 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         ChainDirectory: chain_directory(config, method_names(config.method_signatures), with_state=True),
     }
     gate = access_gate(DATA, config, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
-    return listener_app(DATA, config, services, logs["main"], origins=service_origins(config), gate=gate)
+    return listener_app(
+        DATA,
+        config,
+        services,
+        logs["main"],
+        origins=service_origins(config),
+        gate=gate,
+        site=_explorer(config, with_engine=with_engine) if config.explorer else None,
+    )
+
+
+def _explorer(config: Config, *, with_engine: bool) -> Explorer:
+    """Next to an engine runs everything, on known ports. Alone, the settings say where the other interfaces are."""
+    return Explorer(
+        Link(config.node_url, config.http_port if with_engine else 0),
+        Link(config.metrics_url, config.metrics_port if with_engine else 0),
+        config.ipfs_gateway,
+    )

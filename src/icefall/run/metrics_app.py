@@ -12,7 +12,14 @@ from icefall.api.handlers.metrics import MetricsClock
 from icefall.api.paging import NumberPaging
 from icefall.config.settings import Config
 from icefall.evm.reading.directory import ChainDirectory
-from icefall.run.app_parts import access_gate, chain_directory, listener_app, service_logs, service_origins
+from icefall.run.app_parts import (
+    access_gate,
+    chain_directory,
+    links_page,
+    listener_app,
+    service_logs,
+    service_origins,
+)
 from icefall.run.stores import open_access_reader
 
 
@@ -26,4 +33,12 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
         ChainDirectory: chain_directory(config),
     }
     gate = access_gate(METRICS, config, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
-    return listener_app(METRICS, config, services, logs["main"], origins=service_origins(config), gate=gate)
+    return listener_app(
+        METRICS,
+        config,
+        services,
+        logs["main"],
+        origins=service_origins(config),
+        gate=gate,
+        site=links_page("Metrics", config),
+    )

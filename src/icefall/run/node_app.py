@@ -23,7 +23,7 @@ from icefall.node.info import NodeInfo
 from icefall.node.store import NodeReader, read_learned
 from icefall.observe.log import LevelPage
 from icefall.primary.network import LearnedNetwork, Network, is_public
-from icefall.run.app_parts import chain_directory, listener_app, node_origins
+from icefall.run.app_parts import chain_directory, links_page, listener_app, node_origins
 from icefall.run.node_setup import configured_network, node_logs, unstored_path
 from icefall.run.stores import open_node_reader
 from icefall.wire.genesis.networks import network_name
@@ -63,6 +63,7 @@ def node_app(config: Config) -> App:
         node=node,
         headers=[("node-id", info.node_id_text)],
         mounts=_mounts(network, store, chains, node if config.upstream else None),
+        site=links_page("Node interfaces", config),
     )
 
 

@@ -127,6 +127,8 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
 def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, demo: bool) -> str:
     lines = [f"Icefall {__version__} is up: network {network_name(config.network_id)}, data in {config.data_dir}", ""]
     lines += [f"  {name:<8} {address.url}   (read {address.url}/docs)" for name, address in addresses.items()]
+    if DATA in addresses and config.explorer:
+        lines += [f"  explorer {addresses[DATA].url}/   (open it in a browser)"]
     if demo:
         lines += ["", "Ten calls to try, on recorded chains (--no-demo starts without them):"]
         if not all(has_chain_store(Path(config.data_dir), chain.id) for chain in config.chain):

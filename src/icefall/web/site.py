@@ -1,0 +1,142 @@
+"""What a listener answers at `/`: the Explorer on chain data, a page of links on the other two."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import NamedTuple
+
+from icefall import __version__
+from icefall.web.files import FOLDER, MEDIA, WebFile, explorer_files
+
+Headers = list[tuple[str, str]]
+CONFIG_PATH = f"{FOLDER}config.json"
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[0-9]+)?")
+_STYLE = (
+    ":root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;max-width:36rem;margin:4rem auto;"
+    "padding:0 1.25rem}"
+)
+_COMMON: Headers = [
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+]
+
+
+class Link(NamedTuple):
+    """Another listener: its URL, or the port it has on the host that the browser used. Neither: it is not there."""
+
+    url: str = ""
+    port: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.url or self.port)
+
+    def seen_from(self, host: str) -> str:
+        """The base address for a browser that sent this Host header, without a slash at its end."""
+        if self.url or not self.port:
+            return self.url.rstrip("/")
+        match = _HOST.fullmatch(host)
+        return f"//{match[1]}:{self.port}" if match else ""
+
+    def policy_source(self, host: str) -> str:
+        """The same as a source of a Content-Security-Policy: with a path, everything below it."""
+        base = self.seen_from(host).removeprefix("//")
+        return f"{base}/" if base.count("/") > 2 else base
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class Explorer:
+    """The Explorer's page, its files, and what it must know of this installation."""
+
+    def __init__(self, node: Link, metrics: Link, ipfs_gateway: str) -> None:
+        self._files = explorer_files()
+        self._node = node
+        self._metrics = metrics
+        self._ipfs_gateway = ipfs_gateway
+
+    def answer(self, path: str, host: str, if_none_match: str) -> Answer | None:
+        """None where there is no such file."""
+        if path == CONFIG_PATH:
+            return Answer(
+                200, [("content-type", "application/json"), ("cache-control", "no-store")], self._config(host)
+            )
+        file = self._files.get(path)
+        if file is None:
+            return None
+        headers = [("content-security-policy", self._policy(host)), *_COMMON] if path == "/" else _COMMON[:1]
+        return _file_answer(file, headers, if_none_match)
+
+    def _config(self, host: str) -> bytes:
+        shown = {
+            "version": __version__,
+            "nodeUrl": self._node.seen_from(host),
+            "metricsUrl": self._metrics.seen_from(host),
+            "ipfsGateway": self._ipfs_gateway,
+        }
+        return json.dumps(shown).encode()
+
+    def _policy(self, host: str) -> str:
+        """Pictures of NFTs may come from any host, once the reader asks for them: an image runs nothing."""
+        others = [source for link in (self._node, self._metrics) if (source := link.policy_source(host))]
+        return "; ".join((
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data: https:",
+            " ".join(("connect-src 'self'", *others)),
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        ))  # fmt: skip
+
+
+class LinksPage:
+    """The page at `/` of a listener without the Explorer: where the Explorer and the documentation are."""
+
+    def __init__(self, title: str, explorer: Link) -> None:
+        self._title = title
+        self._explorer = explorer
+        digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+        self._headers = [
+            (
+                "content-security-policy",
+                f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
+                "frame-ancestors 'none'",
+            ),
+            *_COMMON,
+        ]
+
+    def answer(self, path: str, host: str, if_none_match: str) -> Answer | None:
+        if path != "/":
+            return None
+        return _file_answer(WebFile.of(self._page(host).encode(), MEDIA["html"]), self._headers, if_none_match)
+
+    def _page(self, host: str) -> str:
+        links: Mapping[str, str] = {
+            "Explorer": f"{base}/" if (base := self._explorer.seen_from(host)) else "",
+            "Documentation of this interface": "docs",
+            "The same as OpenAPI": "openapi.json",
+        }
+        items = "".join(f'<li><a href="{escape(to)}">{escape(name)}</a>' for name, to in links.items() if to)
+        return (
+            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>Icefall: {escape(self._title)}</title><style>{_STYLE}</style>"
+            f"<main><h1>Icefall {escape(__version__)}</h1><p>{escape(self._title)}.</p><ul>{items}</ul></main>\n"
+        )
+
+
+def _file_answer(file: WebFile, headers: Headers, if_none_match: str) -> Answer:
+    caching = [("etag", file.etag), ("cache-control", "no-cache")]
+    known = {one.strip() for one in if_none_match.split(",")}
+    if file.etag in known or file.etag.removeprefix("W/") in known or "*" in known:
+        return Answer(304, [*headers, *caching], b"")
+    return Answer(200, [("content-type", file.media), *headers, *caching], file.body)

@@ -1,0 +1,14 @@
+// The live stream of the chain data interface (Server-Sent Events). The browser reconnects and resumes by itself.
+import { apiKey, baseOf } from "./api.js";
+
+// `handlers`: block, transaction, transfer and rollback take the event's data; state takes whether it is connected.
+export function listen(query, handlers, signal) {
+  if (apiKey()) return handlers.state?.(false); // an EventSource cannot send a key
+  const source = new EventSource(`${baseOf("data")}/v1/stream?${new URLSearchParams(query)}`);
+  source.addEventListener("open", () => handlers.state?.(true));
+  source.addEventListener("error", () => handlers.state?.(false));
+  for (const kind of ["block", "transaction", "transfer", "rollback"]) {
+    source.addEventListener(kind, (event) => handlers[kind]?.(JSON.parse(event.data)));
+  }
+  signal.addEventListener("abort", () => source.close());
+}

@@ -1,0 +1,164 @@
+// The frame around the pages: addresses after #, navigation, search box, keyboard.
+import { announce, h } from "./dom.js";
+import { config, hasMetrics, hasNode, loadConfig, resetCalls } from "./api.js";
+import { failure, loading } from "./parts.js";
+import { installThemeToggle } from "./theme-toggle.js";
+
+// Address, module of the page, and what it cannot be shown without.
+const ROUTES = [
+  ["", "home"],
+  ["search/:q", "search"],
+  ["chain/:chain", "chain"],
+  ["chain/:chain/block/:id", "block"],
+  ["chain/:chain/tx/:hash", "transaction"],
+  ["chain/:chain/address/:address", "address"],
+  ["chain/:chain/contract/:address", "contract"],
+  ["chain/:chain/tokens", "tokens"],
+  ["chain/:chain/token/:address", "token"],
+  ["chain/:chain/nft/:address", "collection"],
+  ["chain/:chain/nft/:address/:id", "nft"],
+  ["metrics", "metrics", hasMetrics],
+  ["metrics/:metric", "metrics", hasMetrics],
+  ["x", "x-chain", hasNode],
+  ["x/block/:id", "x-block", hasNode],
+  ["x/tx/:id", "x-tx", hasNode],
+  ["x/address/:address", "x-address", hasNode],
+  ["x/asset/:id", "x-asset", hasNode],
+  ["containers/:chain", "containers", hasNode],
+  ["containers/:chain/:index", "container", hasNode],
+  ["operations", "operations"],
+];
+const NAVIGATION = [
+  ["#/", "Home"],
+  ["#/metrics", "Metrics", hasMetrics],
+  ["#/x", "Asset chain", hasNode],
+  ["#/containers/X", "Containers", hasNode],
+  ["#/operations", "Operations"],
+  ["docs", "API"],
+];
+
+const main = document.getElementById("main");
+let leave = new AbortController();
+let shownBefore = false;
+
+function parse() {
+  const [address, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const parts = address.split("/").filter(Boolean).map(decoded);
+  for (const [pattern, page, needs] of ROUTES) {
+    const wanted = pattern.split("/").filter(Boolean);
+    if (wanted.length !== parts.length || (needs && !needs())) continue;
+    const params = {};
+    if (
+      wanted.every((part, index) =>
+        part.startsWith(":") ? ((params[part.slice(1)] = parts[index]), true) : part === parts[index],
+      )
+    ) {
+      return { page, params, query: new URLSearchParams(query) };
+    }
+  }
+  return { page: "not-found", params: {}, query: new URLSearchParams(query) };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+async function show() {
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
+  resetCalls();
+  markNavigation();
+  const { page, params, query } = parse();
+  main.setAttribute("aria-busy", "true");
+  const waiting = setTimeout(() => main.replaceChildren(loading(8)), shownBefore ? 150 : 0);
+  let content;
+  let title = "Icefall";
+  try {
+    const module = await import(`./pages/${page}.js`);
+    ({ title, content } = await module.render({ params, query, signal, remember }));
+  } catch (error) {
+    if (signal.aborted) return;
+    content = h(
+      "div.page",
+      {},
+      h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "This page could not be loaded"),
+      failure(error, show),
+    );
+    title = "Not loaded";
+  } finally {
+    clearTimeout(waiting);
+  }
+  if (signal.aborted) return;
+  main.replaceChildren(content);
+  main.removeAttribute("aria-busy");
+  document.title = title === "Icefall" ? title : `${title} · Icefall`;
+  if (shownBefore) {
+    scrollTo(0, 0);
+    main.querySelector("h1")?.focus({ preventScroll: true });
+    announce(document.title);
+  }
+  shownBefore = true;
+}
+
+// Keeps a choice (a tab, a range) in the address without loading the page again.
+function remember(choices) {
+  const [address, query = ""] = location.hash.split("?");
+  const kept = new URLSearchParams(query);
+  for (const [name, chosen] of Object.entries(choices)) chosen ? kept.set(name, chosen) : kept.delete(name);
+  history.replaceState(null, "", `${address || "#/"}${String(kept) ? `?${kept}` : ""}`);
+}
+
+function markNavigation() {
+  const here = location.hash || "#/";
+  for (const link of document.querySelectorAll("#nav a")) {
+    const target = link.getAttribute("href");
+    const start = target.split("/").slice(0, 2).join("/");
+    const on = target === "#/" ? here === "#/" : target.startsWith("#/") && here.startsWith(start);
+    on ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+  }
+}
+
+function installFrame() {
+  document
+    .getElementById("nav")
+    .replaceChildren(
+      ...NAVIGATION.filter(([, , needs]) => !needs || needs()).map(([href, text]) => h("a", { href }, text)),
+    );
+  document.getElementById("about").textContent = `Icefall ${config.version}`;
+  const input = document.getElementById("search");
+  document.getElementById("search-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = input.value.trim();
+    if (text) location.hash = `#/search/${encodeURIComponent(text)}`;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (
+      event.key === "/" &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)
+    ) {
+      event.preventDefault();
+      input.focus();
+    }
+  });
+  document.getElementById("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    main.focus();
+  });
+}
+
+installThemeToggle(document.getElementById("theme"));
+try {
+  await loadConfig();
+} catch (error) {
+  main.replaceChildren(failure(error));
+}
+installFrame();
+addEventListener("hashchange", show);
+await show();

@@ -1,0 +1,44 @@
+// A grid of NFTs in pages.
+import { h } from "./dom.js";
+import { picture, pictureSwitch } from "./pictures.js";
+import { clip, empty, failure, to } from "./parts.js";
+
+// `load(token)` returns {tokens, next}.
+export async function nftGrid(chain, load, none) {
+  const tokens = [];
+  const grid = h("div.nfts");
+  let next;
+  const addPage = async () => {
+    const page = await load(next);
+    next = page.next;
+    tokens.push(...page.tokens);
+    grid.append(...page.tokens.map((one) => nftCard(one, chain)));
+  };
+  await addPage();
+  if (!tokens.length) return empty(none);
+  const more = h("button.more", { type: "button" }, "Show more");
+  more.addEventListener("click", async () => {
+    more.disabled = true;
+    await addPage().catch((error) => more.before(failure(error)));
+    more.disabled = false;
+    if (!next) more.remove();
+  });
+  const redraw = () => grid.replaceChildren(...tokens.map((one) => nftCard(one, chain)));
+  return h("div.list", {}, pictureSwitch(redraw), grid, next ? more : null);
+}
+
+function nftCard(token, chain) {
+  const name = token.metadata?.name || `${token.name || token.symbol || "Token"} #${clip(token.tokenId, 20)}`;
+  return h(
+    "a.nft",
+    { href: to.nft(chain, token.address, token.tokenId) },
+    picture(token.metadata?.imageUri, name),
+    h(
+      "div.nft-text",
+      {},
+      h("strong", {}, clip(name, 60)),
+      h("span.quiet", {}, clip(token.name || token.ercType, 40)),
+      token.balance && h("span.quiet", {}, `holds ${token.balance}`),
+    ),
+  );
+}

@@ -1,0 +1,103 @@
+// One EVM chain: what it is, its blocks and transactions.
+import { h } from "../dom.js";
+import { chainOf, data, path } from "../api.js";
+import { blockColumns, txColumns } from "../columns.js";
+import { badge, card, crumbs, facts, header, id, list, tabs, to } from "../parts.js";
+
+export async function render({ params, query, signal, remember }) {
+  const chain = await chainOf(params.chain);
+  const key = chain.chainId;
+  const name = chain.chainName || key;
+  const token = chain.networkToken;
+  const content = h(
+    "div.page",
+    {},
+    crumbs(["Home", "#/"], [name]),
+    header(
+      "EVM chain",
+      name,
+      chain.status === "OK" ? badge("OK", "good") : badge(chain.status.toLowerCase(), "bad"),
+      chain.isTestnet && badge("Test network"),
+      chain.private && badge("Private"),
+    ),
+    card(
+      "About",
+      facts([
+        chain.description && ["Description", chain.description],
+        ["Chain ID", key],
+        ["Native token", `${token.name} (${token.symbol}), ${token.decimals} decimals`],
+        chain.platformChainId && ["Blockchain ID", id(chain.platformChainId, { full: true, what: "blockchain ID" })],
+        chain.subnetId && ["Subnet ID", id(chain.subnetId, { full: true, what: "subnet ID" })],
+        chain.vmId && ["Virtual machine", `${chain.vmName}, `, id(chain.vmId, { full: true, what: "VM ID" })],
+        chain.rpcUrl && ["RPC", h("span.mono", {}, chain.rpcUrl)],
+        chain.enabledFeatures?.length && ["Features", chain.enabledFeatures.map((one) => badge(one))],
+      ]),
+    ),
+    blockAtTime(key, signal),
+    tabs(
+      `Content of ${name}`,
+      [
+        {
+          key: "blocks",
+          name: "Blocks",
+          load: () =>
+            list({
+              label: "Blocks",
+              columns: blockColumns(),
+              none: "No block is indexed yet.",
+              load: async (pageToken) => {
+                const page = await data(path`/v1/chains/${key}/blocks`, { pageSize: 25, pageToken }, signal);
+                return { rows: page.blocks, next: page.nextPageToken };
+              },
+            }),
+        },
+        { key: "transactions", name: "Transactions", load: () => transactions(key, token, signal) },
+        { key: "failed", name: "Failed transactions", load: () => transactions(key, token, signal, "failed") },
+        { key: "tokens", name: "Tokens", load: async () => (await import("./tokens.js")).tokenList(key, signal) },
+      ],
+      query.get("tab"),
+      (tab) => remember({ tab: tab === "blocks" ? "" : tab }),
+    ),
+  );
+  return { title: name, content };
+}
+
+// A form: the last block at or before a time.
+function blockAtTime(chain, signal) {
+  const input = h("input", { id: "block-time", type: "datetime-local", step: 1, required: true });
+  const result = h("span", { role: "status" });
+  const form = h(
+    "form.inline",
+    {},
+    h("label", { for: "block-time" }, "Block at a time (UTC)"),
+    input,
+    h("button", {}, "Find"),
+    result,
+  );
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      const found = await data(
+        path`/v1/chains/${chain}/blocks:getByTime`,
+        { timestamp: Math.floor(Date.parse(`${input.value}Z`) / 1000) },
+        signal,
+      );
+      location.hash = to.block(chain, found.blockNumber);
+    } catch (error) {
+      result.textContent = error.status === 404 ? "There is no block that early." : error.message;
+    }
+  });
+  return form;
+}
+
+function transactions(chain, token, signal, status) {
+  return list({
+    label: "Transactions",
+    columns: txColumns({ chain, tokenOf: () => token }),
+    none: "There are none.",
+    load: async (pageToken) => {
+      const page = await data(path`/v1/chains/${chain}/transactions`, { pageSize: 25, pageToken, status }, signal);
+      return { rows: page.transactions, next: page.nextPageToken };
+    },
+  });
+}

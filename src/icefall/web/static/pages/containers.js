@@ -1,0 +1,71 @@
+// The containers of X, P and C in the order of their acceptance, with their headers decoded.
+import { h } from "../dom.js";
+import { node } from "../api.js";
+import { whole } from "../format.js";
+import { decodeContainer, unchecked } from "../wire.js";
+import { card, crumbs, header, id, list, time, to } from "../parts.js";
+
+const CHAINS = ["X", "P", "C"];
+const PAGE = 20;
+
+export async function render({ params, signal }) {
+  const chain = CHAINS.includes(params.chain) ? params.chain : "X";
+  const target = `/ext/index/${chain}/block`;
+  const last = await node(target, "index.getLastAccepted", { encoding: "hex" }, signal);
+  const rows = await list({
+    label: `Containers of ${chain}`,
+    columns: [
+      { name: "Index", cell: (row) => h("a.number", { href: to.container(chain, row.index) }, whole(row.index)) },
+      { name: "Height", right: true, cell: (row) => whole(row.decoded.inner?.height) },
+      { name: "Accepted here", cell: (row) => time(Date.parse(row.timestamp) / 1000) },
+      { name: "Kind", minor: true, cell: (row) => row.decoded.inner?.kind || "not decoded" },
+      { name: "Transactions", right: true, minor: true, cell: (row) => whole(row.decoded.inner?.txs) },
+      {
+        name: "ID",
+        minor: true,
+        cell: (row) => id(row.id, { href: to.container(chain, row.index), what: "container ID", head: 12 }),
+      },
+      { name: "Size", right: true, minor: true, cell: (row) => `${whole(row.decoded.size)} B` },
+    ],
+    load: async (until = Number(last.index)) => {
+      const first = Math.max(0, until - PAGE + 1);
+      const reply = await node(
+        target,
+        "index.getContainerRange",
+        { startIndex: String(first), numToFetch: String(until - first + 1), encoding: "hex" },
+        signal,
+      );
+      const found = (reply.containers || reply).map((one) => ({
+        ...one,
+        decoded: decodeContainer(unchecked(one.bytes), chain),
+      }));
+      return { rows: found.reverse(), next: first > 0 ? first - 1 : null };
+    },
+  });
+  const input = h("input", {
+    id: "container-index",
+    type: "number",
+    min: 0,
+    max: last.index,
+    required: true,
+    inputmode: "numeric",
+  });
+  const form = h("form.inline", {}, h("label", { for: "container-index" }, "Index"), input, h("button", {}, "Show"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.hash = to.container(chain, input.value);
+  });
+  const content = h(
+    "div.page",
+    {},
+    crumbs(["Home", "#/"], ["Containers"]),
+    header(
+      "Primary network",
+      `Containers of the ${chain}-Chain`,
+      CHAINS.filter((one) => one !== chain).map((one) => h("a", { href: `#/containers/${one}` }, `${one}-Chain`)),
+      form,
+    ),
+    card("", rows),
+  );
+  return { title: `Containers of ${chain}`, content };
+}

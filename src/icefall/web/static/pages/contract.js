@@ -1,0 +1,83 @@
+// A contract: what it is, who deployed it, its code's transaction and its logs.
+import { h } from "../dom.js";
+import { chainOf, data, maybe, path } from "../api.js";
+import { logList } from "../logs.js";
+import { transferColumns, txColumns } from "../columns.js";
+import { badge, card, crumbs, header, id, later, list, method, tabs, time, to, txLink } from "../parts.js";
+import { contractCard } from "./address.js";
+
+export async function render({ params, query, signal, remember }) {
+  const chain = await chainOf(params.chain);
+  const key = chain.chainId;
+  const base = path`/v1/chains/${key}/addresses/${params.address}`;
+  const content = h(
+    "div.page",
+    {},
+    crumbs(["Home", "#/"], [chain.chainName || key, to.chain(key)], ["Contract"]),
+    header(
+      "Contract",
+      id(params.address, { full: true, what: "address" }),
+      h("a", { href: to.address(key, params.address) }, "Balances and activity"),
+    ),
+    later(() => contractCard(base, key, signal)),
+    later(async () => {
+      const made = await maybe(
+        data(path`/v1/chains/${key}/contracts/${params.address}/transactions:getDeployment`, {}, signal),
+      );
+      if (!made) return null;
+      const tx = made.nativeTransaction;
+      return card(
+        "Deployment",
+        h(
+          "div.inline",
+          {},
+          txLink(key, tx.txHash),
+          method(tx.method),
+          time(tx.blockTimestamp),
+          badge(`block ${tx.blockNumber}`),
+        ),
+      );
+    }),
+    tabs(
+      "What the contract did",
+      [
+        {
+          key: "calls",
+          name: "Transactions",
+          load: () =>
+            list({
+              label: "Transactions",
+              columns: txColumns({ chain: key, tokenOf: () => chain.networkToken, of: params.address }),
+              none: "There are none.",
+              load: async (pageToken) => {
+                const page = await data(`${base}/transactions:listNative`, { pageSize: 25, pageToken }, signal);
+                return { rows: page.transactions, next: page.nextPageToken };
+              },
+            }),
+        },
+        {
+          key: "transfers",
+          name: "Token transfers",
+          load: () =>
+            list({
+              label: "Transfers",
+              columns: transferColumns({ chain: key }),
+              none: "There are none.",
+              load: async (pageToken) => {
+                const page = await data(
+                  path`/v1/chains/${key}/tokens/${params.address}/transfers`,
+                  { pageSize: 25, pageToken },
+                  signal,
+                );
+                return { rows: page.transfers, next: page.nextPageToken };
+              },
+            }),
+        },
+        { key: "logs", name: "Logs", load: () => logList(`${base}/logs`, { chain: key, signal, linked: true }) },
+      ],
+      query.get("tab"),
+      (tab) => remember({ tab: tab === "calls" ? "" : tab }),
+    ),
+  );
+  return { title: `Contract ${params.address.slice(0, 10)}…`, content };
+}

@@ -1,0 +1,14 @@
+import { h } from "../dom.js";
+import { empty, header } from "../parts.js";
+
+export async function render() {
+  return {
+    title: "Not found",
+    content: h(
+      "div.page",
+      {},
+      header("Icefall", "There is no such page"),
+      empty("The address may be mistyped, or the page needs an interface that this installation does not offer."),
+    ),
+  };
+}

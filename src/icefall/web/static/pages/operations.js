@@ -1,0 +1,186 @@
+// Health, indexing progress and upstreams.
+import { h } from "../dom.js";
+import { chains, data, hasMetrics, hasNode, maybe, metrics, node, path } from "../api.js";
+import { ago, bytes, figure, percent, span, whole } from "../format.js";
+import { badge, card, clip, crumbs, facts, header, later, table, to } from "../parts.js";
+
+const REFRESH_MS = 5000;
+
+export async function render({ signal }) {
+  const all = await chains();
+  const report = hasNode() ? node("/ext/health", "health.health", {}, signal).catch(() => null) : Promise.resolve(null);
+  const content = h(
+    "div.page",
+    {},
+    crumbs(["Home", "#/"], ["Operations"]),
+    header("This installation", "Operations"),
+    later(() => services(report, signal)),
+    all.length ? progress(all, signal) : null,
+    hasNode() ? later(() => checks(report)) : null,
+  );
+  return { title: "Operations", content };
+}
+
+async function services(report, signal) {
+  const [dataHealth, metricsHealth, nodeHealth, version] = await Promise.all([
+    maybe(data("/v1/health-check", {}, signal)),
+    hasMetrics()
+      ? maybe(metrics("/v2/health-check", {}, signal)).catch((error) => ({
+          status: "error",
+          error: { reached: { message: error.message } },
+        }))
+      : null,
+    report,
+    hasNode() ? maybe(node("/ext/info", "info.getNodeVersion", {}, signal)).catch(() => null) : null,
+  ]);
+  const verdict = (healthy, why) => [
+    healthy ? badge("healthy", "good") : badge("unhealthy", "bad"),
+    why && h("div.quiet", {}, clip(why, 300)),
+  ];
+  const why = (health) =>
+    Object.entries(health.error || {})
+      .map(([name, one]) => `${name}: ${one.message || one.status}`)
+      .join("; ");
+  const failed = Object.entries(nodeHealth?.checks || {})
+    .filter(([, check]) => check.error)
+    .map(([name, check]) => `${name}: ${check.error}`);
+  return card(
+    "Services",
+    facts([
+      dataHealth && ["Chain data", verdict(dataHealth.status === "ok", why(dataHealth))],
+      metricsHealth && ["Metrics", verdict(metricsHealth.status === "ok", why(metricsHealth))],
+      hasNode() && ["Node", nodeHealth ? verdict(nodeHealth.healthy, failed.join("; ")) : badge("no answer", "bad")],
+      version && ["Version", version.version],
+    ]),
+  );
+}
+
+function progress(all, signal) {
+  const box = h("div.page");
+  const refresh = async () => {
+    const rows = await Promise.all(
+      all.map(async (chain) => ({
+        chain,
+        now: await maybe(data(path`/v1/chains/${chain.chainId}/indexing`, {}, signal)),
+      })),
+    );
+    const known = rows.filter((row) => row.now);
+    return known.length ? [card("Indexing", progressTable(known)), upstreams(known)] : null;
+  };
+  box.append(later(refresh));
+  const timer = setInterval(async () => {
+    const shown = document.hidden ? null : await refresh().catch(() => null); // the next round may succeed
+    if (shown && !box.contains(document.activeElement)) box.replaceChildren(...shown.filter(Boolean));
+  }, REFRESH_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  return box;
+}
+
+function progressTable(rows) {
+  const state = ({ now }) => {
+    if (now.problem) return badge("problem", "bad");
+    if (!now.isRunning) return badge("stopped", "bad");
+    return now.isSynced ? badge("synced", "good") : badge("indexing", "warn");
+  };
+  const kept = ({ now }) =>
+    [
+      now.logsStoredFromBlock !== undefined && badge("logs"),
+      now.callsStoredFromBlock !== undefined && badge("calls"),
+    ].filter(Boolean);
+  const shown = table(
+    "Indexing progress",
+    [
+      {
+        name: "Chain",
+        cell: ({ chain }) => h("a", { href: to.chain(chain.chainId) }, clip(chain.chainName || chain.chainId, 30)),
+      },
+      { name: "State", cell: state },
+      { name: "Block", right: true, cell: ({ now }) => `${whole(now.lastBlock)} of ${whole(now.headBlock)}` },
+      {
+        name: "Done",
+        minor: true,
+        right: true,
+        cell: ({ now }) => percent(Number(now.lastBlock ?? -1) + 1, Number(now.headBlock ?? 0) + 1),
+      },
+      { name: "Blocks per second", minor: true, right: true, cell: ({ now }) => figure(now.blocksPerSecond) },
+      {
+        name: "Time left",
+        minor: true,
+        right: true,
+        cell: ({ now }) => (now.isSynced ? "–" : now.etaSeconds === undefined ? "not known" : span(now.etaSeconds)),
+      },
+      { name: "Audited to", minor: true, right: true, cell: ({ now }) => whole(now.auditedToBlock) },
+      { name: "Stores", minor: true, cell: (row) => (kept(row).length ? kept(row) : "–") },
+    ],
+    rows,
+  );
+  const remarks = rows.flatMap(({ chain, now }) =>
+    [now.problem, ...(now.limitations || [])]
+      .filter(Boolean)
+      .map((text) => `${chain.chainName || chain.chainId}: ${text}`),
+  );
+  return h(
+    "div.list",
+    {},
+    shown.element,
+    remarks.length
+      ? h(
+          "ul.remarks",
+          {},
+          remarks.map((text) => h("li", {}, clip(text, 300))),
+        )
+      : null,
+  );
+}
+
+const STATES = { usable: "good", "backing off": "warn", disabled: "bad" };
+
+function upstreams(known) {
+  const rows = known.flatMap(({ chain, now }) =>
+    (now.upstreams || []).map((one) => ({ of: chain.chainName || chain.chainId, ...one })),
+  );
+  if (!rows.length) return null;
+  return card(
+    "Upstreams",
+    table(
+      "Upstreams",
+      [
+        { name: "Chain", cell: (row) => clip(row.of, 30) },
+        { name: "Address", cell: (row) => h("span.mono", {}, clip(row.name, 80)) },
+        { name: "State", cell: (row) => badge(row.state, STATES[row.state]) },
+        { name: "Problem", wide: true, minor: true, cell: (row) => clip(row.problem || "–", 300) },
+      ],
+      rows,
+    ).element,
+  );
+}
+
+async function checks(report) {
+  const health = await report;
+  if (!health) return null;
+  const rows = Object.entries(health.checks).map(([name, check]) => ({ name, ...check }));
+  return card(
+    "Health checks of the node",
+    table(
+      "Health checks",
+      [
+        { name: "Check", cell: (row) => row.name },
+        { name: "Result", cell: (row) => (row.error ? badge("fails", "bad") : badge("passes", "good")) },
+        { name: "Measured", minor: true, cell: (row) => ago(Date.parse(row.timestamp) / 1000) },
+        { name: "Details", wide: true, minor: true, cell: (row) => clip(row.error || summary(row.message), 400) },
+      ],
+      rows,
+    ).element,
+  );
+}
+
+function summary(message) {
+  if (!message || typeof message !== "object") return message ? String(message) : "–";
+  if (message.availableDiskBytes !== undefined)
+    return `${bytes(message.availableDiskBytes)} free (${message.availableDiskPercentage}%)`;
+  if (message.engine?.consensus) return `height ${whole(message.engine.consensus.lastAcceptedHeight)}`;
+  const parts = Object.entries(message).filter(
+    ([name, value]) => name !== "upstreams" && value !== null && typeof value !== "object",
+  );
+  return parts.map(([name, value]) => `${name} ${value}`).join(", ") || "–";
+}

@@ -1,0 +1,170 @@
+// A transaction and everything in it.
+import { h, icon } from "../dom.js";
+import { chainOf, data, maybe, path } from "../api.js";
+import { decodeArguments } from "../abi.js";
+import { callTree } from "../calls.js";
+import { internalColumns, transferColumns } from "../columns.js";
+import { logList } from "../logs.js";
+import { exact, percent, whole } from "../format.js";
+import {
+  address,
+  blockLink,
+  card,
+  clip,
+  crumbs,
+  exactTime,
+  facts,
+  header,
+  id,
+  later,
+  method,
+  quantity,
+  status,
+  table,
+  tabs,
+  to,
+  value,
+} from "../parts.js";
+
+const TYPES = { 0: "legacy", 1: "access list", 2: "dynamic fee", 3: "blob", 4: "set code" };
+
+export async function render({ params, query, signal, remember }) {
+  const [chain, whole_] = await Promise.all([
+    chainOf(params.chain),
+    data(path`/v1/chains/${params.chain}/transactions/${params.hash}`, {}, signal),
+  ]);
+  const tx = whole_.nativeTransaction;
+  const key = chain.chainId;
+  const native = chain.networkToken;
+  const base = path`/v1/chains/${key}/transactions/${tx.txHash}`;
+  const failed = tx.txStatus !== "1";
+  const transfers = [...whole_.erc20Transfers, ...whole_.erc721Transfers, ...whole_.erc1155Transfers].sort(
+    (a, b) => a.logIndex - b.logIndex,
+  );
+  const content = h(
+    "div.page",
+    {},
+    crumbs(
+      ["Home", "#/"],
+      [chain.chainName || key, to.chain(key)],
+      [`Block ${whole(tx.blockNumber)}`, to.block(key, tx.blockNumber)],
+      ["Transaction"],
+    ),
+    header(
+      "Transaction",
+      id(tx.txHash, { full: true, what: "transaction hash" }),
+      status(tx.txStatus),
+      method(tx.method),
+    ),
+    failed &&
+      later(
+        async () => {
+          const reason = await maybe(data(`${base}/revertReason`, {}, signal));
+          if (!reason || !(reason.revertReason || reason.error)) return null;
+          return h("p.notice.bad", {}, h("strong", {}, "Reverted: "), clip(reason.revertReason || reason.error, 500));
+        },
+        { rows: 1 },
+      ),
+    card("Details", details(tx, whole_, native, key)),
+    tx.input && tx.input !== "0x" && inputCard(tx),
+    tabs(
+      "Content of the transaction",
+      [
+        transfers.length && {
+          key: "transfers",
+          name: `Token transfers (${transfers.length})`,
+          load: async () => table("Token transfers", transferColumns({ chain: key, linked: false }), transfers).element,
+        },
+        whole_.internalTransactions.length && {
+          key: "internals",
+          name: `Internal transactions (${whole_.internalTransactions.length})`,
+          load: async () =>
+            table(
+              "Internal transactions",
+              internalColumns({ chain: key, native, linked: false }),
+              whole_.internalTransactions,
+            ).element,
+        },
+        { key: "calls", name: "Calls", load: () => callTree(`${base}/calls`, { chain: key, native, signal }) },
+        { key: "logs", name: "Logs", load: () => logList(`${base}/logs`, { chain: key, signal }) },
+      ].filter(Boolean),
+      query.get("tab"),
+      (tab) => remember({ tab }),
+    ),
+    whole_.truncated && h("p.notice", {}, "This transaction is large: only its first 2,000 parts are listed here."),
+  );
+  return { title: `Transaction ${tx.txHash.slice(0, 10)}…`, content };
+}
+
+function details(tx, all, native, chain) {
+  const fee = BigInt(tx.gasUsed) * BigInt(tx.gasPrice);
+  const price = all.networkTokenDetails?.historicalPrice || all.networkTokenDetails?.currentPrice;
+  const message = all.teleporterMessageInfo;
+  return facts([
+    ["Block", blockLink(chain, tx.blockNumber), h("span.quiet", {}, `, position ${tx.blockIndex}`)],
+    ["Time", exactTime(tx.blockTimestamp)],
+    ["From", address(chain, tx.from, { full: true })],
+    [tx.method.callType === "CONTRACT_CREATION" ? "Created contract" : "To", address(chain, tx.to, { full: true })],
+    ["Value", quantity(tx.value, native.decimals, native.symbol), worth(tx.value, native, price)],
+    ["Fee", quantity(String(fee), native.decimals, native.symbol), worth(String(fee), native, price)],
+    ["Gas used", `${whole(tx.gasUsed)} of ${whole(tx.gasLimit)} (${percent(tx.gasUsed, tx.gasLimit)})`],
+    [
+      "Gas price",
+      `${exact(tx.gasPrice, 9)} nano ${native.symbol}`,
+      tx.baseFeePerGas && h("span.quiet", {}, `, of which base fee ${exact(tx.baseFeePerGas, 9)}`),
+    ],
+    tx.maxFeePerGas && [
+      "Most it would pay per gas",
+      `${exact(tx.maxFeePerGas, 9)} nano ${native.symbol}, priority ${exact(tx.maxPriorityFeePerGas || 0, 9)}`,
+    ],
+    ["Nonce", whole(tx.nonce)],
+    ["Type", `${tx.txType} (${TYPES[tx.txType] || "other"})`],
+    price && [`Price of ${native.symbol} then`, value(price)],
+    message && [
+      "Interchain message",
+      h("span", {}, message.direction === "SOURCE_TRANSACTION" ? "sent" : "received", " ", icon("arrow"), " "),
+      id(message.teleporterMessageId, { what: "message ID", full: true }),
+      h("span.quiet", {}, ` from ${message.sourceChainId || "?"} to ${message.destinationChainId || "?"}`),
+    ],
+  ]);
+}
+
+function worth(integer, native, price) {
+  if (!price || integer === "0") return null;
+  const number = Number(exact(integer, native.decimals).replaceAll(",", "")) * Number(price.value);
+  return h("span.quiet", {}, " (", value({ ...price, value: number }), ")");
+}
+
+function inputCard(tx) {
+  const known = tx.method.methodName;
+  const decoded =
+    known?.includes("(") && tx.method.callType === "CONTRACT_CALL" ? decodeArguments(known, tx.input) : null;
+  return card(
+    "Input",
+    known && h("p", {}, h("code", {}, clip(known, 300)), " ", h("span.quiet.mono", {}, tx.method.methodHash)),
+    decoded?.length
+      ? table(
+          "Arguments",
+          [
+            { name: "#", cell: (row) => row.index },
+            { name: "Type", cell: (row) => h("code", {}, clip(row.type, 60)) },
+            { name: "Value", wide: true, cell: (row) => argument(row, tx.chainId) },
+          ],
+          decoded.map((one, index) => ({ ...one, index })),
+        ).element
+      : null,
+    h(
+      "details",
+      { open: decoded ? null : true },
+      h("summary", {}, `${whole((tx.input.length - 2) / 2)} bytes`),
+      h("pre.data", { tabindex: "0" }, clip(tx.input, 20000)),
+    ),
+  );
+}
+
+function argument({ type, value: given }, chain) {
+  if (type === "address") return address(chain, given, { full: true });
+  return h("span.mono", {}, clip(shown(given), 2000));
+}
+
+const shown = (given) => (Array.isArray(given) ? `[${given.map(shown).join(", ")}]` : String(given));

@@ -1,0 +1,325 @@
+// The building blocks of every page: cards, facts, tables, lists, tabs, links, and the states in between.
+import { add, announce, h, icon } from "./dom.js";
+import { ago, amount, dateTime, exact, money, short } from "./format.js";
+import { CallError, apiKey } from "./api.js";
+
+// -- links ---------------------------------------------------------------------------------------------------------
+
+export const to = {
+  chain: (chain) => `#/chain/${encodeURIComponent(chain)}`,
+  block: (chain, id) => `${to.chain(chain)}/block/${encodeURIComponent(id)}`,
+  tx: (chain, hash) => `${to.chain(chain)}/tx/${encodeURIComponent(hash)}`,
+  address: (chain, address) => `${to.chain(chain)}/address/${encodeURIComponent(address)}`,
+  token: (chain, address) => `${to.chain(chain)}/token/${encodeURIComponent(address)}`,
+  collection: (chain, address) => `${to.chain(chain)}/nft/${encodeURIComponent(address)}`,
+  nft: (chain, address, id) => `${to.collection(chain, address)}/${encodeURIComponent(id)}`,
+  x: (kind, id) => `#/x/${kind}/${encodeURIComponent(id)}`,
+  container: (chain, index) => `#/containers/${chain}/${encodeURIComponent(index)}`,
+};
+
+export function copyButton(text, what) {
+  const button = h(
+    "button.copy",
+    { type: "button", "aria-label": `Copy ${what}`, title: `Copy ${what}` },
+    icon("copy"),
+  );
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // without a secure context there is no clipboard interface
+      const box = h("textarea", { class: "hidden" }, text);
+      document.body.append(box);
+      box.select();
+      document.execCommand("copy");
+      box.remove();
+    }
+    button.replaceChildren(icon("check"));
+    announce(`Copied ${what}`);
+    setTimeout(() => button.replaceChildren(icon("copy")), 1500);
+  });
+  return button;
+}
+
+// An identifier: shortened, linked where there is a page for it, with a button that copies all of it.
+export function id(text, { href, what = "ID", full = false, copy = true, head, tail } = {}) {
+  const shown = full ? text : short(text, head, tail);
+  const element = href ? h("a.mono", { href, title: text }, shown) : h("span.mono", { title: text }, shown);
+  return h(full ? "span.id.full" : "span.id", {}, element, copy && copyButton(text, what));
+}
+
+export function address(chain, party, options = {}) {
+  const given = typeof party === "string" ? { address: party } : party || {};
+  if (!given.address) return h("span.quiet", {}, "none");
+  const href = given.decimals !== undefined ? to.token(chain, given.address) : to.address(chain, given.address);
+  if (!given.name && !given.symbol) return id(given.address, { href, what: "address", ...options });
+  const name = clip(given.name || given.symbol, 40);
+  return h("span.id", {}, h("a", { href, title: given.address }, name), copyButton(given.address, "address"));
+}
+
+export const txLink = (chain, hash, options) =>
+  id(hash, { href: to.tx(chain, hash), what: "transaction hash", ...options });
+export const blockLink = (chain, number) =>
+  h("a.number", { href: to.block(chain, number) }, Number(number).toLocaleString("en"));
+
+// What a contract calls itself may be of any length.
+export const clip = (text, size = 80) =>
+  [...String(text)].length > size ? [...String(text)].slice(0, size - 1).join("") + "…" : String(text);
+
+export function time(seconds) {
+  return h("time", { datetime: isoTime(seconds), title: dateTime(seconds), "data-ago": seconds }, ago(seconds));
+}
+
+function isoTime(seconds) {
+  const date = new Date(Number(seconds) * 1000);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+export function exactTime(seconds) {
+  return h("span", {}, dateTime(seconds), " ", h("span.quiet", {}, "(", time(seconds), ")"));
+}
+
+setInterval(() => {
+  for (const one of document.querySelectorAll("time[data-ago]")) one.textContent = ago(one.dataset.ago);
+}, 5000);
+
+export function quantity(integer, decimals = 0, symbol = "") {
+  const whole = exact(integer, Number(decimals) || 0);
+  return h(
+    "span.number",
+    { title: symbol ? `${whole} ${symbol}` : whole },
+    amount(integer, Number(decimals) || 0),
+    symbol && h("span.unit", {}, " ", clip(symbol, 16)),
+  );
+}
+
+export const value = (price) => (price ? h("span.number", {}, money(price)) : h("span.quiet", {}, "–"));
+
+export function badge(text, kind = "") {
+  return h(kind ? `span.badge.${kind}` : "span.badge", {}, text);
+}
+
+export const status = (txStatus) => (String(txStatus) === "1" ? badge("Success", "good") : badge("Failed", "bad"));
+
+export function method(shown) {
+  const name = shown.methodName
+    ? shown.methodName.replace(/\(.*$/s, "")
+    : { NATIVE_TRANSFER: "Transfer", CONTRACT_CREATION: "Create" }[shown.callType] || shown.methodHash;
+  return h("span.badge.method", { title: shown.methodName || shown.methodHash }, clip(name, 24));
+}
+
+// -- cards and facts -----------------------------------------------------------------------------------------------
+
+export function card(title, ...content) {
+  const heading = title && h("h2", {}, title);
+  return h("section.card", title ? { "aria-label": title } : {}, heading, ...content);
+}
+
+export function facts(rows) {
+  return h(
+    "dl.facts",
+    {},
+    rows
+      .filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== "")
+      .map(([name, ...shown]) => h("div", {}, h("dt", {}, name), h("dd", {}, ...shown))),
+  );
+}
+
+export function figures(rows) {
+  return h(
+    "dl.figures",
+    {},
+    rows
+      .filter(Boolean)
+      .map(([name, shown, note]) =>
+        h("div", {}, h("dt", {}, name), h("dd", {}, shown, note && h("span.note", {}, note))),
+      ),
+  );
+}
+
+export function header(kind, title, ...rest) {
+  return h(
+    "header.page-head",
+    {},
+    h("p.kind", {}, kind),
+    h("h1", { tabindex: "-1" }, title),
+    rest.length ? h("div.page-sub", {}, ...rest) : null,
+  );
+}
+
+export function crumbs(...parts) {
+  return h(
+    "nav.crumbs",
+    { "aria-label": "Breadcrumb" },
+    h(
+      "ol",
+      {},
+      parts
+        .filter(Boolean)
+        .map(([text, href]) =>
+          h("li", {}, href ? h("a", { href }, text) : h("span", { "aria-current": "page" }, text)),
+        ),
+    ),
+  );
+}
+
+// -- states --------------------------------------------------------------------------------------------------------
+
+export const empty = (text) => h("p.state", {}, text);
+export const loading = (rows = 3) =>
+  h(
+    "div.loading",
+    { role: "status" },
+    h("span.hidden", {}, "Loading"),
+    Array.from({ length: rows }, () => h("span.bar", {})),
+  );
+
+export function failure(error, again) {
+  const box = h(
+    "div.state.failed",
+    { role: "alert" },
+    h("p", {}, error instanceof CallError ? error.message : `Something went wrong: ${error.message}`),
+  );
+  if (error.status === 401) box.append(keyForm(again));
+  else if (again) box.append(h("button", { type: "button", onclick: again }, "Try again"));
+  return box;
+}
+
+function keyForm(again) {
+  const input = h("input", { id: "api-key", type: "password", autocomplete: "off", required: true });
+  const form = h("form.inline", {}, h("label", { for: "api-key" }, "API key"), input, h("button", {}, "Use it"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    apiKey(input.value.trim());
+    again?.();
+  });
+  return form;
+}
+
+// A part of a page that loads by itself. `load` returns its content, or null where there is nothing to show.
+export function later(load, { rows = 3, hideEmpty = true } = {}) {
+  const box = h("div.later", { "aria-busy": "true" }, loading(rows));
+  const run = async () => {
+    box.replaceChildren(loading(rows));
+    box.setAttribute("aria-busy", "true");
+    try {
+      const content = await load();
+      if (content) box.replaceChildren(...[content].flat().filter(Boolean));
+      else if (hideEmpty) box.remove();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (error.status === 404 && hideEmpty) box.remove();
+      else box.replaceChildren(failure(error, run));
+    }
+    box.removeAttribute("aria-busy");
+  };
+  run();
+  return box;
+}
+
+// -- tables --------------------------------------------------------------------------------------------------------
+
+// columns: [{name, cell(row), right, minor}]; a minor column is left out on a phone.
+export function table(label, columns, rows) {
+  const kinds = (column) =>
+    [column.right && "right", column.minor && "minor", column.wide && "wide"].filter(Boolean).join(" ") || null;
+  const body = h("tbody");
+  const append = (more) =>
+    add(
+      body,
+      more.map((row) =>
+        h(
+          "tr",
+          {},
+          columns.map((column) => h("td", { class: kinds(column) }, column.cell(row))),
+        ),
+      ),
+    );
+  append(rows);
+  const head = h(
+    "tr",
+    {},
+    columns.map((column) => h("th", { scope: "col", class: kinds(column) }, column.name)),
+  );
+  const element = h(
+    "div.table-box",
+    { role: "region", "aria-label": label, tabindex: "0" },
+    h("table", {}, h("caption.hidden", {}, label), h("thead", {}, head), body),
+  );
+  return { element, append, body };
+}
+
+// A list in pages. `load(token)` returns {rows, next}. `hideEmpty`: null where there are none.
+export async function list({ label, columns, load, none, hideEmpty = false, after }) {
+  const first = await load();
+  if (!first || !first.rows.length) return hideEmpty ? null : empty(none || "Nothing here yet.");
+  const shown = table(label, columns, first.rows);
+  const box = h("div.list", {}, shown.element);
+  let next = first.next;
+  const more = h("button.more", { type: "button" }, "Show more");
+  more.addEventListener("click", async () => {
+    more.disabled = true;
+    more.textContent = "Loading…";
+    try {
+      const page = await load(next);
+      shown.append(page.rows);
+      next = page.next;
+      announce(`${page.rows.length} more rows`);
+    } catch (error) {
+      more.before(failure(error));
+    }
+    more.disabled = false;
+    more.textContent = "Show more";
+    if (!next) more.remove();
+  });
+  if (next) box.append(more);
+  after?.(shown);
+  return box;
+}
+
+// -- tabs ----------------------------------------------------------------------------------------------------------
+
+// tabs: [{key, name, load}]; loaded when first opened. The choice is part of the address.
+export function tabs(label, all, chosen, remember) {
+  const row = h("div.tabs", { role: "tablist", "aria-label": label });
+  const panel = h("div.tab-panel", { role: "tabpanel", tabindex: "0", id: "tab-panel" });
+  const cache = new Map();
+  const open = (key, focus) => {
+    for (const button of row.children) {
+      const on = button.dataset.key === key;
+      button.setAttribute("aria-selected", String(on));
+      button.tabIndex = on ? 0 : -1;
+      if (on) panel.setAttribute("aria-labelledby", button.id);
+      if (on && focus) button.focus();
+    }
+    if (!cache.has(key)) cache.set(key, later(all.find((tab) => tab.key === key).load, { rows: 5, hideEmpty: false }));
+    panel.replaceChildren(cache.get(key));
+    remember?.(key);
+  };
+  for (const tab of all) {
+    row.append(
+      h(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          id: `tab-${tab.key}`,
+          "data-key": tab.key,
+          "aria-controls": "tab-panel",
+          onclick: () => open(tab.key),
+        },
+        tab.name,
+      ),
+    );
+  }
+  row.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const at = all.findIndex((tab) => `tab-${tab.key}` === document.activeElement.id);
+    if (at < 0 || (!step && !["Home", "End"].includes(event.key))) return;
+    event.preventDefault();
+    const next = step ? (at + step + all.length) % all.length : event.key === "Home" ? 0 : all.length - 1;
+    open(all[next].key, true);
+  });
+  open(all.some((tab) => tab.key === chosen) ? chosen : all[0].key);
+  return h("section.card.tabbed", { "aria-label": label }, row, panel);
+}

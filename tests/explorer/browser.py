@@ -1,0 +1,111 @@
+"""A real Chromium that opens the Explorer and notes what must not happen: errors, and requests to other hosts."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from tests.waiting import LIMIT_S
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
+)
+needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="no chromium in PATH")
+SCREENSHOTS = Path(__file__).parents[2] / "screenshots"  # kept after the run, and not part of the repository
+WIDTHS, THEMES = (375, 1440), ("light", "dark")
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+# Of long tables the first rows only: the others are made alike, and axe-core takes a second for a long page.
+FINDINGS = """async () => {
+    const context = { exclude: [["tbody tr:nth-child(n+4)"]] };
+    const { violations } = await axe.run(context, { resultTypes: ["violations"] });
+    return violations.filter((one) => ["serious", "critical"].includes(one.impact))
+        .map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+}"""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # Without the sandbox, which containers do not allow. Only our own pages are opened.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Tab:
+    """One tab. `problems` are errors in the console, scripts that fail, dialogs, and requests to hosts not listed."""
+
+    def __init__(self, page: Page, base_url: str, hosts: set[str]) -> None:
+        self.page = page
+        self.base_url = base_url
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self._hosts = hosts
+        page.set_default_timeout(LIMIT_S * 1000)
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.problems.append(f"script failed: {error}"))
+        page.on("request", self._on_request)
+        page.on("dialog", self._on_dialog)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console {message.type}: {message.text} ({message.location.get('url')})")
+
+    def _on_request(self, request: Request) -> None:
+        self.requests.append(request.url)
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob", "about") and address.netloc not in self._hosts:
+            self.problems.append(f"a request to another host: {request.url}")
+
+    def _on_dialog(self, dialog: Any) -> None:
+        self.problems.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def open(self, address: str) -> None:
+        """Loads a page of the Explorer, `/` or `/x/block/1`, anew."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.base_url}/#{address}")
+        self.wait()
+
+    def wait(self) -> None:
+        """Until everything on the page has loaded."""
+        self.page.wait_for_selector("main h1", state="attached")
+        self.page.wait_for_selector("[aria-busy]", state="detached")
+
+    def text(self, selector: str = "main") -> str:
+        return self.page.locator(selector).first.inner_text()
+
+    def look(self, width: int, theme: Any) -> None:
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=theme)
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+    def findings(self) -> list[str]:
+        """What axe-core finds serious or critical."""
+        self.page.evaluate(AXE)
+        found: list[str] = self.page.evaluate(FINDINGS)
+        return found
+
+    def keep_screenshot(self, name: str) -> None:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True, animations="disabled")
+
+
+@contextmanager
+def tab(browser: Browser, *base_urls: str) -> Iterator[Tab]:
+    """At the first of the addresses; the page may call them all."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True)
+    try:
+        yield Tab(context.new_page(), base_urls[0], {urlsplit(url).netloc for url in base_urls})
+    finally:
+        context.close()

@@ -1,0 +1,103 @@
+"""What the Explorer computes itself, compared with the package's own code: identifiers, arguments, headers, amounts."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.explorer.browser import Tab, chromium, needs_chromium, tab
+from tests.server import serving
+
+from icefall.demo.history import recorded_runs
+from icefall.wire.container.proposer import unpack_container
+from icefall.wire.ids import id_text
+from icefall.wire.text.bech32 import encode as bech32_text
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    folder: Path = tmp_path_factory.mktemp("modules")
+    with serving("data", folder) as server, chromium() as browser, tab(browser, server.url("data")) as opened:
+        opened.open("/operations")
+        yield opened
+        assert opened.problems == []
+
+
+def run(explorer: Tab, module: str, call: str, *values: Any) -> Any:
+    script = f"async (values) => {{ const m = await import('./explorer/{module}.js'); return m.{call}(...values) }}"
+    return explorer.page.evaluate(script, list(values))
+
+
+def test_hashes_and_identifiers(explorer: Tab) -> None:
+    for size in (0, 1, 55, 56, 63, 64, 65, 1000):
+        raw = bytes(range(256)) * 4
+        given = list(raw[:size])
+        script = "async (bytes) => { const m = await import('./explorer/sha256.js'); return [...m.sha256(bytes)] }"
+        assert bytes(explorer.page.evaluate(script, given)) == hashlib.sha256(raw[:size]).digest()
+    for raw in (bytes(32), bytes(31) + b"\1", hashlib.sha256(b"a").digest()):
+        assert run(explorer, "wire", "cb58", list(raw)) == id_text(raw)
+    for raw in (bytes(20), bytes(range(20))):
+        assert run(explorer, "wire", "bech32", "local", list(raw)) == bech32_text("local", raw)
+
+
+def test_headers_of_all_recorded_containers(explorer: Tab) -> None:
+    """Every container of the demo: the wrapping, and the height of the block in it."""
+    script = """async ([hex, chain]) => {
+        const m = await import('./explorer/wire.js');
+        const { outer, inner } = m.decodeContainer(m.fromHex(hex), chain);
+        return [outer?.parent ?? '', outer?.time ?? 0, String(inner?.height ?? '')];
+    }"""
+    seen = {"X": 0, "P": 0, "C": 0}
+    for run_of in recorded_runs():
+        for fetched in run_of.containers:
+            seen[run_of.chain] += 1
+            container = unpack_container(fetched.raw)
+            expected = [id_text(container.parent_id), container.timestamp, str(seen[run_of.chain])]
+            assert explorer.page.evaluate(script, [fetched.raw.hex(), run_of.chain]) == expected
+    assert seen == {"X": 176, "P": 13, "C": 12}
+
+
+WORD = "00000000000000000000000000000000000000000000000000000000000000"
+ARGUMENTS = [
+    ("f(uint256,bool)", WORD + "2a" + WORD + "01", ["42", "true"]),
+    ("f(int8)", "f" * 64, ["-1"]),
+    ("f(address)", "00" * 12 + "11" * 20, ["0x" + "11" * 20]),
+    ("f(string)", WORD + "20" + WORD + "03" + "616263" + "00" * 29, ["abc"]),
+    ("f(uint256[])", WORD + "20" + WORD + "02" + WORD + "07" + WORD + "08", [["7", "8"]]),
+    ("f((uint256,bytes4),uint8)", WORD + "05" + "deadbeef" + "00" * 28 + WORD + "06", [["5", "0xdeadbeef"], "6"]),
+    ("f(bytes)", WORD + "20" + WORD + "ff", None),  # longer than the data
+    ("f(uint256[])", WORD + "20" + "ff" * 32, None),
+    ("f(uint256)", "", None),
+    ("f(nonsense)", WORD + "01", None),
+]
+
+
+@pytest.mark.parametrize(("signature", "data", "expected"), ARGUMENTS)
+def test_arguments(signature: str, data: str, expected: list[Any] | None, explorer: Tab) -> None:
+    found = run(explorer, "abi", "decodeArguments", signature, "0x12345678" + data)
+    assert (found and [one["value"] for one in found]) == expected
+
+
+AMOUNTS = [
+    ("0", 18, "0"),
+    ("1", 18, "<0.000001"),
+    ("1500000000000000000", 18, "1.5"),
+    ("123456789123456789", 9, "123,456,789.1234"),
+    ("1234", 0, "1,234"),
+    ("299983935343674361", 9, "299,983,935.3436"),
+    ("not a number", 2, "not a number"),
+]
+
+
+@pytest.mark.parametrize(("integer", "decimals", "expected"), AMOUNTS)
+def test_amounts(integer: str, decimals: int, expected: str, explorer: Tab) -> None:
+    assert run(explorer, "format", "amount", integer, decimals) == expected
+
+
+def test_exact_amounts_lose_nothing(explorer: Tab) -> None:
+    assert run(explorer, "format", "exact", str(2**256 - 1), 18).replace(",", "") == (
+        "115792089237316195423570985008687907853269984665640564039457.584007913129639935"
+    )

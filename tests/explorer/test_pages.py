@@ -1,0 +1,222 @@
+"""Every page of the Explorer on the demo, in a real browser: content, both themes, phone and wide screen, keyboard."""
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+from tests.demo.test_demo_up import BUSY, COIN, RICH, read_nfts, synced
+from tests.explorer.browser import THEMES, WIDTHS, Tab, chromium, needs_chromium, tab
+from tests.server import Server, serving
+from tests.waiting import until
+
+pytestmark = needs_chromium
+
+ART, SVG_ART = "0xD5E52a49DB2c00e390aDb09d90ffBB61fe9FF0dB", "9"
+AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
+X_TX = "ewj9hHMJYTTyHXXEvM1mfKRjZc4NtvYSo4Td8cj7Qk53LzBoz"
+X_BLOCK = "2fHdDdztAPj6F8doGvYE3rgY8kwHwy4XYuSRNpW6WEbdLJtVYu"
+MINT = "0xf5784b57cb21994849b0dd0d0b1344aee70e406b9eb06cdacdcc85252cb09b57"
+REVERTED = "0x2a4fbdfe4be63da87979c6e35ff2ce015258e615812b0c7bbcbee821b8b32e12"
+LAST_HASH = "0x9680dc25be4fc88b0b369e760b6e6f55a3ab2e52aca9f8992721461311b5501c"
+C_LAST = "2BuuK3e4oCk5RB1ymNx1HVaUW8QFrAhGAtMR4ZBHPpGBuQ9vrr"
+L1, C_CHAIN = "/chain/31337", "/chain/43112"
+
+# name, address, and texts that the page must show
+PAGES = [
+    ("home", "/", ["Recorded C-Chain", "Demo L1", "1,968", "X-Chain height", "All checks pass", "Latest blocks"]),
+    ("chain", L1, ["Demo coin (DEMO)", "1,968", "Failed transactions"]),
+    ("chain-transactions", f"{L1}?tab=transactions", ["mint", "Success", "DEMO"]),
+    ("tokens", f"{L1}/tokens", ["Alpha Dollar", "ERC-721"]),
+    ("block", f"{L1}/block/1968", ["2024-03-26 23:00:55 UTC", LAST_HASH, "mint", "Transactions up to here"]),
+    ("transaction", f"{L1}/tx/{MINT}", ["Success", "mint(address,uint256)", "1005", "BÉTA", "0.00006829"]),
+    ("transaction-reverted", f"{L1}/tx/{REVERTED}?tab=calls", ["Failed", "Reverted: one failed", "go away"]),
+    ("transaction-calls", f"{L1}/tx/{MINT}?tab=calls", ["CALL"]),
+    ("transaction-logs", f"{L1}/tx/{MINT}?tab=logs", ["topic 0", "Transfer(address,address,uint256)"]),
+    ("address", f"{L1}/address/{BUSY}", ["Alpha Dollar", "DEMO", "$", "Balance at the end of each day"]),
+    ("address-erc20", f"{L1}/address/{BUSY}?tab=erc20", ["TOLL"]),
+    ("address-internals", f"{L1}/address/{BUSY}?tab=internals", ["CALL"]),
+    ("address-nfts", f"{C_CHAIN}/address/{BUSY}?tab=nfts", ["Art 9", "Picture at img.example"]),
+    ("address-deployments", f"{L1}/address/{BUSY}?tab=deployments", []),
+    ("contract", f"{L1}/contract/{COIN}", ["ERC-20", "Deployed by"]),
+    ("token", f"{L1}/token/{COIN}", ["Price by day", "Decimals", "ERC-20"]),
+    ("token-holders", f"{L1}/token/{COIN}?tab=holders", ["holders after block"]),
+    ("collection", f"{C_CHAIN}/nft/{ART}", ["Great Art", "ERC-721", "Art 9"]),
+    ("collection-holders", f"{C_CHAIN}/nft/{ART}?tab=holders", ["holders after block"]),
+    ("nft", f"{C_CHAIN}/nft/{ART}/{SVG_ART}", ["Art 9", "number 9", "Load picture", "size"]),
+    ("metrics", "/metrics", ["Transaction count", "Average TPS", "Cumulative contracts"]),
+    ("metric", "/metrics/tx_count?chains=31337,43112&range=all", ["Demo L1", "Recorded C-Chain", "Last hour"]),
+    ("x-chain", "/x", ["176", "Avalanche (AVAX)"]),
+    ("x-transactions", "/x?tab=transactions", ["Accepted"]),
+    ("x-assets", "/x?tab=assets", ["Alpha30 (WLO)"]),
+    ("x-block", "/x/block/170", [X_BLOCK, "base"]),
+    ("x-tx", f"/x/tx/{X_TX}", ["wallet chain 1", "24.3731", "24.3741", "AVAX"]),
+    ("x-address", f"/x/address/{RICH}", ["Avalanche (AVAX)", "299,983,935.3436", "mint right"]),
+    ("x-address-history", f"/x/address/{RICH}?tab=history", ["2GYMyoaa"]),
+    ("x-asset", f"/x/asset/{AVAX}", ["Avalanche (AVAX)", "9 decimals", "Created in"]),
+    ("containers-x", "/containers/X", ["175", "176", "standard"]),
+    ("containers-p", "/containers/P", ["12", "13", "standard"]),
+    ("container-c", "/containers/C/11", [C_LAST, "0x43dbf25fe2e2fea7fffc86224222aa591366282b0b60423ba21a9720363816ea"]),
+    ("operations", "/operations", ["healthy", "Indexing", "Upstreams", "usable", "synced", "diskspace"]),
+    ("search", "/search/a", ["Alpha"]),
+    ("nothing", "/search/nothing-has-this-name", ["Nothing was found"]),
+    ("not-found", "/no/such/page", ["There is no such page"]),
+]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    began = time.time()
+    with serving("up", tmp_path_factory.mktemp("explorer"), "--demo", "--health-check-frequency=1s") as server:
+        until(lambda: synced(server.data_dir, began), "both chains indexed")
+        until(lambda: read_nfts(server), "NFT metadata read")
+        until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def explorer(demo: Server, browser: Browser) -> Iterator[Tab]:
+    with tab(browser, demo.url("data"), demo.url("node"), demo.url("metrics")) as opened:
+        yield opened
+        assert opened.problems == []
+
+
+@pytest.mark.parametrize(("name", "address", "texts"), PAGES, ids=[page[0] for page in PAGES])
+def test_page(name: str, address: str, texts: list[str], explorer: Tab) -> None:
+    explorer.open(address)
+    shown = explorer.text()
+    assert [text for text in texts if text not in shown] == []
+    assert explorer.page.locator(".failed").count() == 0
+    assert explorer.page.locator("h1").count() == 1
+    looks = [(theme, width) for theme in THEMES for width in WIDTHS]
+    checked = [("light", 1440), ("dark", 375)]
+    for theme, width in checked if "?tab=" in address else looks:  # another tab of a page looks like the page
+        explorer.look(width, theme)
+        assert explorer.overflow() <= 0, f"wider than the window at {width} px"
+        explorer.keep_screenshot(f"{name}-{theme}-{width}")
+        if (theme, width) in checked:
+            assert explorer.findings() == []
+    made = explorer.page.locator("#call-list li").count()
+    assert (made > 0) == (name != "not-found"), "a page lists the calls it made"
+
+
+SEARCHES = [
+    (BUSY.lower(), "/address/0x955F", "several"),
+    (MINT, f"#/chain/31337/tx/{MINT}", "one"),
+    (LAST_HASH, "#/chain/31337/block/1968", "one"),
+    ("1968", "#/chain/31337/block/1968", "one"),
+    ("100", "#/chain/31337/block/100", "several"),
+    ("alpha d", "#/chain/31337/token/", "several"),
+    ("BÉT", "/token/", "several"),
+    (RICH, f"#/x/address/{RICH}", "one"),
+    (f"P{RICH[1:]}", f"#/x/address/{RICH}", "one"),
+    (C_LAST, "#/containers/C/11", "one"),
+    (AVAX, f"#/x/asset/{AVAX}", "several"),  # also the transaction that created it
+    (X_TX, f"#/x/tx/{X_TX}", "one"),
+    (X_BLOCK, "#/x/block/170", "one"),
+]
+
+
+@pytest.mark.parametrize(("text", "address", "count"), SEARCHES, ids=[search[0][:16] for search in SEARCHES])
+def test_search(text: str, address: str, count: str, explorer: Tab) -> None:
+    """One result is opened at once; several are listed."""
+    explorer.open("/operations")
+    explorer.page.keyboard.press("/")
+    explorer.page.keyboard.type(text)
+    explorer.page.keyboard.press("Enter")
+    if count == "one":
+        explorer.page.wait_for_url(f"**/{address}")
+    else:
+        link = explorer.page.locator(f".result[href*='{address}'], main a[href*='{address}']").first
+        link.wait_for()
+        if explorer.page.locator(".result").count():
+            link.click()
+            explorer.page.wait_for_url(re.compile(re.escape(address)))
+    explorer.wait()
+    assert explorer.page.locator(".failed").count() == 0
+
+
+def test_the_keyboard_reaches_everything(explorer: Tab) -> None:
+    explorer.open(L1)
+    page = explorer.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.locator("#tab-blocks").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.id") == "tab-transactions"
+    assert page.locator("#tab-transactions").get_attribute("aria-selected") == "true"
+    assert page.url.endswith("?tab=transactions")
+    explorer.wait()
+    page.locator("#tab-panel a[href*='/tx/']").first.press("Enter")
+    page.wait_for_url("**/tx/**")
+    explorer.wait()
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+
+
+def test_a_chart_can_be_read_without_seeing_it(explorer: Tab) -> None:
+    explorer.open("/metrics/tx_count?chains=31337&range=all")
+    page = explorer.page
+    page.locator(".chart").focus()
+    page.keyboard.press("End")
+    assert re.fullmatch(r"2024-03-26: [0-9]+ transactions", page.locator("#announcer").text_content() or "")
+    assert page.locator(".chart-tip").is_visible()
+    page.locator(".chart-table summary").click()
+    rows = page.locator(".chart-table tbody tr")
+    rows.nth(45).wait_for()
+    assert rows.count() == 46
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download as CSV").click()
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0] == 'timestamp,time,"tx_count Demo L1"'
+    assert len(lines) == 47
+    assert sum(int(line.rpartition(",")[2]) for line in lines[1:]) == 4082
+
+
+def test_the_theme_can_be_chosen_and_is_kept(explorer: Tab) -> None:
+    explorer.look(1440, "light")
+    explorer.open("/operations")
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = explorer.page.evaluate(background)
+    explorer.page.locator("#theme").click()
+    dark = explorer.page.evaluate(background)
+    assert dark != light
+    explorer.open("/operations")
+    assert explorer.page.evaluate(background) == dark
+
+
+def test_new_pages_of_a_list_are_added(explorer: Tab) -> None:
+    explorer.open(f"{L1}/address/{BUSY}")
+    rows = explorer.page.locator("#tab-panel tbody tr")
+    before = rows.count()
+    explorer.page.get_by_role("button", name="Show more").click()
+    rows.nth(before + 10).wait_for()
+    assert rows.count() > before
+
+
+def test_the_home_page_is_live(explorer: Tab) -> None:
+    explorer.open("/")
+    explorer.page.wait_for_selector(".live.on")
+    assert any("/v1/stream" in url for url in explorer.requests)
+
+
+def test_a_block_is_found_by_its_time(explorer: Tab) -> None:
+    explorer.open(L1)
+    explorer.page.get_by_label("Block at a time").fill("2024-03-26T23:30:00")
+    explorer.page.get_by_role("button", name="Find").click()
+    explorer.page.wait_for_url("**/chain/31337/block/1968")
+
+
+def test_the_history_of_a_token_can_be_chosen(explorer: Tab) -> None:
+    explorer.open(f"{L1}/address/{BUSY}")
+    assert "(DEMO)" in explorer.text("figcaption")
+    explorer.page.get_by_label("Token", exact=True).select_option(label="Alpha Dollar")
+    explorer.page.wait_for_selector("figcaption:has-text('ADOL')")

@@ -43,6 +43,7 @@ from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.selectors import method_names
+from icefall.evm.following.indexer_calls import IndexerCalls
 from icefall.evm.reading.balances import StateReader
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.state import RequestState
@@ -218,6 +219,7 @@ class InProcess:
         self.document = document(DATA, rows, "0")
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),
+            IndexerCalls: IndexerCalls(directory / "data"),
             ChainDirectory: ChainDirectory(self._chains),
             Dialect: dialect,
             Pages: Pages(msgspec.json.encode(self.document), ""),
@@ -242,11 +244,11 @@ class InProcess:
         self._access.close()
         self._runner.close()
 
-    async def ask(self, target: str) -> Reply:
+    async def ask(self, target: str, verb: str = "GET") -> Reply:
         path, _, query = target.partition("?")
         scope = {
             "type": "http",
-            "method": "GET",
+            "method": verb,
             "path": unquote(path, errors="replace"),
             "query_string": query.encode("utf-8"),
             "headers": [(b"host", b"127.0.0.1")],
@@ -265,8 +267,8 @@ class InProcess:
         shown = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
         return Reply(start["status"], shown, body["body"])
 
-    def get(self, target: str) -> Reply:
-        return self.run(self.ask(target))
+    def get(self, target: str, verb: str = "GET") -> Reply:
+        return self.run(self.ask(target, verb))
 
     def result(self, target: str) -> Any:
         reply = self.get(target)

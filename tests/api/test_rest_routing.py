@@ -351,3 +351,22 @@ def test_the_cost_of_a_lookup_does_not_depend_on_the_number_of_routes() -> None:
         return len(calls)
 
     assert 0 < calls_made(1) == calls_made(1000)
+
+
+def test_a_verb_behind_a_parameter() -> None:
+    """It counts only where a path has it; elsewhere a colon is part of the value."""
+    names = ["/a/{x}", "/a/{x}:go", "/a/{x}/b:go", "/a/{x}/{y}", "/c/{x}", "/c/{x}/{y}"]
+    routes = {name: Route({}) for name in names}
+    patterns = PathPatterns(routes)
+    for path, expected in {
+        "/a/1": ("/a/{x}", ("1",)),
+        "/a/1:go": ("/a/{x}:go", ("1",)),
+        "/a/1:2:go": ("/a/{x}:go", ("1:2",)),
+        "/a/1:stop": ("/a/{x}", ("1:stop",)),
+        "/a/1/b:go": ("/a/{x}/b:go", ("1",)),
+        "/a/1/c:go": ("/a/{x}/{y}", ("1", "c:go")),
+        "/c/1:go": ("/c/{x}", ("1:go",)),
+    }.items():
+        found = patterns.find(path)
+        assert found is not None, path
+        assert (next(name for name, route in routes.items() if route is found[0]), found[1]) == expected

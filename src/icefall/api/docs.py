@@ -80,7 +80,9 @@ def _notes(row: Rest | Rpc) -> str:
     notes = f" Only with --{row.needs}=true." if row.needs == "api-admin-enabled" else ""
     if isinstance(row, Rest) and NODE not in row.listeners:
         notes += f" Weight {int(row.weight)}."
-    if isinstance(row, Rpc) and row.deprecated:
+    if isinstance(row, Rest) and row.ours:
+        notes += " Not in the hosted service."
+    if row.deprecated:
         notes += f" Deprecated: {row.deprecated}."
     return notes
 

@@ -10,6 +10,7 @@ from icefall.api.params.node_binder import NodeBinder
 from icefall.api.params.rest_binder import RestBinder, RestParam
 
 _TITLES = {NODE: "Icefall: node interfaces", DATA: "Icefall: chain data", METRICS: "Icefall: metrics"}
+CREATED = 201  # its answers have no body
 _REF = "#/components/schemas/{name}"
 
 
@@ -24,7 +25,8 @@ def document(listener: str, rows: list[Rest | Rpc], version: str) -> dict[str, A
     paths: dict[str, Any] = {}
     for row in rows:
         if isinstance(row, Rest):
-            paths.setdefault(row.path, {})["get"] = _rest(row, listener, shapes)
+            verb = "get" if row.verb == "*" else row.verb.lower()
+            paths.setdefault(row.path, {})[verb] = _rest(row, listener, shapes)
     for path in dict.fromkeys(row.path for row in rows if isinstance(row, Rpc)):
         methods = [row for row in rows if isinstance(row, Rpc) and row.path == path]
         paths.setdefault(path, {})["post"] = _rpc(path, methods, shapes)
@@ -66,19 +68,25 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
     media = row.media.partition(";")[0]
     shape = shapes.get(row.result, {"type": "string"} if row.result is str else {"type": "object"})
     good: dict[str, Any] = {"description": row.summary, "content": {media: {"schema": shape}}}
-    responses = {"200": good, "403": _failure("Host not allowed."), "405": _failure("Method other than GET.")}
-    if row.path.startswith("/ext/health"):
+    if row.success == CREATED:
+        good.pop("content")
+    wrong_verb = _failure(f"Method other than {row.verb.replace('*', 'GET')}.")
+    responses = {str(row.success): good, "403": _failure("Host not allowed."), "405": wrong_verb}
+    if listener == NODE and row.path.startswith("/ext/health"):
         responses["503"] = {**good, "description": "Unhealthy; the same body."}
     if listener != NODE:
         limits = {name: {"$ref": f"#/components/headers/{name}"} for name in tuple(_LIMIT_HEADERS)[:3]}
-        responses["200"] = {**good, "headers": limits}
+        responses[str(row.success)] = {**good, "headers": limits}
         responses |= {status: _failure(summary) for status, summary in _REST_FAILURES.items()}
+        if row.path.endswith("/health-check"):
+            responses["503"] = {**good, "description": "With `strict=true`: something is down; the same body."}
         responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
     return {
         "summary": row.summary,
         "operationId": row.operation or re.sub(r"[^A-Za-z0-9]+", "_", row.label),
         "parameters": _parameters(row),
         "responses": responses,
+        **({"deprecated": True} if row.deprecated else {}),
     }
 
 

@@ -15,6 +15,8 @@ BLOCK_NUMBER_MAX = 2**63 - 1
 ADDRESSES_MAX = 100
 PAGE_TOKEN_SIZE_MAX = 512
 CHAIN_SIZE_MAX = 128
+TOKEN_ID_DIGITS_MAX = 80
+SEARCH_SIZE_MAX = 100
 NETWORKS = ("mainnet", "fuji", "testnet")
 FEATURES = ("nftIndexing", "webhooks", "teleporter")
 
@@ -109,6 +111,27 @@ def _page_token(text: str) -> str:
     return text
 
 
+def _token_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > TOKEN_ID_DIGITS_MAX or int(text) >= 1 << 256:
+        raise InvalidValue("a token ID: a whole number of at most 256 bits")
+    return int(text)
+
+
+def _search_text(text: str) -> str:
+    found = text.strip()
+    if not 1 <= len(found) <= SEARCH_SIZE_MAX or not found.isprintable():
+        raise InvalidValue(f"1 to {SEARCH_SIZE_MAX} printable characters")
+    return found
+
+
+def _token_or_native(text: str) -> bytes:
+    """Empty bytes for the native token, as prices are stored."""
+    try:
+        return b"" if text == "native" else _address(text)
+    except InvalidValue as error:
+        raise InvalidValue(f"{error}, or the word native") from None
+
+
 def _not_offered(_: str) -> None:
     raise InvalidValue("left out: only balances at the latest block are offered here")
 
@@ -142,6 +165,11 @@ ADDRESSES = RestKind(
     {"type": "string", "description": f"at most {ADDRESSES_MAX} addresses, separated by commas"},
     _SOME_ADDRESS,
 )
+TOKEN_ID = RestKind("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
+SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "coin")
+TOKEN_OR_NATIVE = RestKind(
+    "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
+)
 NOT_OFFERED = RestKind("not offered", _not_offered, {})
 PAGE_TOKEN = RestKind("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
 
@@ -159,7 +187,16 @@ PageSize = Annotated[int, whole(1, 100)]  # lists
 BlockPageSize = Annotated[int, whole(0, 100)]  # transactions of a block: 0 is all
 BalancePageSize = Annotated[int, whole(1, 500)]
 MetricsPageSize = Annotated[int, whole(1, 2160)]
-Timestamp = Annotated[int | None, whole(0, 2**32 - 1, "1700000000")]
+TIMESTAMP = whole(0, 2**32 - 1, "1711234567")
+Timestamp = Annotated[int | None, TIMESTAMP]
+RequiredTimestamp = Annotated[int, TIMESTAMP]
+Closest = Annotated[str, one_of("before", "after")]
+TokenId = Annotated[int, TOKEN_ID]
+SearchText = Annotated[str, SEARCH_TEXT]
+SearchPageSize = Annotated[int, whole(1, 50)]
+TokenOrNative = Annotated[bytes, TOKEN_OR_NATIVE]
+MaybeInterval = Annotated[str | None, one_of("hour", "day", "week", "month")]
+MaybeErcType = Annotated[str | None, one_of("ERC-20", "ERC-721", "ERC-1155")]
 Switch = Annotated[bool, BOOLEAN]
 EvmAddresses = Annotated[tuple[bytes, ...], ADDRESSES]
 Currency = Annotated[str, one_of(*CURRENCIES)]

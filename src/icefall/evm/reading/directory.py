@@ -13,6 +13,8 @@ from icefall.evm.reading.balances import BalanceReader, StateReader
 from icefall.evm.reading.chain import SQL as CHAIN_SQL
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
+from icefall.evm.reading.history import HistoryReader
+from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
@@ -121,6 +123,8 @@ class EvmChain:
         self.transfers = TransferReader(reader)
         self.balances = BalanceReader(reader, state)
         self.contracts = ContractReader(reader)
+        self.tokens = TokenReader(reader)
+        self.history = HistoryReader(reader)
         self.enriched = EnrichReader(reader)
         self.method_names = method_names or {}
 

@@ -52,8 +52,12 @@ from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.run.stores import access_writer, open_access_reader, open_chain_reader
 from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.raw import FoundLog
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
+from icefall.wire.evm.block import decode_receipts
+from icefall.wire.evm.call_tree import Calls, decode_call_tree
+from icefall.wire.evm.types import Receipt
 from icefall.wire.ids import id_text
 
 NATIVE = TokenInfo("Native token", "NATIVE", 18)
@@ -194,6 +198,25 @@ class Zeros:
         return [bytes(32) for _ in calls]
 
 
+class RecordedRaw:
+    """Logs and calls as they were recorded, without a server."""
+
+    def __init__(self, chain: str) -> None:
+        self._replay = EvmReplay(chain)
+
+    async def receipt(self, tx_hash: bytes, _: At) -> Receipt:
+        raw = self._replay.result("eth_getTransactionReceipt", [f"0x{tx_hash.hex()}"])
+        (found,) = decode_receipts(b"[" + raw + b"]") or ()
+        return found
+
+    async def calls(self, tx_hash: bytes, _: At) -> Calls:
+        wanted = [f"0x{tx_hash.hex()}", {"tracer": "callTracer"}]
+        return decode_call_tree(self._replay.result("debug_traceTransaction", wanted))
+
+    async def logs(self, *_: object) -> list[FoundLog]:
+        return []
+
+
 class InProcess:
     """The app of a worker in this process, on a loop of its own, called like the program.
 
@@ -212,7 +235,13 @@ class InProcess:
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
         self._chains = [
-            EvmChain(info, open_chain_reader(folder, info.id), self._states.get(chain, state or Zeros()), names)
+            EvmChain(
+                info,
+                open_chain_reader(folder, info.id),
+                self._states.get(chain, state or Zeros()),
+                names,
+                self._states.get(chain, RecordedRaw(chain)),
+            )
             for chain, info in infos.items()
         ]
         rows: list[Rest | Rpc] = [*CHAIN_DATA_ENDPOINTS, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]

@@ -121,16 +121,11 @@ def chain_directory(
 ) -> ChainDirectory:
     """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
     is not indexed."""
-    data_dir = Path(config.data_dir)
-    return ChainDirectory(
-        EvmChain(
-            _chain_info(chain),
-            open_chain_reader(data_dir, chain.id),
-            RequestState(chain.rpc, int(chain.id)) if with_state else None,
-            method_names,
-        )
-        for chain in config.chain
-    )
+    data_dir, chains = Path(config.data_dir), []
+    for chain in config.chain:
+        state = RequestState(chain.rpc, int(chain.id)) if with_state else None
+        chains.append(EvmChain(_chain_info(chain), open_chain_reader(data_dir, chain.id), state, method_names, state))
+    return ChainDirectory(chains)
 
 
 def _chain_info(chain: ChainConfig) -> ChainInfo:

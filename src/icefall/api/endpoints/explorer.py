@@ -1,9 +1,11 @@
 """The rows of the chain data interface that the hosted service does not have: what explorers need."""
 
 from icefall.api.endpoints.row import DATA, Rest, Weight
-from icefall.api.handlers import blocks, history, indexing, search, tokens
+from icefall.api.handlers import blocks, history, indexing, raw, search, tokens
 from icefall.api.schema import explorer as e
+from icefall.api.schema import raw as r
 from icefall.api.schema.blocks import BlockByTimeParams, EvmBlock
+from icefall.api.schema.transactions import TransactionParams
 
 CHAIN = "/v1/chains/{chainId}"
 ADDRESS = f"{CHAIN}/addresses/{{address}}"
@@ -28,6 +30,18 @@ EXPLORER_ENDPOINTS: tuple[Rest, ...] = (
          result=e.BalanceHistoryPage, handler=history.balance_history, listeners=(DATA,), weight=Weight.MEDIUM,
          operation="listBalanceHistory", ours=True,
          summary="Balance of an address over time, newest first: at every change, or at the end of every period."),
+    Rest(verb="GET", path=f"{TRANSACTION}/logs", params=r.TxLogsParams, result=r.LogPage,
+         handler=raw.transaction_logs, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransactionLogs",
+         ours=True, summary="Event logs of a transaction, in their order."),
+    Rest(verb="GET", path=f"{ADDRESS}/logs", params=r.AddressLogsParams, result=r.LogPage, handler=raw.address_logs,
+         listeners=(DATA,), weight=Weight.LARGE, operation="listAddressLogs", ours=True,
+         summary="Event logs that a contract emitted, newest first, all or those with given topics."),
+    Rest(verb="GET", path=f"{TRANSACTION}/calls", params=r.CallsParams, result=r.CallPage, handler=raw.list_calls,
+         listeners=(DATA,), weight=Weight.LARGE, operation="listTransactionCalls", ours=True,
+         summary="All calls of a transaction, as a flat list of its call tree, with those that reverted."),
+    Rest(verb="GET", path=f"{TRANSACTION}/revertReason", params=TransactionParams, result=r.RevertReason,
+         handler=raw.revert_reason, listeners=(DATA,), weight=Weight.MEDIUM, operation="getRevertReason", ours=True,
+         summary="Why a transaction reverted: what its contract returned, and as text if it is a common error."),
     Rest(verb="GET", path=f"{CHAIN}/indexing", params=e.IndexingParams, result=e.IndexingResult,
          handler=indexing.indexing, listeners=(DATA,), weight=Weight.FREE, operation="getIndexing", ours=True,
          summary="How far a chain is indexed, how fast, and the state of its upstreams."),

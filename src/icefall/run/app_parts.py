@@ -17,6 +17,7 @@ from icefall.api.app import App
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
+from icefall.api.endpoints.row import DATA, METRICS, NODE
 from icefall.api.endpoints.table import ENDPOINTS, rows_of
 from icefall.api.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.guards import Hosts, Origins
@@ -58,7 +59,10 @@ def listener_app(
     counters = CallCounters(counter_labels(ENDPOINTS), run_dir)
     common: dict[type, Any] = {
         Dialect: dialect,
-        Pages: Pages(msgspec.json.encode(document(listener, rows, __version__)), page(listener, rows, __version__)),
+        Pages: Pages(
+            msgspec.json.encode(document(listener, rows, __version__, base_url(listener, config))),
+            page(listener, __version__),
+        ),
         CounterSource: CounterSource(run_dir, counters.labels, __version__, node),
     }
     paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))
@@ -74,6 +78,13 @@ def listener_app(
         (config.http_read_timeout or FOREVER_NS) / 1e9,
         gate,
     )
+
+
+def base_url(listener: str, config: Config) -> str:
+    """Where the listener is reached from this machine."""
+    port = {NODE: config.http_port, DATA: config.data_port, METRICS: config.metrics_port}[listener]
+    host = config.http_host or "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _enabled(config: Config) -> Callable[[str], bool]:

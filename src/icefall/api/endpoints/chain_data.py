@@ -1,5 +1,6 @@
 """The rows of the chain data interface."""
 
+from icefall.api import examples
 from icefall.api.endpoints.explorer import EXPLORER_ENDPOINTS
 from icefall.api.endpoints.row import DATA, Rest, Weight
 from icefall.api.handlers import all_chains, balances, blocks, chains, contracts, nfts, service, transactions, transfers
@@ -69,7 +70,7 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          summary="A transaction with its transfers and internal transactions, the first 2,000 of them."),
     Rest(verb="GET", path=f"{CHAIN}/transactions/{{txHash}}/transfers", params=t.TransactionTransfersParams,
          result=t.TransactionTransfersPage, handler=transactions.list_parts, listeners=(DATA,), weight=Weight.MEDIUM,
-         operation="listTransactionTransfers", ours=True,
+         operation="listTransactionTransfers", examples=examples.TRANSFERS, ours=True,
          summary="All transfers of a transaction in log order, then its internal transactions."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions", params=t.SortedAddressPage, result=t.TransactionDetailsPage,
          handler=transactions.list_transactions, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransactions",
@@ -92,29 +93,30 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          summary="Internal calls with value and internal creations of an address, newest first."),
     Rest(verb="GET", path=f"{CHAIN}/tokens/{{address}}/transfers", params=f.AddressPage, result=f.TokenTransferPage,
          handler=transfers.list_transfers, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransfers",
-         summary="Transfers of a token of any standard, newest first."),
+         examples=examples.TOKEN, summary="Transfers of a token of any standard, newest first."),
 
     # -- contracts ----------------------------------------------------------------------------------------------
     Rest(verb="GET", path=f"{CONTRACT}/transactions:getDeployment", params=t.DeploymentParams,
          result=t.WholeTransaction, handler=transactions.get_deployment, listeners=(DATA,), weight=Weight.MEDIUM,
-         operation="getDeploymentTransaction", summary="The transaction that deployed a contract."),
+         operation="getDeploymentTransaction", examples=examples.TOKEN,
+         summary="The transaction that deployed a contract."),
     Rest(verb="GET", path=f"{CONTRACT}/deployments", params=k.DeploymentsParams, result=k.ContractPage,
          handler=contracts.contract_deployments, listeners=(DATA,), weight=Weight.MEDIUM,
          operation="listContractDeployments", summary="Contracts an account or a contract deployed, newest first."),
     Rest(verb="GET", path=ADDRESS, params=k.ContractParams, result=k.Contract, handler=contracts.contract_metadata,
-         listeners=(DATA,), weight=Weight.MEDIUM, operation="getContractMetadata",
+         listeners=(DATA,), weight=Weight.MEDIUM, operation="getContractMetadata", examples=examples.TOKEN,
          summary="A contract: its standard, names and deployment."),
 
     # -- NFTs ---------------------------------------------------------------------------------------------------
     Rest(verb="GET", path=f"{COLLECTION}/tokens", params=n.CollectionParams, result=n.NftPage,
          handler=nfts.list_tokens, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTokens",
-         summary="NFTs of a contract with their metadata, by token ID."),
+         examples=examples.NFT, summary="NFTs of a contract with their metadata, by token ID."),
     Rest(verb="GET", path=f"{COLLECTION}/tokens/{{tokenId}}", params=n.NftParams, result=Erc721Token | Erc1155Token,
          handler=nfts.get_token, listeners=(DATA,), weight=Weight.MEDIUM, operation="getTokenDetails",
-         summary="A single NFT with its metadata and, of an ERC-721 token, its owner."),
+         examples=examples.NFT, summary="A single NFT with its metadata and, of an ERC-721 token, its owner."),
     Rest(verb="POST", path=f"{COLLECTION}/tokens/{{tokenId}}:reindex", params=n.NftParams, result=str,
          handler=nfts.reindex, listeners=(DATA,), weight=Weight.SMALL, operation="reindexNft", protected=True,
-         success=201, status=lambda _: 201,
+         examples=examples.NFT, success=201, status=lambda _: 201,
          summary="Reads the metadata of an NFT again, in the background; with an API key, or from this machine."),
 
     # -- balances -----------------------------------------------------------------------------------------------

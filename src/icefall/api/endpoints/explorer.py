@@ -1,5 +1,6 @@
 """The rows of the chain data interface that the hosted service does not have: what explorers need."""
 
+from icefall.api import examples
 from icefall.api.endpoints.row import DATA, Rest, Weight
 from icefall.api.handlers import blocks, history, indexing, raw, search, tokens
 from icefall.api.schema import explorer as e
@@ -32,9 +33,9 @@ EXPLORER_ENDPOINTS: tuple[Rest, ...] = (
          summary="Balance of an address over time, newest first: at every change, or at the end of every period."),
     Rest(verb="GET", path=f"{TRANSACTION}/logs", params=r.TxLogsParams, result=r.LogPage,
          handler=raw.transaction_logs, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTransactionLogs",
-         ours=True, summary="Event logs of a transaction, in their order."),
+         examples=examples.TRANSFERS, ours=True, summary="Event logs of a transaction, in their order."),
     Rest(verb="GET", path=f"{ADDRESS}/logs", params=r.AddressLogsParams, result=r.LogPage, handler=raw.address_logs,
-         listeners=(DATA,), weight=Weight.LARGE, operation="listAddressLogs", ours=True,
+         listeners=(DATA,), weight=Weight.LARGE, operation="listAddressLogs", examples=examples.TOKEN, ours=True,
          summary="Event logs that a contract emitted, newest first, all or those with given topics."),
     Rest(verb="GET", path=f"{TRANSACTION}/calls", params=r.CallsParams, result=r.CallPage, handler=raw.list_calls,
          listeners=(DATA,), weight=Weight.LARGE, operation="listTransactionCalls", ours=True,

@@ -1,6 +1,6 @@
 """A row of the endpoint table. Routing, validation, counters, OpenAPI, docs and tests all read rows."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -76,6 +76,9 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     keyless: bool = False  # served without a key even where keys are required
     protected: bool = False  # it changes something: with a key, or for a caller on this machine
     success: int = 200  # status of a good answer, where `status` does not depend on it
+    headers: tuple[tuple[str, str], ...] = ()  # of a good answer
+    is_file: bool = False  # a part of a page, not an endpoint to describe
+    examples: Mapping[str, str] = {}  # of parameters, where that of their kind does not fit
     operation: str = ""  # the name existing clients know it by
     deprecated: str = ""
     ours: bool = False  # not in the hosted service
@@ -104,8 +107,9 @@ def example_path(row: Rest) -> str:
     path, binder = row.path, binder_of(row)
     query = []
     for param in binder.all if isinstance(binder, RestBinder) else ():
+        example = row.examples.get(param.name, param.kind.example)
         if param.in_path:
-            path = path.replace(f"{{{param.name}}}", param.kind.example)
-        elif param.required:
-            query.append(f"{param.name}={quote(param.kind.example)}")
+            path = path.replace(f"{{{param.name}}}", example)
+        elif param.required or param.name in row.examples:
+            query.append(f"{param.name}={quote(example)}")
     return path + ("?" + "&".join(query) if query else "")

@@ -138,21 +138,20 @@ def _not_offered(_: str) -> None:
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 _HASH_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}
-_SOME_ADDRESS = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F"
-_SOME_HASH = "0x" + "00" * 31 + "01"
+# Examples are of the demo's chain 31337: an address with transfers of every kind, and a transaction that reverted.
+_SOME_ADDRESS = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
+_SOME_HASH = "0xd5c26e026ea2c528b3f7ea183f1473fe778503a49595fc3919b41967ac2ea468"
 
 BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
 START_BLOCK = replace(
     BLOCK_NUMBER,
     name="first block (inclusive)",
-    description="First block of the range: inclusive. Without it the range begins with the first indexed block.",
 )
 END_BLOCK = replace(
     BLOCK_NUMBER,
     name="end block (exclusive)",
-    description="End of the range: exclusive, this block is not in it. Without it the range ends at the newest one.",
 )
-CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "43112")
+CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "31337")
 ADDRESS = RestKind("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
 HASH = RestKind("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
 BLOCK_ID = RestKind(
@@ -162,11 +161,11 @@ BOOLEAN = RestKind("true or false", _boolean, {"type": "boolean"}, "true")
 ADDRESSES = RestKind(
     "addresses with commas",
     _addresses,
-    {"type": "string", "description": f"at most {ADDRESSES_MAX} addresses, separated by commas"},
+    {"type": "string"},
     _SOME_ADDRESS,
 )
 TOKEN_ID = RestKind("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
-SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "coin")
+SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "ADOL")
 TOKEN_OR_NATIVE = RestKind(
     "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
 )

@@ -26,7 +26,7 @@ class FoundLog(msgspec.Struct, frozen=True, gc=False):
     tx_index: int
 
 
-class _LogText(msgspec.Struct, gc=False, rename="camel"):
+class _PlacedLogText(msgspec.Struct, gc=False, rename="camel"):
     address: str
     topics: list[str]
     data: str
@@ -37,7 +37,7 @@ class _LogText(msgspec.Struct, gc=False, rename="camel"):
     transaction_index: str
 
 
-_logs = msgspec.json.Decoder(list[_LogText])
+_logs = msgspec.json.Decoder(list[_PlacedLogText])
 
 
 async def receipt(client: EvmClient, tx_hash: bytes) -> Receipt:
@@ -82,7 +82,7 @@ async def logs(
     return sorted(found, key=lambda one: (one.block, one.log.index))
 
 
-def _found(text: _LogText) -> FoundLog:
+def _found(text: _PlacedLogText) -> FoundLog:
     topics = tuple([fixed(topic, 32) for topic in text.topics])
     log = EventLog(fixed(text.address, 20), topics, data(text.data), amount(text.log_index))
     return FoundLog(

@@ -33,7 +33,7 @@ class TreeCall(msgspec.Struct, frozen=True, gc=False, array_like=True):
 Calls = tuple[TreeCall, ...]
 
 
-class _Frame(msgspec.Struct, gc=False, rename="camel"):
+class _TreeFrame(msgspec.Struct, gc=False, rename="camel"):
     type: str
     from_: str = msgspec.field(name="from")
     gas: str = "0x0"
@@ -43,11 +43,11 @@ class _Frame(msgspec.Struct, gc=False, rename="camel"):
     input: str | None = None
     output: str | None = None
     error: str | None = None
-    calls: "list[_Frame | str] | str | None" = None  # a text: the mark of what was cut out of a deep answer
+    calls: "list[_TreeFrame | str] | str | None" = None  # a text: the mark of what was cut out of a deep answer
 
 
 class _TracedTx(msgspec.Struct, gc=False, rename="camel"):
-    result: _Frame
+    result: _TreeFrame
     tx_hash: str | None = None
 
 
@@ -82,8 +82,8 @@ class _Row(msgspec.Struct, gc=False, rename="camel"):
 
 
 _traced = msgspec.json.Decoder(list[_TracedTx])
-_frames = msgspec.json.Decoder(list[_Frame | str])
-_frame = msgspec.json.Decoder(_Frame)
+_frames = msgspec.json.Decoder(list[_TreeFrame | str])
+_frame = msgspec.json.Decoder(_TreeFrame)
 _rows = msgspec.json.Decoder(list[_Row])
 
 
@@ -112,7 +112,7 @@ def decode_call_tree(raw: bytes, calls_by: str = "callTracer") -> Calls:
     return trees[0]
 
 
-def _calls(root: _Frame, cut: CutJson | None) -> Iterator[TreeCall]:
+def _calls(root: _TreeFrame, cut: CutJson | None) -> Iterator[TreeCall]:
     pending = [(root, 0, False)]  # a stack, not recursion: the sender of a transaction controls the depth
     while pending:
         frame, depth, is_inside_failure = pending.pop()
@@ -135,7 +135,7 @@ def _calls(root: _Frame, cut: CutJson | None) -> Iterator[TreeCall]:
         pending.extend(reversed(children))
 
 
-def _children(frame: _Frame, cut: CutJson | None) -> Iterator[_Frame]:
+def _children(frame: _TreeFrame, cut: CutJson | None) -> Iterator[_TreeFrame]:
     calls = frame.calls
     if isinstance(calls, str):
         calls = _frames.decode(_piece(cut, calls))

@@ -118,6 +118,40 @@ def test_required_keys_are_not_required_for_pages(access: Access) -> None:
     assert scene.get("/v1/chains", access.key("alice", "free")).status == 200
 
 
+@pytest.mark.parametrize(
+    ("peer", "headers", "status"),
+    [
+        ("127.0.0.1", {}, 200),
+        ("127.9.9.9", {}, 200),
+        ("::1", {}, 200),
+        ("::ffff:127.0.0.1", {}, 200),
+        ("192.0.2.1", {}, 401),
+        ("2001:db8::1", {}, 401),
+        ("127.0.0.1", {"host": "127.0.0.1:9652", "origin": "http://127.0.0.1:9652"}, 200),
+        ("127.0.0.1", {"host": "127.0.0.1:9652", "origin": "https://other.example"}, 401),
+        ("127.0.0.1", {"host": "127.0.0.1:9652", "origin": "null"}, 401),
+        ("192.0.2.1", {"key": "alice"}, 200),
+        ("192.0.2.1", {"key": "alice", "origin": "https://other.example"}, 200),
+        ("127.0.0.1", {"key": "unknown"}, 401),
+    ],
+)
+def test_what_changes_something_needs_a_key_or_a_local_caller(
+    peer: str, headers: dict[str, str], status: int, access: Access
+) -> None:
+    key = access.key("alice", "free")
+    if named := headers.pop("key", ""):
+        headers |= key if named == "alice" else {"x-service-api-key": "ice_nonsense"}
+    reply = asyncio.run(access.scene().ask("/protected", headers, peer=peer))
+    assert reply.status == status, reply
+
+
+def test_a_client_behind_a_trusted_proxy_is_not_local(access: Access) -> None:
+    scene = access.scene(proxies="127.0.0.0/8")
+    for client, status in (("192.0.2.1", 401), ("127.0.0.1", 200)):
+        reply = asyncio.run(scene.ask("/protected", {"x-forwarded-for": client}, peer="127.0.0.1"))
+        assert reply.status == status
+
+
 def test_metrics_take_no_keys(access: Access) -> None:
     assert access.scene(METRICS).get("/free", {"x-service-api-key": "ice_nonsense"}).status == 200
 

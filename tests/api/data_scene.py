@@ -44,6 +44,7 @@ from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.selectors import method_names
+from icefall.evm.following.indexer_calls import IndexerCalls
 from icefall.evm.reading.balances import StateReader
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.state import RequestState
@@ -52,8 +53,12 @@ from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.run.stores import access_writer, open_access_reader, open_chain_reader
 from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.raw import FoundLog
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
+from icefall.wire.evm.block import decode_receipts
+from icefall.wire.evm.call_tree import Calls, decode_call_tree
+from icefall.wire.evm.types import Receipt
 from icefall.wire.ids import id_text
 
 NATIVE = TokenInfo("Native token", "NATIVE", 18)
@@ -194,6 +199,25 @@ class Zeros:
         return [bytes(32) for _ in calls]
 
 
+class RecordedRaw:
+    """Logs and calls as they were recorded, without a server."""
+
+    def __init__(self, chain: str) -> None:
+        self._replay = EvmReplay(chain)
+
+    async def receipt(self, tx_hash: bytes, _: At) -> Receipt:
+        raw = self._replay.result("eth_getTransactionReceipt", [f"0x{tx_hash.hex()}"])
+        (found,) = decode_receipts(b"[" + raw + b"]") or ()
+        return found
+
+    async def calls(self, tx_hash: bytes, _: At) -> Calls:
+        wanted = [f"0x{tx_hash.hex()}", {"tracer": "callTracer"}]
+        return decode_call_tree(self._replay.result("debug_traceTransaction", wanted))
+
+    async def logs(self, *_: object) -> list[FoundLog]:
+        return []
+
+
 class InProcess:
     """The app of a worker in this process, on a loop of its own, called like the program.
 
@@ -212,13 +236,20 @@ class InProcess:
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
         self._chains = [
-            EvmChain(info, open_chain_reader(folder, info.id), self._states.get(chain, state or Zeros()), names)
+            EvmChain(
+                info,
+                open_chain_reader(folder, info.id),
+                self._states.get(chain, state or Zeros()),
+                names,
+                self._states.get(chain, RecordedRaw(chain)),
+            )
             for chain, info in infos.items()
         ]
         rows: list[Rest | Rpc] = [*CHAIN_DATA_ENDPOINTS, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]
         self.document = document(DATA, rows, "0")
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),
+            IndexerCalls: IndexerCalls(directory / "data"),
             ChainDirectory: ChainDirectory(self._chains),
             Dialect: dialect,
             Pages: Pages(msgspec.json.encode(self.document), ""),
@@ -243,11 +274,11 @@ class InProcess:
         self._access.close()
         self._runner.close()
 
-    async def ask(self, target: str) -> Reply:
+    async def ask(self, target: str, verb: str = "GET") -> Reply:
         path, _, query = target.partition("?")
         scope = {
             "type": "http",
-            "method": "GET",
+            "method": verb,
             "path": unquote(path, errors="replace"),
             "query_string": query.encode("utf-8"),
             "headers": [(b"host", b"127.0.0.1")],
@@ -271,8 +302,8 @@ class InProcess:
         """Of the first chain's store."""
         return self._chains[0].reader
 
-    def get(self, target: str) -> Reply:
-        return self.run(self.ask(target))
+    def get(self, target: str, verb: str = "GET") -> Reply:
+        return self.run(self.ask(target, verb))
 
     def result(self, target: str) -> Any:
         reply = self.get(target)

@@ -126,6 +126,7 @@ ROWS: list[Rest | Rpc] = [
     row("/v1/everything", params=Everything),
     row("/free", weight=Weight.FREE),
     row("/page", weight=Weight.FREE, keyless=True),
+    row("/protected", weight=Weight.FREE, protected=True),
     row("/costly", costly, Weight.FREE),
     row("/missing", missing),
     row("/lost", lost),

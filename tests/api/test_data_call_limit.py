@@ -8,7 +8,7 @@ from tests.api.data_scene import InProcess
 from tests.api.made_chain import BEN, block, minted, of, put, served
 
 from icefall.api.endpoints.row import Charged
-from icefall.api.handlers.balances import _charged
+from icefall.api.handlers.balances import charged
 from icefall.evm.reading.balances import CALLS_MAX, CallBudget
 from icefall.upstream.evm.state import At, ContractCall
 
@@ -85,4 +85,4 @@ def test_20_calls_cost_a_small_weight() -> None:
     budget = CallBudget()
     for calls, units in ((19, 0), (20, 10), (39, 10), (40, 20), (CALLS_MAX, 100)):
         budget.left = CALLS_MAX - calls
-        assert _charged("result", budget) == (Charged("result", units) if units else "result")
+        assert charged("result", budget) == (Charged("result", units) if units else "result")

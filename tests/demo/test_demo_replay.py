@@ -66,8 +66,8 @@ def test_state_is_answered_at_any_block() -> None:
 
 
 def test_unrecorded_calls_fail_as_with_the_client() -> None:
-    assert one("cchain-1", "eth_getLogs", {})["message"] == "the method eth_getLogs does not exist/is not available"
-    assert one("anvil-1", "eth_getLogs", {})["message"] == "Method not found"
+    assert one("cchain-1", "eth_newFilter", {})["message"] == "the method eth_newFilter does not exist/is not available"
+    assert one("anvil-1", "eth_newFilter", {})["message"] == "Method not found"
     assert one("cchain-1", "eth_getBlockByNumber", "0xffff", False)["message"] == "cannot query unfinalized data"
     assert one("anvil-1", "eth_getBlockByNumber", "0xffff", False) is None
     assert one("anvil-1", "debug_traceBlockByNumber", "0x1", {"tracer": "4byteTracer"})["code"] == -32000

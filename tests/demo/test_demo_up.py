@@ -18,8 +18,9 @@ from tests.server import Server, serving
 from tests.upstream.evm_recording import recording
 from tests.waiting import LIMIT_S, until
 
-from icefall.api.endpoints.row import DATA, Rest
-from icefall.api.endpoints.table import rows_of
+from icefall.api.endpoints.row import DATA, LISTENERS, Rest, Rpc, example_path
+from icefall.api.endpoints.table import ENDPOINTS, rows_of
+from icefall.api.examples import example_call
 from icefall.demo.tour import TOUR
 from icefall.evm.following.status import ChainStatus, decode_status
 from icefall.evm.storing.store import store_path
@@ -223,6 +224,39 @@ def test_data_uris_give_metadata_and_nothing_was_fetched(demo: Server) -> None:
 
 
 # -- living on -----------------------------------------------------------------------------------------------------
+
+
+# -- the examples of /docs and OpenAPI --------------------------------------------------------------------------------
+
+REST_EXAMPLES = [
+    (listener, row)
+    for listener in LISTENERS
+    for row in rows_of(listener)
+    if isinstance(row, Rest) and row.media == "application/json"
+]
+# Needs a transaction that was not issued before; and a profiler that runs.
+CANNOT_REPEAT = {"avm.issueTx", "admin.stopCPUProfiler"}
+RPC_EXAMPLES = [row for row in ENDPOINTS if isinstance(row, Rpc) and row.method not in CANNOT_REPEAT]
+
+
+@pytest.mark.parametrize(("listener", "row"), REST_EXAMPLES, ids=lambda one: one if isinstance(one, str) else one.label)
+def test_every_example_returns_something(listener: str, row: Rest, demo: Server) -> None:
+    reply = demo.ask(row.verb.replace("*", "GET"), example_path(row), listener=listener)
+    assert reply.status == row.success, reply
+    if row.success == 201:
+        assert reply.body == b""
+        return
+    shown = reply.json()
+    assert shown
+    lists = [value for key, value in shown.items() if isinstance(value, list)]
+    empty_by_nature = {"unindexedChains"}
+    assert not lists or any(lists) or set(shown) <= empty_by_nature, (row.path, shown)
+
+
+@pytest.mark.parametrize("row", RPC_EXAMPLES, ids=lambda row: row.method)
+def test_every_example_call_returns_a_result(row: Rpc, demo: Server) -> None:
+    answer = demo.ask("POST", row.path, json.dumps(example_call(row)).encode()).json()
+    assert "result" in answer, answer
 
 
 def test_a_killed_replay_comes_back_at_its_address(demo: Server) -> None:

@@ -9,6 +9,7 @@ from tests.metrics.scene import NOW
 from tests.server import Reply
 
 from icefall.access.page_tokens import NumberTokens
+from icefall.access.store import AccessReader
 from icefall.api.app import App
 from icefall.api.asgi import AsgiApp
 from icefall.api.assemble import bases_of, counter_labels, routes_of
@@ -25,6 +26,7 @@ from icefall.api.routes import Routes
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
+from icefall.run.stores import access_writer, open_access_reader
 
 
 def info(chain_id: str, name: str = "", **more: Any) -> ChainInfo:
@@ -34,11 +36,14 @@ def info(chain_id: str, name: str = "", **more: Any) -> ChainInfo:
 class Service:
     """The app of the metrics listener on two chains, with a clock that can be moved."""
 
-    def __init__(self, chains: ChainDirectory) -> None:
+    def __init__(self, chains: ChainDirectory, folder: Path) -> None:
         self.now = float(NOW)
         rows = rows_of(LISTENER)
         meters = CallCounters(counter_labels(rows), None)
+        access_writer(folder).ensure()
+        self._access = open_access_reader(folder)
         services: dict[type, Any] = {
+            AccessReader: AccessReader(self._access),
             ChainDirectory: chains,
             MetricsClock: MetricsClock(lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),

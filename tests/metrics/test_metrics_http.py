@@ -3,6 +3,7 @@
 import re
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,13 +38,13 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Sc
 
 
 @pytest.fixture
-def service(scenes: tuple[Scene, Scene]) -> Service:
+def service(scenes: tuple[Scene, Scene], tmp_path: Path) -> Service:
     recorded, long = scenes
     first = info("31337", "Anvil", testnet=True, aliases=("anvil",))
     second = info("43112", "Long", blockchain_id=BLOCKCHAIN_ID, subnet_id="1" * 33)
     hidden = info("7", "Hidden", private=True)
     files = ((first, recorded.file), (second, long.file), (hidden, long.file))
-    return Service(ChainDirectory(EvmChain(chain, file) for chain, file in files))
+    return Service(ChainDirectory(EvmChain(chain, file) for chain, file in files), tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_a_page_token_expires_after_a_day(service: Service) -> None:
 def test_a_page_token_keeps_its_position_while_days_are_added(tmp_path: Any) -> None:
     scene = Scene(tmp_path / "chain.sqlite")
     scene.put([block(day + 1, LONG_BEGIN + day * DAY, 1) for day in range(150)])
-    service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]))
+    service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]), tmp_path)
     token = service.good("/v1/tx_count/1")["nextPageToken"]
     scene.put([block(day + 1, LONG_BEGIN + day * DAY, 1) for day in range(150, 160)])
     rest = service.good(f"/v1/tx_count/1?pageToken={token}")
@@ -103,7 +104,7 @@ def test_a_page_token_keeps_its_position_while_days_are_added(tmp_path: Any) -> 
 def test_the_current_day_is_included_and_grows(tmp_path: Any) -> None:
     scene = Scene(tmp_path / "chain.sqlite")
     scene.put([block(1, LONG_BEGIN, 3), block(2, LONG_BEGIN + 10, 1)])
-    service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]))
+    service = Service(ChainDirectory([EvmChain(info("1"), scene.file)]), tmp_path)
     assert service.good("/v1/avg_tps/1")["results"] == [{"timestamp": LONG_BEGIN, "value": 0.4}]
     scene.put([block(3, LONG_BEGIN + 16, 4)])
     assert service.good("/v1/avg_tps/1")["results"] == [{"timestamp": LONG_BEGIN, "value": 0.5}]
@@ -223,9 +224,9 @@ def test_list_of_chains(service: Service) -> None:
     assert service.good("/v2/chains/31337") == anvil
 
 
-def test_list_of_chains_is_paged(scenes: tuple[Scene, Scene]) -> None:
+def test_list_of_chains_is_paged(scenes: tuple[Scene, Scene], tmp_path: Path) -> None:
     infos = [info(str(number)) for number in range(1, 251)]
-    service = Service(ChainDirectory(EvmChain(one, scenes[0].file) for one in infos))
+    service = Service(ChainDirectory(EvmChain(one, scenes[0].file) for one in infos), tmp_path)
     found, query = [], ""
     while query is not None:
         answer = service.good(f"/v2/chains{query}")
@@ -249,3 +250,11 @@ def test_the_document_names_every_path() -> None:
     for metric in METRICS:
         assert f"/v1/{metric.name}/{{chainId}}" in paths
     assert "/v2/chains/{chainId}/metrics/{metric}" in paths
+
+
+def test_the_health_check_names_every_chain(service: Service) -> None:
+    """These stores have no indexer's status, so every chain is down."""
+    shown = service.good("/v2/health-check")
+    assert (shown["status"], shown["info"]) == ("error", {"store": {"status": "up"}})
+    assert set(shown["error"]) == {"chain-31337", "chain-43112", "chain-7"}
+    assert service.get("/v2/health-check?strict=true").status == 503

@@ -12,6 +12,7 @@ SHIPPED = {
     "evm/0002_metrics.sqlite.sql": "02abaca2dc2d7de4",
     "evm/0003_meta.sqlite.sql": "f4e0d693330a1ae5",
     "evm/0004_audit.sqlite.sql": "db6e7df52284f85e",
+    "evm/0005_explorer.sqlite.sql": "5154ad09ac3fbcc2",
     "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
     "node/0002_ledger.sqlite.sql": "a264cc43055fb625",
     "node/0003_index.sqlite.sql": "cb7c1b4db00de28e",

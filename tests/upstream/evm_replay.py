@@ -224,8 +224,14 @@ class EvmReplay(Replay):
         rows = trace_replay(msgspec.json.decode(block.calls or b"[]"), msgspec.json.decode(block.diffs or b"[]"))
         return msgspec.json.encode(rows)
 
+    def _trace_transaction(self, params: list[Any]) -> bytes:
+        block = self._block_of(params[0])
+        rows = [] if block is None else msgspec.json.decode(self._trace_block([hex(block.number)]))
+        return msgspec.json.encode([row for row in rows if row.get("transactionHash") == params[0]])
+
 
 METHODS: dict[str, Callable[[EvmReplay, list[Any]], bytes]] = {
+    "trace_transaction": EvmReplay._trace_transaction,
     "trace_block": EvmReplay._trace_block,
     "trace_replayBlockTransactions": EvmReplay._trace_replay,
 }

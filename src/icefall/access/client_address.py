@@ -41,6 +41,12 @@ def client_name(peer: str) -> str:
     return _client_name(_address(peer))
 
 
+def is_loopback(client: str) -> bool:
+    """Of a client's name: IPv6 loopback is named by its network."""
+    address = _address(client)
+    return address.is_loopback if address is not None else client == _client_name(ipaddress.IPv6Address(1))
+
+
 def _address(text: str) -> Address | None:
     host = text[1:].partition("]")[0] if text.startswith("[") else text
     if host.count(":") == 1:

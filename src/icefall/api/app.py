@@ -201,7 +201,8 @@ class App:
             body = result
         else:
             body = msgspec.json.encode(result) + b"\n"
-        return Response(plain.row.status(result), [("content-type", plain.row.media), *self._base], body), units
+        headers = [("content-type", plain.row.media), *plain.row.headers, *self._base]
+        return Response(plain.row.status(result), headers, body), units
 
     async def _answer_rpc(self, route: Route, request: Request) -> Response:
         assert route.service is not None

@@ -1,61 +1,31 @@
 """Generates the page at /docs, and docs/api.md, docs/dialects.md and docs/settings.md."""
 
-import re
 from html import escape
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from icefall.api.dialect import DIFFERENCES
-from icefall.api.endpoints.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
+from icefall.api.endpoints.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc, binder_of
 from icefall.api.endpoints.table import rows_of
-from icefall.api.examples import EXAMPLES
 from icefall.api.params.rest_binder import RestBinder
 from icefall.config.docs import settings_markdown
 
-_BASES = {NODE: "http://127.0.0.1:9650", DATA: "http://127.0.0.1:9652", METRICS: "http://127.0.0.1:9653"}
 _HEADS = {NODE: "Node interfaces", DATA: "Chain data", METRICS: "Metrics"}
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --ice: #0a6fb8 }
-@media (prefers-color-scheme: dark) { :root { --ice: #6cc3ff } }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 5rem }
-h1 { margin: 0 } h1 small { font-weight: 400; opacity: .6; font-size: .5em }
-h2 { margin: 2.5rem 0 .5rem; color: var(--ice) }
-code, pre { font: .9em ui-monospace, monospace }
-pre { background: var(--soft); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px }
-article { border-top: 1px solid var(--line); padding: .9rem 0 } article p { margin: .2rem 0 }
-.verb { display: inline-block; min-width: 3.2em; font-weight: 700; color: var(--ice) } .soft { opacity: .7 }
-table { border-collapse: collapse } td { padding: .1rem 1.2rem .1rem 0; vertical-align: top }
-a { color: var(--ice) } nav { line-height: 2 } nav a { margin-right: .8rem }
-"""
 
 
-def page(listener: str, rows: list[Rest | Rpc], version: str) -> str:
-    """The interface as one page, without scripts and external resources."""
-    paths = list(dict.fromkeys(row.path for row in rows))
-    links = " ".join(f'<a href="#{escape(path)}"><code>{escape(path)}</code></a>' for path in paths)
-    parts = [
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>Icefall: {_HEADS[listener]}</title><style>{_STYLE}</style>"
-        f"<h1>Icefall <small>{_HEADS[listener]}, {escape(version)}</small></h1>"
-        f'<p>Machine readable: <a href="/openapi.json">openapi.json</a></p><nav>{links}</nav>'
-    ]
-    for path in paths:
-        parts.append(f'<h2 id="{escape(path)}"><code>{escape(path)}</code></h2>')
-        parts += [_article(row) for row in rows if row.path == path]
-    return "\n".join(parts) + "\n"
-
-
-def _article(row: Rest | Rpc) -> str:
-    verb, name = (row.verb.replace("*", "GET"), row.path) if isinstance(row, Rest) else ("POST", row.method)
-    fields = "".join(
-        f"<tr><td><code>{escape(key)}</code><td class=soft>{escape(kind)}" for key, kind in _parameters(row)
-    )
+def page(listener: str, version: str) -> str:
+    """The page at /docs. Its addresses are relative: it may be served behind a path of a proxy."""
+    title = f"Icefall: {_HEADS[listener]}"
     return (
-        f"<article><span class=verb>{verb}</span> <code>{escape(name)}</code><p>{_prose(row.summary + _notes(row))}</p>"
-        + (f"<table>{fields}</table>" if fields else "")
-        + f"<pre>{escape(example(row))}</pre></article>"
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
+        '<link rel="icon" href="data:,">\n<link rel="stylesheet" href="docs/swagger-ui.css">\n'
+        '<link rel="stylesheet" href="docs/docs.css">\n'
+        '<script src="docs/swagger-ui.js" defer></script>\n<script src="docs/docs.js" defer></script>\n'
+        "</head>\n<body>\n"
+        '<a class="skip" href="#docs">Skip to the endpoints</a>\n'
+        f'<header class="head">{title}, {escape(version)} \u00b7 <a href="openapi.json">openapi.json</a></header>\n'
+        '<noscript>This page needs JavaScript. The same is in <a href="openapi.json">openapi.json</a>.</noscript>\n'
+        '<main id="docs" tabindex="-1"></main>\n</body>\n</html>\n'
     )
 
 
@@ -72,28 +42,15 @@ def _parameters(row: Rest | Rpc) -> list[tuple[str, str]]:
     return shown
 
 
-def _prose(text: str) -> str:
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
-
-
 def _notes(row: Rest | Rpc) -> str:
     notes = f" Only with --{row.needs}=true." if row.needs == "api-admin-enabled" else ""
     if isinstance(row, Rest) and NODE not in row.listeners:
         notes += f" Weight {int(row.weight)}."
-    if isinstance(row, Rpc) and row.deprecated:
+    if isinstance(row, Rest) and row.ours:
+        notes += " Not in the hosted service."
+    if row.deprecated:
         notes += f" Deprecated: {row.deprecated}."
     return notes
-
-
-def example(row: Rest | Rpc) -> str:
-    """A command that calls the row."""
-    if isinstance(row, Rest):
-        return f"curl {_BASES[row.listeners[0]]}{example_path(row)}"
-    url = f"{_BASES[row.listener]}{row.path}"
-    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": row.method}
-    if EXAMPLES.get(row.method):
-        body["params"] = EXAMPLES[row.method]
-    return f"curl -H content-type:application/json {url} \\\n  -d '{msgspec.json.encode(body).decode()}'"
 
 
 def api_markdown() -> str:

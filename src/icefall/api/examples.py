@@ -1,12 +1,19 @@
-"""Example parameters for every method that takes some; they work on a new local network."""
+"""Examples: parameters of methods and paths. They return something on the demo, which a test checks."""
 
 from typing import Any
 
+from icefall.api.endpoints.row import Rpc
 from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS as _RICH
 
 _X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 _AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
+_CONTAINER = "2E6WmCHcJiNe5bLgzkyoyWNiYGNBx7KKsBk9Yb371c347HjCNw"  # of the X-Chain's first block
 _BLOCK_0 = "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst"
+
+# On the demo's chain 31337: a token, an NFT, and a transaction with transfers and internal transactions.
+TOKEN = {"address": "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"}
+NFT = {"address": "0xc224Cf3A43BFd49ee69cE6b3BB9E95aD39364Cdf", "tokenId": "10"}
+TRANSFERS = {"txHash": "0x110f12f3af1e18a155ac2d8171451c48a8f59f68beab56cf6e76d880b5dfd917"}
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "health.health": {"tags": ["11111111111111111111111111111111LpoYY"]},
@@ -30,10 +37,16 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "avm.getUTXOs": {"addresses": [_RICH], "limit": 5},
     "avm.issueTx": {"tx": "0x<signed transaction and checksum>"},
     "avm.getAddressTxs": {"address": _RICH, "assetID": "AVAX", "pageSize": 10},
-    "index.getContainerByID": {"id": "<container ID>"},
+    "index.getContainerByID": {"id": _CONTAINER},
     "index.getContainerByIndex": {"index": 0},
     "index.getContainerRange": {"startIndex": 0, "numToFetch": 10},
-    "index.getIndex": {"id": "<container ID>"},
+    "index.getIndex": {"id": _CONTAINER},
     "index.getLastAccepted": {"encoding": "hex"},
-    "index.isAccepted": {"id": _BLOCK_0},
+    "index.isAccepted": {"id": _CONTAINER},
 }
+
+
+def example_call(row: Rpc) -> dict[str, Any]:
+    """A request of the method."""
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": row.method}
+    return body | ({"params": EXAMPLES[row.method]} if EXAMPLES.get(row.method) else {})

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from icefall.access.budget_leases import BudgetDecision, BudgetLeases
 from icefall.access.budgets import LOWEST_TIER, Tier
-from icefall.access.client_address import Proxies, client_name
+from icefall.access.client_address import Proxies, client_name, is_loopback
 from icefall.access.store import AccessReader
 from icefall.api.endpoints.row import Rest, Weight
 from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
@@ -17,6 +17,8 @@ LIMIT_HEADERS = ("ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "
 
 class Caller(Protocol):
     """The parts of a request that the gate reads."""
+
+    host: str
 
     @property
     def peer(self) -> str: ...
@@ -75,6 +77,8 @@ class AccessGate:
             return await self._known(key)
         if self._required and not row.keyless:
             raise Unauthorized("an API key is required: send it as x-service-api-key")
+        if row.protected and not (is_loopback(self._client(request)) and _is_same_origin(request)):
+            raise Unauthorized("an API key is required from another machine or website: send it as x-service-api-key")
         return "" if self._leases is None else f"{self._listener} {self._client(request)}", self._anybody
 
     def _key(self, request: Caller) -> str | None:
@@ -96,6 +100,12 @@ class AccessGate:
         if self._proxies:
             return self._proxies.client(request.peer, request.headers("x-forwarded-for"))
         return client_name(request.peer)
+
+
+def _is_same_origin(request: Caller) -> bool:
+    """A website must not make a browser on this machine change something. Programs send no origin."""
+    origin = request.header("origin")
+    return origin is None or origin.partition("://")[2] == request.host
 
 
 def _headers(tier: Tier, taken: BudgetDecision) -> Headers:

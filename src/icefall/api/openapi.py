@@ -6,14 +6,25 @@ from typing import Any, get_args
 import msgspec
 
 from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, always_200, binder_of
+from icefall.api.examples import example_call
+from icefall.api.glossary import field_text, param_text
 from icefall.api.params.node_binder import NodeBinder
 from icefall.api.params.rest_binder import RestBinder, RestParam
+from icefall.api.tags import TAGS, tag_of
 
 _TITLES = {NODE: "Icefall: node interfaces", DATA: "Icefall: chain data", METRICS: "Icefall: metrics"}
+CREATED = 201  # its answers have no body
+_ABOUT = {
+    NODE: "The node-local JSON-RPC interfaces. Every call is a POST with content type application/json.",
+    DATA: "Blocks, transactions, transfers and balances of the indexed EVM chains.",
+    METRICS: "Time series of the indexed EVM chains.",
+}
 _REF = "#/components/schemas/{name}"
 
 
-def document(listener: str, rows: list[Rest | Rpc], version: str) -> dict[str, Any]:
+def document(listener: str, rows: list[Rest | Rpc], version: str, server: str = "") -> dict[str, Any]:
+    """`server`: the base address of the listener."""
+    rows = [row for row in rows if isinstance(row, Rpc) or not row.is_file]
     results = list(dict.fromkeys(part for row in rows for part in _parts(row.result)))
     schemas, components = msgspec.json.schema_components(results, ref_template=_REF)
     shapes: dict[Any, Any] = dict(zip(results, schemas, strict=True))
@@ -21,13 +32,15 @@ def document(listener: str, rows: list[Rest | Rpc], version: str) -> dict[str, A
         row.result: {"anyOf": [shapes[part] for part in _parts(row.result)]} for row in rows if get_args(row.result)
     }
     components["Error"] = _error_schema(listener)
+    _describe(components)
     paths: dict[str, Any] = {}
     for row in rows:
         if isinstance(row, Rest):
-            paths.setdefault(row.path, {})["get"] = _rest(row, listener, shapes)
+            verb = "get" if row.verb == "*" else row.verb.lower()
+            paths.setdefault(row.path, {})[verb] = _rest(row, listener, shapes)
     for path in dict.fromkeys(row.path for row in rows if isinstance(row, Rpc)):
         methods = [row for row in rows if isinstance(row, Rpc) and row.path == path]
-        paths.setdefault(path, {})["post"] = _rpc(path, methods, shapes)
+        paths.setdefault(path, {})["post"] = _rpc(path, methods, shapes, tag_of(listener, methods[0]))
     keys = {"securitySchemes": _KEYS} if listener == DATA else {}
     offered: list[dict[str, Any]] = [{}, *({name: []} for name in _KEYS)]  # {}: without a key
     return {
@@ -35,8 +48,11 @@ def document(listener: str, rows: list[Rest | Rpc], version: str) -> dict[str, A
         "info": {
             "title": _TITLES[listener],
             "version": version,
+            "description": _ABOUT[listener],
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        **({"servers": [{"url": server, "description": "This listener."}]} if server else {}),
+        "tags": [{"name": tag.name, "description": tag.summary} for tag in TAGS[listener]],
         "paths": paths,
         "components": {"schemas": components, **({} if listener == NODE else {"headers": _LIMIT_HEADERS}), **keys},
         **({"security": offered} if listener == DATA else {}),
@@ -77,19 +93,27 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
     media = row.media.partition(";")[0]
     shape = shapes.get(row.result, {"type": "string"} if row.result is str else {"type": "object"})
     good: dict[str, Any] = {"description": row.summary, "content": {media: {"schema": shape}}}
-    responses = {"200": good, "403": _failure("Host not allowed."), "405": _failure("Method other than GET.")}
+    if row.success == CREATED:
+        good.pop("content")
+    wrong_verb = _failure(f"Method other than {row.verb.replace('*', 'GET')}.")
+    responses = {str(row.success): good, "403": _failure("Host not allowed."), "405": wrong_verb}
     if listener != NODE:
         limits = {name: {"$ref": f"#/components/headers/{name}"} for name in tuple(_LIMIT_HEADERS)[:3]}
-        responses["200"] = {**good, "headers": limits}
+        responses[str(row.success)] = {**good, "headers": limits}
         responses |= {status: _failure(summary) for status, summary in _REST_FAILURES.items()}
         responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
     if row.status is not always_200:
         responses["503"] = _unhealthy(shape, responses.get("503"), media)
+    notes = [f"Deprecated: {row.deprecated}."] if row.deprecated else []
+    notes += ["Not in the hosted service."] if row.ours else []
     return {
+        "tags": [tag_of(listener, row)],
         "summary": row.summary,
+        **({"description": " ".join(notes)} if notes else {}),
         "operationId": operation_id(row),
         "parameters": _parameters(row),
         "responses": responses,
+        **({"deprecated": True} if row.deprecated else {}),
     }
 
 
@@ -97,39 +121,66 @@ def operation_id(row: Rest) -> str:
     return row.operation or re.sub(r"[^A-Za-z0-9]+", "_", row.label)
 
 
+def _describe(components: dict[str, Any]) -> None:
+    """Adds what every field means."""
+    for struct, schema in components.items():
+        for name, field in schema.get("properties", {}).items():
+            if text := field_text(struct, name):
+                field["description"] = text
+
+
 def _parameters(row: Rest) -> list[dict[str, Any]]:
     binder = binder_of(row)
     if isinstance(binder, RestBinder):
         return [
-            _parameter(param) for param in binder.all if param.kind.schema
+            _parameter(row, param) for param in binder.all if param.kind.schema
         ]  # parameters without a schema are not offered
     return [
-        {"name": name, "in": "query", "required": False, "schema": kind.schema, "explode": True}
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": param_text(operation_id(row), name),
+            "schema": kind.schema,
+            "explode": True,
+        }
         for name, kind in binder.kinds.items()
     ]
 
 
-def _parameter(param: RestParam) -> dict[str, Any]:
+def _parameter(row: Rest, param: RestParam) -> dict[str, Any]:
     schema = param.kind.schema if param.shown_default is None else {**param.kind.schema, "default": param.shown_default}
-    described = {"name": param.name, "in": "path" if param.in_path else "query", "required": param.required}
-    if param.kind.description:
-        described["description"] = param.kind.description
-    return {**described, "schema": schema} | ({"example": _example(param)} if param.kind.example else {})
+    described: dict[str, Any] = {
+        "name": param.name,
+        "in": "path" if param.in_path else "query",
+        "required": param.required,
+        "description": param_text(operation_id(row), param.name),
+        "schema": schema,
+    }
+    if param.required or param.name in row.examples:  # the page fills in examples: not what narrows a query
+        described["example"] = _example(row, param)
+    return described
 
 
-def _example(param: RestParam) -> Any:
+def _example(row: Rest, param: RestParam) -> Any:
     """The example as a value of the schema's type."""
-    text, kind = param.kind.example, param.kind.schema["type"]
+    text, kind = row.examples.get(param.name, param.kind.example), param.kind.schema["type"]
     return int(text) if kind == "integer" else text == "true" if kind == "boolean" else text
 
 
-def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any]) -> dict[str, Any]:
+def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any], tag: str) -> dict[str, Any]:
     return {
+        "tags": [tag],
         "summary": f"JSON-RPC 2.0: {', '.join(row.method for row in rows)}",
         "operationId": "rpc" + path.replace("/", "_"),
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": {"oneOf": [_call(r) for r in rows]}}},
+            "content": {
+                "application/json": {
+                    "schema": {"oneOf": [_call(r) for r in rows]},
+                    "examples": {r.method: {"summary": r.summary, "value": example_call(r)} for r in rows},
+                }
+            },
         },
         "responses": {
             "200": {
@@ -147,17 +198,20 @@ def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any]) -> dict[str, Any]:
 
 
 def _call(row: Rpc) -> dict[str, Any]:
-    params = {name: kind.schema for name, kind in NodeBinder(row.params).kinds.items()}
+    params = {
+        name: {**kind.schema, "description": param_text(row.method, name)}
+        for name, kind in NodeBinder(row.params).kinds.items()
+    }
     return {
         "title": row.method,
         "description": row.summary + (f" Deprecated: {row.deprecated}." if row.deprecated else ""),
         "type": "object",
         "required": ["jsonrpc", "method"],
         "properties": {
-            "jsonrpc": {"const": "2.0"},
-            "id": {},
-            "method": {"const": row.method},
-            "params": {"type": "object", "properties": params},
+            "jsonrpc": {"const": "2.0", "description": "Version of JSON-RPC."},
+            "id": {"description": "Sent back with the answer."},
+            "method": {"const": row.method, "description": "The method to call."},
+            "params": {"type": "object", "properties": params, "description": "Parameters of the method."},
         },
     }
 

@@ -43,13 +43,15 @@ class Route(msgspec.Struct):
 
 
 class PathPatterns:
-    """Paths with parameters, each a whole segment: the indexes of the parameters, by the number of segments."""
+    """Paths with parameters, each a whole segment, the last one maybe with a verb behind it (`{tokenId}:reindex`, which
+    counts as two segments): the indexes of the parameters, by the number of segments."""
 
     def __init__(self, paths: Mapping[str, Route]) -> None:
         self._indexes: dict[int, list[tuple[int, ...]]] = {}
         self._routes: dict[tuple[str, ...], Route] = {}
+        self._verbs = {":" + path.rpartition("}:")[2] for path in paths if "}:" in path}
         for path, route in paths.items():
-            parts = path.split("/")
+            parts = path.replace("}:", "}/:").split("/")
             indexes = tuple(index for index, part in enumerate(parts) if is_parameter(part))
             self._routes[_without(parts, indexes)] = route
             known = self._indexes.setdefault(len(parts), [])
@@ -59,6 +61,14 @@ class PathPatterns:
 
     def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
         parts = path.split("/")
+        if ":" in parts[-1]:
+            value, _, verb = parts[-1].rpartition(":")
+            found = self._find([*parts[:-1], value, ":" + verb]) if ":" + verb in self._verbs else None
+            if found is not None and found[1][-1] == value:  # not the verb as a value
+                return found
+        return self._find(parts)
+
+    def _find(self, parts: list[str]) -> tuple[Route, tuple[str, ...]] | None:
         for indexes in self._indexes.get(len(parts), ()):
             route = self._routes.get(_without(parts, indexes))
             if route is not None:

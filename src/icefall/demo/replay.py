@@ -110,10 +110,8 @@ class Replay:
         return b"null" if found is None else found.receipts
 
     def receipt_result(self, params: list[Any]) -> bytes:
-        for block in self.blocks.values():
-            if params[0] in block.txids and block.number <= self.head:
-                return block.single_receipts[block.txids.index(params[0])]
-        return b"null"
+        block = self._block_of(params[0])
+        return b"null" if block is None else block.single_receipts[block.txids.index(params[0])]
 
     # -- traces ------------------------------------------------------------------------------------------------
 
@@ -145,6 +143,26 @@ class Replay:
         ]
         return msgspec.json.encode(rows)
 
+    def trace_result(self, params: list[Any]) -> bytes:
+        """The calls of one transaction."""
+        block = self._block_of(params[0])
+        if block is None or params[1].get("tracer") != "callTracer":
+            raise ReplayError(-32000, "transaction not found")
+        rows = msgspec.json.decode(block.calls or b"[]", type=list[dict[str, msgspec.Raw]])
+        return bytes(rows[block.txids.index(params[0])]["result"])
+
+    def _block_of(self, txid: str) -> RecordedBlock | None:
+        shown = (block for block in self.blocks.values() if block.number <= self.head)
+        return next((block for block in shown if txid in block.txids), None)
+
+    def logs_result(self, params: list[Any]) -> bytes:
+        """Logs of one contract."""
+        where = params[0]
+        numbers = range(int(where["fromBlock"], 16), min(int(where["toBlock"], 16), self.head) + 1)
+        receipts = (msgspec.json.decode(self.blocks[number].receipts) for number in numbers if number in self.blocks)
+        found = [log for block in receipts for receipt in block for log in receipt["logs"] if _fits(log, where)]
+        return msgspec.json.encode(found)
+
     # -- state -------------------------------------------------------------------------------------------------
 
     def balance_result(self, params: list[Any]) -> bytes:
@@ -165,6 +183,13 @@ class Replay:
             raise ReplayError(*((-32000, str(reverts)) if bare else (3, str(reverts), reverts.data))) from reverts
 
 
+def _fits(log: dict[str, Any], where: dict[str, Any]) -> bool:
+    topics = where.get("topics") or []
+    if log["address"].lower() != where["address"].lower() or len(topics) > len(log["topics"]):
+        return False
+    return all(topic in (None, given) for topic, given in zip(topics, log["topics"], strict=False))
+
+
 METHODS: dict[str, Callable[[Replay, list[Any]], bytes]] = {
     "eth_chainId": lambda replay, _: msgspec.json.encode(hex(replay.chain_id)),
     "web3_clientVersion": lambda replay, _: msgspec.json.encode(replay.version),
@@ -173,6 +198,8 @@ METHODS: dict[str, Callable[[Replay, list[Any]], bytes]] = {
     "eth_getBlockByHash": Replay.block_result,
     "eth_getBlockReceipts": Replay.receipts_result,
     "eth_getTransactionReceipt": Replay.receipt_result,
+    "eth_getLogs": Replay.logs_result,
+    "debug_traceTransaction": Replay.trace_result,
     "debug_traceBlockByNumber": lambda replay, params: replay.traces_result(params),
     "eth_getBalance": Replay.balance_result,
     "eth_getCode": Replay.code_result,

@@ -17,6 +17,7 @@ from icefall.api.app import App, Site
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
+from icefall.api.endpoints.row import DATA, METRICS, NODE
 from icefall.api.endpoints.table import ENDPOINTS, rows_of
 from icefall.api.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.guards import Hosts, Origins
@@ -60,7 +61,10 @@ def listener_app(
     counters = CallCounters(counter_labels(ENDPOINTS), run_dir)
     common: dict[type, Any] = {
         Dialect: dialect,
-        Pages: Pages(msgspec.json.encode(document(listener, rows, __version__)), page(listener, rows, __version__)),
+        Pages: Pages(
+            msgspec.json.encode(document(listener, rows, __version__, base_url(listener, config))),
+            page(listener, __version__),
+        ),
         CounterSource: CounterSource(run_dir, counters.labels, __version__, node),
     }
     paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))
@@ -82,6 +86,13 @@ def listener_app(
 def links_page(title: str, config: Config) -> LinksPage:
     """What is at `/` of a listener without the Explorer."""
     return LinksPage(title, Link(port=config.data_port if config.explorer else 0))
+
+
+def base_url(listener: str, config: Config) -> str:
+    """Where the listener is reached from this machine."""
+    port = {NODE: config.http_port, DATA: config.data_port, METRICS: config.metrics_port}[listener]
+    host = config.http_host or "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _enabled(config: Config) -> Callable[[str], bool]:
@@ -129,16 +140,11 @@ def chain_directory(
 ) -> ChainDirectory:
     """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
     is not indexed."""
-    data_dir = Path(config.data_dir)
-    return ChainDirectory(
-        EvmChain(
-            _chain_info(chain),
-            open_chain_reader(data_dir, chain.id),
-            RequestState(chain.rpc, int(chain.id)) if with_state else None,
-            method_names,
-        )
-        for chain in config.chain
-    )
+    data_dir, chains = Path(config.data_dir), []
+    for chain in config.chain:
+        state = RequestState(chain.rpc, int(chain.id)) if with_state else None
+        chains.append(EvmChain(_chain_info(chain), open_chain_reader(data_dir, chain.id), state, method_names, state))
+    return ChainDirectory(chains)
 
 
 def _chain_info(chain: ChainConfig) -> ChainInfo:

@@ -11,6 +11,7 @@ from icefall.api.endpoints.row import DATA
 from icefall.api.paging import Paging
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
+from icefall.evm.following.indexer_calls import IndexerCalls
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.run.app_parts import access_gate, chain_directory, listener_app, service_logs, service_origins
 from icefall.run.stores import open_access_reader
@@ -24,6 +25,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     services: dict[type, Any] = {
         AccessReader: access,
         Paging: Paging(PageTokens(page_token_secret(store))),
+        IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: chain_directory(config, method_names(config.method_signatures), with_state=True),
     }
     gate = access_gate(DATA, config, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)

@@ -2,6 +2,7 @@
 
 import time
 from functools import partial
+from pathlib import Path
 
 from icefall.config.settings import ChainConfig
 from icefall.db.disk import DiskGuard, GuardedStore
@@ -11,17 +12,20 @@ from icefall.evm.auditing.audit import Auditor
 from icefall.evm.auditing.loop import audit_forever, finish_audits
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, enrich_forever
+from icefall.evm.enriching.nft_loop import reindex_nft
 from icefall.evm.enriching.token_loop import TokenMetadataLoop
 from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.binding import Binding, bind
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import BlockDecoder
 from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.following.indexer_calls import serve_indexer_calls
 from icefall.evm.following.reorgs import ReorgRules
-from icefall.evm.following.status import ChainStatus, decode_status, encode_status, status_of
+from icefall.evm.following.status import ChainStatus, UpstreamStatus, decode_status, encode_status, status_of
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Log
+from icefall.observe.rate import Rate
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 from icefall.wire.genesis.network import KNOWN_NETWORKS
@@ -29,6 +33,7 @@ from icefall.wire.ids import id_from_text
 
 _STATUS_EVERY_S = 2.0
 _RETRY_S = 5.0
+_FAILED = "its latest call failed; the log says why"
 
 
 class IndexedChain:
@@ -58,6 +63,7 @@ class IndexedChain:
         self._status_stored = _stored_status(self._chain_store)
         self._counts_before = self._status_stored.counts if self._status_stored is not None else {}
         self._status_stored_at = 0.0
+        self._rate = Rate(time.time(), 0)
         self._upstream = upstream_of(chain, self._chain_store, log)
         # What is not blocks, over connections of its own: a slow call there must not make the follower back off.
         self._background = upstream_of(chain, self._chain_store, log)
@@ -105,6 +111,11 @@ class IndexedChain:
     async def enrich(self, settings: EnrichSettings) -> None:
         await enrich_forever(self._store, self._background, settings, self.log)
 
+    async def serve_calls(self, data_dir: Path) -> None:
+        """Of workers."""
+        commands = {"reindex_nft": partial(reindex_nft, self._store)}
+        await serve_indexer_calls(data_dir, self._chain.id, commands, self.log)
+
     async def store_status(self, *, last: bool = False) -> None:
         """What workers report of this indexer; every two seconds, at the end, and at once when it has a new problem."""
         now = time.time()
@@ -112,6 +123,7 @@ class IndexedChain:
         is_new = bool(problem) and (self._status_stored is None or self._status_stored.problem != problem)
         if last or is_new or now - self._status_stored_at >= _STATUS_EVERY_S:
             self._status_stored_at = now
+            self._rate.note(now, self.follower.status.blocks)
             tip = self._chain_store.tip()
             status = status_of(
                 self.follower.status,
@@ -123,6 +135,8 @@ class IndexedChain:
                 is_usable=bool(self._upstream.pool.usable()),
                 audited_to=self.auditor.audited_to(),
                 audits_done=tip is not None and self.auditor.is_done(tip),
+                blocks_per_s=self._rate.per_second(now, self.follower.status.blocks),
+                upstreams=_upstream_states(self._upstream),
             )
             await self._status_store.put_meta({"status": encode_status(status)})
             self._status_stored = status
@@ -137,6 +151,18 @@ class IndexedChain:
 def _stored_status(store: ChainStore) -> ChainStatus | None:
     text = store.meta("status")
     return decode_status(text) if text else None
+
+
+def _upstream_states(upstream: EvmUpstream) -> tuple[UpstreamStatus, ...]:
+    """Failures are not quoted: they may contain what an upstream's address keeps secret."""
+    disabled, failing = upstream.pool.disabled(), upstream.pool.failing()
+    usable = {source.name for source in upstream.pool.usable()}
+    return tuple(
+        UpstreamStatus(name, "disabled", disabled[name])
+        if name in disabled
+        else UpstreamStatus(name, "usable" if name in usable else "backing off", _FAILED if name in failing else "")
+        for name in (source.name for source in upstream.pool.members)
+    )
 
 
 def _trace_meta(upstream: EvmUpstream) -> dict[str, str]:

@@ -127,7 +127,8 @@ class _Indexing:
         chain = _indexed_chain(entry, self._config, self._logs, self._decoder)
         self.statuses[chain.name] = chain.follower.status
         settings = _enrich_settings(entry, self._config)
-        self._background[chain] = [asyncio.create_task(loop) for loop in (chain.enrich(settings), chain.audit())]
+        loops = (chain.enrich(settings), chain.audit(), chain.serve_calls(Path(self._config.data_dir)))
+        self._background[chain] = [asyncio.create_task(loop) for loop in loops]
         return chain
 
     async def _close(self, chain: IndexedChain) -> None:

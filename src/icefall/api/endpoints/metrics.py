@@ -1,8 +1,9 @@
 """The rows of the metrics interface."""
 
 from icefall.api.endpoints.row import METRICS, MetricsWeight, Rest
-from icefall.api.handlers import metrics
+from icefall.api.handlers import metrics, service
 from icefall.api.schema import metrics as m
+from icefall.api.schema.service import HealthCheckParams, ServiceHealth
 from icefall.metrics.catalogue import METRICS as SERIES
 
 # fmt: off
@@ -25,5 +26,9 @@ METRICS_ENDPOINTS: tuple[Rest, ...] = (
          result=m.RollingResult, handler=metrics.rolling, listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
          operation="getEvmChainRollingWindowMetrics",
          summary="A metric over the last hour, day, 30 days and 365 days up to now, and over all time."),
+    Rest(verb="GET", path="/v2/health-check", params=HealthCheckParams, result=ServiceHealth,
+         handler=service.health_check, status=service.verdict, listeners=(METRICS,), weight=MetricsWeight.FREE,
+         operation="metrics-health-check",
+         summary="Whether this service can answer and its chains are followed; with `strict=true` 503 if not."),
 )
 # fmt: on

@@ -1,8 +1,9 @@
 """A row of the endpoint table. Routing, validation, counters, OpenAPI, docs and tests all read rows."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -65,7 +66,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     A path may hold parameters, each a whole segment: `/v1/chains/{chainId}/blocks`. They are fields of `params` like
     those of the query."""
 
-    verb: str  # GET, or * where the existing node accepts any
+    verb: str  # GET, POST, or * where the existing node accepts any
     path: str
     handler: Handler
     summary: str
@@ -77,7 +78,14 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     listeners: tuple[str, ...] = (NODE,)
     weight: int = Weight.FREE  # units of the caller's budget, where rate limits are on
     keyless: bool = False  # served without a key even where keys are required
+    protected: bool = False  # it changes something: with a key, or for a caller on this machine
+    success: int = 200  # status of a good answer, where `status` does not depend on it
+    headers: tuple[tuple[str, str], ...] = ()  # of a good answer
+    is_file: bool = False  # a part of a page, not an endpoint to describe
+    examples: Mapping[str, str] = {}  # of parameters, where that of their kind does not fit
     operation: str = ""  # the name existing clients know it by
+    deprecated: str = ""
+    ours: bool = False  # not in the hosted service
 
     @property
     def label(self) -> str:
@@ -99,8 +107,13 @@ def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:
 
 
 def example_path(row: Rest) -> str:
-    """A path with an example value for every parameter in it."""
+    """A path with an example value for every parameter that it needs."""
     path, binder = row.path, binder_of(row)
+    query = []
     for param in binder.all if isinstance(binder, RestBinder) else ():
-        path = path.replace(f"{{{param.name}}}", param.kind.example)
-    return path
+        example = row.examples.get(param.name, param.kind.example)
+        if param.in_path:
+            path = path.replace(f"{{{param.name}}}", example)
+        elif param.required or param.name in row.examples:
+            query.append(f"{param.name}={quote(example)}")
+    return path + ("?" + "&".join(query) if query else "")

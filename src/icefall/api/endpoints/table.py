@@ -7,6 +7,8 @@ from icefall.api.endpoints.node import NODE_ENDPOINTS
 from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
 from icefall.api.handlers import pages, prometheus
 
+_JS, _CSS = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+
 # fmt: off
 # Served by every listener.
 COMMON_ENDPOINTS: tuple[Rest, ...] = (
@@ -17,7 +19,16 @@ COMMON_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="GET", path="/openapi.json", result=dict, handler=pages.openapi, listeners=LISTENERS, keyless=True,
          summary="This interface as OpenAPI 3.1."),
     Rest(verb="GET", path="/docs", result=str, handler=pages.docs, listeners=LISTENERS, keyless=True,
-         media="text/html; charset=utf-8", summary="This interface as a page to read."),
+         media="text/html; charset=utf-8", headers=pages.PAGE_HEADERS,
+         summary="This interface as a page: search, schemas, and calls to try."),
+    Rest(verb="GET", path="/docs/docs.js", result=str, handler=pages.docs_script, listeners=LISTENERS, keyless=True,
+         media=_JS, headers=pages.FILE_HEADERS, is_file=True, summary="Script of the page at `/docs`."),
+    Rest(verb="GET", path="/docs/docs.css", result=str, handler=pages.docs_style, listeners=LISTENERS, keyless=True,
+         media=_CSS, headers=pages.FILE_HEADERS, is_file=True, summary="Style of the page at `/docs`."),
+    Rest(verb="GET", path="/docs/swagger-ui.js", result=str, handler=pages.swagger_script, listeners=LISTENERS,
+         keyless=True, media=_JS, headers=pages.FILE_HEADERS, is_file=True, summary="Swagger UI, script."),
+    Rest(verb="GET", path="/docs/swagger-ui.css", result=str, handler=pages.swagger_style, listeners=LISTENERS,
+         keyless=True, media=_CSS, headers=pages.FILE_HEADERS, is_file=True, summary="Swagger UI, style."),
 )
 # fmt: on
 ENDPOINTS: tuple[Rest | Rpc, ...] = (*NODE_ENDPOINTS, *CHAIN_DATA_ENDPOINTS, *METRICS_ENDPOINTS, *COMMON_ENDPOINTS)

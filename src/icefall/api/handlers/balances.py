@@ -73,7 +73,7 @@ async def list_erc20(
         native_token_balance=native,
         erc20_token_balances=[erc20_balance(context, one, reputations.get(one.token)) for one in held],
     )
-    return _charged(result, budget)
+    return charged(result, budget)
 
 
 async def _erc20_page(
@@ -109,7 +109,7 @@ async def list_erc721(
         native_token_balance=native,
         erc721_token_balances=await _erc721(chain, dialect, held),
     )
-    return _charged(result, budget)
+    return charged(result, budget)
 
 
 async def list_erc1155(
@@ -128,7 +128,7 @@ async def list_erc1155(
         native_token_balance=native,
         erc1155_token_balances=await _erc1155(chain, dialect, held),
     )
-    return _charged(result, budget)
+    return charged(result, budget)
 
 
 async def list_collectibles(
@@ -156,10 +156,10 @@ async def list_collectibles(
         elif not held and after is None:
             more = None  # the page ended with the last token of all
     token = _token("balances:listCollectibles", params, paging, more)
-    return _charged(CollectibleBalances(next_page_token=token, collectible_balances=shown), budget)
+    return charged(CollectibleBalances(next_page_token=token, collectible_balances=shown), budget)
 
 
-def _charged(result: T, budget: CallBudget) -> T | Charged:
+def charged(result: T, budget: CallBudget) -> T | Charged:
     units = budget.spent // CALLS_PER_SMALL * Weight.SMALL
     return Charged(result, units) if units else result
 

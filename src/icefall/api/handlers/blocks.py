@@ -9,7 +9,14 @@ from icefall.api.paging import Paging
 from icefall.api.presenting.context import context_for
 from icefall.api.presenting.pages import cursor_of, pack_cursor
 from icefall.api.presenting.transactions import block, native
-from icefall.api.schema.blocks import BlockParams, BlocksParams, BlockTxsParams, EvmBlock, EvmBlockPage
+from icefall.api.schema.blocks import (
+    BlockByTimeParams,
+    BlockParams,
+    BlocksParams,
+    BlockTxsParams,
+    EvmBlock,
+    EvmBlockPage,
+)
 from icefall.api.schema.transactions import NativeTransaction, NativeTransactionPage
 from icefall.errors import NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
@@ -27,6 +34,20 @@ async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Pa
         rows.pop()
         token = paging.token("blocks", params, pack_cursor(rows[-1].number))
     return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
+
+
+async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> EvmBlock:
+    """The newest block that is not later, or with `closest=after` the oldest one that is not earlier."""
+    chain = await chains.find(params.chain_id)
+    if params.closest == "before":
+        found = await chain.chain.at_or_before(params.timestamp)
+    else:
+        earlier = await chain.chain.at_or_before(params.timestamp - 1) if params.timestamp else None
+        number = earlier.number + 1 if earlier is not None else await chain.chain.lowest()
+        found = None if number is None else await chain.chain.block(number)
+    if found is None:
+        raise NotFound(f"chain {chain.info.id} has no indexed block {params.closest} {params.timestamp}")
+    return block(chain.info.id, found)
 
 
 async def get_block(params: BlockParams, chains: ChainDirectory) -> EvmBlock:

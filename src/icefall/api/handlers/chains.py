@@ -21,11 +21,12 @@ async def supported_chains(params: ChainsParams, chains: ChainDirectory) -> EvmC
 
 
 def _matches(info: ChainInfo, params: ChainsParams) -> bool:
-    """`fuji` and `testnet` mean the same: any test network."""
-    wants_test = params.network != "mainnet"
-    if params.network is not None and info.testnet != wants_test:
-        return False
-    return params.feature is None or params.feature in info.features
+    return is_of_network(info, params.network) and (params.feature is None or params.feature in info.features)
+
+
+def is_of_network(info: ChainInfo, network: str | None) -> bool:
+    """`fuji` and `testnet` mean the same: any test network. None: any network."""
+    return network is None or info.testnet == (network != "mainnet")
 
 
 async def get_chain(params: ChainParams, chains: ChainDirectory) -> EvmChainResult:
@@ -37,7 +38,7 @@ async def _result(chain: EvmChain) -> EvmChainResult:
     return chain_result(chain.info, await chain.blockchain_id(), is_available=health.is_available)
 
 
-async def _has_blocks(chain: EvmChain) -> bool:
+async def has_blocks(chain: EvmChain) -> bool:
     """Whether at least one block is indexed."""
     try:
         return await chain.chain.tip() is not None
@@ -47,6 +48,6 @@ async def _has_blocks(chain: EvmChain) -> bool:
 
 async def address_chains(params: AddressChainsParams, chains: ChainDirectory) -> AddressChains:
     """A chain without indexed blocks is left out."""
-    indexed = [chain for chain in chains.all() if await _has_blocks(chain)]
+    indexed = [chain for chain in chains.all() if await has_blocks(chain)]
     found = [chain for chain in indexed if await chain.chain.is_known(params.address)]
     return AddressChains([await _result(chain) for chain in found], [])

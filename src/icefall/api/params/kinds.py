@@ -15,13 +15,12 @@ class InvalidValue(Exception):
 
 class ParamKind(msgspec.Struct, Generic[Raw], frozen=True):
     """`read` raises InvalidValue with what was expected. `example` is a value that works, where there is one.
-    `description` says what the value means, where the name of the parameter does not."""
+    What a parameter means is in `api/glossary.py`."""
 
     name: str
     read: Callable[[Raw], Any]
     schema: dict[str, Any]
     example: str = ""
-    description: str = ""
 
 
 def kind_in(annotation: Any) -> Any:

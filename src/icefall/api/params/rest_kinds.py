@@ -15,6 +15,8 @@ BLOCK_NUMBER_MAX = 2**63 - 1
 ADDRESSES_MAX = 100
 PAGE_TOKEN_SIZE_MAX = 512
 CHAIN_SIZE_MAX = 128
+TOKEN_ID_DIGITS_MAX = 80
+SEARCH_SIZE_MAX = 100
 NETWORKS = ("mainnet", "fuji", "testnet")
 FEATURES = ("nftIndexing", "webhooks", "teleporter")
 
@@ -109,27 +111,47 @@ def _page_token(text: str) -> str:
     return text
 
 
+def _token_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > TOKEN_ID_DIGITS_MAX or int(text) >= 1 << 256:
+        raise InvalidValue("a token ID: a whole number of at most 256 bits")
+    return int(text)
+
+
+def _search_text(text: str) -> str:
+    found = text.strip()
+    if not 1 <= len(found) <= SEARCH_SIZE_MAX or not found.isprintable():
+        raise InvalidValue(f"1 to {SEARCH_SIZE_MAX} printable characters")
+    return found
+
+
+def _token_or_native(text: str) -> bytes:
+    """Empty bytes for the native token, as prices are stored."""
+    try:
+        return b"" if text == "native" else _address(text)
+    except InvalidValue as error:
+        raise InvalidValue(f"{error}, or the word native") from None
+
+
 def _not_offered(_: str) -> None:
     raise InvalidValue("left out: only balances at the latest block are offered here")
 
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 _HASH_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}
-_SOME_ADDRESS = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F"
-_SOME_HASH = "0x" + "00" * 31 + "01"
+# Examples are of the demo's chain 31337: an address with transfers of every kind, and a transaction that reverted.
+_SOME_ADDRESS = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
+_SOME_HASH = "0xd5c26e026ea2c528b3f7ea183f1473fe778503a49595fc3919b41967ac2ea468"
 
 BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
 START_BLOCK = replace(
     BLOCK_NUMBER,
     name="first block (inclusive)",
-    description="First block of the range: inclusive. Without it the range begins with the first indexed block.",
 )
 END_BLOCK = replace(
     BLOCK_NUMBER,
     name="end block (exclusive)",
-    description="End of the range: exclusive, this block is not in it. Without it the range ends at the newest one.",
 )
-CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "43112")
+CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "31337")
 ADDRESS = RestKind("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
 HASH = RestKind("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
 BLOCK_ID = RestKind(
@@ -139,8 +161,13 @@ BOOLEAN = RestKind("true or false", _boolean, {"type": "boolean"}, "true")
 ADDRESSES = RestKind(
     "addresses with commas",
     _addresses,
-    {"type": "string", "description": f"at most {ADDRESSES_MAX} addresses, separated by commas"},
+    {"type": "string"},
     _SOME_ADDRESS,
+)
+TOKEN_ID = RestKind("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
+SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "ADOL")
+TOKEN_OR_NATIVE = RestKind(
+    "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
 )
 NOT_OFFERED = RestKind("not offered", _not_offered, {})
 PAGE_TOKEN = RestKind("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
@@ -150,6 +177,7 @@ EvmAddress = Annotated[bytes, ADDRESS]
 MaybeAddress = Annotated[bytes | None, ADDRESS]
 NotOffered = Annotated[None, NOT_OFFERED]
 TxHash = Annotated[bytes, HASH]
+MaybeTopic = Annotated[bytes | None, HASH]
 BlockId = Annotated[int | bytes, BLOCK_ID]
 BlockNumber = Annotated[int | None, BLOCK_NUMBER]
 StartBlock = Annotated[int | None, START_BLOCK]
@@ -157,9 +185,19 @@ EndBlock = Annotated[int | None, END_BLOCK]
 PageToken = Annotated[str, PAGE_TOKEN]
 PageSize = Annotated[int, whole(1, 100)]  # lists
 BlockPageSize = Annotated[int, whole(0, 100)]  # transactions of a block: 0 is all
+CallsPageSize = Annotated[int, whole(1, 500)]
 BalancePageSize = Annotated[int, whole(1, 500)]
 MetricsPageSize = Annotated[int, whole(1, 2160)]
-Timestamp = Annotated[int | None, whole(0, 2**32 - 1, "1700000000")]
+TIMESTAMP = whole(0, 2**32 - 1, "1711234567")
+Timestamp = Annotated[int | None, TIMESTAMP]
+RequiredTimestamp = Annotated[int, TIMESTAMP]
+Closest = Annotated[str, one_of("before", "after")]
+TokenId = Annotated[int, TOKEN_ID]
+SearchText = Annotated[str, SEARCH_TEXT]
+SearchPageSize = Annotated[int, whole(1, 50)]
+TokenOrNative = Annotated[bytes, TOKEN_OR_NATIVE]
+MaybeInterval = Annotated[str | None, one_of("hour", "day", "week", "month")]
+MaybeErcType = Annotated[str | None, one_of("ERC-20", "ERC-721", "ERC-1155")]
 Switch = Annotated[bool, BOOLEAN]
 EvmAddresses = Annotated[tuple[bytes, ...], ADDRESSES]
 Currency = Annotated[str, one_of(*CURRENCIES)]

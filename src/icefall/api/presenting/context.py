@@ -15,6 +15,7 @@ from icefall.evm.enriching.reader import NftDetails, TokenDetails
 from icefall.evm.model import ERC20, ERC721
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
+from icefall.evm.reading.tokens import NftRead
 
 PIECE = 200  # rows shown or looked up at a time, about 5 ms
 T = TypeVar("T")
@@ -62,6 +63,19 @@ async def context_for(
         await chain.enriched.priced_tokens(refs, currency),
         await _nft_metadata(chain, list(nfts)),
         await _owners(chain, owned) if owned else {},
+    )
+
+
+async def nft_context(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]) -> AnswerContext:
+    """Of single NFTs of one contract."""
+    return AnswerContext(
+        chain.info.id,
+        dialect,
+        Money("usd", as_numbers=dialect.prices_are_numbers),
+        chain.method_names,
+        await chain.enriched.priced_tokens({one.token_ref for one in nfts}, "usd"),
+        await _nft_metadata(chain, [(one.token_ref, one.token_id) for one in nfts]),
+        await _owners(chain, {(contract, one.token_id) for one in nfts if one.is_erc721}),
     )
 
 

@@ -1,6 +1,15 @@
 """Blocks."""
 
-from icefall.api.params.rest_kinds import BlockId, BlockPageSize, ChainName, PageSize, PageToken
+from icefall.api.params.rest_kinds import (
+    BlockId,
+    BlockPageSize,
+    ChainName,
+    Closest,
+    Network,
+    PageSize,
+    PageToken,
+    RequiredTimestamp,
+)
 from icefall.api.schema.names import Page, RestParams, RestResult
 
 
@@ -8,6 +17,18 @@ class BlocksParams(RestParams, frozen=True):
     chain_id: ChainName
     page_token: PageToken = ""
     page_size: PageSize = 10
+
+
+class AllBlocksParams(RestParams, frozen=True):
+    network: Network = None
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class BlockByTimeParams(RestParams, frozen=True):
+    chain_id: ChainName
+    timestamp: RequiredTimestamp
+    closest: Closest = "before"
 
 
 class BlockParams(RestParams, frozen=True):

@@ -8,6 +8,7 @@ from icefall.api.params.rest_kinds import (
     ChainName,
     Currency,
     EvmAddress,
+    Network,
     PageSize,
     PageToken,
     SortOrder,
@@ -29,6 +30,13 @@ from icefall.api.schema.transfers import (
 
 class LatestTxsParams(RestParams, frozen=True):
     chain_id: ChainName
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+    status: StatusFilter = None
+
+
+class AllTxsParams(RestParams, frozen=True):
+    network: Network = None
     page_token: PageToken = ""
     page_size: PageSize = 10
     status: StatusFilter = None

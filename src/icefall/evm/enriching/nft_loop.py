@@ -269,3 +269,8 @@ def _put(read: list[tuple[DueNft, NftResult | UpstreamFailure]], now: int, tx: T
             "metadata": pack(result.metadata),
         }
         tx.run(SQL.put_nft, later | metadata)
+
+
+async def reindex_nft(store: Store, token: bytes, token_id: bytes) -> None:
+    """Makes an NFT due, whatever was read before. `token_id` is packed as it is stored."""
+    await store.write(lambda tx: tx.run(SQL.reindex_nft, {"token": token, "token_id": token_id}))

@@ -56,6 +56,10 @@ select token, token_id from nft where retry_at = :postponed limit :count;
 -- name: make_nft_due
 update nft set retry_at = 0 where token = ? and token_id = ?;
 
+-- name: reindex_nft
+update nft set retry_at = 0, failures = 0
+where token = (select id from address where address = :token) and token_id = :token_id and retry_at is not 0;
+
 -- name: meta
 select value from meta where name = :name;
 

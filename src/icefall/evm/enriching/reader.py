@@ -62,7 +62,10 @@ class EnrichReader:
 
     async def native_price(self, currency: str) -> str | None:
         """The current price of the native token, as the provider writes it."""
-        return await self._price(NATIVE_ADDRESS, currency, NOW)
+        return await self.current_price(NATIVE_ADDRESS, currency)
+
+    async def current_price(self, token_address: bytes, currency: str) -> str | None:
+        return await self._price(token_address, currency, NOW)
 
     async def reputation(self, token_addresses: Iterable[bytes]) -> dict[bytes, str]:
         """Malicious or Benign, for the addresses on the list."""

@@ -21,6 +21,7 @@ class ChainHealth(msgspec.Struct, frozen=True):
     details: dict[str, Any]
     counts: dict[str, int]
     is_available: bool = False
+    is_fresh: bool = False  # its indexer has reported lately, and heard from an upstream
 
 
 async def chain_health(chain: ChainReader, now: float) -> ChainHealth:
@@ -47,7 +48,7 @@ async def chain_health(chain: ChainReader, now: float) -> ChainHealth:
     counts = {name: status.counts.get(name, 0) for name in COUNTED}
     is_available = tip is not None and _advances(status, now)
     problem = _problem(status, now) or ("" if tip is not None else "no block is indexed yet")
-    return ChainHealth(bool(details["synced"]), problem, details, counts, is_available)
+    return ChainHealth(bool(details["synced"]), problem, details, counts, is_available, _is_fresh(status, now))
 
 
 def _is_fresh(status: ChainStatus, now: float) -> bool:

@@ -1,8 +1,20 @@
 """The indexer's status, which it writes to the chain's store for workers, health checks and counters."""
 
+from typing import Literal
+
 import msgspec
 
 from icefall.evm.following.follower import FollowerStatus
+
+UpstreamWord = Literal["usable", "backing off", "disabled"]
+
+
+class UpstreamStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`name` is its address without what may be secret, and so is `problem`."""
+
+    name: str
+    state: UpstreamWord
+    problem: str = ""
 
 
 class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -21,6 +33,8 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     audited_to: int = -1
     audits_done: bool = False  # up to the newest block, all tokens included
     counts: dict[str, int] = {}  # since the index began, across restarts
+    blocks_per_s: float = 0.0  # stored over the last half minute
+    upstreams: tuple[UpstreamStatus, ...] = ()
 
 
 COUNTED = ("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_blocks", "fetched_bytes")
@@ -37,6 +51,8 @@ def status_of(
     is_usable: bool = True,
     audited_to: int = -1,
     audits_done: bool = False,
+    blocks_per_s: float = 0.0,
+    upstreams: tuple[UpstreamStatus, ...] = (),
 ) -> ChainStatus:
     """`before`: the counts of earlier runs. `clock_now`: `now` on the follower's own clock. `previous`: the status that
     was stored last, maybe by an earlier run. `is_usable`: whether there is an upstream that can be used."""
@@ -62,6 +78,8 @@ def status_of(
         audited_to=audited_to,
         audits_done=audits_done,
         counts=counts,
+        blocks_per_s=round(blocks_per_s, 2),
+        upstreams=upstreams,
     )
 
 

@@ -44,6 +44,21 @@ class ChainReader:
         high = AFTER_ALL if before is None else before
         return [_block(row) for row in await self._reader.rows(SQL.blocks, {"before": high, "limit": limit})]
 
+    async def at_or_before(self, time: int) -> BlockRead | None:
+        """The newest block that is not later than a Unix time: a binary search, because times never decrease."""
+        tip, low = await self.tip(), await self.lowest()
+        if tip is None or low is None or tip.time <= time:
+            return tip
+        found, high = None, tip.number
+        while low < high:
+            middle = (low + high) // 2
+            block = await self.block(middle)
+            if block is not None and block.time <= time:
+                found, low = block, middle + 1
+            else:
+                high = middle
+        return found
+
     async def meta(self, name: str) -> str | None:
         """A value of the meta table, written by the indexer."""
         rows = await self._reader.rows(SQL.meta, {"name": name})

@@ -30,10 +30,10 @@ class ContractReader:
         if not rows:
             return None
         standards, kind, name, symbol, decimals, has_code = rows[0]
-        return ContractRead(_erc_type(standards or 0, kind), name or "", symbol or "", decimals, bool(has_code))
+        return ContractRead(erc_type(standards or 0, kind), name or "", symbol or "", decimals, bool(has_code))
 
 
-def _erc_type(standards: int, kind: str | None) -> str:
+def erc_type(standards: int, kind: str | None) -> str:
     """The standard found by calling the contract, else the first standard of its transfers."""
     if standards and kind in (TokenKind.ERC20.value, TokenKind.ERC721.value):
         return kind

@@ -13,6 +13,9 @@ from icefall.evm.reading.balances import BalanceReader, StateReader
 from icefall.evm.reading.chain import SQL as CHAIN_SQL
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
+from icefall.evm.reading.history import HistoryReader
+from icefall.evm.reading.raw import RawReader, RawSource
+from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
@@ -106,7 +109,7 @@ class LazyChainReader:
 
 
 class EvmChain:
-    """One chain and its readers. `state` None: there is no upstream."""
+    """One chain and its readers. `state`, `raw` None: there is no upstream."""
 
     def __init__(
         self,
@@ -114,6 +117,7 @@ class EvmChain:
         reader: Reader,
         state: StateReader | None = None,
         method_names: Mapping[bytes, str] | None = None,
+        raw: RawSource | None = None,
     ) -> None:
         self.info = info
         self.reader = reader
@@ -121,6 +125,9 @@ class EvmChain:
         self.transfers = TransferReader(reader)
         self.balances = BalanceReader(reader, state)
         self.contracts = ContractReader(reader)
+        self.tokens = TokenReader(reader)
+        self.history = HistoryReader(reader)
+        self.raw = RawReader(reader, raw)
         self.enriched = EnrichReader(reader)
         self.method_names = method_names or {}
 

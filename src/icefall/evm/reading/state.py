@@ -9,12 +9,15 @@ from typing import TypeVar
 
 from icefall.errors import BadGateway, Unavailable
 from icefall.upstream.client import InvalidAnswer, Limits, Retry, UpstreamDown, UpstreamFailure
+from icefall.upstream.evm import raw as evm_raw
 from icefall.upstream.evm import state as evm_state
 from icefall.upstream.evm.client import EvmClient
-from icefall.upstream.evm.errors import NoState, NotThere, Reverted, WrongChain
+from icefall.upstream.evm.errors import NoState, NotThere, Reverted, Unsupported, WrongChain
 from icefall.upstream.evm.probe import quantity
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
+from icefall.wire.evm.call_tree import Calls
+from icefall.wire.evm.types import Receipt
 
 T = TypeVar("T")
 
@@ -75,6 +78,18 @@ class RequestState:
         """Return data of contract calls, in order."""
         return await self._call(at, lambda client: evm_state.answers(client, calls, at))
 
+    async def receipt(self, tx_hash: bytes, at: At) -> Receipt:
+        """Of a transaction in the block `at`."""
+        return await self._call(at, lambda client: evm_raw.receipt(client, tx_hash))
+
+    async def calls(self, tx_hash: bytes, at: At) -> Calls:
+        return await self._call(at, lambda client: evm_raw.calls(client, tx_hash))
+
+    async def logs(
+        self, address: bytes, topics: Sequence[bytes | None], first: int, last: int
+    ) -> list[evm_raw.FoundLog]:
+        return await self._call(last, lambda client: evm_raw.logs(client, address, topics, first, last))
+
     async def _call(self, at: At, work: Callable[[EvmClient], Awaitable[T]]) -> T:
         if self._waiting >= WAITING_MAX:
             raise Unavailable("too many requests are waiting for the chain's state: try again in a moment")
@@ -116,4 +131,6 @@ def _public_error(failure: UpstreamFailure, at: At) -> BadGateway | Unavailable:
         return Unavailable(f"the upstream no longer keeps the state at {where}: an archive node is needed")
     if isinstance(failure, NotThere):
         return Unavailable(f"the upstream does not have {where}: it is behind, or the chain was reorganised")
+    if isinstance(failure, Unsupported):
+        return Unavailable("the upstream does not offer this: one with tracers and logs is needed, or store_traces")
     return Unavailable(f"the state at {where} must be fetched from an upstream, and none answers")

@@ -1,0 +1,94 @@
+"""The tokens of a chain: lists, search by name or symbol, single NFTs, and daily prices."""
+
+import msgspec
+
+from icefall.db.engine import Reader, Row
+from icefall.db.statements import load
+from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.reading.contracts import erc_type
+from icefall.evm.reading.model import AFTER_ALL
+
+SQL = load("icefall.evm.reading", "tokens.sql")
+SEARCH_MAX = 2_000  # contracts read to find those of a standard
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class TokenRead(msgspec.Struct, frozen=True, gc=False):
+    token_ref: int
+    address: bytes
+    first_block: int
+    erc_type: str
+    name: str
+    symbol: str
+    decimals: int | None
+
+    @property
+    def cursor(self) -> tuple[int, ...]:
+        return (self.first_block, self.token_ref)
+
+
+class NftRead(msgspec.Struct, frozen=True, gc=False):
+    token_ref: int
+    token_id: int
+    is_erc721: bool  # else ERC-1155
+
+
+class DayPrice(msgspec.Struct, frozen=True, gc=False):
+    day: int  # of UTC, since 1970
+    value: str
+
+
+class TokenReader:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def tokens(
+        self, before: tuple[int, ...] | None, limit: int, wanted: str | None = None
+    ) -> tuple[list[TokenRead], tuple[int, ...] | None]:
+        """A page, by first transfer and newest first, and where the next one begins; None after the last.
+
+        At most SEARCH_MAX contracts are read for one standard: a page may be short although more follow.
+        """
+        read_max = limit + 1 if wanted is None else SEARCH_MAX
+        block, token = before or (AFTER_ALL, 0)
+        where = {"block": block, "token": token, "limit": read_max}
+        rows = await self._reader.rows(SQL.tokens, where)
+        found = [one for one in map(_token, rows) if wanted in (None, one.erc_type)]
+        if len(found) > limit:
+            return found[:limit], found[limit - 1].cursor
+        return found, _token(rows[-1]).cursor if len(rows) == read_max else None
+
+    async def search(self, text: str, limit: int) -> list[TokenRead]:
+        """Tokens whose name or symbol begins with the text, in any case of ASCII letters; symbols first."""
+        low = "".join(one.lower() if one.isascii() else one for one in text)
+        where = {"low": low, "high": low + _LAST_CHARACTER, "limit": limit}
+        found: dict[int, TokenRead] = {}
+        for statement in (SQL.tokens_by_symbol, SQL.tokens_by_name):
+            for row in await self._reader.rows(statement, where):
+                found.setdefault(row[0], _token(row))
+        return list(found.values())[:limit]
+
+    async def nfts(self, contract: bytes, after: bytes, limit: int) -> list[NftRead]:
+        """NFTs of a contract by ID, behind the packed ID `after`; burned ones too."""
+        where = {"address": contract, "after": after, "limit": limit}
+        return [_nft(row) for row in await self._reader.rows(SQL.nfts_of_contract, where)]
+
+    async def nft(self, contract: bytes, token_id: int) -> NftRead | None:
+        rows = await self._reader.rows(SQL.nft, {"address": contract, "token_id": pack_uint(token_id)})
+        return _nft(rows[0]) if rows else None
+
+    async def prices(
+        self, token_address: bytes, currency: str, first_day: int, last_day: int, limit: int
+    ) -> list[DayPrice]:
+        """Newest first. `token_address` is empty for the native token."""
+        where = {"token_address": token_address, "currency": currency, "first": first_day, "last": last_day}
+        return [DayPrice(*row) for row in await self._reader.rows(SQL.prices, {**where, "limit": limit})]
+
+
+def _token(row: Row) -> TokenRead:
+    token, address, first_block, standards, kind, name, symbol, decimals = row
+    return TokenRead(token, address, first_block, erc_type(standards, kind), name or "", symbol or "", decimals)
+
+
+def _nft(row: Row) -> NftRead:
+    return NftRead(row[0], unpack_uint(row[1]), bool(row[2]))

@@ -1,0 +1,39 @@
+-- Tokens of a chain, single NFTs and prices. A list is a walk along one index.
+
+-- Contracts that moved tokens, the newest first. Those of another standard are read too: the caller bounds the walk.
+-- name: tokens
+select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+from token t join address a on a.id = t.token
+where (t.first_block, t.token) < (:block, :token) and t.standards <> 0
+order by t.first_block desc, t.token desc limit :limit;
+
+-- Two walks, by name and by symbol; a token found by both is there twice.
+-- name: tokens_by_name
+select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+from token t join address a on a.id = t.token
+where lower(t.name) >= :low and lower(t.name) < :high and t.standards <> 0
+order by lower(t.name), t.token limit :limit;
+
+-- name: tokens_by_symbol
+select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+from token t join address a on a.id = t.token
+where lower(t.symbol) >= :low and lower(t.symbol) < :high and t.standards <> 0
+order by lower(t.symbol), t.token limit :limit;
+
+-- name: nfts_of_contract
+select n.token, n.token_id, exists (
+    select 1 from nft_owner o where o.token = n.token and o.token_id = n.token_id) as is_erc721
+from nft n
+where n.token = (select id from address where address = :address) and n.token_id > :after
+order by n.token_id limit :limit;
+
+-- name: nft
+select n.token, n.token_id, exists (
+    select 1 from nft_owner o where o.token = n.token and o.token_id = n.token_id) as is_erc721
+from nft n
+where n.token = (select id from address where address = :address) and n.token_id = :token_id;
+
+-- name: prices
+select day, value from price
+where token_address = :token_address and currency = :currency and day >= :first and day <= :last
+order by day desc limit :limit;

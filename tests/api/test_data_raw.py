@@ -1,0 +1,220 @@
+"""Raw logs, call trees and revert reasons, read from an upstream during the request: compared with the recordings."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.api.data_naive import Naive, address_text, naive, number
+from tests.api.data_scene import InProcess, Served, data_server, put_chains, walked
+from tests.evm.recordings import unhex
+from tests.upstream.evm_replay import EvmFault, EvmReplay
+from tests.upstream.threaded import in_thread
+
+from icefall.evm.call_trees import pack_calls, unpack_calls
+from icefall.evm.reading import raw
+from icefall.wire.evm.call_tree import decode_call_tree
+from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.revert import reason_of
+
+CHAINS = ("geth-1", "anvil-1")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with data_server(tmp_path_factory.mktemp("raw"), tmp_path_factory, chains=CHAINS) as program:
+        yield program
+
+
+@pytest.fixture(params=CHAINS)
+def recorded(request: pytest.FixtureRequest) -> Naive:
+    return naive(request.param)
+
+
+def logs_of(recorded: Naive) -> list[Any]:
+    """Every log of the chain, in its order, as the interface shows it."""
+    found = []
+    for one in recorded.blocks:
+        block = one.line["block"]
+        for receipt in one.line["receipts"]:
+            for log in receipt["logs"]:
+                shown = {
+                    "blockNumber": number(block["number"]),
+                    "blockTimestamp": int(block["timestamp"], 16),
+                    "blockHash": block["hash"],
+                    "txHash": receipt["transactionHash"],
+                    "logIndex": int(log["logIndex"], 16),
+                    "address": address_text(unhex(log["address"].lower())),
+                    "topics": log["topics"],
+                    "data": log["data"],
+                }
+                if log["topics"] and log["topics"][0] == TRANSFER:
+                    shown["eventSignature"] = "Transfer(address,address,uint256)"
+                found.append(shown)
+    return found
+
+
+TRANSFER = "0x" + keccak256(b"Transfer(address,address,uint256)").hex()
+
+
+def known(log: dict[str, Any]) -> dict[str, Any]:
+    """Without the names of other events than transfers."""
+    is_transfer = log["topics"][:1] == [TRANSFER]
+    return {key: value for key, value in log.items() if key != "eventSignature" or is_transfer}
+
+
+def test_logs_of_a_transaction(recorded: Naive, served: Served) -> None:
+    of_tx: dict[str, list[Any]] = {}
+    for log in logs_of(recorded):
+        of_tx.setdefault(log["txHash"], []).append(log)
+    largest = sorted(of_tx, key=lambda txid: -len(of_tx[txid]))
+    for txid in (*largest[:5], *largest[-2:]):
+        path = f"/v1/chains/{recorded.id}/transactions/{txid}/logs"
+        assert [known(one) for one in walked(served, path, "logs", 3)] == of_tx[txid]
+    without = next(tx["here"]["txHash"] for tx in recorded.txs if tx["here"]["txHash"] not in of_tx)
+    assert served.result(f"/v1/chains/{recorded.id}/transactions/{without}/logs") == {"logs": []}
+
+
+def test_logs_of_a_contract(recorded: Naive, served: Served) -> None:
+    every = logs_of(recorded)
+    addresses = [one["address"] for one in every]
+    address = max(set(addresses), key=addresses.count)
+    mine = [one for one in every if one["address"] == address][::-1]
+    path = f"/v1/chains/{recorded.id}/addresses/{address}/logs"
+    assert [known(one) for one in walked(served, path, "logs", 30)] == mine
+    one = mine[len(mine) // 2]
+    for topics in ({0: one["topics"][0]}, {1: one["topics"][1]} if len(one["topics"]) > 1 else {0: "0x" + "11" * 32},
+                   dict(enumerate(one["topics"]))):  # fmt: skip
+        asked = "&".join(f"topic{index}={topic}" for index, topic in topics.items())
+        expected = [log for log in mine if all(log["topics"][at : at + 1] == [it] for at, it in topics.items())]
+        assert [known(log) for log in walked(served, f"{path}?{asked}", "logs", 7)] == expected
+    low, high = int(mine[-1]["blockNumber"]) + 1, int(mine[0]["blockNumber"])
+    inside = walked(served, f"{path}?startBlock={low}&endBlock={high}", "logs", 20)
+    assert [known(log) for log in inside] == [log for log in mine if low <= int(log["blockNumber"]) < high]
+
+
+def call_tree(frame: dict[str, Any], depth: int, failed: bool, into: list[Any], parent: int | None) -> None:
+    failed = failed or "error" in frame
+    index = len(into)
+    into.append((index, depth, parent, frame["type"], failed, frame))
+    for child in frame.get("calls") or ():
+        call_tree(child, depth + 1, failed, into, index)
+
+
+def traced(recorded: Naive) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for one in recorded.blocks:
+        for tx, trace in zip(one.line["block"]["transactions"], one.line["calls"] or (), strict=False):
+            call_tree(trace["result"], 0, False, found.setdefault(tx["hash"], []), None)
+    return found
+
+
+@pytest.mark.parametrize("tracer", ["callTracer", "trace_transaction"])
+def test_calls_of_a_transaction(tracer: str, recorded: Naive, served: Served) -> None:
+    if tracer == "trace_transaction":
+        if recorded.chain != "anvil-1":
+            return  # the others do not offer it
+        served.replays[recorded.chain].off.add("debug_traceTransaction")
+    try:
+        found = traced(recorded)
+        failed = [txid for txid, calls in found.items() if any(call[4] for call in calls)]
+        sample = [*sorted(found, key=lambda txid: -len(found[txid]))[:4], *failed[:4]]
+        assert len(sample) > 4
+        for txid in sample:
+            listed = walked(served, f"/v1/chains/{recorded.id}/transactions/{txid}/calls", "calls", 5)
+            assert len(listed) == len(found[txid])
+            for shown, (index, depth, parent, kind, reverted, frame) in zip(listed, found[txid], strict=True):
+                assert (shown["index"], shown["depth"], shown.get("parentIndex")) == (index, depth, parent)
+                assert (shown["callType"], shown["isReverted"]) == (kind, reverted)
+                assert shown["from"].lower() == frame["from"].lower()
+                assert int(shown["value"]) == int(frame.get("value") or "0x0", 16)
+                assert ("error" in shown) == ("error" in frame)
+                assert shown["input"] == "0x" + unhex(frame["input"])[:4096].hex()
+    finally:
+        served.replays[recorded.chain].off.discard("debug_traceTransaction")
+
+
+def test_revert_reasons(recorded: Naive, served: Served) -> None:
+    found, texts = traced(recorded), 0
+    for tx in recorded.txs:
+        txid = tx["here"]["txHash"]
+        path = f"/v1/chains/{recorded.id}/transactions/{txid}/revertReason"
+        if tx["native"]["txStatus"] == "1":
+            continue
+        frame = found[txid][0][5]
+        shown = served.result(path)
+        assert (shown["txHash"], shown["txStatus"], shown["isReverted"]) == (txid, "0", True)
+        assert shown["error"] == frame["error"]
+        assert shown.get("revertData") == (frame.get("output") if frame.get("output") not in (None, "0x") else None)
+        if (frame.get("output") or "").startswith("0x08c379a0"):
+            assert shown["revertReason"] == frame.get("revertReason", shown["revertReason"])
+        texts += "revertReason" in shown
+    good = next(tx["here"]["txHash"] for tx in recorded.txs if tx["native"]["txStatus"] == "1")
+    shown = served.result(f"/v1/chains/{recorded.id}/transactions/{good}/revertReason")
+    assert shown == {"txHash": good, "txStatus": "1", "isReverted": False}
+    assert texts
+
+
+def test_an_upstream_without_tracers_is_a_503(served: Served) -> None:
+    recorded, replay = naive("geth-1"), served.replays["geth-1"]
+    txid = recorded.txs[0]["here"]["txHash"]
+    replay.off.add("debug_traceTransaction")
+    try:
+        reply = served.get(f"/v1/chains/{recorded.id}/transactions/{txid}/calls")
+        assert reply.status == 503
+        assert "does not offer this" in reply.json()["message"]
+    finally:
+        replay.off.discard("debug_traceTransaction")
+    replay.evm_faults.append(EvmFault("eth_getTransactionReceipt", result=b'{"transactionHash":1}'))
+    assert served.get(f"/v1/chains/{recorded.id}/transactions/{txid}/logs").status == 502
+    missing = "0x" + "12" * 32
+    for part in ("logs", "calls", "revertReason"):
+        assert served.get(f"/v1/chains/{recorded.id}/transactions/{missing}/{part}").status == 404
+
+
+def test_a_call_tree_of_any_depth_is_read_and_stored() -> None:
+    frame: dict[str, Any] = {"type": "CALL", "from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "gas": "0x1",
+                             "gasUsed": "0x1", "input": "0x", "value": hex(2**255)}  # fmt: skip
+    text = json.dumps(frame)
+    for _ in range(1_023):
+        text = json.dumps(frame)[:-1] + ', "calls": [' + text + "]}"
+    calls = decode_call_tree(text.encode())
+    assert [call.depth for call in calls] == list(range(1_024))
+    assert unpack_calls(pack_calls(calls)) == calls
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ("08c379a0" + f"{32:064x}{2:064x}" + "6e6f" + "00" * 30, "no"),
+        ("4e487b71" + f"{0x11:064x}", "panic 0x11: arithmetic overflow or underflow"),
+        ("4e487b71" + f"{0x99:064x}", "panic 0x99: unknown"),
+        ("4e487b71" + "ff" * 32, None),
+        ("08c379a0" + f"{32:064x}{2**200:064x}", None),
+        ("08c379a0" + f"{2**255:064x}{2:064x}", None),
+        ("08c379a0" + f"{32:064x}{1:064x}" + "ff" * 32, "\ufffd"),
+        ("12345678", None),
+        ("", None),
+    ],
+)
+def test_revert_data_as_text(output: str, text: str | None) -> None:
+    assert reason_of(bytes.fromhex(output)) == text
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_contract_is_searched_some_blocks_at_a_time(
+    chain: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request makes a few calls at most, and the page token goes on where it stopped."""
+    monkeypatch.setattr(raw, "WINDOW", 7)
+    recorded, folder = naive(chain), tmp_path_factory.mktemp("windows")
+    every = logs_of(recorded)
+    address = every[0]["address"]
+    with in_thread(EvmReplay(chain)) as replay:
+        put_chains(folder, tmp_path_factory, {chain: replay.url})
+        with InProcess(folder, {chain: replay.url}) as app:
+            listed = walked(app, f"/v1/chains/{recorded.id}/addresses/{address}/logs", "logs", 4)
+            assert [known(one) for one in listed] == [one for one in every if one["address"] == address][::-1]
+            before = replay.asked("eth_getLogs")
+            app.result(f"/v1/chains/{recorded.id}/addresses/{'0x' + '99' * 20}/logs")
+            assert replay.asked("eth_getLogs") - before == raw.CALLS_MAX

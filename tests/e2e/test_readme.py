@@ -200,7 +200,8 @@ def test_indexing_as_shown(tmp_path: Path) -> None:
     found = TOML.search(README)
     assert found
     with in_thread(EvmReplay("cchain-1")) as replay:
-        own = found["toml"].replace('"http://127.0.0.1:9650/ext/bc/C/rpc"', f'"{replay.url}"')
+        own = found["toml"].replace('"https://api.avax.network/ext/bc/C/rpc"', f'"{replay.url}"')
+        assert replay.url in own
         (tmp_path / "icefall.toml").write_text(own.replace('"43114"', f'"{replay.chain_id}"'))
         follow, verify = INDEXING[0].commands.splitlines()
         indexed = icefall(follow, tmp_path, "--to=20")
@@ -218,12 +219,15 @@ def test_keys_as_shown(tmp_path: Path) -> None:
     assert icefall(revoke, tmp_path).stdout == "The key of wallet is revoked.\n"
 
 
-def test_limits_as_shown(tmp_path: Path) -> None:
+def test_limits_as_shown_next_to_a_running_program(up: Server) -> None:
     start, call = ACCESS[1].commands.splitlines()
     verb, settings = settings_of(start)
-    with serving(verb, tmp_path, *settings) as server:
+    port = next(one for one in settings if one.startswith("--data-port="))
+    assert port.endswith("=9662"), "not the port of `make up`"
+    settings.remove(port)
+    with serving(verb, up.data_dir.parent, *settings) as server:
         status, *wanted = ACCESS[1].answer.splitlines()
-        got = run(server, call).splitlines()
+        got = run(server, call.replace("http://127.0.0.1:9662", server.url("data"))).splitlines()
         assert got[0].strip() == status
         headers = {line.partition(": ")[0].lower(): line.partition(": ")[2].strip() for line in got[1:] if line}
         for line in wanted:

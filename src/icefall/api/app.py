@@ -6,6 +6,7 @@ other interfaces API key and rate limit are checked after the verb (`gate.py`).
 
 import asyncio
 import zlib
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -81,7 +82,10 @@ class App:
         headers: Headers,
         read_timeout_s: float,
         gate: AccessGate | None = None,
+        *,
+        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._close = close
         self._listener = listener
         self._routes = routes
         self._paths = routes.paths
@@ -95,6 +99,11 @@ class App:
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
+
+    async def close(self) -> None:
+        """Closes what requests have opened: connections to upstreams."""
+        if self._close is not None:
+            await self._close()
 
     async def respond(self, request: Request) -> Response:
         wanted = request.header("access-control-request-method") if request.method == "OPTIONS" else None

@@ -1,5 +1,6 @@
 """The app as RSGI, granian's native and fastest interface."""
 
+import asyncio
 from typing import Any
 
 from granian._granian import RSGIProtocolClosed, RSGIProtocolError
@@ -69,6 +70,7 @@ class RsgiRequest:
 class RsgiApp:
     def __init__(self, app: App) -> None:
         self._respond = app.respond
+        self._close = app.close
 
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
         if scope.proto != "http":
@@ -76,3 +78,7 @@ class RsgiApp:
             return
         response = await self._respond(RsgiRequest(scope, protocol))
         protocol.response_bytes(response.status, response.headers, response.body)
+
+    def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Granian calls it when a worker stops."""
+        loop.run_until_complete(self._close())

@@ -73,6 +73,7 @@ def listener_app(
         list(headers),
         (config.http_read_timeout or FOREVER_NS) / 1e9,
         gate,
+        close=services[ChainDirectory].close,
     )
 
 
@@ -122,14 +123,13 @@ def chain_directory(
     """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
     is not indexed."""
     data_dir = Path(config.data_dir)
+    states = {chain.id: RequestState(chain.rpc, int(chain.id)) for chain in config.chain if with_state}
     return ChainDirectory(
-        EvmChain(
-            _chain_info(chain),
-            open_chain_reader(data_dir, chain.id),
-            RequestState(chain.rpc, int(chain.id)) if with_state else None,
-            method_names,
-        )
-        for chain in config.chain
+        [
+            EvmChain(_chain_info(chain), open_chain_reader(data_dir, chain.id), states.get(chain.id), method_names)
+            for chain in config.chain
+        ],
+        list(states.values()),
     )
 
 

@@ -19,7 +19,7 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.lock import StoreLock
 from icefall.demo import history
 from icefall.errors import CallFailed, StartRefused
-from icefall.evm.following.health import chain_health
+from icefall.evm.following.health import SILENT_S, chain_health
 from icefall.evm.reading.chain import ChainReader
 from icefall.ipc.socket import SocketServer, socket_path
 from icefall.node.admin.commands import Admin
@@ -320,7 +320,7 @@ def _index_check(chain: ChainConfig, data_dir: Path) -> Check:
             raise Unhealthy(found.problem, found.details or None)
         return found.details
 
-    return Check(f"chain-{chain.id}", run)
+    return Check(f"chain-{chain.id}", run, starting_s=SILENT_S)  # its indexer starts after the engine
 
 
 async def _watch_indexers(checks: list[Check], health: Health) -> None:

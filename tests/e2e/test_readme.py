@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -184,13 +183,15 @@ def icefall(line: str, tmp_path: Path, *more: str) -> "subprocess.CompletedProce
 
 
 def test_sending_as_shown(up: Server) -> None:
-    install, send = SENDING[0].commands.splitlines()
+    copy, install, send = SENDING[0].commands.splitlines()
+    own = copy.split()[-1]
+    assert f"--prefix {own} " in install, "not into the checkout"
     folder = npm_project(ROOT / "tests" / "e2e" / "js")
     name = install.split()[-1]
     package, _, version = name.rpartition("@")
     assert json.loads((folder / "package.json").read_text())["dependencies"] == {package: version}
-    shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
-    answer = json.loads(run(up, send, cwd=folder))
+    run(up, copy.replace(own, str(folder)).replace("examples/", f"{ROOT}/examples/"))
+    answer = json.loads(run(up, send.replace(own, str(folder))))
     assert agrees(json.dumps(answer, separators=(",", ":")), SENDING[0].answer)
     stored = up.call("/ext/bc/X", "avm.getTx", {"txID": answer["txID"], "encoding": "json"})
     assert stored["result"]["tx"]["id"] == answer["txID"]

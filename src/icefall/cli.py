@@ -88,6 +88,18 @@ def _forget(verb: str, argv: list[str]) -> int:
     return _print(forget(Path(config.data_dir), config.chain, words[0], _confirmation(given="yes" in flags)))
 
 
+def _backup(verb: str, argv: list[str]) -> int:
+    words, _, settings = split_words(argv, {})
+    config = _loaded(verb, settings).config
+    if not words:
+        raise ConfigError(f"icefall {verb} needs a directory: use icefall {verb} /path/to/backup")
+    _expect(words, 1)
+    from icefall.operate.backup import back_up, restore  # noqa: PLC0415
+
+    folder, data_dir = Path(words[0]).absolute(), Path(config.data_dir)
+    return _print(restore(folder, data_dir) if verb == "restore" else back_up(data_dir, folder, _print))
+
+
 def _confirmation(*, given: bool) -> Callable[[str], bool]:
     """Asks at a terminal, unless the user has confirmed already. Without a terminal no answer can come."""
 
@@ -144,6 +156,10 @@ VERBS = (
     Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (
         ("CHAIN", "Its EVM chain ID, or its name or an alias in icefall.toml."),
         ("--yes", "Do not ask."))),
+    Verb("backup", "Copy every store of a running or stopped instance.", _backup, "DIR", (
+        ("DIR", "A new directory. A backup that fails leaves nothing there."),)),
+    Verb("restore", "Put a backup into an empty data directory.", _backup, "DIR", (
+        ("DIR", "What `icefall backup` has written. It is checked first."),)),
     Verb("config", "Print every setting, its value and its origin.", _config),
     Verb("completion", "Print the completion script of a shell.", _completion, "bash | zsh | fish", (
         ("bash", "For ~/.local/share/bash-completion/completions/icefall."),
@@ -159,6 +175,8 @@ SYNONYMS = {
     **dict.fromkeys(("sync", "follow", "ingest", "verify"), "index"),
     **dict.fromkeys(("key", "token", "tokens", "apikeys", "api-keys"), "keys"),
     **dict.fromkeys(("delete", "remove", "rm", "drop", "reset", "clean", "purge", "prune"), "forget"),
+    **dict.fromkeys(("dump", "export", "snapshot", "save"), "backup"),
+    **dict.fromkeys(("import", "load"), "restore"),
     **dict.fromkeys(("settings", "env", "show"), "config"),
     **dict.fromkeys(("usage", "man", "?"), "help"),
 }

@@ -13,7 +13,7 @@ from icefall.config import kinds
 from icefall.config.kinds import SettingKind
 
 ALL = "config"  # the verb that shows every setting
-VERBS = ("up", "node", "data", "metrics", "index", "keys", "forget", ALL)
+VERBS = ("up", "node", "data", "metrics", "index", "keys", "forget", "backup", "restore", ALL)
 UP_ONLY, INDEX_ONLY = ("up", ALL), ("index", ALL)
 SERVING, RUNNING = ("up", "node", "data", "metrics", ALL), ("up", "node", "data", "metrics", "index", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)

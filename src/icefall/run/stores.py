@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icefall.access import store as access
+from icefall.db import sqlite
 from icefall.db.engine import BlockingReader, Store
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.evm.storing import store as evm
@@ -49,6 +50,17 @@ def _chain_reader(data_dir: Path, chain_id: str) -> BlockingReader | None:
 
 def open_access_reader(data_dir: Path) -> BlockingReader:
     return SqliteReader(access.store_path(data_dir))
+
+
+def store_paths(data_dir: Path) -> list[Path]:
+    """The files of all stores of a data directory, those that exist."""
+    named = (node.store_path(data_dir), access.store_path(data_dir))
+    return [path for path in (*named, *sorted((data_dir / "chains").glob("*.sqlite"))) if path.exists()]
+
+
+def copy_store(path: Path, target: Path) -> int:
+    """A consistent copy of a store that may be in use; its size."""
+    return sqlite.copy_store(path, target)
 
 
 def access_writer(data_dir: Path) -> access.AccessWriter:

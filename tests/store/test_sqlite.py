@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -234,9 +235,9 @@ def test_a_copy_without_its_wal_is_refused(kit: SqliteKit, store: SqliteStore, t
     shutil.copy(kit.path, lost)
     shutil.copy(kit.path, whole)
     shutil.copy(f"{kit.path}-wal", f"{whole}-wal")
-    for use in (lambda: SqliteReader(lost), lambda: SqliteStore(lost, "icefall.node")):
+    for use in (SqliteReader, partial(SqliteStore, package="icefall.node")):
         with pytest.raises(StoreCorrupt, match="copied while it was written, without its -wal file"):
-            use()
+            use(lost)
     reader = SqliteReader(whole)
     assert reader.read(COUNT) == [(10,)]
     reader.close()
@@ -262,6 +263,10 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert pragma(kit.path, "application_id") == APPLICATION_ID
 
 
+def _put_rows(rows: list[dict[str, object]], tx: Transaction) -> None:
+    tx.run_many(PUT, rows)
+
+
 def test_a_copy_is_of_one_moment_while_others_write(kit: SqliteKit, store: SqliteStore, tmp_path: Path) -> None:
     """Each transaction adds ten rows, so no copy may hold a number of rows that is not a multiple of ten."""
     put_many(store, range(10))
@@ -269,8 +274,8 @@ def test_a_copy_is_of_one_moment_while_others_write(kit: SqliteKit, store: Sqlit
 
     def write() -> None:
         for number in itertools.count(1):
-            rows = [{"id": 10 * number + one, "text": "x" * 1000} for one in range(10)]
-            store.write_here(lambda tx, rows=rows: tx.run_many(PUT, rows))
+            rows: list[dict[str, object]] = [{"id": 10 * number + one, "text": "x" * 1000} for one in range(10)]
+            store.write_here(partial(_put_rows, rows))
             if stop.is_set():
                 return
 

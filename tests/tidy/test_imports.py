@@ -41,7 +41,7 @@ IMPURE = {"asyncio", "os", "random", "secrets", "socket", "sqlite3", "ssl", "sub
 PURE = {
     "xchain": {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed", "balance"},
     "evm": {"model", "amounts", "positions"},
-    "access": {"budgets", "page_tokens", "client_address"},
+    "access": {"budgets", "page_tokens", "client_address", "usage"},
     "metrics": {"periods", "rollup", "catalogue"},
 }
 

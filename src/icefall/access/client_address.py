@@ -41,6 +41,12 @@ def client_name(peer: str) -> str:
     return _client_name(_address(peer))
 
 
+@lru_cache(4096)
+def is_loopback(peer: str) -> bool:
+    address = _address(peer)
+    return address is not None and address.is_loopback
+
+
 def _address(text: str) -> Address | None:
     host = text[1:].partition("]")[0] if text.startswith("[") else text
     if host.count(":") == 1:

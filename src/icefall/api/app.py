@@ -5,6 +5,7 @@ other interfaces API key and rate limit are checked after the verb (`gate.py`).
 """
 
 import asyncio
+import time
 import zlib
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
@@ -101,7 +102,9 @@ class App:
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
 
     async def close(self) -> None:
-        """Closes what requests have opened: connections to upstreams."""
+        """Closes what requests have opened, connections to upstreams, and reports what was not reported yet."""
+        if self._gate is not None:
+            await self._gate.close()
         if self._close is not None:
             await self._close()
 
@@ -112,6 +115,7 @@ class App:
             return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted, named=named)], b"")
         limit_headers: Headers = []
         named_origins = False
+        plain, units, began = None, 0, time.perf_counter()
         try:
             if not self._hosts.allows(request.host):
                 raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
@@ -145,6 +149,8 @@ class App:
             self._counters.count_unrouted()
             self._log.error("request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
             response = self._failure(InternalError("internal error"))
+        if plain is not None and self._gate is not None:
+            self._gate.note(request, plain.row, response.status, units, time.perf_counter() - began)
         if limit_headers:
             response = Response(response.status, [*response.headers, *limit_headers], response.body)
         if self._log.is_debug():

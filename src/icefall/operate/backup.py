@@ -38,7 +38,7 @@ class Manifest(msgspec.Struct, frozen=True):
     files: list[BackedUpFile]
 
 
-def back_up(data_dir: Path, target: Path, report: Callable[[str], None]) -> str:
+def back_up(data_dir: Path, target: Path, report: Callable[[str], object]) -> str:
     """The text to print at the end; `report` gets a line per store."""
     stores = store_paths(data_dir)
     if not stores:

@@ -13,6 +13,7 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
+from icefall.access.usage_recorder import UsageRecorder
 from icefall.api.app import App
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
@@ -114,6 +115,7 @@ def access_gate(
         anonymous_tier,
         Proxies(config.trusted_proxies),
         keys_required=keys is not None and config.api_keys_required,
+        usage=UsageRecorder(budgets.call) if keys is not None else None,
     )
 
 

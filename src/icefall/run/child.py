@@ -15,15 +15,15 @@ import msgspec
 
 from icefall.config.settings import Config
 
-ENGINE, INDEXER, REPLAY = "engine", "indexer", "replay"  # the roles besides the listeners
+ENGINE, INDEXER, REPLAY, LIMITS = "engine", "indexer", "replay", "limits"  # the roles besides the listeners
 READY = b"ready\n"
 TRY_AGAIN = 75  # exit code of a restarted child whose store cannot be used now, on a full disk for example
 DRAINING = "draining"  # the message that a shutdown has begun
 
 
 class ChildArguments(msgspec.Struct, frozen=True):
-    """`role` is `engine`, `indexer`, `replay` or the name of a listener. `port` is for a role without a setting for
-    its port. `restarted`: it takes the place of one that has ended while the program runs."""
+    """`role` is `engine`, `indexer`, `replay`, `limits` or the name of a listener. `port` is for a role without a
+    setting for its port. `restarted`: it takes the place of one that has ended while the program runs."""
 
     role: str
     verb: str

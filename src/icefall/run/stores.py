@@ -64,8 +64,8 @@ def copy_store(path: Path, target: Path) -> int:
 
 
 def access_writer(data_dir: Path) -> access.AccessWriter:
-    return access.AccessWriter(data_dir, _open_access_store)
+    return access.AccessWriter(data_dir, open_access_store)
 
 
-def _open_access_store(data_dir: Path) -> Store:
+def open_access_store(data_dir: Path) -> Store:
     return SqliteStore(access.store_path(data_dir), access.PACKAGE)

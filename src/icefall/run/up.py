@@ -18,7 +18,7 @@ from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
-from icefall.run.child import ENGINE, INDEXER, REPLAY, TRY_AGAIN, child_arguments
+from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.host import listen_host
 from icefall.run.stores import access_writer, has_chain_store
@@ -54,6 +54,8 @@ def run(verb: str, config: Config) -> int:
     try:
         if verb in HAS_ENGINE:
             supervisor.start(ENGINE)
+        else:
+            supervisor.start(LIMITS)
         if replay:
             supervisor.start(REPLAY, replay.address.port)
         for listener in addresses:
@@ -167,6 +169,10 @@ def run_child() -> int:
             from icefall.run.replay import run_replay  # noqa: PLC0415
 
             return asyncio.run(run_replay(arguments.port))
+        if arguments.role == LIMITS:
+            from icefall.run.limits import run_limits  # noqa: PLC0415
+
+            return asyncio.run(run_limits(Path(arguments.config.data_dir)))
         if arguments.role == INDEXER:
             from icefall.run.indexer import run_indexer  # noqa: PLC0415
 

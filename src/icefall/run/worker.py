@@ -1,16 +1,11 @@
 """A listener and its workers: stateless readers of the stores. Each listener has its app: node, data, metrics."""
 
-import asyncio
 import gc
 import os
 import signal
-import threading
-from pathlib import Path
 
 import msgspec
 
-from icefall.access.budget_server import serve_budgets
-from icefall.access.budgets import limits_are_on
 from icefall.api.app import App
 from icefall.api.endpoints.row import DATA, METRICS, NODE
 from icefall.api.rsgi import RsgiApp
@@ -40,9 +35,6 @@ def run_listener(listener: str, config: Config, *, with_engine: bool) -> int:
 
     os.environ[_ARGUMENTS] = msgspec.json.encode(_WorkerArguments(listener, config, with_engine, os.getpid())).decode()
     watch_supervisor(lambda line: None if line else os.kill(os.getpid(), signal.SIGTERM))
-    if listener != NODE and not with_engine and limits_are_on(config.rate_limits, config.http_host):
-        keeping = serve_budgets(Path(config.data_dir))  # without an engine this process may own the budgets
-        threading.Thread(target=asyncio.run, args=(keeping,), daemon=True).start()
     Granian(
         "icefall.run.worker:worker_app",
         factory=True,

@@ -5,6 +5,7 @@ from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.endpoints.metrics import METRICS_ENDPOINTS
 from icefall.api.endpoints.node import NODE_ENDPOINTS
 from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
+from icefall.api.endpoints.usage import USAGE_ENDPOINTS
 from icefall.api.handlers import pages, prometheus
 
 # fmt: off
@@ -20,7 +21,13 @@ COMMON_ENDPOINTS: tuple[Rest, ...] = (
          media="text/html; charset=utf-8", summary="This interface as a page to read."),
 )
 # fmt: on
-ENDPOINTS: tuple[Rest | Rpc, ...] = (*NODE_ENDPOINTS, *CHAIN_DATA_ENDPOINTS, *METRICS_ENDPOINTS, *COMMON_ENDPOINTS)
+ENDPOINTS: tuple[Rest | Rpc, ...] = (
+    *NODE_ENDPOINTS,
+    *CHAIN_DATA_ENDPOINTS,
+    *USAGE_ENDPOINTS,
+    *METRICS_ENDPOINTS,
+    *COMMON_ENDPOINTS,
+)
 
 
 def rows_of(listener: str) -> list[Rest | Rpc]:

@@ -100,6 +100,15 @@ def _backup(verb: str, argv: list[str]) -> int:
     return _print(restore(folder, data_dir) if verb == "restore" else back_up(data_dir, folder, _print))
 
 
+def _status(verb: str, argv: list[str]) -> int:
+    words, flags, settings = split_words(argv, {"json": False})
+    config = _loaded(verb, settings).config
+    _expect(words, 0)
+    from icefall.operate.status import status  # noqa: PLC0415
+
+    return _print(status(config, as_json="json" in flags))
+
+
 def _confirmation(*, given: bool) -> Callable[[str], bool]:
     """Asks at a terminal, unless the user has confirmed already. Without a terminal no answer can come."""
 
@@ -160,6 +169,8 @@ VERBS = (
         ("DIR", "A new directory. A backup that fails leaves nothing there."),)),
     Verb("restore", "Put a backup into an empty data directory.", _backup, "DIR", (
         ("DIR", "What `icefall backup` has written. It is checked first."),)),
+    Verb("status", "Show programs, chains, stores, keys and errors of an instance.", _status, "", (
+        ("--json", "For scripts."),)),
     Verb("config", "Print every setting, its value and its origin.", _config),
     Verb("completion", "Print the completion script of a shell.", _completion, "bash | zsh | fish", (
         ("bash", "For ~/.local/share/bash-completion/completions/icefall."),
@@ -175,6 +186,7 @@ SYNONYMS = {
     **dict.fromkeys(("sync", "follow", "ingest", "verify"), "index"),
     **dict.fromkeys(("key", "token", "tokens", "apikeys", "api-keys"), "keys"),
     **dict.fromkeys(("delete", "remove", "rm", "drop", "reset", "clean", "purge", "prune"), "forget"),
+    **dict.fromkeys(("ps", "health", "info", "top", "state", "list"), "status"),
     **dict.fromkeys(("dump", "export", "snapshot", "save"), "backup"),
     **dict.fromkeys(("import", "load"), "restore"),
     **dict.fromkeys(("settings", "env", "show"), "config"),

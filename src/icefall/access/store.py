@@ -58,6 +58,11 @@ class AccessReader:
         rows = await self._reader.rows(SQL.key_by_hash, {"hash": key_hash(key)})
         return Key(*rows[0]) if rows else None
 
+    async def active_keys(self) -> list[tuple[str, str]]:
+        """Names and tiers."""
+        rows = await self._reader.rows(SQL.all_keys)
+        return [(name, tier) for name, tier, _, revoked in rows if revoked is None]
+
     async def check(self) -> None:
         """Raises StoreError where the store cannot be read."""
         await self._reader.rows(SQL.secret, {"name": _PAGE_TOKENS})

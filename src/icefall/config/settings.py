@@ -13,7 +13,7 @@ from icefall.config import kinds
 from icefall.config.kinds import SettingKind
 
 ALL = "config"  # the verb that shows every setting
-VERBS = ("up", "node", "data", "metrics", "index", "keys", "forget", "backup", "restore", ALL)
+VERBS = ("up", "node", "data", "metrics", "index", "keys", "forget", "backup", "restore", "status", ALL)
 UP_ONLY, INDEX_ONLY = ("up", ALL), ("index", ALL)
 SERVING, RUNNING = ("up", "node", "data", "metrics", ALL), ("up", "node", "data", "metrics", "index", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
@@ -146,7 +146,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     config_file: Annotated[kinds.Path, Setting(
         "", "Settings file; icefall.toml here, then in the data directory.", group="Paths")]
     data_dir: Annotated[kinds.RequiredPath, Setting("~/.icefall", "Where everything is stored.")]
-    log_dir: Annotated[kinds.Path, Setting("", "Where log files go.", RUNNING, blank="{data-dir}/logs")]
+    log_dir: Annotated[kinds.Path, Setting("", "Where log files go.", (*RUNNING, "status"), blank="{data-dir}/logs")]
     profile_dir: Annotated[kinds.Path, Setting(
         "", "Where profiles are written.", OF_NODE, blank="{data-dir}/profiles")]
     plugin_dir: Annotated[kinds.Path, Setting(

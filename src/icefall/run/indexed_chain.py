@@ -3,6 +3,8 @@
 import time
 from functools import partial
 
+import msgspec
+
 from icefall.config.settings import ChainConfig
 from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store
@@ -21,6 +23,7 @@ from icefall.evm.following.status import ChainStatus, decode_status, encode_stat
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Log
+from icefall.observe.rate import Rate
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 from icefall.wire.genesis.network import KNOWN_NETWORKS
@@ -56,6 +59,7 @@ class IndexedChain:
         self._status_stored = _stored_status(self._chain_store)
         self._counts_before = self._status_stored.counts if self._status_stored is not None else {}
         self._status_stored_at = 0.0
+        self._rate = Rate(time.monotonic(), 0)
         self._upstream = upstream_of(chain, self._chain_store, log)
         # What is not blocks, over connections of its own: a slow call there must not make the follower back off.
         self._background = upstream_of(chain, self._chain_store, log)
@@ -128,8 +132,22 @@ class IndexedChain:
                 audited_to=self.auditor.audited_to(),
                 audits_done=tip is not None and self.auditor.is_done(tip),
             )
+            status = self._with_details(status)
             await self._status_store.put_meta({"status": encode_status(status)})
             self._status_stored = status
+
+    def _with_details(self, status: ChainStatus) -> ChainStatus:
+        """What `icefall status` shows besides."""
+        clock_s, blocks = time.monotonic(), self.follower.status.blocks
+        self._rate.note(clock_s, blocks)
+        before = self._status_stored
+        return msgspec.structs.replace(
+            status,
+            per_second=self._rate.per_second(clock_s, blocks),
+            upstreams=self._upstream.pool.problems(),
+            last_problem=status.problem or (before.last_problem if before else ""),
+            last_problem_at=status.at if status.problem else before.last_problem_at if before else 0.0,
+        )
 
     async def close(self) -> None:
         await self._upstream.close()

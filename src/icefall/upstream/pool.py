@@ -105,6 +105,14 @@ class Pool(Generic[_Member]):
     def usable(self) -> list[_Member]:
         return [member for member in self.members if self._is_usable(member)]
 
+    def problems(self) -> dict[str, str]:
+        """Why each cannot be used; empty for those that can."""
+        found = {}
+        for member, state in self._states.items():
+            why = state.disabled or state.failure or "not probed yet"
+            found[member.name] = "" if self._is_usable(member) else why
+        return found
+
     def others(self, member: _Member) -> list[_Member]:
         """The other usable ones, in turn after `member`."""
         return [it for it in self._in_turn(member, move_on=True) if it is not member and self._is_usable(it)]

@@ -20,6 +20,10 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     degraded: tuple[str, ...] = ()
     audited_to: int = -1
     audits_done: bool = False  # up to the newest block, all tokens included
+    per_second: float = 0.0  # blocks stored lately
+    upstreams: dict[str, str] = {}  # by name: why it cannot be used, empty if it can
+    last_problem: str = ""
+    last_problem_at: float = 0.0
     counts: dict[str, int] = {}  # since the index began, across restarts
 
 

@@ -8,22 +8,25 @@ DEVSTAMP := $(VENV)/.installed-dev
 # The tests start the program some hundred times. Without bytecode files every start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install up test lint bench docs lock clean
+.PHONY: install up test lint bench docs lock dist clean
 
 install: $(STAMP)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Icefall needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "Creating $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@echo "Installing Icefall and what it needs into $(VENV): about half a minute, from the package index"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 # Tests and CI run with exactly these files, whatever was released since.
 $(DEVSTAMP): requirements.lock pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Installing what requirements.lock names into $(VENV): a minute or two"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP) $@
 
 up: $(STAMP)
@@ -49,5 +52,10 @@ lock: | $(BIN)/python
 	$(BIN)/uv pip compile --quiet --universal --python-version=3.11 --generate-hashes --no-emit-index-url --no-header \
 		--group=dev --output-file=requirements.lock pyproject.toml $(ARGS)
 
+# A wheel and a source archive in dist/. `pipx run --spec dist/<the wheel> icefall up` runs it without this checkout.
+dist: $(DEVSTAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) dist .counterparts .mypy_cache .ruff_cache .hypothesis .coverage*

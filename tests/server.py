@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from tests.waiting import LIMIT_S
 
+from icefall.config.settings import BY_NAME
+
 JSON_TYPE = "application/json"
 
 
@@ -196,7 +198,8 @@ def serving(
     directory.mkdir(parents=True, exist_ok=True)
     data_dir = directory / "data"
     ports = ("http-port", "data-port", "metrics-port")
-    given = [f"--{port}=0" for port in ports if not any(one.startswith(f"--{port}=") for one in settings)]
+    used = [port for port in ports if verb in BY_NAME[port].verbs]
+    given = [f"--{port}=0" for port in used if not any(one.startswith(f"--{port}=") for one in settings)]
     if verb == "up" and "--demo" not in settings:
         given.append("--no-demo")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}

@@ -9,22 +9,27 @@ from pathlib import Path
 import msgspec
 
 from icefall import __version__
+from icefall.config.arguments import split_words
 from icefall.config.docs import config_table, settings_help
 from icefall.config.load import Loaded, load
-from icefall.config.values import ConfigError, bare, nearest
+from icefall.config.values import ConfigError, bare, close_match
 from icefall.errors import StartRefused
 
 HELP = ("--help", "-h")
-KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
 KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
+KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
 
 class Verb(msgspec.Struct, frozen=True):
+    """`words`: what it takes besides settings, each with a line of help."""
+
     name: str
     summary: str
     run: Callable[[str, list[str]], int]  # takes the name and the arguments after it; returns the exit code
+    usage: str = ""
+    words: tuple[tuple[str, str], ...] = ()
 
 
 def _loaded(verb: str, argv: Sequence[str]) -> Loaded:
@@ -53,14 +58,15 @@ def _index(verb: str, argv: list[str]) -> int:
 
 def _keys(verb: str, argv: list[str]) -> int:
     """`add`, `list` or `revoke`, with flags of its own (KEY_FLAGS) next to the settings."""
-    action, argv = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("", argv)
-    if action == "revoke" and argv and not argv[0].startswith("-"):
-        argv = ["--name", *argv]
-    flags, argv = _key_flags(action, argv)
-    config = _loaded(verb, argv).config
+    action = next((word for word in argv if not word.startswith("-")), "")
+    words, flags, settings = split_words(argv, dict.fromkeys(KEY_FLAGS.get(action, ()), True))
+    config = _loaded(verb, settings).config
     if action not in KEY_FLAGS:
         raise ConfigError(f"unknown action {bare(action)}; use {KEYS_USAGE}" if action else f"use {KEYS_USAGE}")
-    if "name" in KEY_FLAGS[action] and not flags["name"]:
+    if action == "revoke" and len(words) == 2 and "name" not in flags:
+        flags["name"] = words.pop()
+    _expect(words, 1)
+    if "name" in KEY_FLAGS[action] and not flags.get("name"):
         raise ConfigError(f"icefall keys {action} needs a name: use {KEYS_USAGE}")
     from icefall.access.budgets import Tier, key_tiers, tiers_with  # noqa: PLC0415
     from icefall.access.command import keys_command  # noqa: PLC0415 - no other verb needs it
@@ -68,49 +74,137 @@ def _keys(verb: str, argv: list[str]) -> int:
 
     tiers = tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier)
     store = access_writer(Path(config.data_dir))
-    return _print(keys_command(action, store, flags["name"], flags["tier"], key_tiers(tiers)))
+    return _print(keys_command(action, store, flags.get("name", ""), flags.get("tier", ""), key_tiers(tiers)))
 
 
-def _key_flags(action: str, argv: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The values of the action's own flags, and the arguments that are left: settings."""
-    flags, settings, words = {"name": "", "tier": ""}, [], list(reversed(argv))
-    while words:
-        word = words.pop()
-        flag, equals, text = word.partition("=")
-        if flag.startswith("--") and flag[2:] in KEY_FLAGS.get(action, ()):
-            if not equals and (not words or words[-1].startswith("--")):
-                raise ConfigError(f"{flag} needs a value")
-            flags[flag[2:]] = text if equals else words.pop()
-        else:
-            settings.append(word)
-    return flags, settings
+def _forget(verb: str, argv: list[str]) -> int:
+    words, flags, settings = split_words(argv, {"yes": False})
+    config = _loaded(verb, settings).config
+    if not words:
+        raise ConfigError("icefall forget needs a chain: use icefall forget 43114")
+    _expect(words, 1)
+    from icefall.operate.forget import forget  # noqa: PLC0415
+
+    return _print(forget(Path(config.data_dir), config.chain, words[0], _confirmation(given="yes" in flags)))
+
+
+def _backup(verb: str, argv: list[str]) -> int:
+    words, _, settings = split_words(argv, {})
+    config = _loaded(verb, settings).config
+    if not words:
+        raise ConfigError(f"icefall {verb} needs a directory: use icefall {verb} /path/to/backup")
+    _expect(words, 1)
+    from icefall.operate.backup import back_up, restore  # noqa: PLC0415
+
+    folder, data_dir = Path(words[0]).absolute(), Path(config.data_dir)
+    return _print(restore(folder, data_dir) if verb == "restore" else back_up(data_dir, folder, _print))
+
+
+def _status(verb: str, argv: list[str]) -> int:
+    words, flags, settings = split_words(argv, {"json": False})
+    config = _loaded(verb, settings).config
+    _expect(words, 0)
+    from icefall.operate.status import status  # noqa: PLC0415
+
+    return _print(status(config, as_json="json" in flags))
+
+
+def _confirmation(*, given: bool) -> Callable[[str], bool]:
+    """Asks at a terminal, unless the user has confirmed already. Without a terminal no answer can come."""
+
+    def ask(text: str) -> bool:
+        if given:
+            return True
+        if not sys.stdin.isatty():
+            raise StartRefused(f"{text} Confirm with --yes")
+        print(f"{text} Type yes to go on: ", end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip().lower() == "yes"
+
+    return ask
+
+
+def _expect(words: Sequence[str], count: int) -> None:
+    if len(words) > count:
+        raise ConfigError(f"unexpected argument {bare(words[count])}")
 
 
 def _config(verb: str, argv: list[str]) -> int:
     return _print(config_table(_loaded(verb, argv)))
 
 
+def _completion(_: str, argv: list[str]) -> int:
+    from icefall.config.completion import SHELLS, completion_script  # noqa: PLC0415
+
+    if len(argv) != 1 or argv[0] not in SHELLS:
+        raise ConfigError(f"use icefall completion {', '.join(SHELLS[:-1])} or {SHELLS[-1]}")
+    words = {verb.name: tuple(word for word, _ in verb.words if word.islower()) for verb in VERBS}
+    return _print(completion_script(argv[0], {verb.name: verb.summary for verb in VERBS}, words))
+
+
+def _help(_: str, argv: list[str]) -> int:
+    _expect(argv, 1)
+    return _print(_verb_help(_verb(argv[0])) if argv else _all_help())
+
+
+def _version(_: str, argv: list[str]) -> int:
+    _expect(argv, 0)
+    return _print(f"icefall/{__version__}")
+
+
+# fmt: off
 VERBS = (
     Verb("up", "Everything on one machine: node, chain data, metrics and the Explorer.", _serve),
     Verb("node", "The node-local interfaces, of a local network or of a node that --upstream names.", _serve),
     Verb("data", "The chain data interface and the Explorer.", _serve),
     Verb("metrics", "The metrics interface.", _serve),
     Verb("index", "Follow the EVM chains of icefall.toml.", _index),
-    Verb("keys", "Add, list or revoke API keys: add --name=N --tier=T, list, revoke N.", _keys),
+    Verb("keys", "Add, list or revoke API keys.", _keys, "add | list | revoke", (
+        ("add", "A new key: --name=N for its owner, --tier=T for its budget (free, base, growth, pro)."),
+        ("list", "All keys with their tiers; the keys themselves are stored nowhere."),
+        ("revoke", "revoke N, or revoke --name=N: that key is refused from its next request on."))),
+    Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (
+        ("CHAIN", "Its EVM chain ID, or its name or an alias in icefall.toml."),
+        ("--yes", "Do not ask."))),
+    Verb("backup", "Copy every store of a running or stopped instance.", _backup, "DIR", (
+        ("DIR", "A new directory. A backup that fails leaves nothing there."),)),
+    Verb("restore", "Put a backup into an empty data directory.", _backup, "DIR", (
+        ("DIR", "What `icefall backup` has written. It is checked first."),)),
+    Verb("status", "Show programs, chains, stores, keys and errors of an instance.", _status, "", (
+        ("--json", "For scripts."),)),
     Verb("config", "Print every setting, its value and its origin.", _config),
+    Verb("completion", "Print the completion script of a shell.", _completion, "bash | zsh | fish", (
+        ("bash", "For ~/.local/share/bash-completion/completions/icefall."),
+        ("zsh", "For a file _icefall in a folder of $fpath."),
+        ("fish", "For ~/.config/fish/completions/icefall.fish."))),
+    Verb("help", "This text, or `icefall help VERB` for the settings of a verb.", _help, "[VERB]"),
+    Verb("version", "Print the version.", _version),
 )
+# fmt: on
+# What people type who know other programs.
+SYNONYMS = {
+    **dict.fromkeys(("start", "run", "serve", "server", "daemon", "launch", "demo", "init"), "up"),
+    **dict.fromkeys(("sync", "follow", "ingest", "verify"), "index"),
+    **dict.fromkeys(("key", "token", "tokens", "apikeys", "api-keys"), "keys"),
+    **dict.fromkeys(("delete", "remove", "rm", "drop", "reset", "clean", "purge", "prune"), "forget"),
+    **dict.fromkeys(("ps", "health", "info", "top", "state", "list"), "status"),
+    **dict.fromkeys(("dump", "export", "snapshot", "save"), "backup"),
+    **dict.fromkeys(("import", "load"), "restore"),
+    **dict.fromkeys(("settings", "env", "show"), "config"),
+    **dict.fromkeys(("usage", "man", "?"), "help"),
+}
 
 USAGE = """\
-usage: icefall {verb} [--setting=value ...]
+usage: icefall {verb}
 
 {about}
 
-A setting can also be given as ICEFALL_HTTP_PORT=9650 in the environment or as http-port = 9650 in
-icefall.toml. True or false is set by --name, --name=true, --name=false or --no-name.
-`icefall index` follows EVM chains; --index-enabled is the container index of the node.
-
 {details}"""
-DETAILS = "`icefall <verb> --help` lists the settings of a verb; `icefall --version` prints the version."
+SETTINGS_NOTE = """\
+A setting can also be given as ICEFALL_DATA_DIR=... in the environment or as data-dir = "..." in
+icefall.toml. True or false is set by --name, --name=true, --name=false or --no-name."""
+DETAILS = """\
+`icefall help <verb>` lists the settings of a verb. `icefall index` follows EVM chains;
+--index-enabled is the container index of the node."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -127,18 +221,39 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     name, arguments = (argv[0], argv[1:]) if argv else ("--help", [])
     if name in HELP:
-        verbs = "\n".join(f"  {verb.name:9}{verb.summary}" for verb in VERBS)
-        return _print(USAGE.format(verb="<verb>", about=verbs, details=DETAILS))
+        return _print(_all_help())
     if "--version" in argv:
-        return _print(f"icefall/{__version__}")
+        return _version("version", [])
     if name.startswith("-"):
         raise ConfigError(f"the verb comes first, as in: icefall up {bare(name)}")
-    verb = next((verb for verb in VERBS if verb.name == name), None)
-    if verb is None:
-        raise ConfigError(f"unknown verb {bare(name)}; {nearest(name, [verb.name for verb in VERBS])}")
+    verb = _verb(name)
     if any(word in HELP for word in arguments):
-        return _print(USAGE.format(verb=verb.name, about=verb.summary, details=settings_help(verb.name)))
+        return _print(_verb_help(verb))
     return verb.run(verb.name, arguments)
+
+
+def _verb(name: str) -> Verb:
+    names = [verb.name for verb in VERBS]
+    if name not in names:
+        meant = SYNONYMS.get(name.lower()) or close_match(name, names)
+        hint = f"did you mean {meant}?" if meant else f"the verbs are {', '.join(names)}"
+        raise ConfigError(f"unknown verb {bare(name)}; {hint}")
+    return VERBS[names.index(name)]
+
+
+def _all_help() -> str:
+    verbs = "\n".join(f"  {verb.name:12}{verb.summary}" for verb in VERBS)
+    return USAGE.format(verb="<verb> [--setting=value ...]", about=verbs, details=DETAILS)
+
+
+def _verb_help(verb: Verb) -> str:
+    """Its words, and the settings it uses."""
+    settings = settings_help(verb.name)
+    usage = " ".join(part for part in (verb.name, verb.usage, "[--setting=value ...]" if settings else "") if part)
+    details = "\n".join(f"  {word:12}{text}" for word, text in verb.words)
+    if settings:
+        details = f"{details}\n\n{SETTINGS_NOTE}\n\n{settings}".lstrip("\n")
+    return USAGE.format(verb=usage, about=verb.summary, details=details).rstrip()
 
 
 def _print(text: str) -> int:

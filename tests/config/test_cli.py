@@ -42,14 +42,16 @@ def runtime(monkeypatch: pytest.MonkeyPatch, answer: int | BaseException) -> lis
 
 
 def test_the_verbs_are_those_of_the_settings() -> None:
-    assert tuple(verb.name for verb in cli.VERBS) == VERBS
+    without = ("completion", "help", "version")
+    assert tuple(verb.name for verb in cli.VERBS if verb.name not in without) == VERBS
+    assert set(cli.SYNONYMS.values()) <= {verb.name for verb in cli.VERBS}
 
 
 @pytest.mark.parametrize("verb", ["up", "node", "data", "metrics"])
 def test_serving_verbs_run(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = runtime(monkeypatch, 3)
-    assert cli.main([verb, "--http-port=1"]) == 3
-    assert [(name, config.http_port) for name, config in calls] == [(verb, 1)]
+    assert cli.main([verb, "--http-workers=2"]) == 3
+    assert [(name, config.http_workers) for name, config in calls] == [(verb, 2)]
 
 
 def test_an_interrupt_prints_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +68,7 @@ def test_a_refused_start_is_one_line_on_stderr(
     assert capsys.readouterr() == ("", "icefall: port 9650 is taken\n")
 
 
-@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"], ["help"]])
 def test_help(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 0
     out = capsys.readouterr().out
@@ -78,13 +80,34 @@ def test_help(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_of_a_verb_lists_its_settings(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([verb, "--http-port", "--help", "--nonsense"]) == 0
     out = capsys.readouterr().out
+    assert cli.main(["help", verb]) == 0
+    assert capsys.readouterr().out == out
+    own = {word for one in cli.VERBS if one.name == verb for word, _ in one.words}
     listed = [line.split()[0] for line in out.splitlines() if line.startswith("  --")]
-    assert listed == [row.flag for row in SETTINGS if verb in row.verbs]
-    assert "--index-enabled is the container index" in out
+    assert [flag for flag in listed if flag not in own] == [row.flag for row in SETTINGS if verb in row.verbs]
     assert max(map(len, out.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("argv", [["--version"], ["node", "--version"]])
+def test_a_verb_lists_only_what_it_uses(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(verb: str) -> set[str]:
+        cli.main(["help", verb])
+        return {line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  --")}
+
+    assert listed("keys") == {"--config-file", "--data-dir"}
+    assert "--data-port" not in listed("node") | listed("metrics") | listed("index")
+    assert "--upstream" not in listed("data") | listed("index")
+    assert {"--from", "--verify-roots", "--log-level"} <= listed("index")
+    assert listed("config") == {row.flag for row in SETTINGS}
+
+
+def test_help_of_keys_names_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["keys", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "usage: icefall keys add | list | revoke" in out
+    assert all(f"\n  {word} " in out for word in cli.KEY_FLAGS)
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["node", "--version"], ["version"]])
 def test_version(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 0
     assert capsys.readouterr().out == f"icefall/{__version__}\n"
@@ -111,7 +134,19 @@ def test_config_prints_every_value_and_its_origin(work_dir: Path, capsys: pytest
     ("argv", "message"),
     [
         (["ups"], "unknown verb ups; did you mean up?"),
-        (["q"], "unknown verb q; the nearest is "),
+        (["q"], "unknown verb q; the verbs are up, node, data, metrics, index, keys, forget, "),
+        (["start"], "unknown verb start; did you mean up?"),
+        (["Delete"], "unknown verb Delete; did you mean forget?"),
+        (["help", "indx"], "unknown verb indx; did you mean index?"),
+        (["version", "x"], "unexpected argument x"),
+        (["completion"], "use icefall completion bash, zsh or fish"),
+        (["completion", "tcsh"], "use icefall completion bash, zsh or fish"),
+        (["forget"], "icefall forget needs a chain: use icefall forget 43114"),
+        (["forget", "1", "2"], "unexpected argument 2"),
+        (["forget", "7", "--yes=1"], "--yes takes no value"),
+        (["forget", "7", "--data-dir", "x"], "chain 7 is not stored in "),
+        (["forget", "../7", "--yes"], "chain ../7 is not stored in "),
+        (["data", "--upstream=http://a"], "--upstream is a setting of icefall up and node, not of icefall data"),
         (["--http-port=1", "up"], "the verb comes first, as in: icefall up --http-port=1"),
         (["up", "--htpp-port"], "unknown setting --htpp-port; did you mean --http-port?"),
         (["config", "junk"], 'unexpected argument "junk"'),
@@ -123,11 +158,11 @@ def test_config_prints_every_value_and_its_origin(work_dir: Path, capsys: pytest
         (["keys", "add", "--name=a b"], "--name must be 1 to 64 characters without spaces"),
         (["keys", "add", "--name=a", "--tier=metrics"], "--tier must be one of free, base, growth, pro"),
         (["keys", "list", "--name=a"], "unknown setting --name"),
-        (["keys", "list", "junk"], 'unexpected argument "junk"'),
+        (["keys", "list", "junk"], "unexpected argument junk"),
         (["keys", "revoke"], "icefall keys revoke needs a name: use icefall keys add"),
         (["keys", "revoke", "unknown"], "there is no key named unknown"),
         (["keys", "revoke", "--name=unknown", "--data-dir=x"], "there is no key named unknown"),
-        (["keys", "add", "--http-port=x"], '--http-port must be 0..65535, got "x"'),
+        (["keys", "add", "--http-port=1"], "--http-port is a setting of icefall up and node, not of icefall keys"),
     ],
 )
 def test_refusals(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,9 +42,9 @@ def test_the_home_directory_is_where_data_is_by_default(loaded: Load, cwd: Path)
 
 def test_a_named_file_is_the_only_one(loaded: Load, cwd: Path) -> None:
     (cwd / "deep").mkdir()
-    (cwd / "deep" / "x.toml").write_text('data-port = 5\nlog-dir = "logs"\ndata-dir = "."')
+    (cwd / "deep" / "x.toml").write_text('tx-fee = 5\nlog-dir = "logs"\ndata-dir = "."')
     got = loaded("--config-file=deep/x.toml", toml="http-port = 1")
-    assert (got.config.http_port, got.config.data_port) == (9650, 5)
+    assert (got.config.http_port, got.config.tx_fee) == (9650, 5)
     assert got.given["config-file"].origin == "--config-file"
     assert (got.config.log_dir, got.config.data_dir) == (f"{cwd}/deep/logs", f"{cwd}/deep"), "relative to the file"
     assert loaded("--config-file=").config.http_port == 1, "an empty name is no name"

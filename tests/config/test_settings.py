@@ -1,5 +1,6 @@
 """The declarations: complete, with valid defaults; the kinds of value; docs/settings.md is up to date."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +28,8 @@ from icefall.config.kinds import (
     whole,
     written,
 )
-from icefall.config.settings import GROUPS, SETTINGS, TABLES, VERBS, ChainConfig, Config, Setting, TokenConfig
+from icefall.config.load import Loaded
+from icefall.config.settings import ALL, GROUPS, SETTINGS, TABLES, VERBS, ChainConfig, Config, Setting, TokenConfig
 from icefall.evm.reading.directory import ChainInfo, TokenInfo
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -66,8 +68,18 @@ def test_a_row_is_complete(row: Setting) -> None:
 
 
 def test_every_verb_takes_the_shared_settings() -> None:
-    shared = {"data-dir", "config-file", "http-host", "http-port", "data-port", "metrics-port", "dialect"}
-    assert {row.name for row in SETTINGS if row.verbs == VERBS} >= shared
+    assert {row.name for row in SETTINGS if row.verbs == VERBS} >= {"data-dir", "config-file"}
+    serving = {"up", "node", "data", "metrics"}
+    assert {row.name for row in SETTINGS if serving <= set(row.verbs)} >= {"http-host", "dialect", "log-level"}
+    assert all(ALL in row.verbs for row in SETTINGS)
+
+
+def test_a_setting_of_another_verb_in_the_file_is_not_read(loaded: Callable[..., Loaded]) -> None:
+    """So that programs with different verbs can share one file."""
+    toml = "http-port = 1\ndata-port = 2\nnetwork-id = 5"
+    assert loaded(verb="data", toml=toml).config.data_port == 2
+    assert loaded(verb="data", toml=toml).config.network_id == 12345
+    assert loaded(verb="node", toml=toml).config.network_id == 5
 
 
 def test_the_page_is_up_to_date() -> None:

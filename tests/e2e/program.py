@@ -12,6 +12,8 @@ from typing import NamedTuple
 from tests.server import Server
 from tests.waiting import LIMIT_S, until
 
+from icefall.config.settings import BY_NAME
+
 
 class Process(NamedTuple):
     """Its start time distinguishes it from a later process with the same ID."""
@@ -79,7 +81,7 @@ class Outcome(NamedTuple):
 def outcome(verb: str, data_dir: Path, *settings: str, bound_by_modes: bool = False) -> Outcome:
     """A run that is expected to end by itself."""
     command = [sys.executable, "-m", "icefall.cli", verb, f"--data-dir={data_dir}"]
-    ports = [f"--{port}=0" for port in ("http-port", "data-port", "metrics-port")]
+    ports = [f"--{port}=0" for port in ("http-port", "data-port", "metrics-port") if verb in BY_NAME[port].verbs]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}
     with subprocess.Popen(
         [*command, *ports, *settings],

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -184,13 +183,15 @@ def icefall(line: str, tmp_path: Path, *more: str) -> "subprocess.CompletedProce
 
 
 def test_sending_as_shown(up: Server) -> None:
-    install, send = SENDING[0].commands.splitlines()
+    copy, install, send = SENDING[0].commands.splitlines()
+    own = copy.split()[-1]
+    assert f"--prefix {own} " in install, "not into the checkout"
     folder = npm_project(ROOT / "tests" / "e2e" / "js")
     name = install.split()[-1]
     package, _, version = name.rpartition("@")
     assert json.loads((folder / "package.json").read_text())["dependencies"] == {package: version}
-    shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
-    answer = json.loads(run(up, send, cwd=folder))
+    run(up, copy.replace(own, str(folder)).replace("examples/", f"{ROOT}/examples/"))
+    answer = json.loads(run(up, send.replace(own, str(folder))))
     assert agrees(json.dumps(answer, separators=(",", ":")), SENDING[0].answer)
     stored = up.call("/ext/bc/X", "avm.getTx", {"txID": answer["txID"], "encoding": "json"})
     assert stored["result"]["tx"]["id"] == answer["txID"]
@@ -200,7 +201,8 @@ def test_indexing_as_shown(tmp_path: Path) -> None:
     found = TOML.search(README)
     assert found
     with in_thread(EvmReplay("cchain-1")) as replay:
-        own = found["toml"].replace('"http://127.0.0.1:9650/ext/bc/C/rpc"', f'"{replay.url}"')
+        own = found["toml"].replace('"https://api.avax.network/ext/bc/C/rpc"', f'"{replay.url}"')
+        assert replay.url in own
         (tmp_path / "icefall.toml").write_text(own.replace('"43114"', f'"{replay.chain_id}"'))
         follow, verify = INDEXING[0].commands.splitlines()
         indexed = icefall(follow, tmp_path, "--to=20")
@@ -218,12 +220,15 @@ def test_keys_as_shown(tmp_path: Path) -> None:
     assert icefall(revoke, tmp_path).stdout == "The key of wallet is revoked.\n"
 
 
-def test_limits_as_shown(tmp_path: Path) -> None:
+def test_limits_as_shown_next_to_a_running_program(up: Server) -> None:
     start, call = ACCESS[1].commands.splitlines()
     verb, settings = settings_of(start)
-    with serving(verb, tmp_path, *settings) as server:
+    port = next(one for one in settings if one.startswith("--data-port="))
+    assert port.endswith("=9662"), "not the port of `make up`"
+    settings.remove(port)
+    with serving(verb, up.data_dir.parent, *settings) as server:
         status, *wanted = ACCESS[1].answer.splitlines()
-        got = run(server, call).splitlines()
+        got = run(server, call.replace("http://127.0.0.1:9662", server.url("data"))).splitlines()
         assert got[0].strip() == status
         headers = {line.partition(": ")[0].lower(): line.partition(": ")[2].strip() for line in got[1:] if line}
         for line in wanted:

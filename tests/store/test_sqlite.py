@@ -1,10 +1,14 @@
 """Specific to SQLite: the journal, the pragmas, foreign files, damage, and a full disk."""
 
 import asyncio
+import itertools
+import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,8 +16,8 @@ from tests.store.engines import NOTES, SqliteKit
 from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
-from icefall.db.engine import StoreBusy, StoreError, Transaction
-from icefall.db.sqlite import APPLICATION_ID, SqliteReader, SqliteStore
+from icefall.db.engine import StoreBusy, StoreCorrupt, StoreError, Transaction
+from icefall.db.sqlite import APPLICATION_ID, WRITING_ID, SqliteReader, SqliteStore, copy_store
 
 V1 = {"0001_notes": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"
@@ -47,7 +51,7 @@ def pragma(path: Path, name: str) -> object:
 
 def test_the_file_is_ours_numbered_and_in_wal_mode(kit: SqliteKit, store: SqliteStore) -> None:
     assert pragma(kit.path, "journal_mode") == "wal"
-    assert pragma(kit.path, "application_id") == APPLICATION_ID
+    assert pragma(kit.path, "application_id") == WRITING_ID
     assert pragma(kit.path, "user_version") == 1
     assert pragma(kit.path, "page_size") == 8192
     assert asyncio.run(store.rows("pragma query_only")) == [(1,)]
@@ -224,3 +228,69 @@ def test_a_constraint_is_a_bug_and_keeps_its_name(store: SqliteStore) -> None:
 
     with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"):
         asyncio.run(store.write(change))
+
+
+def test_a_copy_without_its_wal_is_refused(kit: SqliteKit, store: SqliteStore, tmp_path: Path) -> None:
+    put_many(store, range(10))
+    lost, whole, closed = (tmp_path / name for name in ("lost.sqlite", "whole.sqlite", "closed.sqlite"))
+    shutil.copy(kit.path, lost)
+    shutil.copy(kit.path, whole)
+    shutil.copy(f"{kit.path}-wal", f"{whole}-wal")
+    for use in (SqliteReader, partial(SqliteStore, package="icefall.node")):
+        with pytest.raises(StoreCorrupt, match="copied while it was written, without its -wal file"):
+            use(lost)
+    reader = SqliteReader(whole)
+    assert reader.read(COUNT) == [(10,)]
+    reader.close()
+    store.close()
+    shutil.copy(kit.path, closed)
+    reader = SqliteReader(closed)
+    assert reader.read(COUNT) == [(10,)]
+    reader.close()
+
+
+def test_a_store_whose_writer_was_killed_is_used(kit: SqliteKit) -> None:
+    """Its -wal file is there: nothing is lost."""
+    kit.close()
+    script = f"""
+import os, signal
+from icefall.db.sqlite import SqliteStore
+store = SqliteStore(__import__("pathlib").Path({str(kit.path)!r}), "icefall.node")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", script], check=False)
+    SqliteStore(kit.path, "icefall.node").close()
+    SqliteReader(kit.path).close()
+    assert pragma(kit.path, "application_id") == APPLICATION_ID
+
+
+def _put_rows(rows: list[dict[str, object]], tx: Transaction) -> None:
+    tx.run_many(PUT, rows)
+
+
+def test_a_copy_is_of_one_moment_while_others_write(kit: SqliteKit, store: SqliteStore, tmp_path: Path) -> None:
+    """Each transaction adds ten rows, so no copy may hold a number of rows that is not a multiple of ten."""
+    put_many(store, range(10))
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in itertools.count(1):
+            rows: list[dict[str, object]] = [{"id": 10 * number + one, "text": "x" * 1000} for one in range(10)]
+            store.write_here(partial(_put_rows, rows))
+            if stop.is_set():
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    counts = []
+    for number in range(5):
+        copy = tmp_path / f"copy{number}.sqlite"
+        assert copy_store(kit.path, copy) == copy.stat().st_size
+        reader = SqliteReader(copy)
+        counts.append(int(reader.read(COUNT)[0][0]))
+        reader.close()
+    stop.set()
+    writer.join()
+    assert [count % 10 for count in counts] == [0] * 5
+    assert counts == sorted(counts)
+    assert counts[0] >= 10

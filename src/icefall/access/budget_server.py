@@ -1,4 +1,5 @@
-"""The process that owns the budgets of a data directory and leases slices of them to workers over a socket.
+"""The process that owns the budgets of a data directory and leases slices of them to workers over a socket. It also
+stores what was spent, and the usage that workers report, once a second.
 
 The engine owns them where there is one, else a listener's own process. The first process holds a lock and the others
 wait for it, so that `icefall data` and `icefall metrics` share the budgets when both run.
@@ -7,16 +8,23 @@ wait for it, so that `icefall data` and `icefall metrics` share the budgets when
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from icefall.access.budgets import Budgets, Grant, Tier
-from icefall.db.engine import StoreError
+import msgspec
+
+from icefall.access.budgets import DAY_S, Budgets, Grant, Tier
+from icefall.access.usage import Request, UsageRow
+from icefall.access.usage_store import UsageStore
+from icefall.db.engine import Store, StoreError
 from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
 from icefall.ipc.socket import SocketServer, socket_path
 
 _RETRY_S = 1.0
+_SAVE_S = 1.0
+_ROWS_MAX = 100_000  # reported and not stored yet
 
 
 def budget_socket(data_dir: Path) -> Path:
@@ -36,10 +44,55 @@ def budget_commands(budgets: Budgets, clock: Callable[[], float] = time.time) ->
     return {"lease": lease, "give_back": give_back}
 
 
-async def serve_budgets(data_dir: Path) -> None:
-    """Own the budgets as soon as no other process does, until cancelled."""
+class OwnedUsage:
+    """Budgets and reported usage on their way to the store. Where it fails, what was not stored is kept and counted."""
+
+    def __init__(self, budgets: Budgets, store: UsageStore, clock: Callable[[], float] = time.time) -> None:
+        self._budgets = budgets
+        self._store = store
+        self._clock = clock
+        self._usage: list[UsageRow] = []
+        self._requests: list[Request] = []
+        self._day = 0
+
+    def record(self, usage: list[Any], requests: list[Any]) -> None:
+        """The command of workers. With a store that fails for long, the newest are dropped."""
+        if len(self._usage) < _ROWS_MAX:
+            self._usage += msgspec.convert(usage, list[UsageRow])
+            self._requests += msgspec.convert(requests, list[Request])
+
+    async def save(self) -> None:
+        spent, usage, requests = self._budgets.changes(), self._usage, self._requests
+        now = self._clock()
+        if spent or usage:
+            self._usage, self._requests = [], []
+            try:
+                await self._store.save(spent, usage, requests)
+            except BaseException:
+                self._usage, self._requests = usage + self._usage, requests + self._requests
+                self._budgets.keep_changes(spent)
+                raise
+        if int(now) // DAY_S != self._day:
+            await self._store.drop_old(now)
+            self._day = int(now) // DAY_S
+
+    async def save_forever(self) -> None:
+        while True:
+            with suppress(StoreError):  # a full disk: the budgets in memory hold on
+                await self.save()
+            await asyncio.sleep(_SAVE_S)
+
+
+async def serve_budgets(data_dir: Path, open_store: Callable[[Path], Store]) -> None:
+    """Own the budgets as soon as no other process does, until cancelled. They go on as the last owner stored them."""
     lock = await _lock(data_dir / "run" / "limits.lock")
-    server = SocketServer(budget_socket(data_dir), budget_commands(Budgets()), lambda: lambda: None)
+    store = await _opened(data_dir, open_store)
+    budgets = Budgets()
+    budgets.load(store.spent_today(time.time()))
+    usage = OwnedUsage(budgets, store)
+    commands = {**budget_commands(budgets), "record": usage.record}
+    server = SocketServer(budget_socket(data_dir), commands, lambda: lambda: None)
+    saving = asyncio.create_task(usage.save_forever())
     try:
         while True:
             try:
@@ -50,7 +103,21 @@ async def serve_budgets(data_dir: Path) -> None:
         await asyncio.Event().wait()
     finally:
         await server.stop()
+        saving.cancel()
+        await asyncio.gather(saving, return_exceptions=True)
+        with suppress(StoreError):
+            await usage.save()
+        store.close()
         lock.release()
+
+
+async def _opened(data_dir: Path, open_store: Callable[[Path], Store]) -> UsageStore:
+    """As soon as it can be opened; until then each worker grants its share."""
+    while True:
+        try:
+            return UsageStore(data_dir, open_store)
+        except StoreError:
+            await asyncio.sleep(_RETRY_S)
 
 
 async def _lock(path: Path) -> StoreLock:

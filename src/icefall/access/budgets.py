@@ -71,6 +71,16 @@ class Grant(NamedTuple):
     day_left: int
 
 
+class Spent(NamedTuple):
+    """The units of one caller, as they are stored."""
+
+    caller: str
+    minute: int
+    minute_units: int
+    day: int
+    day_units: int
+
+
 class _Spent:
     __slots__ = ("day", "day_units", "minute", "minute_units")
 
@@ -84,7 +94,20 @@ class Budgets:
 
     def __init__(self, callers_max: int = CALLERS_MAX) -> None:
         self._spent: dict[str, _Spent] = {}
+        self._changed: set[str] = set()
         self._callers_max = callers_max
+
+    def load(self, stored: Iterable[Spent]) -> None:
+        """What was spent before a restart."""
+        for one in stored:
+            spent = self._spent[one.caller] = _Spent(one.minute, one.day)
+            spent.minute_units, spent.day_units = one.minute_units, one.day_units
+
+    def changes(self) -> list[Spent]:
+        """Of the callers whose budgets have changed since the last call."""
+        changed, self._changed = self._changed, set()
+        found = ((caller, self._spent[caller]) for caller in changed if caller in self._spent)
+        return [Spent(caller, it.minute, it.minute_units, it.day, it.day_units) for caller, it in found]
 
     def lease(self, caller: str, tier: Tier, need: int, now: int) -> Grant:
         """A slice of the budget, or `need` where that is more; nothing where less than `need` is left."""
@@ -94,13 +117,19 @@ class Budgets:
         units = min(max(need, tier.slice), left) if left >= need else 0
         spent.minute_units += units
         spent.day_units += units
+        self._changed.add(caller)
         return Grant(units, max(0, minute_left - units), max(0, day_left - units))
+
+    def keep_changes(self, spent: Iterable[Spent]) -> None:
+        """They could not be stored, and belong to the next changes."""
+        self._changed.update(one.caller for one in spent)
 
     def give_back(self, caller: str, units: int, minute: int) -> None:
         """Return units to the day's budget that were leased in an ended minute and not spent."""
         spent = self._spent.get(caller)
         if spent is not None and spent.day == minute * MINUTE_S // DAY_S:
             spent.day_units = max(0, spent.day_units - units)
+            self._changed.add(caller)
 
     def _of(self, caller: str, now: int) -> _Spent:
         minute, day = now // MINUTE_S, now // DAY_S

@@ -22,3 +22,48 @@ select value from secret where name = :name;
 -- Serves: the first start; a second process keeps the existing secret.
 -- name: add_secret
 insert or ignore into secret (name, value) values (:name, :value);
+
+-- Serves: the owner of the budgets, when it starts.
+-- name: spent_of_day
+select caller, minute, minute_units, day, day_units from budget_spent where day = :day;
+
+-- name: put_spent
+insert into budget_spent (caller, minute, minute_units, day, day_units)
+values (:caller, :minute, :minute_units, :day, :day_units)
+on conflict (caller) do update set minute = excluded.minute, minute_units = excluded.minute_units,
+  day = excluded.day, day_units = excluded.day_units;
+
+-- name: drop_spent
+delete from budget_spent where day < :day;
+
+-- name: usage_row
+select calls, units, durations from usage_day
+where day = :day and caller = :caller and path = :path and chain = :chain and status = :status;
+
+-- name: put_usage
+insert into usage_day (day, caller, path, chain, status, calls, units, durations)
+values (:day, :caller, :path, :chain, :status, :calls, :units, :durations)
+on conflict (day, caller, path, chain, status) do update
+set calls = excluded.calls, units = excluded.units, durations = excluded.durations;
+
+-- name: drop_usage
+delete from usage_day where day < :day;
+
+-- Serves: /v1/apiUsageMetrics and icefall status.
+-- name: usage_between
+select day, caller, path, chain, status, calls, units, durations from usage_day
+where day >= :first and day <= :last order by day;
+
+-- name: add_request
+insert into request_log (at, caller, path, chain, status, units, duration_ms, peer, host, agent)
+values (:at, :caller, :path, :chain, :status, :units, :duration_ms, :peer, :host, :agent);
+
+-- name: drop_requests
+delete from request_log where at < :before or id <= (select max(id) from request_log) - :rows_max;
+
+-- Serves: /v1/apiLogs, newest first. An empty caller stands for all.
+-- name: requests_before
+select id, at, caller, path, chain, status, units, duration_ms, peer, host, agent from request_log
+where (:caller = '' or caller = :caller) and id < :before and at >= :first and at <= :last
+  and (:path = '' or path = :path) and (:chain = '' or chain = :chain) and (:status = 0 or status = :status)
+order by id desc limit :count;

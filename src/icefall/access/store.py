@@ -58,6 +58,11 @@ class AccessReader:
         rows = await self._reader.rows(SQL.key_by_hash, {"hash": key_hash(key)})
         return Key(*rows[0]) if rows else None
 
+    async def active_keys(self) -> list[tuple[str, str]]:
+        """Names and tiers."""
+        rows = await self._reader.rows(SQL.all_keys)
+        return [(name, tier) for name, tier, _, revoked in rows if revoked is None]
+
     async def check(self) -> None:
         """Raises StoreError where the store cannot be read."""
         await self._reader.rows(SQL.secret, {"name": _PAGE_TOKENS})
@@ -116,7 +121,7 @@ class AccessWriter:
             tx.run(SQL.add_secret, {"name": _PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
             return change(tx)
 
-        with _locked(self.data_dir):
+        with locked(self.data_dir):
             store = self._open_store(self.data_dir)
             try:
                 return asyncio.run(store.write(whole))
@@ -125,8 +130,9 @@ class AccessWriter:
 
 
 @contextmanager
-def _locked(data_dir: Path) -> Iterator[None]:
-    """Creating and migrating are not one transaction, so only one process at a time may do it."""
+def locked(data_dir: Path) -> Iterator[None]:
+    """For a process that opens the store to write it. Creating and migrating are not one transaction, so only one
+    process at a time may do it."""
     try:
         fd = os.open(data_dir / "access.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.close(os.open(store_path(data_dir), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # readable by us alone

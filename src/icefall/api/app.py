@@ -5,7 +5,9 @@ other interfaces API key and rate limit are checked after the verb (`gate.py`).
 """
 
 import asyncio
+import time
 import zlib
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import msgspec
@@ -81,7 +83,10 @@ class App:
         read_timeout_s: float,
         gate: AccessGate | None = None,
         site: Site | None = None,
+        *,
+        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._close = close
         self._listener = listener
         self._routes = routes
         self._paths = routes.paths
@@ -97,6 +102,13 @@ class App:
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
 
+    async def close(self) -> None:
+        """Closes what requests have opened, connections to upstreams, and reports what was not reported yet."""
+        if self._gate is not None:
+            await self._gate.close()
+        if self._close is not None:
+            await self._close()
+
     async def respond(self, request: Request) -> Response:
         wanted = request.header("access-control-request-method") if request.method == "OPTIONS" else None
         if wanted:
@@ -104,6 +116,7 @@ class App:
             return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted, named=named)], b"")
         limit_headers: Headers = []
         named_origins = False
+        plain, units, began = None, 0, time.perf_counter()
         try:
             if not self._hosts.allows(request.host):
                 raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
@@ -137,6 +150,8 @@ class App:
             self._counters.count_unrouted()
             self.log.error("request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
             response = self.failure(InternalError("internal error"))
+        if plain is not None and self._gate is not None:
+            self._gate.note(request, plain.row, response.status, units, time.perf_counter() - began)
         if limit_headers:
             response = Response(response.status, [*response.headers, *limit_headers], response.body)
         if self.log.is_debug():

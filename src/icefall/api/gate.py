@@ -1,12 +1,16 @@
 """API keys and rate limits of the chain data and metrics interfaces, checked after routing and before the handler."""
 
+import time
 from collections.abc import Mapping
 from typing import Protocol
 
 from icefall.access.budget_leases import BudgetDecision, BudgetLeases
 from icefall.access.budgets import LOWEST_TIER, Tier
+from icefall.access.caller import Caller, CurrentCaller
 from icefall.access.client_address import Proxies, client_name, is_loopback
 from icefall.access.store import AccessReader
+from icefall.access.usage import Request as UsageRequest
+from icefall.access.usage_recorder import UsageRecorder
 from icefall.api.endpoints.row import Rest, Weight
 from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
 from icefall.server.response import Headers
@@ -15,10 +19,14 @@ KEY_HEADERS = ("x-service-api-key", "x-glacier-api-key")
 LIMIT_HEADERS = ("ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "retry-after")
 
 
-class Caller(Protocol):
+_TEXT_MAX = 200  # of a caller's text in the log
+
+
+class CallerRequest(Protocol):
     """The parts of a request that the gate reads."""
 
     host: str
+    path: str
 
     @property
     def peer(self) -> str: ...
@@ -42,6 +50,7 @@ class AccessGate:
         proxies: Proxies,
         *,
         keys_required: bool = False,
+        usage: UsageRecorder | None = None,
     ) -> None:
         self._listener = listener
         self._keys = keys
@@ -50,16 +59,19 @@ class AccessGate:
         self._anybody = tiers[anybody]
         self._proxies = proxies
         self._required = keys_required
+        self._usage = usage
+        self._current = CurrentCaller()
 
-    async def admit(self, request: Caller, row: Rest) -> tuple[Headers, TooManyRequests | None]:
+    async def admit(self, request: CallerRequest, row: Rest) -> tuple[Headers, TooManyRequests | None]:
         """Headers for the answer, and the error if the budget is spent."""
+        self._current.put(Caller(is_trusted=self._trusts(request)))
         caller, tier = await self._caller(request, row)
         if self._leases is None:
             return [], None
         taken = await self._leases.take(caller, tier, row.weight)
         return _headers(tier, taken), None if taken.allowed else _refusal(taken)
 
-    async def charge(self, request: Caller, row: Rest, units: int) -> Headers:
+    async def charge(self, request: CallerRequest, row: Rest, units: int) -> Headers:
         """Units that a request turned out to cost more, as far as the budget has them. The headers as they are then."""
         if self._leases is None:
             return []
@@ -71,7 +83,31 @@ class AccessGate:
                 break
         return _headers(tier, taken._replace(allowed=True))
 
-    async def _caller(self, request: Caller, row: Rest) -> tuple[str, Tier]:
+    def note(self, request: CallerRequest, row: Rest, status: int, units: int, duration_s: float) -> None:
+        """Counts an answered request. `units`: what it cost besides the row's weight."""
+        if self._usage is None:
+            return
+        self._usage.note(
+            UsageRequest(
+                at=time.time(),
+                caller=self._current.get().key,
+                route=row.path,
+                path=request.path[:_TEXT_MAX],
+                chain=_chain_of(request.path, row),
+                status=status,
+                units=0 if status == TooManyRequests.status else row.weight + units,
+                duration_ms=duration_s * 1000,
+                peer=request.peer,
+                host=request.host[:_TEXT_MAX],
+                agent=(request.header("user-agent") or "")[:_TEXT_MAX],
+            )
+        )
+
+    async def close(self) -> None:
+        if self._usage is not None:
+            await self._usage.flush()
+
+    async def _caller(self, request: CallerRequest, row: Rest) -> tuple[str, Tier]:
         key = self._key(request) if self._keys is not None else None
         if key is not None:
             return await self._known(key)
@@ -81,7 +117,13 @@ class AccessGate:
             raise Unauthorized("an API key is required from another machine or website: send it as x-service-api-key")
         return "" if self._leases is None else f"{self._listener} {self._client(request)}", self._anybody
 
-    def _key(self, request: Caller) -> str | None:
+    def _trusts(self, request: CallerRequest) -> bool:
+        """Somebody on this machine, not behind a proxy on it, where neither limits nor keys are wanted."""
+        if self._leases is not None or self._required or request.headers("x-forwarded-for"):
+            return False
+        return is_loopback(request.peer)
+
+    def _key(self, request: CallerRequest) -> str | None:
         one, other = request.header(KEY_HEADERS[0]), request.header(KEY_HEADERS[1])
         if one and other and one != other:
             raise BadRequest(f"{KEY_HEADERS[0]} and {KEY_HEADERS[1]} hold different keys: send one")
@@ -94,18 +136,23 @@ class AccessGate:
             raise Unauthorized("unknown API key")
         if key.revoked is not None:
             raise Forbidden("this API key has been revoked")
+        self._current.put(self._current.get()._replace(key=key.name))
         return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
 
-    def _client(self, request: Caller) -> str:
+    def _client(self, request: CallerRequest) -> str:
         if self._proxies:
             return self._proxies.client(request.peer, request.headers("x-forwarded-for"))
         return client_name(request.peer)
 
 
-def _is_same_origin(request: Caller) -> bool:
+def _is_same_origin(request: CallerRequest) -> bool:
     """A website must not make a browser on this machine change something. Programs send no origin."""
     origin = request.header("origin")
     return origin is None or origin.partition("://")[2] == request.host
+
+
+def _chain_of(path: str, row: Rest) -> str:
+    return path.split("/")[3][:_TEXT_MAX] if row.path.startswith("/v1/chains/{") else ""
 
 
 def _headers(tier: Tier, taken: BudgetDecision) -> Headers:

@@ -1,9 +1,9 @@
 """Settings given on the command line and in the environment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from icefall.config.kinds import FLAG, written
-from icefall.config.settings import SETTINGS
+from icefall.config.settings import ALL, SETTINGS
 from icefall.config.values import ConfigError, GivenValue, ValueSource, bare, nearest, read
 
 VARIABLE_PREFIX = "ICEFALL_"
@@ -36,12 +36,38 @@ def read_arguments(verb: str, argv: Sequence[str], source: ValueSource) -> dict[
         if setting.kind is not FLAG and not equals and (not words or words[-1].startswith("--")):
             raise ConfigError(f"{flag} needs a value: {setting.kind.shape}")
         if verb not in setting.verbs:
-            raise ConfigError(f"{flag} is a setting of icefall {setting.verbs[0]}, not of icefall {verb}")
+            others = " and ".join(other for other in setting.verbs if other != ALL)
+            raise ConfigError(f"{flag} is a setting of icefall {others}, not of icefall {verb}")
         switch = flag if setting.kind is FLAG and not equals and not negated else ""
         if not equals:
             text = words.pop() if setting.kind is not FLAG else "false" if negated else "true"
         given[setting.name] = read(setting, text, source, flag)
     return given
+
+
+def split_words(argv: Sequence[str], flags: Mapping[str, bool]) -> tuple[list[str], dict[str, str], list[str]]:
+    """The arguments of a verb that has words of its own: its words, its own flags with their values, the settings.
+
+    `flags`: the flags, and whether each takes a value; one that does not has the value `true`.
+    """
+    words, own, settings, left = [], {}, [], list(reversed(argv))
+    while left:
+        word = left.pop()
+        flag, equals, text = word.partition("=")
+        name, setting = flag.removeprefix("--"), _BY_FLAG.get(flag)
+        if not word.startswith("-"):
+            words.append(word)
+        elif flag.startswith("--") and name in flags:
+            if flags[name] and not equals and (not left or left[-1].startswith("--")):
+                raise ConfigError(f"{flag} needs a value")
+            if equals and not flags[name]:
+                raise ConfigError(f"{flag} takes no value")
+            own[name] = text if equals else left.pop() if flags[name] else "true"
+        else:
+            settings.append(word)
+            if setting is not None and setting.kind is not FLAG and not equals and left:
+                settings.append(left.pop())
+    return words, own, settings
 
 
 def read_variables(source: ValueSource) -> dict[str, GivenValue]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from icefall.config.load import Loaded
-from icefall.config.settings import GROUPS, TABLES, VERBS, Setting
+from icefall.config.settings import ALL, GROUPS, INDEX_ONLY, RUNNING, TABLES, UP_ONLY, VERBS, Setting
 from icefall.config.values import DEFAULT
 
 WIDTH = 100
@@ -35,13 +35,16 @@ def _cell(text: str) -> str:
 
 
 def _help(setting: Setting) -> str:
-    return setting.help if setting.verbs == VERBS else f"{setting.help} Only for `icefall {setting.verbs[0]}`."
+    """With the verbs that use it, unless all do, or all that keep running."""
+    if setting.verbs in (VERBS, RUNNING):
+        return setting.help
+    return f"{setting.help} For {', '.join(f'`{verb}`' for verb in setting.verbs if verb != ALL)}."
 
 
 def _default(setting: Setting) -> str:
     if setting.default is None or setting.keys:
         return "see below" if setting.keys else "must be given"
-    if setting.verbs != VERBS:
+    if setting.verbs in (UP_ONLY, INDEX_ONLY):
         return f"`{setting.default_for(setting.verbs[0])}`" if setting.default else "none"
     default, others = setting.blank or setting.default, setting.defaults
     by_value = {value: ", ".join(key for key in others if others[key] == value) for value in others.values()}
@@ -50,9 +53,11 @@ def _default(setting: Setting) -> str:
 
 def settings_help(verb: str) -> str:
     """Every setting of `icefall <verb>`, in groups."""
+    listed = {group: [one for one in settings if verb in one.verbs] for group, settings in GROUPS.items()}
     return "\n\n".join(
-        "\n".join([f"{group}:", *(_help_entry(one, verb) for one in settings if verb in one.verbs)])
-        for group, settings in GROUPS.items()
+        "\n".join([f"{group}:", *(_help_entry(one, verb) for one in settings)])
+        for group, settings in listed.items()
+        if settings
     )
 
 

@@ -12,8 +12,24 @@ import msgspec
 from icefall.config import kinds
 from icefall.config.kinds import SettingKind
 
-VERBS = ("up", "node", "data", "metrics", "index", "keys", "config")
-UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", "config"), ("index", "config"), ("up", "data", "config")
+ALL = "config"  # the verb that shows every setting
+VERBS = ("up", "node", "data", "metrics", "index", "keys", "forget", "backup", "restore", "status", ALL)
+UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data", ALL)
+SERVING, RUNNING = ("up", "node", "data", "metrics", ALL), ("up", "node", "data", "metrics", "index", ALL)
+OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
+OF_SERVICES, OF_INDEXER, OF_WRITERS = ("up", "data", "metrics", ALL), ("up", "index", ALL), ("up", "node", "index", ALL)
+# The verbs that use the settings of a group; a setting may name others. A verb refuses settings it does not use.
+VERBS_OF_GROUP = {
+    "Network": OF_NODE,
+    "Listening": SERVING,
+    "Interfaces": OF_NODE,
+    "Explorer": EXPLORER_ONLY,
+    "Access": OF_SERVICES,
+    "Tokens": OF_INDEXER,
+    "Indexing": OF_INDEXER,
+    "Health": OF_NODE,
+    "Logs": RUNNING,
+}
 C_CHAINS = ("43112", "43113", "43114")  # of the local network, fuji and mainnet
 AVAX = dict.fromkeys(C_CHAINS, "AVAX")  # EVM chains whose native token is AVAX
 
@@ -28,13 +44,14 @@ FEATURES = kinds.several(
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """`default` None: must be given. `defaults`: where a verb, or an EVM chain by ID, has another. `blank`: what an
-    empty value stands for, with other settings in braces. `group`: the heading that starts here. `name`: if it is not
-    the field's. `keys`: those of a table inside a table. `settings_of` adds what the field itself declares."""
+    """`default` None: must be given. `verbs` empty: those of the group. `defaults`: where a verb, or an EVM chain by
+    ID, has another. `blank`: what an empty value stands for, with other settings in braces. `group`: the heading that
+    starts here. `name`: if it is not the field's. `keys`: those of a table inside a table. `settings_of` adds what the
+    field itself declares."""
 
     default: str | None
     help: str
-    verbs: tuple[str, ...] = VERBS
+    verbs: tuple[str, ...] = ()
     defaults: Mapping[str, str] = msgspec.field(default_factory=dict)
     blank: str = ""
     group: str = ""
@@ -57,12 +74,14 @@ class Setting(msgspec.Struct, frozen=True):
 
 def settings_of(struct: type[msgspec.Struct], separator: str = "_") -> tuple[Setting, ...]:
     """The settings that the fields of a struct declare."""
-    settings = []
+    settings, group = [], ""
     for attribute, hint in struct.__annotations__.items():
         if hasattr(hint, "__metadata__"):
             kind, setting = hint.__metadata__
             name = setting.name or attribute.replace("_", separator)
-            settings.append(msgspec.structs.replace(setting, name=name, attribute=attribute, kind=kind))
+            group = setting.group or group
+            verbs = setting.verbs or VERBS_OF_GROUP.get(group, VERBS)
+            settings.append(msgspec.structs.replace(setting, name=name, attribute=attribute, kind=kind, verbs=verbs))
     return tuple(settings)
 
 
@@ -134,9 +153,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     config_file: Annotated[kinds.Path, Setting(
         "", "Settings file; icefall.toml here, then in the data directory.", group="Paths")]
     data_dir: Annotated[kinds.RequiredPath, Setting("~/.icefall", "Where everything is stored.")]
-    log_dir: Annotated[kinds.Path, Setting("", "Where log files go.", blank="{data-dir}/logs")]
-    profile_dir: Annotated[kinds.Path, Setting("", "Where profiles are written.", blank="{data-dir}/profiles")]
-    plugin_dir: Annotated[kinds.Path, Setting("", "Where admin.loadVMs looks for plugins.", blank="{data-dir}/plugins")]
+    log_dir: Annotated[kinds.Path, Setting("", "Where log files go.", (*RUNNING, "status"), blank="{data-dir}/logs")]
+    profile_dir: Annotated[kinds.Path, Setting(
+        "", "Where profiles are written.", OF_NODE, blank="{data-dir}/profiles")]
+    plugin_dir: Annotated[kinds.Path, Setting(
+        "", "Where admin.loadVMs looks for plugins.", OF_NODE, blank="{data-dir}/plugins")]
 
     network_id: Annotated[kinds.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
     genesis_file: Annotated[kinds.Path, Setting("", "Genesis of a network that Icefall does not ship.")]
@@ -150,9 +171,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "false", "Also index the recorded demo chains.", UP_ONLY, {"up": "true", "config": "true"})]
 
     http_host: Annotated[kinds.Host, Setting("127.0.0.1", "Address to listen on; empty for all.", group="Listening")]
-    http_port: Annotated[kinds.Port, Setting("9650", "Port of the node-local interfaces; 0 takes a free one.")]
-    data_port: Annotated[kinds.Port, Setting("9652", "Port of the chain data interface; 0 takes a free one.")]
-    metrics_port: Annotated[kinds.Port, Setting("9653", "Port of the metrics interface; 0 takes a free one.")]
+    http_port: Annotated[kinds.Port, Setting("9650", "Port of the node-local interfaces; 0 takes a free one.", OF_NODE)]
+    data_port: Annotated[kinds.Port, Setting("9652", "Port of the chain data interface; 0 takes a free one.", OF_DATA)]
+    metrics_port: Annotated[kinds.Port, Setting(
+        "9653", "Port of the metrics interface; 0 takes a free one.", OF_METRICS)]
     http_workers: Annotated[int, kinds.whole(1, 64), Setting("1", "Worker processes behind each port.")]
     http_allowed_hosts: Annotated[kinds.HostNames, Setting("localhost", "Host headers served; * for all.")]
     http_allowed_origins: Annotated[kinds.Origins, Setting(
@@ -171,11 +193,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     http_shutdown_timeout: Annotated[kinds.ShutdownTime, Setting("5s", "Time that open requests have to finish.")]
 
     dialect: Annotated[DialectName, kinds.choice(DialectName), Setting(
-        "interface", "Answer as the interface is specified, or as deployed nodes do.", group="Interfaces")]
+        "interface", "Answer as the interface is specified, or as deployed nodes do.", SERVING, group="Interfaces")]
     api_admin_enabled: Annotated[kinds.Flag, Setting("false", "Serve the admin interface.")]
     api_info_enabled: Annotated[kinds.Flag, Setting("true", "Serve the info interface.")]
     api_health_enabled: Annotated[kinds.Flag, Setting("true", "Serve the health interface.")]
-    api_metrics_enabled: Annotated[kinds.Flag, Setting("true", "Serve the node's own metrics.")]
+    api_metrics_enabled: Annotated[kinds.Flag, Setting("true", "Serve counters for Prometheus.", SERVING)]
     index_enabled: Annotated[kinds.Flag, Setting(
         "false", "Keep and serve the container index.", defaults={"up": "true"})]
     index_allow_incomplete: Annotated[kinds.Flag, Setting("false", "Start even if the container index has gaps.")]
@@ -191,7 +213,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         EXPLORER_ONLY)]
 
     api_keys_required: Annotated[kinds.Flag, Setting(
-        "false", "Refuse calls to the chain data interface without an API key.", group="Access")]
+        "false", "Refuse calls to the chain data interface without an API key.", OF_DATA, group="Access")]
     rate_limits: Annotated[RateLimits, kinds.choice(RateLimits), Setting(
         "auto", "Limit calls to the chain data and metrics interfaces; auto does where http-host is not loopback.")]
     trusted_proxies: Annotated[kinds.IpNetworks, Setting("", "Proxies whose X-Forwarded-For names the caller.")]
@@ -202,7 +224,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "", "Networks that are not public but may be fetched from.")]
     ipfs_gateway: Annotated[kinds.Url, Setting(
         "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.")]
-    method_signatures: Annotated[kinds.Path, Setting("", "File of further method signatures (docs/lists.md).")]
+    method_signatures: Annotated[kinds.Path, Setting(
+        "", "File of further method signatures (docs/lists.md).", OF_DATA)]
 
     verify_roots: Annotated[kinds.Flag, Setting(
         "true", "Verify transactions and receipts of EVM blocks against their roots.", group="Indexing")]
@@ -224,9 +247,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "30s", "Time between two rounds of health checks.", group="Health")]
     health_check_timeout: Annotated[kinds.PositiveDuration, Setting("10s", "Time a health check has to answer.")]
     system_tracker_disk_warning_available_space_percentage: Annotated[kinds.Percent, Setting(
-        "10", "Free disk space below which to warn.")]
+        "10", "Free disk space below which to warn.", OF_WRITERS)]
     system_tracker_disk_required_available_space_percentage: Annotated[kinds.Percent, Setting(
-        "3", "Free disk space that is required.")]
+        "3", "Free disk space that is required.", OF_WRITERS)]
     network_health_min_conn_peers: Annotated[kinds.Count, Setting("1", "Fewer peers than this is unhealthy.")]
     router_health_max_outstanding_requests: Annotated[kinds.Count, Setting(
         "1024", "More open requests than this is unhealthy.")]

@@ -75,9 +75,14 @@ def _absolute(text: str, source: ValueSource) -> str:
 
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The end of a refusal: the nearest valid name, as a question if it is close."""
-    choice = difflib.get_close_matches(name[:80], list(valid), n=1, cutoff=0.0)[0]
-    close = difflib.SequenceMatcher(None, choice, name[:80]).ratio() >= 0.6
-    return f"did you mean {choice}?" if close else f"the nearest is {choice}"
+    names = list(valid)
+    choice = difflib.get_close_matches(name[:80], names, n=1, cutoff=0.0)[0]
+    return f"did you mean {choice}?" if close_match(name, names) else f"the nearest is {choice}"
+
+
+def close_match(name: str, valid: Iterable[str]) -> str:
+    """The valid name that was probably meant; empty if none is close."""
+    return next(iter(difflib.get_close_matches(name[:80], list(valid), n=1, cutoff=0.6)), "")
 
 
 def bare(name: str, size_max: int = 80) -> str:

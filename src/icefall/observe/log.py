@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,6 +23,16 @@ _DEBUG = LEVELS["DEBUG"]
 _COUNTED = LEVELS["INFO"]  # from here up repeated lines are counted; who asks for DEBUG wants all of them
 LEVEL_NAMES = {number: name for name, number in LEVELS.items()}
 _COLOURS = {"WARN": "33", "ERROR": "31", "FATAL": "31", "DEBUG": "2", "VERBO": "2", "TRACE": "2"}
+
+
+class Terminal(Protocol):
+    """Where lines are shown: standard error, or what draws on it."""
+
+    def write(self, text: str, /) -> int: ...
+
+    def flush(self) -> None: ...
+
+    def isatty(self) -> bool: ...
 
 
 class LevelPage:
@@ -76,7 +86,7 @@ class Log:
     """One logger. `fields` become JSON keys in the file and a JSON tail on the terminal."""
 
     def __init__(
-        self, name: str, process: str, page: LevelPage, file: LogFile | None, terminal: TextIO, *, as_json: bool
+        self, name: str, process: str, page: LevelPage, file: LogFile | None, terminal: Terminal, *, as_json: bool
     ) -> None:
         self.name = name
         self._slot = page.slot(name)
@@ -153,8 +163,9 @@ class Logs:
         log_dir: Path | None,
         format_name: str,
         rotation: Rotation = Rotation(),  # noqa: B008 - a frozen value
+        terminal: Terminal | None = None,
     ) -> None:
-        terminal = sys.stderr
+        terminal = terminal if terminal is not None else sys.stderr
         as_json = format_name == "json" or (format_name == "auto" and not terminal.isatty())
         self.page = page
         self._by_name = {
@@ -199,6 +210,7 @@ def open_logs(
     rotation: Rotation = Rotation(),  # noqa: B008 - a frozen value
     shared: Path | None = None,
     create: bool = False,
+    terminal: Terminal | None = None,
 ) -> Logs:
     """The loggers of a process. Only the process that creates the shared page, or one without it, sets the levels."""
     if shared:
@@ -206,7 +218,7 @@ def open_logs(
     else:
         page = LevelPage.private(names)
         page.put_all(levels)
-    logs = Logs(process, page, log_dir, format_name, rotation)
+    logs = Logs(process, page, log_dir, format_name, rotation, terminal)
     logs.capture_library_logs()
     return logs
 

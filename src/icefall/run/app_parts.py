@@ -13,6 +13,7 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
+from icefall.access.usage_recorder import UsageRecorder
 from icefall.api.app import App, Site
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
@@ -80,6 +81,7 @@ def listener_app(
         (config.http_read_timeout or FOREVER_NS) / 1e9,
         gate,
         site,
+        close=services[ChainDirectory].close,
     )
 
 
@@ -132,6 +134,7 @@ def access_gate(
         anonymous_tier,
         Proxies(config.trusted_proxies),
         keys_required=keys is not None and config.api_keys_required,
+        usage=UsageRecorder(budgets.call) if keys is not None else None,
     )
 
 
@@ -140,11 +143,12 @@ def chain_directory(
 ) -> ChainDirectory:
     """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
     is not indexed."""
-    data_dir, chains = Path(config.data_dir), []
+    data_dir, chains, states = Path(config.data_dir), [], []
     for chain in config.chain:
         state = RequestState(chain.rpc, int(chain.id)) if with_state else None
+        states += [state] if state else []
         chains.append(EvmChain(_chain_info(chain), open_chain_reader(data_dir, chain.id), state, method_names, state))
-    return ChainDirectory(chains)
+    return ChainDirectory(chains, states)
 
 
 def _chain_info(chain: ChainConfig) -> ChainInfo:

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from icefall.access.budgets import UNAUTHENTICATED
+from icefall.access.caller import CurrentCaller
 from icefall.access.page_tokens import PageTokens
 from icefall.access.store import AccessReader, page_token_secret
+from icefall.access.usage_store import UsageReader
 from icefall.api.app import App
 from icefall.api.endpoints.row import DATA
 from icefall.api.paging import Paging
@@ -24,6 +26,8 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     access = AccessReader(store)
     services: dict[type, Any] = {
         AccessReader: access,
+        UsageReader: UsageReader(store),
+        CurrentCaller: CurrentCaller(),
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: chain_directory(config, method_names(config.method_signatures), with_state=True),

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from icefall import __version__
 from icefall.access.budget_server import serve_budgets
-from icefall.access.budgets import limits_are_on
 from icefall.api.dialect import DIALECTS
 from icefall.api.routes import NODE_BASES
 from icefall.config.settings import ChainConfig, Config
@@ -20,7 +19,7 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.lock import StoreLock
 from icefall.demo import history
 from icefall.errors import CallFailed, StartRefused
-from icefall.evm.following.health import chain_health
+from icefall.evm.following.health import SILENT_S, chain_health
 from icefall.evm.reading.chain import ChainReader
 from icefall.ipc.socket import SocketServer, socket_path
 from icefall.node.admin.commands import Admin
@@ -40,7 +39,7 @@ from icefall.primary.following import NodeFollowing, check_upstreams, learn
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.run.child import DRAINING, READY, watch_stop
 from icefall.run.node_setup import configured_network, node_logs, unstored_path
-from icefall.run.stores import open_chain_reader, open_node_store
+from icefall.run.stores import open_access_store, open_chain_reader, open_node_store
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.genesis.networks import network_name
 from icefall.xchain.chain import AssetChain, BlockPace
@@ -163,8 +162,7 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
     await server.start()
     log = context.logs["main"]
     loops = [health.run_forever, *services.loops]
-    if limits_are_on(config.rate_limits, config.http_host):
-        loops.append(partial(serve_budgets, data_dir))
+    loops.append(partial(serve_budgets, data_dir, open_access_store))
     if config.chain:
         loops.append(partial(_watch_indexers, [_index_check(chain, data_dir) for chain in config.chain], health))
     tasks = [asyncio.create_task(loop()) for loop in loops]
@@ -323,7 +321,7 @@ def _index_check(chain: ChainConfig, data_dir: Path) -> Check:
             raise Unhealthy(found.problem, found.details or None)
         return found.details
 
-    return Check(f"chain-{chain.id}", run)
+    return Check(f"chain-{chain.id}", run, starting_s=SILENT_S)  # its indexer starts after the engine
 
 
 async def _watch_indexers(checks: list[Check], health: Health) -> None:

@@ -82,6 +82,11 @@ class IndexedChain:
             meta=partial(_trace_meta, self._upstream),
         )
 
+    @property
+    def source(self) -> str:
+        """The upstream that blocks are fetched from; empty while none can be used."""
+        return self._upstream.source_name()
+
     async def follow(self) -> None:
         binding = Binding(self._chain.id, id_or_empty(self._chain.blockchain_id), self.follower.first_block)
         blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log, self._report)

@@ -63,9 +63,9 @@ async def run_indexer(config: Config, *, show: bool) -> int:
             stopped.set_result(code)
 
     watch_stop(stop, supervised=not show)
-    logs = indexer_logs(config)
-    decoder: BlockDecoder = ProcessBlockDecoder()
     display = Display() if show else None
+    logs = indexer_logs(config, display)
+    decoder: BlockDecoder = ProcessBlockDecoder()
     async with AsyncExitStack() as opened:
         opened.callback(decoder.close)
         indexing = _Indexing(config, logs, decoder, retries=not show)
@@ -77,7 +77,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
         await asyncio.gather(*following, reporting, return_exceptions=True)
         await indexing.close()
         if display is not None:
-            display.finish(time.monotonic(), indexing.statuses)
+            display.finish(time.monotonic(), indexing.statuses, indexing.sources())
         if stopped.done():
             return stopped.result()
         return 1 if any(status.stopped for status in indexing.statuses.values()) else 0
@@ -138,6 +138,9 @@ class _Indexing:
         await asyncio.gather(*tasks, return_exceptions=True)
         await store_status(chain, last=True)
         await chain.close()
+
+    def sources(self) -> dict[str, str]:
+        return {chain.name: chain.source for chain in self._background}
 
     async def store_statuses(self) -> None:
         for chain in list(self._background):
@@ -220,7 +223,7 @@ async def _report_forever(indexing: _Indexing, display: Display | None) -> None:
     while True:
         await indexing.store_statuses()
         if display is not None:
-            display.show(time.monotonic(), indexing.statuses)
+            display.show(time.monotonic(), indexing.statuses, indexing.sources())
         await asyncio.sleep(_SHOW_EVERY_S)
 
 
@@ -235,10 +238,19 @@ def _log_name(chain: ChainConfig) -> str:
     return f"chain-{chain.id}"
 
 
-def indexer_logs(config: Config) -> Logs:
+def indexer_logs(config: Config, display: Display | None = None) -> Logs:
+    """Lines for the terminal go through the display, which keeps its own below them."""
     levels = config.log_level.upper(), config.log_display_level.upper()
     names = ["main", *map(_log_name, config.chain)]
-    return open_logs("indexer", names, Path(config.log_dir), levels, config.log_format, rotation=log_rotation(config))
+    return open_logs(
+        "indexer",
+        names,
+        Path(config.log_dir),
+        levels,
+        config.log_format,
+        rotation=log_rotation(config),
+        terminal=display,
+    )
 
 
 async def run_verify(config: Config, write_line: Callable[[str], None]) -> int:

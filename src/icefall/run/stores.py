@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icefall.access import store as access
+from icefall.db import sqlite
 from icefall.db.engine import BlockingReader, Store
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteReader, SqliteStore
@@ -57,9 +58,20 @@ def open_access_reader(data_dir: Path) -> BlockingReader:
     return SqliteReader(access.store_path(data_dir))
 
 
+def store_paths(data_dir: Path) -> list[Path]:
+    """The files of all stores of a data directory, those that exist."""
+    named = (node.store_path(data_dir), access.store_path(data_dir))
+    return [path for path in (*named, *sorted((data_dir / "chains").glob("*.sqlite"))) if path.exists()]
+
+
+def copy_store(path: Path, target: Path) -> int:
+    """A consistent copy of a store that may be in use; its size."""
+    return sqlite.copy_store(path, target)
+
+
 def access_writer(data_dir: Path) -> access.AccessWriter:
-    return access.AccessWriter(data_dir, _open_access_store)
+    return access.AccessWriter(data_dir, open_access_store)
 
 
-def _open_access_store(data_dir: Path) -> Store:
+def open_access_store(data_dir: Path) -> Store:
     return SqliteStore(access.store_path(data_dir), access.PACKAGE)

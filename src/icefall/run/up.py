@@ -19,11 +19,12 @@ from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
-from icefall.run.child import ENGINE, INDEXER, REPLAY, TRY_AGAIN, child_arguments
+from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
+from icefall.run.host import listen_host
 from icefall.run.stores import access_writer, has_chain_store
 from icefall.run.supervisor import Address, Child, ListeningSocket, Supervisor, listen
-from icefall.wire.genesis.networks import LOCAL_ID, network_name
+from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
 LISTENERS_OF = {"up": (NODE, DATA, METRICS), "node": (NODE,), "data": (DATA,), "metrics": (METRICS,)}
 HAS_ENGINE = ("up", "node")
@@ -54,6 +55,8 @@ def run(verb: str, config: Config) -> int:
     try:
         if verb in HAS_ENGINE:
             supervisor.start(ENGINE)
+        else:
+            supervisor.start(LIMITS)
         for listener, listening in sockets.items():
             for _ in range(config.http_workers):
                 supervisor.start(listener, listening.socket)
@@ -102,6 +105,7 @@ def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:
 def _with_ports(verb: str, config: Config) -> tuple[Config, dict[str, ListeningSocket]]:
     """The configuration with real ports in place of 0, and the listening socket of each listener."""
     ports = {NODE: "http_port", DATA: "data_port", METRICS: "metrics_port"}
+    config = msgspec.structs.replace(config, http_host=listen_host(config.http_host))
     sockets = {
         listener: listen(listener, Address(config.http_host, getattr(config, ports[listener])))
         for listener in LISTENERS_OF[verb]
@@ -125,10 +129,12 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
 
 
 def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, demo: bool) -> str:
-    lines = [f"Icefall {__version__} is up: network {network_name(config.network_id)}, data in {config.data_dir}", ""]
+    of_network = f"network {network_name(config.network_id)}, " if verb in HAS_ENGINE else ""
+    lines = [f"Icefall {__version__} is up: {of_network}data in {config.data_dir}", ""]
     lines += [f"  {name:<8} {address.url}   (read {address.url}/docs)" for name, address in addresses.items()]
     if DATA in addresses and config.explorer:
         lines += [f"  explorer {addresses[DATA].url}/   (open it in a browser)"]
+    lines += _network_lines(verb, config)
     if demo:
         lines += ["", "Ten calls to try, on recorded chains (--no-demo starts without them):"]
         if not all(has_chain_store(Path(config.data_dir), chain.id) for chain in config.chain):
@@ -140,6 +146,16 @@ def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, dem
                   f"""  curl -H content-type:application/json {url}/ext/info \\
        -d '{{"jsonrpc":"2.0","id":1,"method":"info.getBlockchainID","params":{{"alias":"X"}}}}'"""]  # fmt: skip
     return "\n".join([*lines, "", "Stop with Ctrl-C." if verb == "up" else ""]).rstrip() + "\n"
+
+
+def _network_lines(verb: str, config: Config) -> list[str]:
+    """A network of one's own may have the name of a public one; then the start says which of the two this is."""
+    name = network_name(config.network_id)
+    if verb not in HAS_ENGINE or config.upstream or config.network_id not in (MAINNET_ID, FUJI_ID):
+        return []
+    return ["", f"This is a private network with the genesis of {name}: it is not connected to {name} and starts",
+            "empty. To follow the real one, name a node of it that has a complete index:",
+            f"  icefall {verb} --network-id={name} --upstream=http://host:9650"]  # fmt: skip
 
 
 def run_child() -> int:
@@ -159,6 +175,10 @@ def run_child() -> int:
             from icefall.run.replay import run_replay  # noqa: PLC0415
 
             return asyncio.run(run_replay(socket.socket(fileno=arguments.listening)))
+        if arguments.role == LIMITS:
+            from icefall.run.limits import run_limits  # noqa: PLC0415
+
+            return asyncio.run(run_limits(Path(arguments.config.data_dir)))
         if arguments.role == INDEXER:
             from icefall.run.indexer import run_indexer  # noqa: PLC0415
 

@@ -9,15 +9,11 @@ import gc
 import resource
 import socket
 import sys
-import threading
 from functools import partial
 from math import inf
-from pathlib import Path
 
 import uvloop
 
-from icefall.access.budget_server import serve_budgets
-from icefall.access.budgets import limits_are_on
 from icefall.api.app import BODY_MAX, App
 from icefall.api.endpoints.row import DATA, NODE
 from icefall.config.settings import Config
@@ -39,9 +35,6 @@ _OTHER_FILES = 256  # file descriptors that are not connections: stores, logs, s
 def run_worker(arguments: ChildArguments, *, with_engine: bool) -> int:
     """Serves until it is stopped; the exit code."""
     listener, config = arguments.role, arguments.config
-    if listener != NODE and not with_engine and limits_are_on(config.rate_limits, config.http_host):
-        keeping = serve_budgets(Path(config.data_dir))  # without an engine this process may own the budgets
-        threading.Thread(target=asyncio.run, args=(keeping,), daemon=True).start()
     is_starting = with_engine and not arguments.restarted
     app = starting_app(listener, config) if is_starting else build_app(listener, config, with_engine=with_engine)
     return uvloop.run(_serve(app, arguments))
@@ -57,9 +50,11 @@ async def _serve(app: App, arguments: ChildArguments) -> int:
         stop.set()
 
     def received(message: str) -> None:
+        nonlocal app
         if message == ENGINE_READY:
             try:
-                server.use(build_app(arguments.role, config, with_engine=True))
+                app = build_app(arguments.role, config, with_engine=True)
+                server.use(app)
             except (StartRefused, StoreError) as error:
                 print(f"icefall: {error}", file=sys.stderr, flush=True)
                 end(1)
@@ -67,6 +62,7 @@ async def _serve(app: App, arguments: ChildArguments) -> int:
     watch_stop(end, received=received)
     server = Listener(app, _limits(config), URGENT, partial(_report, app.log))
     await server.serve(socket.socket(fileno=arguments.listening), stop, config.http_shutdown_timeout / 1e9)
+    await app.close()
     return codes[-1]
 
 

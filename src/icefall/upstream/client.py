@@ -277,6 +277,8 @@ class Client:
             return UpstreamDown(text, after_s=_retry_after_s(response))
         if 300 <= status < 400:
             text += f" (it points to {excerpt(response.headers.get('location', ''))}: give that address)"
+        if status == 404 and not path:  # the name above hides the path, which may hold a key
+            text += " (nothing is served at the path of its URL: a node serves a chain at a path like /ext/bc/C/rpc)"
         return UpstreamError(text, status)
 
     def _open(self) -> aiohttp.ClientSession:

@@ -5,6 +5,7 @@ from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.endpoints.metrics import METRICS_ENDPOINTS
 from icefall.api.endpoints.node import NODE_ENDPOINTS
 from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
+from icefall.api.endpoints.usage import USAGE_ENDPOINTS
 from icefall.api.handlers import pages, prometheus
 
 _JS, _CSS = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
@@ -31,7 +32,13 @@ COMMON_ENDPOINTS: tuple[Rest, ...] = (
          keyless=True, media=_CSS, headers=pages.FILE_HEADERS, is_file=True, summary="Swagger UI, style."),
 )
 # fmt: on
-ENDPOINTS: tuple[Rest | Rpc, ...] = (*NODE_ENDPOINTS, *CHAIN_DATA_ENDPOINTS, *METRICS_ENDPOINTS, *COMMON_ENDPOINTS)
+ENDPOINTS: tuple[Rest | Rpc, ...] = (
+    *NODE_ENDPOINTS,
+    *CHAIN_DATA_ENDPOINTS,
+    *USAGE_ENDPOINTS,
+    *METRICS_ENDPOINTS,
+    *COMMON_ENDPOINTS,
+)
 
 
 def rows_of(listener: str) -> list[Rest | Rpc]:

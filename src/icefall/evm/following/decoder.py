@@ -7,6 +7,7 @@ import asyncio
 import itertools
 import multiprocessing
 import os
+import signal
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -164,7 +165,13 @@ class ProcessBlockDecoder:
             self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_die_with_parent)
         pool = self._pool
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool, work, *args)
+            # The first call starts the process, which inherits the mask: a ^C in the terminal is ours to act on.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                running = asyncio.get_running_loop().run_in_executor(pool, work, *args)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            return await running
         except BrokenProcessPool as died:
             if pool is self._pool:  # it may have been replaced since
                 self.close()

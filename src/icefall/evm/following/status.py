@@ -32,6 +32,8 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     degraded: tuple[str, ...] = ()
     audited_to: int = -1
     audits_done: bool = False  # up to the newest block, all tokens included
+    last_problem: str = ""
+    last_problem_at: float = 0.0
     counts: dict[str, int] = {}  # since the index began, across restarts
     blocks_per_s: float = 0.0  # stored over the last half minute
     upstreams: tuple[UpstreamStatus, ...] = ()
@@ -73,6 +75,8 @@ def status_of(
         head=status.head,
         target=status.target,
         problem=status.problem,
+        last_problem=status.problem or previous.last_problem,
+        last_problem_at=now if status.problem else previous.last_problem_at,
         stopped=status.stopped,
         degraded=tuple(degraded),
         audited_to=audited_to,

@@ -1,7 +1,8 @@
 """The EVM chains a worker serves: their configured properties, their readers, and lookup by name."""
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,6 +18,9 @@ from icefall.evm.reading.history import HistoryReader
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
+
+if TYPE_CHECKING:  # it loads an HTTP client, which only the data listener needs
+    from icefall.evm.reading.state import RequestState
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
 
@@ -144,8 +148,10 @@ class EvmChain:
 class ChainDirectory:
     """Chains by EVM chain ID and blockchain ID, which are case-sensitive, and by alias, which is not."""
 
-    def __init__(self, chains: Iterable[EvmChain]) -> None:
+    def __init__(self, chains: Iterable[EvmChain], states: Sequence["RequestState"] = ()) -> None:
+        """`states`: those to close in the end."""
         self._chains = list(chains)
+        self._states = states
         self._by_name: dict[str, EvmChain] = {}
         self._by_alias: dict[str, EvmChain] = {}
         for chain in self._chains:
@@ -164,6 +170,13 @@ class ChainDirectory:
             if len(name) > _CB58_MIN and not chain.info.blockchain_id and await chain.blockchain_id() == name:
                 return chain
         raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
+
+    async def close(self) -> None:
+        """The readers of the stores, and the connections to upstreams."""
+        for chain in self._chains:
+            chain.reader.close()
+        for state in self._states:
+            await state.close()
 
     def all(self) -> list[EvmChain]:
         """In the order of the configuration."""

@@ -59,6 +59,7 @@ class Check(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()  # none: the check is global and part of every answer
     kind: str = HEALTH
     latches: bool = False
+    starting_s: float = 0.0  # a failure within these seconds of the start is reported, but not logged as a warning
 
 
 class CheckResult(msgspec.Struct, omit_defaults=True):
@@ -75,6 +76,8 @@ class CheckResult(msgspec.Struct, omit_defaults=True):
 class _State:
     def __init__(self) -> None:
         self.failures = 0
+        self.registered_at = time.monotonic()
+        self.is_logged = False
         self.first_failure: str | None = None
         self.latched = False
         self.running: asyncio.Task[Any] | None = None
@@ -154,11 +157,12 @@ class Health:
         if state.latched:
             error = None
         if error is None:
-            state.failures, state.first_failure = 0, None
+            state.failures, state.first_failure, state.is_logged = 0, None, False
         else:
             state.failures += 1
             state.first_failure = state.first_failure or timestamp
-            if state.failures == 1:
+            if not state.is_logged and time.monotonic() - state.registered_at >= check.starting_s:
+                state.is_logged = True
                 self._log.warn("check failed", check=check.name, kind=check.kind, error=error)
         answer = CheckResult(message, error, timestamp, duration, state.failures, state.first_failure)
         return check, error is None, answer

@@ -107,6 +107,12 @@ class EvmUpstream:
         for source in self.pool.members:
             await source.client.close()
 
+    def source_name(self) -> str:
+        """The upstream in use; empty while none can be used."""
+        usable = self.pool.usable()
+        current = self._current if self._current in usable else next(iter(usable), None)
+        return current.name if current is not None else ""
+
     # -- probing -----------------------------------------------------------------------------------------------
 
     async def probe_all(self) -> dict[str, str]:

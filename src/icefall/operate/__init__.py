@@ -1,0 +1,1 @@
+"""Commands for operators, next to the running programs: forget a chain, back up and restore, show the status."""

@@ -1,0 +1,25 @@
+"""The process that owns budgets and usage where no engine runs: next to `icefall data` and `icefall metrics`.
+
+Not a thread of a listener, which forks its workers: they would inherit its locks and its open store.
+"""
+
+import asyncio
+from pathlib import Path
+
+from icefall.access.budget_server import serve_budgets
+from icefall.run.child import watch_stop
+from icefall.run.stores import open_access_store
+
+
+async def run_limits(data_dir: Path) -> int:
+    """Until it is stopped; the process's exit code."""
+    codes: list[int] = []
+    owning = asyncio.create_task(serve_budgets(data_dir, open_access_store))
+
+    def stop(code: int) -> None:
+        codes.append(code)
+        owning.cancel()
+
+    watch_stop(stop)
+    await asyncio.wait({owning})
+    return codes[0] if codes else 1

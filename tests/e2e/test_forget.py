@@ -1,0 +1,65 @@
+"""`icefall forget CHAIN`: what it deletes, and what it refuses."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.e2e.program import outcome
+from tests.server import serving
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.threaded import in_thread
+from tests.waiting import LIMIT_S
+
+from icefall.db.lock import StoreLock
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Path:
+    """A data directory with one indexed chain, of a config file that lists it."""
+    with in_thread(EvmReplay("cchain-1")) as replay:
+        config = tmp_path / "icefall.toml"
+        config.write_text(f'[[chain]]\nid = "{replay.chain_id}"\nname = "C-Chain"\nrpc = ["{replay.url}"]\n')
+        assert outcome("index", tmp_path / "data", f"--config-file={config}", "--to=3").code == 0
+    return tmp_path
+
+
+def forget(folder: Path, chain: str, *more: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "icefall", "forget", chain, f"--data-dir={folder / 'data'}", *more]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=folder, stdin=subprocess.DEVNULL
+    )
+
+
+def test_a_chain_is_deleted_after_confirmation(indexed: Path) -> None:
+    chains = indexed / "data" / "chains"
+    other = chains / "9.sqlite"
+    other.write_bytes(b"another chain")
+    asked = forget(indexed, "43112")
+    assert asked.returncode == 1
+    assert "everything stored of chain 43112" in asked.stderr
+    assert "Confirm with --yes" in asked.stderr
+    assert (chains / "43112.sqlite").exists()
+    done = forget(indexed, "c-chain", "--yes")  # by its name in the config file
+    assert done.returncode == 0, done.stderr
+    assert "the next start indexes it from its first block" in done.stdout
+    assert list(chains.iterdir()) == [other]
+    again = forget(indexed, "43112", "--yes")
+    assert (again.returncode, "chain 43112 is not stored" in again.stderr, "stored are 9" in again.stderr) == (
+        1,
+        True,
+        True,
+    )
+
+
+def test_a_chain_in_use_is_kept(indexed: Path) -> None:
+    path = indexed / "data" / "chains" / "43112"
+    lock = StoreLock(path.with_suffix(".lock"))
+    refused = forget(indexed, "43112", "--yes")
+    lock.release()
+    assert refused.returncode == 1
+    assert "is in use by process" in refused.stderr
+    with serving("data", indexed, cwd=indexed) as server:
+        refused = forget(indexed, "43112", "--yes")
+        assert f"as process {server.process.pid}: stop it first" in refused.stderr
+    assert path.with_suffix(".sqlite").exists()

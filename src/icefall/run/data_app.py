@@ -30,4 +30,12 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         ChainDirectory: chain_directory(config, method_names(config.method_signatures), with_state=True),
     }
     gate = access_gate(DATA, config, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
-    return listener_app(DATA, config, services, logs["main"], origins=service_origins(config), gate=gate)
+    return listener_app(
+        DATA,
+        config,
+        services,
+        logs["main"],
+        origins=service_origins(config),
+        gate=gate,
+        reports_program=not with_engine,  # the node's listener does
+    )

@@ -26,4 +26,12 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
         ChainDirectory: chain_directory(config),
     }
     gate = access_gate(METRICS, config, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
-    return listener_app(METRICS, config, services, logs["main"], origins=service_origins(config), gate=gate)
+    return listener_app(
+        METRICS,
+        config,
+        services,
+        logs["main"],
+        origins=service_origins(config),
+        gate=gate,
+        reports_program=not with_engine,  # the node's listener does
+    )

@@ -18,6 +18,7 @@ from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
+from icefall.observe.program import PROGRAM
 from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.host import listen_host
@@ -49,6 +50,7 @@ def run(verb: str, config: Config) -> int:
             with suppress(StartRefused):  # a full disk
                 _put_process_file(process_file, processes)
 
+    os.environ[PROGRAM] = str(os.getpid())
     supervisor = Supervisor(verb, config, _print_error, engine_started)
     supervisor.catch_signals()
     try:

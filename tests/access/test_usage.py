@@ -12,13 +12,15 @@ from tests.e2e.program import kill_all
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S, until
 
-from icefall.access.usage import DURATIONS_MS, Request, UsageCounts, UsageKey, count, median_ms
+from icefall.access.usage import DURATIONS_MS, AnsweredRequest, UsageCounts, UsageKey, count, median_ms
 
 MIDNIGHT = 1_800_000_000 // 86_400 * 86_400
 
 
-def request(status: int = 200, duration_ms: float = 1.0, chain: str = "43112", at: float = MIDNIGHT) -> Request:
-    return Request(at, "wallet", "/v1/chains/{chainId}", "/v1/chains/x", chain, status, 10, duration_ms, "::1", "", "")
+def request(status: int = 200, duration_ms: float = 1.0, chain: str = "43112", at: float = MIDNIGHT) -> AnsweredRequest:
+    return AnsweredRequest(
+        at, "wallet", "/v1/chains/{chainId}", "/v1/chains/x", chain, status, 10, duration_ms, "::1", "", ""
+    )
 
 
 def test_requests_are_counted_by_day_route_chain_and_status() -> None:

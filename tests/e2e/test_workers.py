@@ -13,7 +13,7 @@ from tests.e2e.program import workers
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S, until
 
-from icefall.observe.counters import CallCounters, totals
+from icefall.observe.counters import CallCounters
 from icefall.wire.ids import id_text
 
 VM_TEXT, BAD_VM_TEXT = id_text(b"v" * 32), id_text(b"w" * 32)
@@ -59,7 +59,8 @@ def test_both_serve(server: Server) -> None:
     both = workers(server)
     assert len(both) == 2
     for worker in both:
-        assert (server.data_dir / "run" / f"{worker.pid}.counters").read_bytes().strip(b"\0")
+        [counts] = (server.data_dir / "run").rglob(f"{worker.pid}.counters")
+        assert counts.read_bytes().strip(b"\0")
 
 
 @pytest.mark.parametrize("round_", range(3))
@@ -113,17 +114,16 @@ def test_counters_of_all_workers_are_added_up(server: Server) -> None:
     assert figure(server, "icefall_api_duration_seconds_total", "info.getNetworkID") > 0
     text = server.ask("GET", "/ext/metrics").body.decode()
     assert 'icefall_health_check_passing{check="database"} 1' in text
-    pids = set(re.findall(r'icefall_process_resident_memory_bytes{pid="(\d+)"}', text))
+    pids = set(re.findall(r'icefall_process_resident_memory_bytes{process="[\w-]+",pid="(\d+)"}', text))
     assert {str(worker.pid) for worker in workers(server)} <= pids
 
 
-def test_other_listeners_count_under_their_own_names(server: Server) -> None:
+def test_other_listeners_count_for_themselves(server: Server) -> None:
     name = "icefall_api_calls_total"
-    docs, health = figure(server, name, "GET /docs"), figure(server, name, "GET /ext/health")
+    docs = figure(server, name, "GET /docs")
     for listener in ("data", "metrics"):
         assert server.ask("GET", "/docs", listener=listener).status == 200
-    assert figure(server, name, "GET /docs") == docs + 2
-    assert figure(server, name, "GET /ext/health") == health
+    assert figure(server, name, "GET /docs") == docs
 
 
 def test_profiles_are_written_and_open_in_pprof(server: Server, folder: Path) -> None:
@@ -181,8 +181,8 @@ def test_levels_survive_a_restart(tmp_path: Path) -> None:
 
 def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
     run = tmp_path / "data" / "run"
-    CallCounters(["a", "b"], run).count_unrouted()
-    with serving("node", tmp_path) as server:
-        assert figure(server, "icefall_api_calls_total", "GET /ext/health") == 0
-        assert len(list(run.glob("*.counters"))) == 1
-    assert sum(counts.calls for counts in totals(run, 200)) > 0
+    CallCounters(["a", "b"], run).count_unrouted()  # as an earlier version did
+    for _ in range(2):
+        with serving("node", tmp_path) as server:
+            assert figure(server, "icefall_api_calls_total", "GET /ext/health") == 0
+            assert len(list(run.rglob("*.counters"))) == 1

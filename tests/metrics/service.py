@@ -48,7 +48,7 @@ class Service:
             MetricsClock: MetricsClock(lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
             Pages: Pages(msgspec.json.encode(document(LISTENER, rows, "0")), ""),
-            CounterSource: CounterSource(Path("nowhere"), counter_labels(rows), "0"),
+            CounterSource: CounterSource(Path("nowhere"), counter_labels(rows), "0", LISTENER, 0),
         }
         paths = routes_of(rows, lambda _: True, services, INTERFACE, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)

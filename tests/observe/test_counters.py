@@ -8,7 +8,16 @@ from pathlib import Path
 
 from tests.observe.full_disk import small_files
 
-from icefall.observe.counters import CallCounters, CallCounts, alive, clear, process_stats, processes, totals
+from icefall.observe.counters import (
+    CallCounters,
+    CallCounts,
+    alive,
+    clear,
+    counters_directory,
+    process_stats,
+    processes,
+    totals,
+)
 
 LABELS = ["a", "b", "(no endpoint)"]
 
@@ -74,12 +83,18 @@ def test_counts_of_a_killed_process_stay_but_not_its_calls_in_flight(tmp_path: P
 
 
 def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
-    CallCounters(LABELS, tmp_path).count_unrouted()
+    """Counts of a program that still runs next to this one stay."""
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    old, running = (counters_directory(tmp_path, pid, "data") for pid in (ended.pid, os.getpid()))
+    for directory in (old, running):
+        CallCounters(LABELS, directory).count_unrouted()
     (tmp_path / "levels").touch()
     (tmp_path / "7.meters").touch()  # of an earlier version
     clear(tmp_path)
-    assert totals(tmp_path, 3) == [CallCounts(0, 0, 0, 0)] * 3
-    assert [path.name for path in tmp_path.iterdir()] == ["levels"]
+    assert totals(old, 3) == [CallCounts(0, 0, 0, 0)] * 3
+    assert totals(running, 3)[2].calls == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["counters", "levels"]
     clear(tmp_path / "none")
 
 

@@ -8,6 +8,7 @@ import icefall
 # The first characters of each file's hash, written down when it was shipped. A new file gets a new line.
 SHIPPED = {
     "access/0001_access.sqlite.sql": "7a054a09487fbc1f",
+    "access/0002_usage.sqlite.sql": "cd4153915b8d2e44",
     "evm/0001_chain.sqlite.sql": "ef7351879dbef25c",
     "evm/0002_metrics.sqlite.sql": "02abaca2dc2d7de4",
     "evm/0003_meta.sqlite.sql": "f4e0d693330a1ae5",

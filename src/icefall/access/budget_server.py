@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from icefall.access.budgets import DAY_S, Budgets, Grant, Tier
-from icefall.access.usage import Request, UsageRow
+from icefall.access.usage import AnsweredRequest, UsageRow
 from icefall.access.usage_store import UsageStore
 from icefall.db.engine import Store, StoreError
 from icefall.db.lock import StoreLock
@@ -52,14 +52,14 @@ class OwnedUsage:
         self._store = store
         self._clock = clock
         self._usage: list[UsageRow] = []
-        self._requests: list[Request] = []
+        self._requests: list[AnsweredRequest] = []
         self._day = 0
 
     def record(self, usage: list[Any], requests: list[Any]) -> None:
         """The command of workers. With a store that fails for long, the newest are dropped."""
         if len(self._usage) < _ROWS_MAX:
             self._usage += msgspec.convert(usage, list[UsageRow])
-            self._requests += msgspec.convert(requests, list[Request])
+            self._requests += msgspec.convert(requests, list[AnsweredRequest])
 
     async def save(self) -> None:
         spent, usage, requests = self._budgets.changes(), self._usage, self._requests

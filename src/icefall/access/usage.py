@@ -15,7 +15,7 @@ from icefall.access.budgets import DAY_S
 DURATIONS_MS: tuple[float, ...] = tuple(0.25 * (1 << power) for power in range(18))
 
 
-class Request(msgspec.Struct, frozen=True):
+class AnsweredRequest(msgspec.Struct, frozen=True):
     """One answered request. `route` is its path in the endpoint table, `caller` the name of its key, empty without."""
 
     at: float
@@ -55,7 +55,7 @@ class UsageRow(msgspec.Struct, frozen=True):
     counts: UsageCounts
 
 
-def count(counts: dict[UsageKey, UsageCounts], request: Request) -> None:
+def count(counts: dict[UsageKey, UsageCounts], request: AnsweredRequest) -> None:
     """The chain counts only where the request succeeded: otherwise callers could invent any number of names."""
     chain = request.chain if request.status < 400 else ""
     key = UsageKey(int(request.at) // DAY_S, request.caller, request.route, chain, request.status)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from icefall.access.usage import Request, UsageCounts, UsageKey, UsageRow, count
+from icefall.access.usage import AnsweredRequest, UsageCounts, UsageKey, UsageRow, count
 from icefall.errors import IcefallError
 
 FLUSH_S = 1.0
@@ -20,10 +20,10 @@ class UsageRecorder:
     def __init__(self, call_owner: CallOwner) -> None:
         self._call_owner = call_owner
         self._counts: dict[UsageKey, UsageCounts] = {}
-        self._requests: list[Request] = []
+        self._requests: list[AnsweredRequest] = []
         self._flushing: asyncio.Task[None] | None = None
 
-    def note(self, request: Request) -> None:
+    def note(self, request: AnsweredRequest) -> None:
         """Requests without a key are counted together and not logged one by one."""
         if len(self._counts) < KEYS_MAX:
             count(self._counts, request)

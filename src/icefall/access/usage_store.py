@@ -8,7 +8,7 @@ import msgspec
 
 from icefall.access.budgets import DAY_S, Spent
 from icefall.access.store import SQL, locked
-from icefall.access.usage import Request, UsageCounts, UsageKey, UsageRow
+from icefall.access.usage import AnsweredRequest, UsageCounts, UsageKey, UsageRow
 from icefall.db.engine import Reader, Store, Transaction
 
 LOG_DAYS, LOG_ROWS_MAX = 7, 100_000
@@ -17,7 +17,7 @@ USAGE_DAYS = 400
 
 class LoggedRequest(msgspec.Struct, frozen=True):
     id: int
-    request: Request
+    request: AnsweredRequest
 
 
 class UsageStore:
@@ -30,7 +30,9 @@ class UsageStore:
     def spent_today(self, now: float) -> list[Spent]:
         return [Spent(*row) for row in self._store.read(SQL.spent_of_day, {"day": int(now) // DAY_S})]
 
-    async def save(self, spent: Sequence[Spent], usage: Sequence[UsageRow], requests: Sequence[Request]) -> None:
+    async def save(
+        self, spent: Sequence[Spent], usage: Sequence[UsageRow], requests: Sequence[AnsweredRequest]
+    ) -> None:
         """All of it in one transaction; usage is added to what is stored."""
         await self._store.write(lambda tx: _save(tx, spent, usage, requests))
 
@@ -47,7 +49,9 @@ class UsageStore:
         self._store.close()
 
 
-def _save(tx: Transaction, spent: Iterable[Spent], usage: Iterable[UsageRow], requests: Iterable[Request]) -> None:
+def _save(
+    tx: Transaction, spent: Iterable[Spent], usage: Iterable[UsageRow], requests: Iterable[AnsweredRequest]
+) -> None:
     tx.run_many(SQL.put_spent, [one._asdict() for one in spent])
     for row in usage:
         key, counts = msgspec.structs.asdict(row.key), UsageCounts()
@@ -59,7 +63,7 @@ def _save(tx: Transaction, spent: Iterable[Spent], usage: Iterable[UsageRow], re
     tx.run_many(SQL.add_request, [_logged(request) for request in requests])
 
 
-def _logged(request: Request) -> dict[str, object]:
+def _logged(request: AnsweredRequest) -> dict[str, object]:
     row = msgspec.structs.asdict(request)
     del row["route"]
     return row
@@ -88,6 +92,6 @@ class UsageReader:
         params |= {"path": path, "chain": chain, "status": status, "count": count}
         rows = await self._reader.rows(SQL.requests_before, params)
         return [
-            LoggedRequest(number, Request(at, name, "", where, of_chain, code, units, took, peer, host, agent))
+            LoggedRequest(number, AnsweredRequest(at, name, "", where, of_chain, code, units, took, peer, host, agent))
             for number, at, name, where, of_chain, code, units, took, peer, host, agent in rows
         ]

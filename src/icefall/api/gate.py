@@ -9,7 +9,7 @@ from icefall.access.budgets import LOWEST_TIER, Tier
 from icefall.access.caller import Caller, CurrentCaller
 from icefall.access.client_address import Proxies, client_name, is_loopback
 from icefall.access.store import AccessReader
-from icefall.access.usage import Request as UsageRequest
+from icefall.access.usage import AnsweredRequest
 from icefall.access.usage_recorder import UsageRecorder
 from icefall.api.endpoints.row import Rest, Weight
 from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
@@ -88,7 +88,7 @@ class AccessGate:
         if self._usage is None:
             return
         self._usage.note(
-            UsageRequest(
+            AnsweredRequest(
                 at=time.time(),
                 caller=self._current.get().key,
                 route=row.path,

@@ -113,10 +113,10 @@ class SqliteStore(SqliteReader):
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
         except sqlite3.Error as error:
-            self._writer.close()
+            self._close_writer()
             raise _unusable(error, path, "used") from error
         except BaseException:
-            self._writer.close()
+            self._close_writer()
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
@@ -145,6 +145,13 @@ class SqliteStore(SqliteReader):
                 tx.run(f"pragma user_version = {step.number}")
                 tx.run(f"pragma application_id = {WRITING_ID}")
         self._mark(WRITING_ID)
+
+    def _close_writer(self) -> None:
+        """Closing may remove the -wal file: without it, the mark must say that the store is whole."""
+        with suppress(sqlite3.Error):
+            if self._writer.execute("pragma application_id").fetchone()[0] == WRITING_ID:
+                self._mark(APPLICATION_ID)
+        self._writer.close()
 
     def _mark(self, application_id: int) -> None:
         """So that a copy of the file alone says whether it is whole. The checkpoint brings the mark into the file,

@@ -57,5 +57,11 @@ def tables(base_url: str) -> list[dict[str, Any]]:
     ]
 
 
+def own_genesis() -> dict[str, str]:
+    """The genesis hashes by chain ID, without the C-Chain: every local network has the same."""
+    found = recordings()
+    return {one.table["id"]: found[one.name].meta["genesisHash"] for one in CHAINS if one.kind != "coreth"}
+
+
 def recordings() -> dict[str, Recording]:
     return {chain.name: Recording(_DATA / chain.name, chain.kind) for chain in CHAINS}

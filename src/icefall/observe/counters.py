@@ -6,8 +6,10 @@ a process counts in its own memory, and its counts are missing from the totals.
 
 import mmap
 import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,11 +56,21 @@ class CallCounters:
         words[at + 1] += 1
 
 
-def clear(directory: Path) -> None:
-    """Removes the counts of an earlier run."""
-    if directory.is_dir():
-        for path in (*directory.glob(f"*{_SUFFIX}"), *directory.glob("*.meters")):  # their name in earlier versions
-            path.unlink(missing_ok=True)
+def counters_directory(run_dir: Path, program: int, listener: str) -> Path:
+    """Where the workers of one listener of one program count."""
+    directory = run_dir / "counters" / str(program) / listener
+    with suppress(OSError):  # a full disk: then each counts in its own memory
+        directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def clear(run_dir: Path) -> None:
+    """Removes the counts of programs that have ended."""
+    for path in (*run_dir.glob(f"*{_SUFFIX}"), *run_dir.glob("*.meters")):  # their names in earlier versions
+        path.unlink(missing_ok=True)
+    for directory in (run_dir / "counters").glob("[0-9]*"):
+        if not alive(int(directory.name)):
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def processes(directory: Path) -> list[int]:

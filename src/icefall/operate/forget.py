@@ -9,8 +9,7 @@ from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
 from icefall.evm.storing.store import store_path
 from icefall.operate.running import running_programs
-
-_BESIDE = ("", "-wal", "-shm")  # endings of the files of one store
+from icefall.run.stores import chain_files
 
 
 def forget(data_dir: Path, chains: tuple[ChainConfig, ...], name: str, confirm: Callable[[str], bool]) -> str:
@@ -31,7 +30,7 @@ def forget(data_dir: Path, chains: tuple[ChainConfig, ...], name: str, confirm: 
     except StoreError as error:
         raise StartRefused(str(error)) from error
     try:
-        files = [file for ending in _BESIDE if (file := Path(f"{path}{ending}")).exists()]
+        files = [file for file in chain_files(data_dir, chain_id) if file.exists()]
         size = sum(file.stat().st_size for file in files)
         if not confirm(f"This deletes {size / 1e6:,.1f} MB: everything stored of chain {chain_id} in {data_dir}."):
             return "Nothing was deleted."

@@ -19,7 +19,7 @@ from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.docs import page
 from icefall.api.endpoints.row import DATA, METRICS, NODE
-from icefall.api.endpoints.table import ENDPOINTS, rows_of
+from icefall.api.endpoints.table import rows_of
 from icefall.api.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.guards import Hosts, Origins
 from icefall.api.handlers.pages import Pages
@@ -31,8 +31,9 @@ from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, s
 from icefall.evm.reading.state import RequestState
 from icefall.ipc.socket import SocketClient
 from icefall.node.store import NodeReader
-from icefall.observe.counters import CallCounters
+from icefall.observe.counters import CallCounters, counters_directory
 from icefall.observe.log import Log, Logs, open_logs
+from icefall.observe.program import program_pid
 from icefall.run.node_setup import configured_network, log_rotation, node_logs
 from icefall.run.stores import open_chain_reader
 from icefall.web.site import Link, LinksPage
@@ -54,19 +55,29 @@ def listener_app(
     headers: Iterable[tuple[str, str]] = (),
     mounts: Iterable[Mount] = (),
     site: Site | None = None,
+    reports_program: bool = True,
 ) -> App:
-    """The app of a listener: its rows of the endpoint table, with the services their handlers use."""
+    """The app of a listener: its rows of the endpoint table, with the services their handlers use. `reports_program`:
+    its counters include what belongs to the whole program."""
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
-    run_dir = Path(config.data_dir) / "run"
-    counters = CallCounters(counter_labels(ENDPOINTS), run_dir)
+    counters_dir = counters_directory(Path(config.data_dir) / "run", program_pid(), listener)
+    counters = CallCounters(counter_labels(rows), counters_dir)
     common: dict[type, Any] = {
         Dialect: dialect,
         Pages: Pages(
             msgspec.json.encode(document(listener, rows, __version__, base_url(listener, config))),
             page(listener, __version__),
         ),
-        CounterSource: CounterSource(run_dir, counters.labels, __version__, node),
+        CounterSource: CounterSource(
+            counters_dir,
+            counters.labels,
+            __version__,
+            listener,
+            program_pid(),
+            Path(config.data_dir) if reports_program else None,
+            node,
+        ),
     }
     paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))
     return App(

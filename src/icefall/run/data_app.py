@@ -40,6 +40,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         logs["main"],
         origins=service_origins(config),
         gate=gate,
+        reports_program=not with_engine,  # the node's listener does
         site=_explorer(config, with_engine=with_engine) if config.explorer else None,
     )
 

@@ -7,12 +7,14 @@ import asyncio
 from pathlib import Path
 
 from icefall.access.budget_server import serve_budgets
+from icefall.observe.counters import clear
 from icefall.run.child import watch_stop
 from icefall.run.stores import open_access_store
 
 
 async def run_limits(data_dir: Path) -> int:
     """Until it is stopped; the process's exit code."""
+    clear(data_dir / "run")  # as the engine does
     codes: list[int] = []
     owning = asyncio.create_task(serve_budgets(data_dir, open_access_store))
 

@@ -40,5 +40,6 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
         logs["main"],
         origins=service_origins(config),
         gate=gate,
+        reports_program=not with_engine,  # the node's listener does
         site=links_page("Metrics", config),
     )

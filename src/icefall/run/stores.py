@@ -47,11 +47,17 @@ def open_chain_reader(data_dir: Path, chain_id: str) -> "LazyChainReader":
     """Opened at its first query: the indexer may create the store later."""
     from icefall.evm.reading.directory import LazyChainReader  # noqa: PLC0415 - most processes of a program need none
 
-    return LazyChainReader(partial(_chain_reader, data_dir, chain_id), f"chain {chain_id}")
+    return LazyChainReader(partial(open_chain_blocking_reader, data_dir, chain_id), f"chain {chain_id}")
 
 
-def _chain_reader(data_dir: Path, chain_id: str) -> BlockingReader | None:
+def open_chain_blocking_reader(data_dir: Path, chain_id: str) -> BlockingReader | None:
     return SqliteReader(evm.store_path(data_dir, chain_id)) if has_chain_store(data_dir, chain_id) else None
+
+
+def chain_files(data_dir: Path, chain_id: str) -> list[Path]:
+    """The files of a chain's store, the store itself first; not all may exist."""
+    path = evm.store_path(data_dir, chain_id)
+    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm")]
 
 
 def open_access_reader(data_dir: Path) -> BlockingReader:

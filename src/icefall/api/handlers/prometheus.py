@@ -1,8 +1,13 @@
-"""Counters of calls, health checks, chains and processes in Prometheus' text format."""
+"""Counters of calls, health checks, chains, stores and processes in Prometheus' text format.
+
+A listener reports its own calls and its own processes. What belongs to the whole program (chains, health, stores, the
+other processes) is reported by one of its listeners, so that a sum over all of them counts nothing twice.
+"""
 
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,86 +16,154 @@ from icefall.evm.following.health import ChainHealth, chain_health
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.node.health.runner import HEALTH
 from icefall.node.store import NodeReader
-from icefall.observe.counters import FIELDS, process_stats, processes, totals
+from icefall.observe.counters import FIELDS, ProcessStats, process_stats, totals
+from icefall.observe.program import ProgramProcess, program_processes
+
+COUNTER, GAUGE = "counter", "gauge"
 
 
 class CounterSource(msgspec.Struct, frozen=True):
+    """`directory`: of this listener's counters. `data_dir` and `node` only where it reports the whole program; `node`
+    only where there is one."""
+
     directory: Path
     labels: list[str]
     version: str
-    node: NodeReader | None = None  # only where there is a node
+    listener: str
+    program: int
+    data_dir: Path | None = None
+    node: NodeReader | None = None
+
+
+class CounterFamily(NamedTuple):
+    name: str
+    kind: str
+    label: str
+    summary: str
 
 
 _CALLS = {
-    "calls": ("icefall_api_calls_total", "counter", "Calls answered", 1.0),
-    "failures": ("icefall_api_failures_total", "counter", "Calls answered with an error", 1.0),
-    "duration_ns": ("icefall_api_duration_seconds_total", "counter", "Time spent answering", 1e-9),
-    "in_flight": ("icefall_api_in_flight", "gauge", "Calls being answered now", 1.0),
+    "calls": (CounterFamily("icefall_api_calls_total", COUNTER, "endpoint", "Calls answered"), 1.0),
+    "failures": (CounterFamily("icefall_api_failures_total", COUNTER, "endpoint", "Calls answered with an error"), 1.0),
+    "duration_ns": (
+        CounterFamily("icefall_api_duration_seconds_total", COUNTER, "endpoint", "Time spent answering"),
+        1e-9,
+    ),
+    "in_flight": (CounterFamily("icefall_api_in_flight", GAUGE, "endpoint", "Calls being answered now"), 1.0),
 }
 _PROCESS = {
-    "cpu_seconds": ("icefall_process_cpu_seconds_total", "counter", "CPU time used"),
-    "resident_bytes": ("icefall_process_resident_memory_bytes", "gauge", "Memory held"),
-    "open_files": ("icefall_process_open_fds", "gauge", "Open files"),
-    "started_unix": ("icefall_process_start_time_seconds", "gauge", "When it started"),
+    "cpu_seconds": CounterFamily("icefall_process_cpu_seconds_total", COUNTER, "process", "CPU time used"),
+    "resident_bytes": CounterFamily("icefall_process_resident_memory_bytes", GAUGE, "process", "Memory held"),
+    "open_files": CounterFamily("icefall_process_open_fds", GAUGE, "process", "Open files"),
+    "started_unix": CounterFamily("icefall_process_start_time_seconds", GAUGE, "process", "When it started"),
 }
-_CHAIN = {
-    "blocks": "Blocks stored",
-    "txs": "Transactions stored",
-    "transfers": "Token transfers stored",
-    "skipped_logs": "Token events of a wrong shape, skipped",
-    "reorgs": "Reorganisations followed",
-    "reorged_blocks": "Blocks dropped by reorganisations",
-    "fetched_bytes": "Bytes fetched of blocks",
+_CHECK = CounterFamily("icefall_health_check_passing", GAUGE, "check", "1 when the check passed last")
+_SYNCED = CounterFamily("icefall_chain_synced", GAUGE, "chain", "1 when everything up to the head is stored")
+_HEALTHY = CounterFamily("icefall_chain_healthy", GAUGE, "chain", "1 when the chain is followed without a problem")
+_CHAIN_GAUGES = {
+    "lastIndexedBlock": CounterFamily("icefall_chain_block", GAUGE, "chain", "The newest stored block"),
+    "head": CounterFamily("icefall_chain_head", GAUGE, "chain", "The newest block of the upstream"),
+    "secondsSinceProgress": CounterFamily(
+        "icefall_chain_progress_age_seconds", GAUGE, "chain", "Time since a block was stored, or all were"
+    ),
+    "auditedTo": CounterFamily("icefall_chain_audited_block", GAUGE, "chain", "The newest audited block"),
 }
+_CHAIN_COUNTS = {
+    field: CounterFamily(f"icefall_chain_{field}_total", COUNTER, "chain", summary)
+    for field, summary in {
+        "blocks": "Blocks stored",
+        "txs": "Transactions stored",
+        "transfers": "Token transfers stored",
+        "skipped_logs": "Token events of a wrong shape, skipped",
+        "reorgs": "Reorganisations followed",
+        "reorged_blocks": "Blocks dropped by reorganisations",
+        "fetched_bytes": "Bytes fetched of blocks",
+    }.items()
+}
+_STORE = CounterFamily("icefall_store_size_bytes", GAUGE, "store", "Size of a store with its -wal file")
+_BUILD = CounterFamily("icefall_build_info", GAUGE, "version", "Version of this program")
+METRICS = (
+    *(metric for metric, _ in _CALLS.values()),
+    *_PROCESS.values(),
+    *(_CHECK, _SYNCED, _HEALTHY, *_CHAIN_GAUGES.values(), *_CHAIN_COUNTS.values(), _STORE, _BUILD),
+)
 
 
 async def prometheus(_: NoParams, source: CounterSource, chains: ChainDirectory) -> str:
     lines: list[str] = []
     counts = totals(source.directory, len(source.labels))
     for index, field in enumerate(FIELDS):
-        name, kind, summary, scale = _CALLS[field]
-        values = [(label, row[index] * scale) for label, row in zip(source.labels, counts, strict=True)]
-        lines += _family(name, kind, summary, "endpoint", values)
-    if source.node is not None:
-        checks = [(result.name, result.passed) for result in await source.node.health_results(HEALTH)]
-        lines += _family("icefall_health_check_passing", "gauge", "1 when the check passed last", "check", checks)
-    lines += await _chain_lines(chains)
-    stats = [(str(pid), known) for pid in processes(source.directory) if (known := process_stats(pid))]
-    for field, (name, kind, summary) in _PROCESS.items():
-        lines += _family(name, kind, summary, "pid", [(pid, getattr(known, field)) for pid, known in stats])
-    lines += _family("icefall_build_info", "gauge", "Version of this program", "version", [(source.version, 1)])
+        metric, scale = _CALLS[field]
+        lines += _family(
+            metric, [(label, row[index] * scale) for label, row in zip(source.labels, counts, strict=True)]
+        )
+    if source.data_dir is not None:
+        lines += await _program_lines(source, source.data_dir, chains)
+    stats = [(one, known) for one in _reported(source) if (known := process_stats(one.pid))]
+    for field, metric in _PROCESS.items():
+        lines += _process_family(metric, [(one, known, getattr(known, field)) for one, known in stats])
     return "\n".join(lines) + "\n"
 
 
+async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDirectory) -> list[str]:
+    lines = []
+    if source.node is not None:
+        checks = [(result.name, float(result.passed)) for result in await source.node.health_results(HEALTH)]
+        lines += _family(_CHECK, checks)
+    lines += await _chain_lines(chains)
+    lines += _family(_STORE, _sizes(data_dir))
+    return lines + _family(_BUILD, [(source.version, 1.0)])
+
+
+def _sizes(data_dir: Path) -> list[tuple[str, float]]:
+    found = []
+    for path in sorted((*data_dir.glob("*.sqlite"), *(data_dir / "chains").glob("*.sqlite"))):
+        files = [one for one in (path, Path(f"{path}-wal")) if one.exists()]
+        found.append((path.stem, float(sum(one.stat().st_size for one in files))))
+    return found
+
+
+def _reported(source: CounterSource) -> list[ProgramProcess]:
+    """Its own processes, and those of no listener where it reports the whole program."""
+    mine = (source.listener, f"{source.listener}-worker")
+    others = {name for one in ("node", "data", "metrics") for name in (one, f"{one}-worker")} - set(mine)
+    whole = source.data_dir is not None
+    return [one for one in program_processes(source.program) if one.role in mine or (whole and one.role not in others)]
+
+
 async def _chain_lines(chains: ChainDirectory) -> list[str]:
-    """From the status that indexers store: the same on every listener, and after a restart."""
+    """From the status that indexers store: the same after a restart."""
     found = [(chain.info.id, await chain_health(chain.chain, time.time())) for chain in chains.all()]
     if not found:
         return []
-
-    def gauge(name: str, summary: str, field: str) -> list[str]:
-        values = [(chain, _detail(health, field)) for chain, health in found]
-        return _family(name, "gauge", summary, "chain", values)
-
-    synced = [(chain, health.synced) for chain, health in found]
-    lines = _family("icefall_chain_synced", "gauge", "1 when everything up to the head is stored", "chain", synced)
-    lines += gauge("icefall_chain_block", "The newest stored block", "lastIndexedBlock")
-    lines += gauge("icefall_chain_head", "The newest block of the upstream", "head")
-    for field, summary in _CHAIN.items():
-        counts = [(chain, health.counts.get(field, 0)) for chain, health in found]
-        lines += _family(f"icefall_chain_{field}_total", "counter", summary, "chain", counts)
+    lines = _family(_SYNCED, [(chain, float(health.synced)) for chain, health in found])
+    lines += _family(_HEALTHY, [(chain, float(not health.problem)) for chain, health in found])
+    for field, metric in _CHAIN_GAUGES.items():
+        lines += _family(metric, [(chain, value) for chain, health in found if (value := _detail(health, field)) >= 0])
+    for field, metric in _CHAIN_COUNTS.items():
+        lines += _family(metric, [(chain, float(health.counts.get(field, 0))) for chain, health in found])
     return lines
 
 
-def _detail(health: ChainHealth, field: str) -> int:
+def _detail(health: ChainHealth, field: str) -> float:
+    """-1 while it is unknown; then there is no sample."""
     value = health.details.get(field)
-    return -1 if value is None else int(value)
+    return -1.0 if value is None else float(value)
 
 
-def _family(name: str, kind: str, summary: str, label: str, values: Iterable[tuple[str, float]]) -> list[str]:
-    """A metric and its values, each by the value of its one label."""
-    head = [f"# HELP {name} {summary}.", f"# TYPE {name} {kind}"]
-    return head + [f'{name}{{{label}="{one}"}} {_number(value)}' for one, value in values]
+def _family(metric: CounterFamily, values: Iterable[tuple[str, float]]) -> list[str]:
+    """A metric and its values, each by the value of its label."""
+    return _head(metric) + [f'{metric.name}{{{metric.label}="{one}"}} {_number(value)}' for one, value in values]
+
+
+def _process_family(metric: CounterFamily, values: Iterable[tuple[ProgramProcess, ProcessStats, float]]) -> list[str]:
+    """By role and process ID: several workers have one role."""
+    samples = [f'{metric.name}{{process="{one.role}",pid="{one.pid}"}} {_number(value)}' for one, _, value in values]
+    return _head(metric) + samples
+
+
+def _head(metric: CounterFamily) -> list[str]:
+    return [f"# HELP {metric.name} {metric.summary}.", f"# TYPE {metric.name} {metric.kind}"]
 
 
 def _number(value: float) -> str:

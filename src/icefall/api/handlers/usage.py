@@ -15,7 +15,7 @@ from icefall.api.schema.usage import (
     GroupedBy,
     LogEntry,
     LogMetadata,
-    LogPage,
+    RequestLogPage,
     LogsParams,
     UsageFilter,
     UsageMetric,
@@ -114,7 +114,7 @@ def _value(rows: list[UsageRow], group_by: str | None, value: str, seconds: floa
     )
 
 
-async def api_logs(params: LogsParams, usage: UsageReader, caller: CurrentCaller, paging: Paging) -> LogPage:
+async def api_logs(params: LogsParams, usage: UsageReader, caller: CurrentCaller, paging: Paging) -> RequestLogPage:
     """Single requests of keys, newest first; they are kept for some days."""
     key, status = _visible(params, caller), _status(params)
     cursor = paging.after(_LOGS, params)
@@ -150,4 +150,4 @@ async def api_logs(params: LogsParams, usage: UsageReader, caller: CurrentCaller
                 metadata=LogMetadata(ip_address=request.peer, host=request.host, user_agent=request.agent),
             )
         )
-    return LogPage(org_id="", logs=logs, next_page_token=more)
+    return RequestLogPage(org_id="", logs=logs, next_page_token=more)

@@ -92,6 +92,6 @@ class LogEntry(RestResult, frozen=True, kw_only=True):
     metadata: LogMetadata
 
 
-class LogPage(Page, frozen=True, kw_only=True):
+class RequestLogPage(Page, frozen=True, kw_only=True):
     org_id: str
     logs: list[LogEntry]

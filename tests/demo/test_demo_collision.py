@@ -34,7 +34,7 @@ def stored(data_dir: Path, genesis: str, chain_id: str = ANVIL) -> Path:
     return path
 
 
-def test_only_chains_with_a_genesis_of_their_own_are_told_apart() -> None:
+def test_only_chains_with_a_genesis_of_their_own_are_recognised() -> None:
     assert set(own_genesis()) == {ANVIL}
 
 

@@ -1,6 +1,6 @@
 """What is stored of the demo's chains, where a chain of the user has the same ID: 31337 is what anvil takes by default.
 
-Only a chain whose genesis is its own can be told apart this way: every local network has the C-Chain's genesis.
+Only a chain whose genesis is its own can be recognised this way: every local network has the C-Chain's genesis.
 """
 
 from pathlib import Path

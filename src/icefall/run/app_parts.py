@@ -79,11 +79,6 @@ def listener_app(
     )
 
 
-def links_page(title: str, config: Config) -> LinksPage:
-    """What is at `/` of a listener without the Explorer."""
-    return LinksPage(title, Link(port=config.data_port if config.explorer else 0))
-
-
 def _enabled(config: Config) -> Callable[[str], bool]:
     return lambda setting: bool(getattr(config, setting.replace("-", "_")))
 
@@ -144,3 +139,8 @@ def chain_directory(
 def _chain_info(chain: ChainConfig) -> ChainInfo:
     info = msgspec.convert(chain, ChainInfo, from_attributes=True)
     return msgspec.structs.replace(info, rpc_url=shown_rpc_url(chain.public_rpc_url, chain.rpc[0]))
+
+
+def links_page(title: str, config: Config) -> LinksPage:
+    """What is at `/` of a listener without the Explorer."""
+    return LinksPage(title, Link(port=config.data_port if config.explorer else 0))

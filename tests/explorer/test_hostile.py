@@ -120,9 +120,8 @@ def test_pictures_are_images_and_those_of_other_hosts_wait_for_a_click(explorer:
     explorer.open(f"{HOME}/nft/{address_text(ART)}/3")
     assert explorer.text(".picture").split() == ["Load", "picture", "from", "tracker.example"]
     assert explorer.problems == []
-    explorer.page.route(
-        "https://tracker.example/**", lambda route: route.fulfill(content_type="image/svg+xml", body=SVG)
-    )
+    svg = {"content_type": "image/svg+xml", "body": SVG}
+    explorer.page.route("https://tracker.example/**", lambda route: route.fulfill(**svg))
     with explorer.page.expect_request("https://tracker.example/**") as asked:
         explorer.page.get_by_role("button", name="Load picture").click()
     assert asked.value.resource_type == "image"

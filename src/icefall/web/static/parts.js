@@ -17,7 +17,7 @@ export const to = {
   container: (chain, index) => `#/containers/${chain}/${encodeURIComponent(index)}`,
 };
 
-export function copyButton(text, what) {
+function copyButton(text, what) {
   const button = h(
     "button.copy",
     { type: "button", "aria-label": `Copy ${what}`, title: `Copy ${what}` },

@@ -96,10 +96,10 @@ export async function render({ params, query, signal, remember }) {
   return { title: tokenName(contract), content };
 }
 
-export function transferList(base, chain, signal, token = false) {
+export function transferList(base, chain, signal) {
   return list({
     label: "Transfers",
-    columns: transferColumns({ chain, token }),
+    columns: transferColumns({ chain, token: false }),
     none: "It has not been transferred.",
     load: async (pageToken) => {
       const page = await data(`${base}/transfers`, { pageSize: 25, pageToken }, signal);

@@ -99,10 +99,10 @@ class App:
         self._counters = counters
         self._log = log
         self._gate = gate
-        self._site = site
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
+        self._site = site
 
     async def respond(self, request: Request) -> Response:
         wanted = request.header("access-control-request-method") if request.method == "OPTIONS" else None

@@ -6,17 +6,22 @@ import { listen } from "./live.js";
 import { empty, failure, loading, table } from "./parts.js";
 
 const SHOWN = 10;
+const ARRIVED_MAX = 100; // between two looks
+const SHOW_MS = 500;
 const POLL_MS = 10000;
 
+// A list of the newest rows. While a chain is being indexed events come faster than anyone reads, and may be about old
+// blocks: rows are therefore shown together, in the order of their time.
 class LiveList {
   constructor(label, columns, keyOf, load) {
-    Object.assign(this, { label, columns, keyOf, load, keys: [] });
+    Object.assign(this, { label, columns, keyOf, load, rows: [], arrived: [] });
     this.element = h("div.later", { "aria-busy": "true" }, loading(6));
   }
 
   async read() {
     try {
-      this.draw(await this.load());
+      this.rows = await this.load();
+      this.draw(new Set());
     } catch (error) {
       if (error.name === "AbortError") return;
       this.element.replaceChildren(failure(error, () => this.read()));
@@ -24,26 +29,32 @@ class LiveList {
     this.element.removeAttribute("aria-busy");
   }
 
-  draw(rows) {
-    this.table = rows.length ? table(this.label, this.columns, rows) : null;
-    this.keys = rows.map(this.keyOf);
-    this.element.replaceChildren(this.table?.element || empty("Nothing is indexed yet."));
+  arrive(row) {
+    this.arrived = [row, ...this.arrived].slice(0, ARRIVED_MAX);
   }
 
-  // An event may be about a row that the list already had when it was read.
-  arrive(row) {
-    if (this.keys.includes(this.keyOf(row))) return;
-    if (!this.table) return this.draw([row]);
-    this.keys = [this.keyOf(row), ...this.keys].slice(0, SHOWN);
-    this.table.append([row]);
-    const { body } = this.table;
-    body.lastElementChild.classList.add("new");
-    body.prepend(body.lastElementChild);
-    while (body.children.length > SHOWN) body.lastElementChild.remove();
+  // Whether there is something new to see. Nothing moves while the keyboard is in the list.
+  show() {
+    if (!this.arrived.length || this.element.contains(document.activeElement)) return false;
+    const known = new Set(this.rows.map(this.keyOf));
+    const added = this.arrived.filter((row) => !known.has(this.keyOf(row)));
+    this.arrived = [];
+    const newest = [...added, ...this.rows].sort((a, b) => b.blockTimestamp - a.blockTimestamp).slice(0, SHOWN);
+    const fresh = new Set(newest.map(this.keyOf).filter((key) => !known.has(key)));
+    this.rows = newest;
+    if (fresh.size) this.draw(fresh);
+    return fresh.size > 0;
+  }
+
+  draw(fresh) {
+    if (!this.rows.length) return this.element.replaceChildren(empty("Nothing is indexed yet."));
+    const shown = table(this.label, this.columns, this.rows);
+    this.rows.forEach((row, at) => fresh.has(this.keyOf(row)) && shown.body.children[at].classList.add("new"));
+    this.element.replaceChildren(shown.element);
   }
 }
 
-// `onBlock` is called with every new block.
+// `onBlock` is called with the newest block of a chain.
 export function latest({ names, tokens, signal, onBlock }) {
   const [number, age, count] = blockColumns();
   const txs = txColumns({ tokenOf: (id) => tokens.get(id) });
@@ -61,6 +72,7 @@ export function latest({ names, tokens, signal, onBlock }) {
     async () => (await data("/v1/transactions", { pageSize: SHOWN }, signal)).transactions,
   );
   const mark = h("span.live", {}, "connecting");
+  const tips = new Map();
   const readAll = () => Promise.all([blocks.read(), transactions.read()]);
   readAll();
   const state = (text, on) => {
@@ -72,11 +84,11 @@ export function latest({ names, tokens, signal, onBlock }) {
     {
       block: (row) => {
         blocks.arrive(row);
-        onBlock(row);
-        announce(`New block ${row.blockNumber} of ${names.get(row.chainId) || row.chainId}`);
+        tips.set(row.chainId, row);
       },
       transaction: (row) => transactions.arrive(row),
       rollback: readAll,
+      skipped: readAll,
       opened: () => state("live", true),
       interrupted: () => state("reconnecting", false),
       refused: () => {
@@ -87,6 +99,13 @@ export function latest({ names, tokens, signal, onBlock }) {
     },
     signal,
   );
+  const looking = setInterval(() => {
+    tips.forEach(onBlock);
+    tips.clear();
+    transactions.show();
+    if (blocks.show()) announce(`New block ${blocks.rows[0].blockNumber}`);
+  }, SHOW_MS);
+  signal.addEventListener("abort", () => clearInterval(looking));
   const part = (title, list, note) =>
     h("section.card", { "aria-label": title }, h("div.card-head", {}, h("h2", {}, title), note), list.element);
   return h("div.columns", {}, part("Latest blocks", blocks, mark), part("Latest transactions", transactions));

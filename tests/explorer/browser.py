@@ -82,6 +82,10 @@ class Tab:
     def text(self, selector: str = "main") -> str:
         return self.page.locator(selector).first.inner_text()
 
+    def await_text(self, text: str) -> None:
+        """Names of assets follow when the rest of a page has loaded."""
+        self.page.locator("main").filter(has_text=text).wait_for()
+
     def look(self, width: int, theme: Any) -> None:
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.emulate_media(color_scheme=theme)

@@ -120,10 +120,14 @@ def test_pictures_are_images_and_those_of_other_hosts_wait_for_a_click(explorer:
     explorer.open(f"{HOME}/nft/{address_text(ART)}/3")
     assert explorer.text(".picture").split() == ["Load", "picture", "from", "tracker.example"]
     assert explorer.problems == []
+    svg = {"content_type": "image/svg+xml", "body": SVG}
+    explorer.page.route("https://tracker.example/**", lambda route: route.fulfill(**svg))
     with explorer.page.expect_request("https://tracker.example/**") as asked:
         explorer.page.get_by_role("button", name="Load picture").click()
     assert asked.value.resource_type == "image"
     assert not asked.value.header_value("referer")
+    explorer.page.wait_for_selector(".picture img")
+    assert explorer.page.evaluate("window.attacked") is None
 
 
 def test_pages_of_interfaces_that_are_not_known_are_hidden(explorer: Tab) -> None:

@@ -1,5 +1,6 @@
 """Every page of the Explorer on the demo, in a real browser: content, both themes, phone and wide screen, keyboard."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -91,8 +92,8 @@ def explorer(demo: Server, browser: Browser) -> Iterator[Tab]:
 @pytest.mark.parametrize(("name", "address", "texts"), PAGES, ids=[page[0] for page in PAGES])
 def test_page(name: str, address: str, texts: list[str], explorer: Tab) -> None:
     explorer.open(address)
-    shown = explorer.text()
-    assert [text for text in texts if text not in shown] == []
+    for text in texts:
+        explorer.await_text(text)
     assert explorer.page.locator(".failed").count() == 0
     assert explorer.page.locator("h1").count() == 1
     looks = [(theme, width) for theme in THEMES for width in WIDTHS]
@@ -101,7 +102,7 @@ def test_page(name: str, address: str, texts: list[str], explorer: Tab) -> None:
         explorer.look(width, theme)
         assert explorer.overflow() <= 0, f"wider than the window at {width} px"
         explorer.keep_screenshot(f"{name}-{theme}-{width}")
-        if (theme, width) in checked:
+        if (theme, width) in checked[: 1 if "?tab=" in address else 2]:
             assert explorer.findings() == []
     made = explorer.page.locator("#call-list li").count()
     assert (made > 0) == (name != "not-found"), "a page lists the calls it made"
@@ -218,5 +219,20 @@ def test_a_block_is_found_by_its_time(explorer: Tab) -> None:
 def test_the_history_of_a_token_can_be_chosen(explorer: Tab) -> None:
     explorer.open(f"{L1}/address/{BUSY}")
     assert "(DEMO)" in explorer.text("figcaption")
-    explorer.page.get_by_label("Token", exact=True).select_option(label="Alpha Dollar")
+    explorer.page.locator("main .choices select").select_option(label="Alpha Dollar")
     explorer.page.wait_for_selector("figcaption:has-text('ADOL')")
+
+
+def test_what_arrives_is_shown_at_the_top(demo: Server, explorer: Tab) -> None:
+    """The demo's chains get no new blocks, so these are made: one that is new, one that is listed, one that is old."""
+    blocks = demo.ask("GET", "/v1/blocks?pageSize=1", listener="data").json()["blocks"]
+    new = blocks[0] | {"blockNumber": "199", "blockHash": f"0x{7:064x}", "blockTimestamp": int(time.time())}
+    old = blocks[0] | {"blockNumber": "5", "blockHash": f"0x{8:064x}", "blockTimestamp": 5}
+    events = "".join(f"event: block\ndata: {json.dumps(block)}\n\n" for block in (new, blocks[0], old))
+    explorer.page.route("**/v1/stream?*", lambda route: route.fulfill(content_type="text/event-stream", body=events))
+    explorer.open("/")
+    rows = explorer.page.locator("section[aria-label='Latest blocks'] tbody tr")
+    rows.first.filter(has_text="199").wait_for()
+    assert rows.nth(1).locator("td").first.inner_text() == "198"
+    assert rows.count() == 10
+    assert rows.last.locator("td").first.inner_text() == "190"

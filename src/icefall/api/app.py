@@ -97,10 +97,10 @@ class App:
         self._counters = counters
         self.log = log
         self._gate = gate
-        self._site = site
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
+        self._site = site
 
     async def close(self) -> None:
         """Closes what requests have opened, connections to upstreams, and reports what was not reported yet."""

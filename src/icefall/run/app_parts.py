@@ -96,11 +96,6 @@ def listener_app(
     )
 
 
-def links_page(title: str, config: Config) -> LinksPage:
-    """What is at `/` of a listener without the Explorer."""
-    return LinksPage(title, Link(port=config.data_port if config.explorer else 0))
-
-
 def base_url(listener: str, config: Config) -> str:
     """Where the listener is reached from this machine."""
     port = {NODE: config.http_port, DATA: config.data_port, METRICS: config.metrics_port}[listener]
@@ -165,3 +160,8 @@ def chain_directory(
 def _chain_info(chain: ChainConfig) -> ChainInfo:
     info = msgspec.convert(chain, ChainInfo, from_attributes=True)
     return msgspec.structs.replace(info, rpc_url=shown_rpc_url(chain.public_rpc_url, chain.rpc[0]))
+
+
+def links_page(title: str, config: Config) -> LinksPage:
+    """What is at `/` of a listener without the Explorer."""
+    return LinksPage(title, Link(port=config.data_port if config.explorer else 0))

@@ -14,6 +14,7 @@ from icefall.web.files import FOLDER, MEDIA, WebFile, explorer_files
 Headers = list[tuple[str, str]]
 CONFIG_PATH = f"{FOLDER}config.json"
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[0-9]+)?")
+_PLAIN_ORIGIN = re.compile(r"http://[0-9A-Za-z._-]+(:[0-9]+)?(?=[/?#]|$)")
 _STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;max-width:36rem;margin:4rem auto;"
     "padding:0 1.25rem}"
@@ -30,9 +31,6 @@ class Link(NamedTuple):
 
     url: str = ""
     port: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.url or self.port)
 
     def seen_from(self, host: str) -> str:
         """The base address for a browser that sent this Host header, without a slash at its end."""
@@ -84,13 +82,15 @@ class Explorer:
         return json.dumps(shown).encode()
 
     def _policy(self, host: str) -> str:
-        """Pictures of NFTs may come from any host, once the reader asks for them: an image runs nothing."""
+        """Pictures of NFTs may come from any host, once the reader asks for them: an image runs nothing. A gateway in a
+        private network may be plain http."""
+        gateway = _PLAIN_ORIGIN.match(self._ipfs_gateway)
         others = [source for link in (self._node, self._metrics) if (source := link.policy_source(host))]
         return "; ".join((
             "default-src 'none'",
             "script-src 'self'",
             "style-src 'self'",
-            "img-src 'self' data: https:",
+            " ".join(("img-src 'self' data: https:", *((gateway[0],) if gateway else ()))),
             " ".join(("connect-src 'self'", *others)),
             "base-uri 'none'",
             "form-action 'none'",

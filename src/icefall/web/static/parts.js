@@ -17,7 +17,7 @@ export const to = {
   container: (chain, index) => `#/containers/${chain}/${encodeURIComponent(index)}`,
 };
 
-export function copyButton(text, what) {
+function copyButton(text, what) {
   const button = h(
     "button.copy",
     { type: "button", "aria-label": `Copy ${what}`, title: `Copy ${what}` },
@@ -249,9 +249,15 @@ export function table(label, columns, rows) {
   return { element, append, body };
 }
 
-// A list in pages. `load(token)` returns {rows, next}. `hideEmpty`: null where there are none.
-export async function list({ label, columns, load, none, hideEmpty = false, after }) {
-  const first = await load();
+const EMPTY_PAGES_MAX = 20;
+
+// A list in pages. `load(token)` returns {rows, next}; a page may be empty although more follow. `hideEmpty`: null where
+// there are none.
+export async function list({ label, columns, load, none, hideEmpty = false }) {
+  let first = await load();
+  for (let page = 0; page < EMPTY_PAGES_MAX && first && !first.rows.length && first.next; page += 1) {
+    first = await load(first.next);
+  }
   if (!first || !first.rows.length) return hideEmpty ? null : empty(none || "Nothing here yet.");
   const shown = table(label, columns, first.rows);
   const box = h("div.list", {}, shown.element);
@@ -273,7 +279,6 @@ export async function list({ label, columns, load, none, hideEmpty = false, afte
     if (!next) more.remove();
   });
   if (next) box.append(more);
-  after?.(shown);
   return box;
 }
 

@@ -8,7 +8,7 @@ export function fromHex(text) {
   return Uint8Array.from(text.replace(/^0x/, "").match(/../g) || [], (pair) => parseInt(pair, 16));
 }
 
-export const toHex = (bytes) => "0x" + [...bytes].map((one) => one.toString(16).padStart(2, "0")).join("");
+const toHex = (bytes) => "0x" + [...bytes].map((one) => one.toString(16).padStart(2, "0")).join("");
 
 // Hex as the node writes it, with four bytes of checksum at the end.
 export const unchecked = (text) => fromHex(text).slice(0, -4);

@@ -99,7 +99,7 @@ export async function render({ params, query, signal, remember }) {
 }
 
 // Whether it is a contract, and which token: by search, which answers for any address.
-export async function kindOf(chain, address, signal) {
+async function kindOf(chain, address, signal) {
   const reply = await maybe(data("/v1/search", { query: address }, signal));
   const here = (reply?.results || []).filter((one) => one.chainId === String(chain));
   const token = here.find((one) => one.type === "token");

@@ -3,13 +3,14 @@ import { h } from "../dom.js";
 import { chainOf, data, maybe, path } from "../api.js";
 import { chart } from "../chart.js";
 import { tokenName, transferColumns } from "../columns.js";
-import { money, percent, whole } from "../format.js";
+import { money, whole } from "../format.js";
 import {
   address,
   badge,
   card,
   clip,
   crumbs,
+  empty,
   facts,
   header,
   id,
@@ -95,10 +96,10 @@ export async function render({ params, query, signal, remember }) {
   return { title: tokenName(contract), content };
 }
 
-export function transferList(base, chain, signal, token = false) {
+export function transferList(base, chain, signal) {
   return list({
     label: "Transfers",
-    columns: transferColumns({ chain, token }),
+    columns: transferColumns({ chain, token: false }),
     none: "It has not been transferred.",
     load: async (pageToken) => {
       const page = await data(`${base}/transfers`, { pageSize: 25, pageToken }, signal);
@@ -122,17 +123,18 @@ export async function holderList(base, chain, contract, signal) {
       { name: "Value", right: true, minor: true, cell: (row) => value(row.balanceValue) },
     ],
     load: async (pageToken) => {
-      const page = await data(`${base}/holders`, { pageSize: 25, pageToken }, signal);
+      const page = await maybe(data(`${base}/holders`, { pageSize: 25, pageToken }, signal));
       first ??= page;
-      return { rows: page.holders, next: page.nextPageToken };
+      return page && { rows: page.holders, next: page.nextPageToken };
     },
   });
-  const share =
-    first.holders.length && first.totalHolders
-      ? `, the largest ${first.holders.length} shown first (${percent(Math.min(first.holders.length, first.totalHolders), first.totalHolders)} of them)`
-      : "";
+  if (!first) return empty("The holders are not available here.");
   return [
-    h("p.quiet", {}, `${whole(first.totalHolders)} holders after block ${whole(first.countedToBlock)}${share}`),
+    h(
+      "p.quiet",
+      {},
+      `${whole(first.totalHolders)} holders after block ${whole(first.countedToBlock)}, the largest first`,
+    ),
     rows,
   ];
 }

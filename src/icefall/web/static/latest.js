@@ -1,0 +1,112 @@
+// The newest blocks and transactions of all chains. The live stream keeps them current; without it they are read again.
+import { announce, h } from "./dom.js";
+import { data } from "./api.js";
+import { blockColumns, chainColumn, txColumns } from "./columns.js";
+import { listen } from "./live.js";
+import { empty, failure, loading, table } from "./parts.js";
+
+const SHOWN = 10;
+const ARRIVED_MAX = 100; // between two looks
+const SHOW_MS = 500;
+const POLL_MS = 10000;
+
+// A list of the newest rows. While a chain is being indexed events come faster than anyone reads, and may be about old
+// blocks: rows are therefore shown together, in the order of their time.
+class LiveList {
+  constructor(label, columns, keyOf, load) {
+    Object.assign(this, { label, columns, keyOf, load, rows: [], arrived: [] });
+    this.element = h("div.later", { "aria-busy": "true" }, loading(6));
+  }
+
+  async read() {
+    try {
+      this.rows = await this.load();
+      this.draw(new Set());
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.element.replaceChildren(failure(error, () => this.read()));
+    }
+    this.element.removeAttribute("aria-busy");
+  }
+
+  arrive(row) {
+    this.arrived = [row, ...this.arrived].slice(0, ARRIVED_MAX);
+  }
+
+  // Whether there is something new to see. Nothing moves while the keyboard is in the list.
+  show() {
+    if (!this.arrived.length || this.element.contains(document.activeElement)) return false;
+    const known = new Set(this.rows.map(this.keyOf));
+    const added = this.arrived.filter((row) => !known.has(this.keyOf(row)));
+    this.arrived = [];
+    const newest = [...added, ...this.rows].sort((a, b) => b.blockTimestamp - a.blockTimestamp).slice(0, SHOWN);
+    const fresh = new Set(newest.map(this.keyOf).filter((key) => !known.has(key)));
+    this.rows = newest;
+    if (fresh.size) this.draw(fresh);
+    return fresh.size > 0;
+  }
+
+  draw(fresh) {
+    if (!this.rows.length) return this.element.replaceChildren(empty("Nothing is indexed yet."));
+    const shown = table(this.label, this.columns, this.rows);
+    this.rows.forEach((row, at) => fresh.has(this.keyOf(row)) && shown.body.children[at].classList.add("new"));
+    this.element.replaceChildren(shown.element);
+  }
+}
+
+// `onBlock` is called with the newest block of a chain.
+export function latest({ names, tokens, signal, onBlock }) {
+  const [number, age, count] = blockColumns();
+  const txs = txColumns({ tokenOf: (id) => tokens.get(id) });
+  const named = (name) => txs.find((column) => column.name === name);
+  const blocks = new LiveList(
+    "Latest blocks of all chains",
+    [number, chainColumn(names), age, count],
+    (row) => row.blockHash,
+    async () => (await data("/v1/blocks", { pageSize: SHOWN }, signal)).blocks,
+  );
+  const transactions = new LiveList(
+    "Latest transactions of all chains",
+    ["Transaction", "Method", "Status", "Age", "Value"].map(named),
+    (row) => row.txHash,
+    async () => (await data("/v1/transactions", { pageSize: SHOWN }, signal)).transactions,
+  );
+  const mark = h("span.live", {}, "connecting");
+  const tips = new Map();
+  const readAll = () => Promise.all([blocks.read(), transactions.read()]);
+  readAll();
+  const state = (text, on) => {
+    mark.textContent = text;
+    mark.classList.toggle("on", on);
+  };
+  listen(
+    { types: "blocks,transactions" },
+    {
+      block: (row) => {
+        blocks.arrive(row);
+        tips.set(row.chainId, row);
+      },
+      transaction: (row) => transactions.arrive(row),
+      rollback: readAll,
+      skipped: readAll,
+      opened: () => state("live", true),
+      interrupted: () => state("reconnecting", false),
+      refused: () => {
+        state(`read again every ${POLL_MS / 1000} s`, false);
+        const timer = setInterval(() => document.hidden || readAll(), POLL_MS);
+        signal.addEventListener("abort", () => clearInterval(timer));
+      },
+    },
+    signal,
+  );
+  const looking = setInterval(() => {
+    tips.forEach(onBlock);
+    tips.clear();
+    transactions.show();
+    if (blocks.show()) announce(`New block ${blocks.rows[0].blockNumber}`);
+  }, SHOW_MS);
+  signal.addEventListener("abort", () => clearInterval(looking));
+  const part = (title, list, note) =>
+    h("section.card", { "aria-label": title }, h("div.card-head", {}, h("h2", {}, title), note), list.element);
+  return h("div.columns", {}, part("Latest blocks", blocks, mark), part("Latest transactions", transactions));
+}

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from tests.api.data_scene import InProcess, put_chains
 
-from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
+from icefall.api.endpoints import chain_data
 from icefall.api.endpoints.row import Rest, example_path
 from icefall.api.params.rest_binder import RestBinder, RestParam
 from icefall.api.params.rest_kinds import (
@@ -22,6 +22,7 @@ from icefall.api.params.rest_kinds import (
     TOKEN_ID,
 )
 
+CHAIN_DATA_ENDPOINTS = [row for row in chain_data.CHAIN_DATA_ENDPOINTS if not row.is_stream]  # tests/api/test_stream.py
 NOWHERE = {"geth-1": "http://127.0.0.1:9"}
 NO_NUMBERS = [
     "",

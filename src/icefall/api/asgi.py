@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from icefall.api.app import App, cut_off, too_large
+from icefall.api.app import App, Response, cut_off, too_large
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -51,8 +51,21 @@ class AsgiApp:
         if scope["type"] != "http":
             return
         response = await self._app.respond(AsgiRequest(scope, receive))
+        if response.stream is not None and scope["method"] != "HEAD":
+            await self._stream(response, send)
+            return
         headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers]
         headers.append((b"content-length", str(len(response.body)).encode()))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         body = b"" if scope["method"] == "HEAD" else response.body
         await send({"type": "http.response.body", "body": body})
+
+    @staticmethod
+    async def _stream(response: Response, send: Send) -> None:
+        """Until it ends, or `send` fails because the client is gone."""
+        assert response.stream is not None
+        headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers]
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        async for piece in response.stream():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})

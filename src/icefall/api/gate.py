@@ -77,9 +77,9 @@ class AccessGate:
             return await self._known(key)
         if self._required and not row.keyless:
             raise Unauthorized("an API key is required: send it as x-service-api-key")
-        if row.protected and not (is_loopback(self._client(request)) and _is_same_origin(request)):
+        if row.protected and not (is_loopback(self.client(request)) and _is_same_origin(request)):
             raise Unauthorized("an API key is required from another machine or website: send it as x-service-api-key")
-        return "" if self._leases is None else f"{self._listener} {self._client(request)}", self._anybody
+        return "" if self._leases is None else f"{self._listener} {self.client(request)}", self._anybody
 
     def _key(self, request: Caller) -> str | None:
         one, other = request.header(KEY_HEADERS[0]), request.header(KEY_HEADERS[1])
@@ -96,7 +96,8 @@ class AccessGate:
             raise Forbidden("this API key has been revoked")
         return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
 
-    def _client(self, request: Caller) -> str:
+    def client(self, request: Caller) -> str:
+        """The address that identifies a caller without a key."""
         if self._proxies:
             return self._proxies.client(request.peer, request.headers("x-forwarded-for"))
         return client_name(request.peer)

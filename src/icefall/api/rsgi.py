@@ -1,5 +1,7 @@
 """The app as RSGI, granian's native and fastest interface."""
 
+import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from granian._granian import RSGIProtocolClosed, RSGIProtocolError
@@ -75,4 +77,25 @@ class RsgiApp:
             protocol.close(404)
             return
         response = await self._respond(RsgiRequest(scope, protocol))
-        protocol.response_bytes(response.status, response.headers, response.body)
+        if response.stream is None or scope.method == "HEAD":
+            protocol.response_bytes(response.status, response.headers, response.body)
+            return
+        transport = protocol.response_stream(response.status, response.headers)
+        sending = asyncio.ensure_future(_send_all(transport, response.stream()))
+        gone = asyncio.ensure_future(protocol.client_disconnect())
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sending.cancel()
+            gone.cancel()
+            await asyncio.gather(sending, gone, return_exceptions=True)
+
+
+async def _send_all(transport: Any, pieces: AsyncGenerator[bytes, None]) -> None:
+    try:
+        async for piece in pieces:
+            await transport.send_bytes(piece)
+    except (RSGIProtocolClosed, RSGIProtocolError):  # the client is gone
+        pass
+    finally:
+        await pieces.aclose()

@@ -8,7 +8,7 @@ import pytest
 from tests.api.data_scene import InProcess, put_chains
 from tests.server import Reply
 
-from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
+from icefall.api.endpoints import chain_data
 from icefall.api.endpoints.row import Rest, example_path
 from icefall.api.params.rest_binder import RestBinder, RestParam
 from icefall.api.params.rest_kinds import (
@@ -24,6 +24,7 @@ from icefall.api.params.rest_kinds import (
     TOKEN_ID,
 )
 
+CHAIN_DATA_ENDPOINTS = [row for row in chain_data.CHAIN_DATA_ENDPOINTS if not row.is_stream]  # tests/api/test_stream.py
 NOWHERE = {"geth-1": "http://127.0.0.1:9"}
 NO_NUMBERS = [
     "",

@@ -75,7 +75,7 @@ PLAIN = [
     (listener, row)
     for listener in LISTENERS
     for row in rows_of(listener)
-    if isinstance(row, Rest) and "{" not in row.path
+    if isinstance(row, Rest) and "{" not in row.path and not row.is_stream
 ]
 
 

@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Awaitable, Callable
 from typing import Protocol
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,6 +21,7 @@ from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
 from icefall.api.routes import ROOT, RestRoute, Route, Routes, cleaned, location
+from icefall.api.streams import EventStream, OpenStreams
 from icefall.errors import (
     Bootstrapping,
     Forbidden,
@@ -97,6 +99,7 @@ class App:
         self._counters = counters
         self.log = log
         self._gate = gate
+        self._streams = OpenStreams()
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
@@ -153,7 +156,7 @@ class App:
         if plain is not None and self._gate is not None:
             self._gate.note(request, plain.row, response.status, units, time.perf_counter() - began)
         if limit_headers:
-            response = Response(response.status, [*response.headers, *limit_headers], response.body)
+            response = response._replace(headers=[*response.headers, *limit_headers])
         if self.log.is_debug():
             self.log.debug("request", method=request.method, path=request.path, status=response.status)
         return await self._finished(request, response, named_origins=named_origins)
@@ -205,11 +208,16 @@ class App:
         """And the units to charge besides the row's weight."""
         began, failed = self._counters.begin(plain.slot), True
         try:
-            result = await plain.call(plain.bind(values, request.query))
+            query = _resumed(request) if plain.row.is_stream else request.query
+            result = await plain.call(plain.bind(values, query))
             failed = False
         finally:
             self._counters.end(plain.slot, began, failed=failed)
         result, units = result if isinstance(result, Charged) else (result, 0)
+        if isinstance(result, EventStream):
+            client = self._gate.client(request) if self._gate is not None else request.peer
+            headers = [("content-type", plain.row.media), *plain.row.headers, *self._base]
+            return Response(200, headers, self._streams.limited(client, result)), 0
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):
@@ -268,8 +276,17 @@ class App:
         return (
             response
             if headers is response.headers and body is response.body
-            else Response(response.status, headers, body)
+            else response._replace(headers=headers, body=body)
         )
+
+
+def _resumed(request: Request) -> str:
+    """The query, with the event after which a browser goes on: it sends that in a header."""
+    last = request.header("last-event-id")
+    if last is None:
+        return request.query
+    kept = [pair for pair in request.query.split("&") if pair.partition("=")[0] != "lastEventId"]
+    return "&".join([*filter(None, kept), f"lastEventId={quote(last)}"])
 
 
 def _gzip(body: bytes) -> bytes:

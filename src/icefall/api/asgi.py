@@ -62,6 +62,7 @@ class AsgiApp:
             await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
             return
         async with aclosing(body):
-            async for piece in body:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            if scope["method"] != "HEAD":
+                async for piece in body:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})

@@ -38,6 +38,7 @@ def _parameters(row: Rest | Rpc) -> list[tuple[str, str]]:
     for param in binder.all:
         default = param.shown_default
         default_text = str(default).lower() if isinstance(default, bool) else default
+        default_text = ",".join(default) if isinstance(default, tuple) else default_text
         shown.append((param.name, param.kind.name + ("" if default is None else f" (default {default_text})")))
     return shown
 

@@ -113,9 +113,9 @@ class AccessGate:
             return await self._known(key)
         if self._required and not row.keyless:
             raise Unauthorized("an API key is required: send it as x-service-api-key")
-        if row.protected and not (is_loopback(self._client(request)) and _is_same_origin(request)):
+        if row.protected and not (is_loopback(self.client(request)) and _is_same_origin(request)):
             raise Unauthorized("an API key is required from another machine or website: send it as x-service-api-key")
-        return "" if self._leases is None else f"{self._listener} {self._client(request)}", self._anybody
+        return "" if self._leases is None else f"{self._listener} {self.client(request)}", self._anybody
 
     def _trusts(self, request: CallerRequest) -> bool:
         """Somebody on this machine, not behind a proxy on it, where neither limits nor keys are wanted."""
@@ -139,7 +139,8 @@ class AccessGate:
         self._current.put(self._current.get()._replace(key=key.name))
         return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
 
-    def _client(self, request: CallerRequest) -> str:
+    def client(self, request: CallerRequest) -> str:
+        """The address that identifies a caller without a key."""
         if self._proxies:
             return self._proxies.client(request.peer, request.headers("x-forwarded-for"))
         return client_name(request.peer)

@@ -149,7 +149,9 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
 
 
 def _parameter(row: Rest, param: RestParam) -> dict[str, Any]:
-    schema = param.kind.schema if param.shown_default is None else {**param.kind.schema, "default": param.shown_default}
+    schema, default = param.kind.schema, _plain(param.shown_default)
+    if default is not None:
+        schema = {**schema, "default": default}
     described: dict[str, Any] = {
         "name": param.name,
         "in": "path" if param.in_path else "query",
@@ -160,6 +162,10 @@ def _parameter(row: Rest, param: RestParam) -> dict[str, Any]:
     if param.required or param.name in row.examples:  # the page fills in examples: not what narrows a query
         described["example"] = _example(row, param)
     return described
+
+
+def _plain(default: Any) -> Any:
+    return ",".join(default) if isinstance(default, tuple) else default
 
 
 def _example(row: Rest, param: RestParam) -> Any:

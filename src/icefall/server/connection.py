@@ -274,6 +274,8 @@ class Connection(asyncio.Protocol):
         self._streaming = True
         try:
             async with aclosing(pieces):
+                if request.method == "HEAD":
+                    return
                 async for piece in pieces:
                     self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
                     if self._stalled is not None:

@@ -2,10 +2,11 @@
 
 from icefall.api import examples
 from icefall.api.endpoints.row import DATA, Rest, Weight
-from icefall.api.handlers import blocks, history, indexing, raw, search, tokens
+from icefall.api.handlers import blocks, history, indexing, raw, search, stream, tokens
 from icefall.api.schema import explorer as e
 from icefall.api.schema import raw as r
 from icefall.api.schema.blocks import BlockByTimeParams, EvmBlock
+from icefall.api.schema.stream import StreamParams
 from icefall.api.schema.transactions import TransactionParams
 
 CHAIN = "/v1/chains/{chainId}"
@@ -18,6 +19,10 @@ EXPLORER_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="GET", path="/v1/search", params=e.SearchParams, result=e.SearchResult, handler=search.search,
          listeners=(DATA,), weight=Weight.MEDIUM, operation="search", ours=True,
          summary="Blocks, transactions, addresses and tokens of all chains: by number, hash, address, name or symbol."),
+    Rest(verb="GET", path="/v1/stream", params=StreamParams, result=str, handler=stream.stream, listeners=(DATA,),
+         weight=Weight.LARGE, media="text/event-stream", headers=(("cache-control", "no-store"),), is_stream=True,
+         operation="stream", ours=True,
+         summary="New blocks, transactions and transfers as they are indexed, as Server-Sent Events."),
     Rest(verb="GET", path=f"{CHAIN}/blocks:getByTime", params=BlockByTimeParams, result=EvmBlock,
          handler=blocks.block_by_time, listeners=(DATA,), weight=Weight.SMALL, operation="getBlockByTime", ours=True,
          summary="The newest block at or before a time, or the oldest at or after it."),

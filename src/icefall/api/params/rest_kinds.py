@@ -17,6 +17,8 @@ PAGE_TOKEN_SIZE_MAX = 512
 CHAIN_SIZE_MAX = 128
 TOKEN_ID_DIGITS_MAX = 80
 SEARCH_SIZE_MAX = 100
+EVENT_ID_SIZE_MAX = 4096
+STREAMED = ("blocks", "transactions", "transfers")
 NETWORKS = ("mainnet", "fuji", "testnet")
 FEATURES = ("nftIndexing", "webhooks", "teleporter")
 
@@ -99,6 +101,10 @@ _CHAIN = re.compile(rf"[^\x00-\x20\x7f,\ufffd]{{1,{CHAIN_SIZE_MAX}}}")
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{PAGE_TOKEN_SIZE_MAX}}}")
 
 
+_EVENT_ID = re.compile(rf"[0-9a-f:,]{{0,{EVENT_ID_SIZE_MAX}}}")
+_WORD = "|".join(STREAMED)
+
+
 def _chain(text: str) -> str:
     if not _CHAIN.fullmatch(text):
         raise InvalidValue("an EVM chain ID, a blockchain ID or an alias of a chain")
@@ -130,6 +136,19 @@ def _token_or_native(text: str) -> bytes:
         return b"" if text == "native" else _address(text)
     except InvalidValue as error:
         raise InvalidValue(f"{error}, or the word native") from None
+
+
+def _event_types(text: str) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys(text.split(",")))
+    if not set(words) <= set(STREAMED):
+        raise InvalidValue(f"some of {', '.join(STREAMED)}, separated by commas")
+    return words
+
+
+def _last_event_id(text: str) -> str:
+    if not _EVENT_ID.fullmatch(text):
+        raise InvalidValue("the ID of an event of this stream")
+    return text
 
 
 def _not_offered(_: str) -> None:
@@ -169,10 +188,17 @@ SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, 
 TOKEN_OR_NATIVE = RestKind(
     "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
 )
+EVENT_TYPES = RestKind(
+    "words with commas", _event_types, {"type": "string", "pattern": f"^({_WORD})(,({_WORD}))*$"}, STREAMED[0]
+)
+LAST_EVENT_ID = RestKind("event ID", _last_event_id, {"type": "string", "maxLength": EVENT_ID_SIZE_MAX})
 NOT_OFFERED = RestKind("not offered", _not_offered, {})
 PAGE_TOKEN = RestKind("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
 
 ChainName = Annotated[str, CHAIN]
+MaybeChain = Annotated[str | None, CHAIN]
+EventTypes = Annotated[tuple[str, ...], EVENT_TYPES]
+LastEventId = Annotated[str, LAST_EVENT_ID]
 EvmAddress = Annotated[bytes, ADDRESS]
 MaybeAddress = Annotated[bytes | None, ADDRESS]
 NotOffered = Annotated[None, NOT_OFFERED]

@@ -62,7 +62,6 @@ const start = async () => {
   window.ui = window.SwaggerUIBundle({
     spec,
     dom_id: "#docs",
-    deepLinking: true,
     displayRequestDuration: true,
     docExpansion: "list",
     defaultModelsExpandDepth: 0,
@@ -72,6 +71,7 @@ const start = async () => {
     requestSnippetsEnabled: true,
     requestSnippets: {
       defaultExpanded: true,
+      languages: ["curl_bash", "python", "javascript"],
       generators: {
         curl_bash: { title: "curl", syntax: "bash" },
         python: { title: "Python", syntax: "python" },
@@ -81,14 +81,27 @@ const start = async () => {
     plugins: [
       { fn: { opsFilter: search, requestSnippetGenerator_python: python, requestSnippetGenerator_javascript: javascript } },
     ],
-    onComplete: () => {
-      const field = document.querySelector(".operation-filter-input");
-      if (field) {
-        field.setAttribute("aria-label", "Search endpoints");
-        field.placeholder = "Search endpoints: path, words of the description, parameter";
-      }
-    },
   });
+  new MutationObserver(name).observe(document.getElementById("docs"), { childList: true, subtree: true });
+  name();
+};
+
+// What Swagger UI leaves out for those who use a keyboard or a screen reader: by selector, the attributes to set.
+const ATTRIBUTES = {
+  ".operation-filter-input": { "aria-label": "Search endpoints", placeholder: "Search endpoints: path, words, parameter" },
+  "#servers": { "aria-label": "Server" },
+  ".copy-to-clipboard button": { "aria-label": "Copy" },
+  ".microlight, .highlight-code pre, .curl": { tabindex: "0" },
+};
+
+const name = () => {
+  for (const [selector, attributes] of Object.entries(ATTRIBUTES)) {
+    for (const one of document.querySelectorAll(selector)) {
+      for (const [key, value] of Object.entries(attributes)) {
+        if (one.getAttribute(key) !== value) one.setAttribute(key, value);
+      }
+    }
+  }
 };
 
 start();

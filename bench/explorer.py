@@ -1,7 +1,7 @@
 """The home page of the Explorer on the demo, from localhost: milliseconds to the first paint, and bytes transferred.
 
-A real Chromium with an empty cache; each figure is the median of several loads. A page without scripts and styles of its
-own, loaded in turn, shows what of the time is the browser's and the machine's.
+A real Chromium with an empty cache; each figure is the median of several loads. A page without scripts, loaded in turn,
+shows what of the time is the browser's and the machine's.
 """
 
 import time

@@ -3,7 +3,7 @@
 `ICEFALL_BENCH_CHAOS_SECONDS` is how long (20 by default), `ICEFALL_BENCH_SEED` chooses the processes. It fails if an
 answer was wrong, an accepted transaction was lost, or an index differs from that of an undisturbed run.
 
-The supervisor is among the processes; it is started again as a service manager would.
+The supervisor is among the processes while all others run; it is started again as a service manager would.
 """
 
 import os
@@ -49,6 +49,7 @@ SECONDS = float(os.environ.get("ICEFALL_BENCH_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("ICEFALL_BENCH_SEED", "1"))
 KILL_EVERY_S = 2.0
 BLOCKS_PER_S, PER_BLOCK, ADDRESSES = 4, 5, 200
+PROCESSES = 8  # supervisor, engine, indexer and decoder, three workers, replay
 ISSUERS, READERS, UTXOS = 4, 4, 64
 LIMIT_S = 300.0
 _POLL_S = 0.1
@@ -73,7 +74,7 @@ class Program:
         ports = _free_ports(3)
         names = ("http-port", "data-port", "metrics-port")
         self._folder = folder
-        self._settings = ("--demo", f"--config-file={config}", "--rate-limits=off", "--index-enabled")
+        self._settings: tuple[str, ...] = ("--demo", f"--config-file={config}", "--rate-limits=off", "--index-enabled")
         self._settings += tuple(f"--{name}={port}" for name, port in zip(names, ports, strict=True))
         listeners = ("node", "data", "metrics")
         self.urls = {one: f"http://127.0.0.1:{port}" for one, port in zip(listeners, ports, strict=True)}
@@ -225,7 +226,7 @@ def _kill(program: Program) -> Counter[str]:
     while time.monotonic() < until:
         next_kill = time.monotonic() + KILL_EVERY_S
         processes = sorted(program.processes())
-        victim = chosen.choice(processes)
+        victim = chosen.choice(processes if len(processes) >= PROCESSES else processes[1:] or processes)
         with suppress(ProcessLookupError):
             os.kill(victim.pid, signal.SIGKILL)
             kills[_role(victim, processes)] += 1

@@ -226,19 +226,23 @@ def _kill(program: Program) -> Counter[str]:
     while time.monotonic() < until:
         next_kill = time.monotonic() + KILL_EVERY_S
         processes = sorted(program.processes())
-        victim = chosen.choice(processes if len(processes) >= PROCESSES else processes[1:] or processes)
-        with suppress(ProcessLookupError):
-            os.kill(victim.pid, signal.SIGKILL)
-            kills[_role(victim, processes)] += 1
+        if len(processes) < PROCESSES:
+            processes = [one for one in processes if one.pid != program.server.process.pid]
+        if processes:
+            victim = chosen.choice(processes)
+            with suppress(ProcessLookupError):
+                os.kill(victim.pid, signal.SIGKILL)
+                kills[_role(victim, program.server.process.pid, processes)] += 1
         while time.monotonic() < next_kill:
             program.keep_running()
             time.sleep(_POLL_S)
     return kills
 
 
-def _role(process: Process, processes: Sequence[Process]) -> str:
-    parent = next((one for one in processes if one.pid == process.parent), None)
-    return process.role or ("supervisor" if parent is None else f"child of the {parent.role}")
+def _role(process: Process, supervisor: int, processes: Sequence[Process]) -> str:
+    if process.pid == supervisor:
+        return "supervisor"
+    return process.role or f"child of the {next(one.role for one in processes if one.pid == process.parent)}"
 
 
 def _await_health(program: Program, head: int) -> float:

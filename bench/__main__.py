@@ -11,6 +11,7 @@ SUITES = {
     "serving": "node API: requests per second and CPU per request",
     "index": "index API on a long X-Chain: CPU per request",
     "overload": "liveness beside too many requests and silent connections",
+    "chaos": "kill -9 of random processes under load: failures by reason, nothing lost",
     "ledger": "X-Chain transactions issued and accepted per second",
     "follow": "containers followed per second from a replayed node",
     "ingest": "EVM blocks indexed per second from a replayed node",

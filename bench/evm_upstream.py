@@ -27,11 +27,15 @@ class EncodedChain:
         self._mux = [_mux(block) for block in blocks]
         self._slim = [_slim(block) for block in blocks]
 
+    @property
+    def head(self) -> int:
+        return len(self._blocks) - 1
+
     def answer(self, method: str, params: list[Any]) -> bytes:
         match method:
             case "eth_getBlockByNumber":
                 number = self._number(params[0])
-                if number >= len(self._blocks):
+                if number > self.head:
                     return b"null"
                 return self._blocks[number].block if params[1] else self._slim[number]
             case "eth_getBlockReceipts":
@@ -39,7 +43,7 @@ class EncodedChain:
             case "debug_traceBlockByNumber":
                 return self._traced(self._number(params[0]), params[1])
             case "eth_blockNumber":
-                return _text(hex(len(self._blocks) - 1))
+                return _text(hex(self.head))
             case "eth_chainId":
                 return _text(hex(self._chain_id))
             case "web3_clientVersion":
@@ -51,7 +55,7 @@ class EncodedChain:
     def _number(self, where: Any) -> int:
         if isinstance(where, dict):
             return self._numbers[where["blockHash"]]
-        return len(self._blocks) - 1 if where == "latest" else int(where, 16)
+        return self.head if where == "latest" else int(where, 16)
 
     def _traced(self, number: int, options: Mapping[str, Any]) -> bytes:
         if number == 0:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from tests.upstream.evm_recording import recording
 
-from bench.evm_chain import CHAIN_ID, TOKEN, EncodedBlock, TransferChain
+from bench.evm_chain import CHAIN_ID, EncodedBlock, TransferChain
 from bench.evm_rows import Rows, open_store, runs
 from bench.evm_upstream import EncodedChain, upstream
 from icefall.db.engine import Transaction
@@ -40,12 +40,7 @@ def run() -> None:
     transfers = sum(one.block.count(b'"0xa9059cbb') for one in encoded)
     print(f"ingest: {blocks} blocks, {transfers} ERC-20 transfers among {ADDRESSES} addresses, call traces and diffs")
 
-    def state(method: str, params: list[Any], block: int) -> str:
-        if method == "eth_call" and params[0]["data"].startswith("0x70a08231"):
-            return f"0x{chain.balance_at(bytes.fromhex(params[0]['data'][-40:]), block):064x}"
-        return "0x60" if method == "eth_getCode" and params[0] == "0x" + TOKEN.hex() else "0x"
-
-    with upstream(EncodedChain(CHAIN_ID, encoded, state)) as (url, _pid):
+    with upstream(EncodedChain(CHAIN_ID, encoded, chain.state)) as (url, _pid):
         _suite(url, CHAIN_ID, transfers, len(encoded) - 1)
     _recorded("anvil-1")
     _flat()

@@ -1,6 +1,7 @@
 """Liveness while the node listener has three times the connections that use its capacity, and more; needs wrk.
 
-And beside silent connections. `load` is the machine's: above the number of its cores, others add to every time.
+And beside silent connections, and clients that ask for much and read nothing. `load` is the machine's: above
+the number of its cores, others add to every time.
 """
 
 import http.client
@@ -19,12 +20,14 @@ from urllib.parse import urlsplit
 from tests.e2e.program import workers
 from tests.server import Server, serving
 
+from bench.ledger import ADDRESS_TEXT, fund
 from bench.load import SECONDS
 from bench.serving import call
+from icefall.api.dialect import BATCH_MAX
 from icefall.run.worker import raise_file_limit
 
 CAPACITY, OVERLOAD = 64, (192, 1000)
-SILENT = 5000
+SILENT, STALLED, PIPELINED, UTXOS = 5000, 40, 4, 600
 _PAUSE_S = 0.02
 
 
@@ -44,7 +47,12 @@ def run() -> None:
         for label, body in calls:
             for connections in (CAPACITY, *OVERLOAD):
                 _overload(server, f"{connections}, {label}", connections, body)
-        _silent(server)
+        fund(server, outputs=UTXOS)
+        for label, count, sent in (
+            (f"{SILENT} silent", SILENT, b""),
+            (f"{STALLED} that do not read {PIPELINED} answers of 4 MB", STALLED, _large_request() * PIPELINED),
+        ):
+            _holding(server, label, count, sent)
 
 
 def _overload(server: Server, label: str, connections: int, body: bytes) -> None:
@@ -66,13 +74,27 @@ def _overload(server: Server, label: str, connections: int, body: bytes) -> None
     _print(server, label, f"{per_second:>8.0f}{refused[1] if refused else 0:>9}", latencies_ms)
 
 
-def _silent(server: Server) -> None:
+def _large_request() -> bytes:
+    utxos = json.loads(call("avm.getUTXOs", {"addresses": [ADDRESS_TEXT], "limit": 1024}))
+    body = json.dumps([utxos] * BATCH_MAX).encode()
+    head = (
+        f"POST /ext/bc/X HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    )
+    return head.encode() + b"\r\n\r\n" + body
+
+
+def _holding(server: Server, label: str, count: int, sent: bytes) -> None:
+    """Connections that have sent these bytes and read nothing."""
     parts = urlsplit(server.url())
-    opened = [socket.socket() for _ in range(SILENT)]
+    opened = [socket.socket() for _ in range(count)]
     for one in opened:
         one.setblocking(False)
         with suppress(BlockingIOError):
             one.connect((parts.hostname, parts.port))
+    if sent:
+        for one in opened:
+            one.setblocking(True)
+            one.sendall(sent)
     latencies_ms = []
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
@@ -80,7 +102,7 @@ def _silent(server: Server) -> None:
         time.sleep(_PAUSE_S)
     for one in opened:
         one.close()
-    _print(server, f"{SILENT} silent", f"{'':>17}", latencies_ms)
+    _print(server, label, f"{'':>17}", latencies_ms)
 
 
 def _liveness_ms(url: str) -> float:

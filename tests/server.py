@@ -191,7 +191,29 @@ def serving(
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Iterator[Server]:
-    """The program, until the block ends; then SIGTERM, and `code` is what it must end with.
+    """The program, until the block ends; then SIGTERM, and `code` is what it must end with."""
+    server = launch(verb, directory, *settings, environment=environment, cwd=cwd)
+    try:
+        if started:
+            server.await_start()
+        if ready and "nodeUri" in server.process_info:
+            server.await_ready()
+        yield server
+    except BaseException:
+        server.stop()
+        raise
+    ended = server.stop()
+    assert ended == code, f"ended with {ended}: {server.output()}"
+
+
+def launch(
+    verb: str,
+    directory: Path,
+    *settings: str,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Server:
+    """Starts the program, without waiting for anything; the caller stops it.
 
     Without the demo unless `--demo` is given: indexing it would take seconds from every test.
     """
@@ -213,15 +235,4 @@ def serving(
             env={**kept, **(environment or {})},
             cwd=cwd,
         )
-    server = Server(verb, data_dir, process, errors)
-    try:
-        if started:
-            server.await_start()
-        if ready and "nodeUri" in server.process_info:
-            server.await_ready()
-        yield server
-    except BaseException:
-        server.stop()
-        raise
-    ended = server.stop()
-    assert ended == code, f"ended with {ended}: {server.output()}"
+    return Server(verb, data_dir, process, errors)

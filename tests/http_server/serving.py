@@ -20,12 +20,15 @@ LIMIT_S = 60.0
 
 
 class PathApp:
-    """`/echo` answers its body, `/big/N` N bytes, `/wait` when `released` is set, `/stream` pieces until it is."""
+    """`/echo` answers its body, `/big/N` N bytes, `/wait` when `released` is set, `/stream` pieces until it is,
+    `/steps/N` after N turns of the loop."""
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
         self.begun: list[str] = []
         self.streams_ended = 0
+        self.stepping = 0  # requests between their first and last turn
+        self.on_step: Callable[[], None] = lambda: None
 
     async def respond(self, request: HttpRequest) -> Response:
         self.begun.append(request.path)
@@ -35,6 +38,8 @@ class PathApp:
             return self.failure(error)
         if request.path.startswith("/big/"):
             return Response(200, [], b"x" * int(request.path.removeprefix("/big/")))
+        if request.path.startswith("/steps/"):
+            await self._steps(int(request.path.removeprefix("/steps/")))
         if request.path == "/wait":
             await self.released.wait()
         if request.path == "/stream":
@@ -42,6 +47,13 @@ class PathApp:
         if request.path == "/bug":
             return Response(200, [("x-bad", "a\r\nb")], b"")
         return Response(200, [], f"{request.method} {request.path} {len(body)}".encode())
+
+    async def _steps(self, count: int) -> None:
+        self.stepping += 1
+        for _ in range(count):
+            self.on_step()
+            await asyncio.sleep(0)
+        self.stepping -= 1
 
     async def _pieces(self) -> AsyncGenerator[bytes, None]:
         try:
@@ -102,7 +114,7 @@ async def running(**limits: float) -> AsyncIterator[Running]:
     finally:
         for client in one.clients:
             client.close()
-            with suppress(ConnectionError):
+            with suppress(OSError):
                 await client.wait_closed()
         app.released.set()
         stop.set()

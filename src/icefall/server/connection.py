@@ -14,7 +14,7 @@ from http import HTTPStatus
 from math import inf
 from typing import Protocol, cast
 
-from icefall.errors import HeadTooLarge, IcefallError, UnreadableRequest
+from icefall.errors import HeadTooLarge, IcefallError, Unavailable, UnreadableRequest
 from icefall.server.body import InvalidChunk
 from icefall.server.head import HEAD_MAX, RequestHead
 from icefall.server.limits import HttpLimits
@@ -22,8 +22,8 @@ from icefall.server.request import HttpRequest, cut_off
 from icefall.server.response import Response
 
 PIPELINED_MAX = 8  # requests parsed before the first of them is answered
-WRITE_BUFFER_MAX = 64 << 10  # bytes that wait for a client before the connection counts as stalled
-SMALL_BODY = 16 << 10  # bytes; a body of this size is always taken, an answer always sent
+SMALL_SIZE = 16 << 10  # bytes; heads, bodies and answers up to this size are always taken and sent, and not counted
+WRITE_BUFFER_MAX = SMALL_SIZE  # bytes that wait for a client before the connection counts as stalled
 _LAST_HEAD_MAX = 4096
 _DISCARD_MAX = 4 << 20  # bytes of a refused body that are read, so that the client gets its answer
 _DISCARD_S = 5.0
@@ -76,7 +76,8 @@ class Connection(asyncio.Protocol):
         self._paused = False  # nothing is read
         self._ended = False  # the client sends no more
         self._discarded = -1  # bytes thrown away since the last answer; -1: the connection is in use
-        self._unsent = 0  # bytes of answers that are counted as held
+        self._unparsed = 0  # bytes of the buffer that are counted as held
+        self._unsent = 0  # bytes of answers that are
         self._stalled: asyncio.Future[None] | None = None  # until the client has read most of what was written
         self.deadline = inf
 
@@ -93,13 +94,15 @@ class Connection(asyncio.Protocol):
         self._peer = str(peer[0]) if peer else ""
         self.deadline = self._listener.now() + self._listener.limits.head_s
         self._listener.add(self)
+        if self._listener.is_stopping:  # it was accepted just before
+            self._close()
 
     def connection_lost(self, _: Exception | None) -> None:
         self._listener.remove(self)
-        self._listener.held -= self._unsent + sum(request.size for request in self._pending)
+        self._listener.held -= self._unsent + sum(request.held for request in self._pending)
         self._unsent = 0
         self._pending.clear()
-        self._buffer.clear()
+        self._drop_buffer()
         self._ended = True
         if self._reading is not None:
             self._reading.fail(cut_off())
@@ -122,7 +125,9 @@ class Connection(asyncio.Protocol):
             if self._discarded > _DISCARD_MAX:
                 self.abort()
             return
-        if self._current is None and not self._buffer:
+        if self._ended:
+            return  # after what could not be read: nobody knows where a request would begin
+        if self._current is None and not self._buffer and self._stalled is None:
             self.deadline = self._listener.now() + self._listener.limits.head_s
         self._buffer += data
         self._parse()
@@ -151,9 +156,10 @@ class Connection(asyncio.Protocol):
             while self._buffer and self._discarded < 0 and len(self._pending) < PIPELINED_MAX:
                 if not (self._take_head() if self._reading is None else self._take_body(self._reading)):
                     break
-        except UnreadableRequest as error:
+            self._count_buffer()
+        except (UnreadableRequest, Unavailable) as error:
             self._ended = True
-            self._buffer.clear()
+            self._drop_buffer()
             if self._current is None and not self._pending:
                 self._refuse(self._listener.failure(error))  # otherwise the connection ends after the answers to come
             return
@@ -164,6 +170,25 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()
+
+    def _count_buffer(self) -> None:
+        """A long head that is arriving, or requests behind those that are being answered."""
+        size = len(self._buffer) if len(self._buffer) > SMALL_SIZE else 0
+        if size != self._unparsed:
+            self._listener.held += size - self._unparsed
+            self._unparsed = size
+            if self._reading is None:
+                self._check_held(0)
+
+    def _drop_buffer(self) -> None:
+        self._buffer.clear()
+        self._listener.held -= self._unparsed
+        self._unparsed = 0
+
+    def _check_held(self, more: int) -> None:
+        """Raises Unavailable if that many bytes more would be too many."""
+        if self._listener.held + more > self._listener.limits.held_max:
+            raise self._listener.overloaded()
 
     def _take_head(self) -> bool:
         """False while it is not complete."""
@@ -182,7 +207,11 @@ class Connection(asyncio.Protocol):
             head = RequestHead(given)
             if len(given) <= _LAST_HEAD_MAX:
                 self._head_bytes, self._head = given, head
-        request = HttpRequest(head, self._peer, self._listener.limits.body_max, self._send_continue)
+        kept = len(given) if len(given) > SMALL_SIZE else 0
+        if kept:
+            self._check_held(kept - self._unparsed)
+        self._listener.held += kept
+        request = HttpRequest(head, self._peer, self._listener.limits.body_max, self._send_continue, kept)
         if not request.is_complete:
             self._reading = request
             if self._buffer:
@@ -200,11 +229,11 @@ class Connection(asyncio.Protocol):
             request.fail(cut_off())
             self._ended = True
             self._reading = None
-            self._buffer.clear()
+            self._drop_buffer()
             return False
         del self._buffer[:used]
         self._listener.held += request.size - before
-        if request.size > SMALL_BODY and self._listener.held > self._listener.limits.held_max:
+        if request.size > SMALL_SIZE and self._listener.held > self._listener.limits.held_max:
             request.fail(self._listener.overloaded())
         if request.is_complete:
             self._reading = None
@@ -252,14 +281,14 @@ class Connection(asyncio.Protocol):
     def _send(self, request: HttpRequest, response: Response, body: bytes) -> None:
         if self._transport.is_closing():
             return
-        if len(body) > SMALL_BODY and self._listener.held + len(body) > self._listener.limits.held_max:
+        if len(body) > SMALL_SIZE and self._listener.held + len(body) > self._listener.limits.held_max:
             response = self._listener.failure(self._listener.overloaded())
             assert isinstance(response.body, bytes)
             body = response.body
         head = self._head_of(request, response, len(body))
-        if request.method == "HEAD":
+        if request.method == "HEAD" or response.status in _WITHOUT_BODY:
             body = b""
-        if len(body) <= SMALL_BODY:
+        if len(body) <= SMALL_SIZE:
             self._transport.write(head + body)
             return
         self._transport.writelines([head, body])
@@ -269,8 +298,9 @@ class Connection(asyncio.Protocol):
 
     async def _stream(self, request: HttpRequest, response: Response, pieces: AsyncGenerator[bytes, None]) -> None:
         """Sends pieces as they come; ends when the client is gone or does not read."""
-        self._transport.write(self._head_of(request, response, None))
         chunked = not request.is_http10
+        request.is_last |= not chunked  # only the end of the connection shows the end of the body
+        self._transport.write(self._head_of(request, response, None))
         self._streaming = True
         try:
             async with aclosing(pieces):
@@ -304,7 +334,7 @@ class Connection(asyncio.Protocol):
     def _packed(self, lines: list[str]) -> bytes:
         lines.append(self._listener.date_line)
         head = "\r\n".join(lines)
-        if head.count("\n") != len(lines) - 1 or "\0" in head:
+        if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
             raise ValueError("a header with a line break")
         return head.encode("latin-1", "replace") + b"\r\n\r\n"
 
@@ -315,7 +345,7 @@ class Connection(asyncio.Protocol):
         return self._ended and not self._pending and not self._buffer
 
     def _finish(self, request: HttpRequest) -> None:
-        self._listener.held -= request.size
+        self._listener.held -= request.held
         self._current = self._task = None
         if self._transport.is_closing():
             return
@@ -344,7 +374,7 @@ class Connection(asyncio.Protocol):
         """The rest of a refused body is read and thrown away for a while: closing at once would reset the connection,
         and the client might never see its answer."""
         self._discarded = 0
-        self._buffer.clear()
+        self._drop_buffer()
         self._reading = None
         self.deadline = self._listener.now() + _DISCARD_S
         self._transport.resume_reading()

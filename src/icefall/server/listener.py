@@ -1,7 +1,7 @@
 """What the connections of one worker share: limits on their number, time and memory, and the order of requests.
 
 Each turn of the event loop begins a few requests and then looks for new bytes, so that urgent requests (health) are
-answered at once however many others wait.
+answered at once however many others wait. While turns take long, requests that have begun go on and few others begin.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ BACKLOG = 4096  # connections that the kernel keeps for us; it may allow fewer
 WAITING_MAX = 1024  # requests
 RUNNING_MAX = 4096  # requests that have begun; those beyond the few per turn wait for something else
 _STARTS_PER_TURN = 8
+TURN_S = 0.005  # a turn that takes longer is slow
+_START_S = 0.1  # at least one waiting request begins in this time, however slow turns are
 _CHECK_S = 0.25
 
 
@@ -49,6 +51,9 @@ class Listener:
         self._waiting: deque[tuple[Connection, HttpRequest]] = deque()
         self._running = 0
         self._turn_planned = False
+        self._turn_began = 0.0
+        self._starts = _STARTS_PER_TURN
+        self._last_start = 0.0
         self._loop = asyncio.get_running_loop()
         self._empty = asyncio.Event()
         self.held = 0
@@ -104,14 +109,27 @@ class Listener:
     def _plan_turn(self) -> None:
         if not self._turn_planned:
             self._turn_planned = True
+            self._turn_began = self.now()
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
         self._turn_planned = False
-        for _ in range(min(_STARTS_PER_TURN, len(self._waiting))):
+        for _ in range(min(self._starts_now(), len(self._waiting))):
             self._start(*self._waiting.popleft())
         if self._waiting:
             self._plan_turn()
+
+    def _starts_now(self) -> int:
+        """How many requests may begin in this turn."""
+        now = self.now()
+        if now - self._turn_began <= TURN_S:
+            self._starts = min(self._starts + 1, _STARTS_PER_TURN)
+        else:
+            self._starts = max(1, self._starts // 2)
+            if self._running and now - self._last_start < _START_S:
+                return 0
+        self._last_start = now
+        return self._starts
 
     def finished(self, connection: Connection) -> None:
         self._running -= 1

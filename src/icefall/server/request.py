@@ -17,17 +17,20 @@ def too_large(limit: int) -> BodyTooLarge:
 
 
 class HttpRequest:
-    """`body_max`: longer bodies are not kept; `body` raises BodyTooLarge then."""
+    """`body_max`: longer bodies are not kept; `body` raises BodyTooLarge then. `head_size`: bytes that count as held.
+    `is_last`: the connection ends after it."""
 
     __slots__ = (
+        "_body",
         "_body_max",
         "_continue",
         "_failure",
         "_head",
-        "_pieces",
+        "_head_size",
         "_reader",
         "_waiting",
         "host",
+        "is_last",
         "method",
         "path",
         "peer",
@@ -35,7 +38,9 @@ class HttpRequest:
         "size",
     )
 
-    def __init__(self, head: RequestHead, peer: str, body_max: int, send_continue: Callable[[], None]) -> None:
+    def __init__(
+        self, head: RequestHead, peer: str, body_max: int, send_continue: Callable[[], None], head_size: int = 0
+    ) -> None:
         self._head = head
         self.method = head.method
         self.path = head.path
@@ -44,7 +49,9 @@ class HttpRequest:
         self.peer = peer
         self._body_max = body_max
         self._continue = send_continue if head.expects else None
-        self._pieces: list[bytes] = []
+        self._head_size = head_size
+        self.is_last = False
+        self._body = bytearray()
         self._reader = reader_of(head.length)
         self._failure: IcefallError | None = None
         self._waiting: asyncio.Future[None] | None = None
@@ -57,8 +64,13 @@ class HttpRequest:
         return self._reader.is_complete
 
     @property
+    def held(self) -> int:
+        """Bytes of it that count as held."""
+        return self._head_size + self.size
+
+    @property
     def keep_alive(self) -> bool:
-        return self._head.keep_alive and self._reader.is_complete
+        return self._head.keep_alive and self._reader.is_complete and not self.is_last
 
     @property
     def is_http10(self) -> bool:
@@ -80,7 +92,7 @@ class HttpRequest:
         """The part of the body at the start of `data`; how many bytes it took. InvalidChunk for what is no chunk."""
         piece, used = self._reader.take(data)
         if self._failure is None:
-            self._pieces.append(piece)
+            self._body += piece
             self.size += len(piece)
             if self.size > self._body_max:
                 self.fail(too_large(self._body_max))
@@ -92,7 +104,7 @@ class HttpRequest:
         """The body is of no use: `body` raises this."""
         if self._failure is None:
             self._failure = failure
-            self._pieces.clear()
+            self._body = bytearray()
         self._wake()
 
     def _wake(self) -> None:
@@ -112,4 +124,4 @@ class HttpRequest:
             raise self._failure
         if self.size > limit:
             raise too_large(limit)
-        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return bytes(self._body)

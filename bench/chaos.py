@@ -1,0 +1,297 @@
+"""kill -9 of a random process of `icefall up` every two seconds, under reads, issueTx and indexing.
+
+`ICEFALL_BENCH_CHAOS_SECONDS` is how long (20 by default), `ICEFALL_BENCH_SEED` chooses the processes. It fails if an
+answer was wrong, an accepted transaction was lost, or an index differs from that of an undisturbed run.
+
+The supervisor is among the processes while all others run; it is started again as a service manager would.
+"""
+
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.e2e.program import Process, all_gone, family
+from tests.evm.digest import digests
+from tests.server import Server, launch, serving
+
+from bench.chaos_clients import (
+    READS,
+    Call,
+    Client,
+    Counts,
+    Issuer,
+    read_all,
+    read_growing,
+    recheck_accepted,
+    rpc,
+    status_call,
+)
+from bench.evm_chain import CHAIN_ID, EncodedBlock, TransferChain
+from bench.evm_upstream import EncodedChain, State, upstream
+from bench.ledger import ADDRESS_TEXT, issue, richest, transfer
+from icefall.demo.chains import CHAINS, recordings
+from icefall.demo.replay import Replay
+from icefall.evm.storing.store import store_path
+from icefall.wire.avm.codec import pack_utxo
+from icefall.wire.avm.types import Utxo
+from icefall.wire.avm.utxos import produced
+from icefall.wire.text import checksum_hex
+
+SECONDS = float(os.environ.get("ICEFALL_BENCH_CHAOS_SECONDS", "20"))
+SEED = int(os.environ.get("ICEFALL_BENCH_SEED", "1"))
+KILL_EVERY_S = 2.0
+BLOCKS_PER_S, PER_BLOCK, ADDRESSES = 4, 5, 200
+PROCESSES = 8  # supervisor, engine, indexer and decoder, three workers, replay
+ISSUERS, READERS, UTXOS = 4, 4, 64
+LIMIT_S = 300.0
+_POLL_S = 0.1
+
+
+class GrowingChain(EncodedChain):
+    """Its head rises with the time."""
+
+    def __init__(self, blocks: Sequence[EncodedBlock], state: State) -> None:
+        super().__init__(CHAIN_ID, blocks, state)
+        self._began = time.monotonic()
+
+    @property
+    def head(self) -> int:
+        return min(super().head, 1 + int((time.monotonic() - self._began) * BLOCKS_PER_S))
+
+
+class Program:
+    """`icefall up` on ports that stay the same, started again when its supervisor was killed."""
+
+    def __init__(self, folder: Path, config: Path) -> None:
+        ports = _free_ports(3)
+        names = ("http-port", "data-port", "metrics-port")
+        self._folder = folder
+        self._settings: tuple[str, ...] = ("--demo", f"--config-file={config}", "--rate-limits=off", "--index-enabled")
+        self._settings += tuple(f"--{name}={port}" for name, port in zip(names, ports, strict=True))
+        listeners = ("node", "data", "metrics")
+        self.urls = {one: f"http://127.0.0.1:{port}" for one, port in zip(listeners, ports, strict=True)}
+        self.server: Server = launch("up", folder, *self._settings)
+        self.starts_refused = 0
+
+    def keep_running(self) -> None:
+        if self.server.process.poll() is not None:
+            self.starts_refused += self.server.process.returncode == 1  # its ports were still in use
+            self.server = launch("up", self._folder, *self._settings)
+
+    def processes(self) -> list[Process]:
+        return family(self.server.process.pid)
+
+
+def _free_ports(count: int) -> list[int]:
+    opened = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in opened]
+    for one in opened:
+        one.close()
+    return ports
+
+
+def run() -> None:
+    chain = TransferChain(PER_BLOCK, ADDRESSES)
+    blocks = list(chain.blocks(int(SECONDS * BLOCKS_PER_S)))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        with upstream(EncodedChain(CHAIN_ID, blocks, chain.state)) as (url, _):
+            expected, stores = _undisturbed(
+                folder / "undisturbed", _config(folder / "whole.toml", url), len(blocks) - 1
+            )
+        with upstream(GrowingChain(blocks, chain.state)) as (url, _):
+            program = Program(folder / "chaos", _config(folder / "growing.toml", url))
+            try:
+                _chaos(program, expected, stores, len(blocks) - 1)
+            finally:
+                everybody = program.processes()
+                program.server.stop()
+                all_gone(everybody)
+
+
+def _config(path: Path, url: str) -> Path:
+    path.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\nname = "Growing"\n')
+    return path
+
+
+def _chain_ids() -> list[str]:
+    return [str(CHAIN_ID), *(chain.table["id"] for chain in CHAINS)]
+
+
+def _undisturbed(folder: Path, config: Path, head: int) -> tuple[dict[Call, bytes], dict[str, dict[str, str]]]:
+    """The answers to all reads, and the digests of the indexes, by chain."""
+    with serving("up", folder, "--demo", f"--config-file={config}", "--rate-limits=off", "--index-enabled") as server:
+        client = Client({one: server.url(one) for one in ("node", "data", "metrics")}, Counts())
+        _await(lambda: _is_indexed(client, head), "the indexes of the undisturbed run")
+        expected: dict[Call, bytes] = {}
+
+        def is_stable() -> bool:
+            """Names and prices come after the blocks."""
+            before = dict(expected)
+            expected.update({call: client.expected(call) for call in READS})
+            return all(expected.values()) and expected == before
+
+        _await(is_stable, "the same answers twice", pause_s=2.0)
+    return expected, {chain_id: digests(store_path(server.data_dir, chain_id)) for chain_id in _chain_ids()}
+
+
+def _is_indexed(client: Client, head: int) -> bool:
+    if client.ask(Call("data", "/v1/health-check?strict=true")).status != 200:
+        return False
+    heads = {str(CHAIN_ID): head, **{chain.table["id"]: Replay(recordings()[chain.name]).head for chain in CHAINS}}
+    answers = {
+        number: client.ask(Call("data", f"/v1/chains/{chain_id}/blocks?pageSize=1"))
+        for chain_id, number in heads.items()
+    }
+    return all(f'"blockNumber":"{number}"'.encode() in answer.body for number, answer in answers.items())
+
+
+def _await(condition: Callable[[], bool], what: str, pause_s: float = _POLL_S) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"not within {LIMIT_S:.0f} s: {what}")
+        time.sleep(pause_s)
+
+
+# -- the run -----------------------------------------------------------------------------------------------------
+
+
+def _chaos(
+    program: Program, expected: Mapping[Call, bytes], stores: Mapping[str, Mapping[str, str]], head: int
+) -> None:
+    program.server.await_start()
+    program.server.await_ready()
+    counts, done = Counts(), threading.Event()
+    utxos = _utxos(program.server)
+    issuers = [
+        Issuer(Client(program.urls, counts), counts, utxos[number::ISSUERS], done.is_set) for number in range(ISSUERS)
+    ]
+    threads = [threading.Thread(target=one.run) for one in issuers]
+    threads.append(threading.Thread(target=recheck_accepted, args=(Client(program.urls, counts), counts, done, 0)))
+    threads.append(threading.Thread(target=read_growing, args=(Client(program.urls, counts), counts, CHAIN_ID, done)))
+    threads += [
+        threading.Thread(target=_read_when_indexed, args=(program.urls, counts, expected, done, seed))
+        for seed in range(READERS)
+    ]
+    for thread in threads:
+        thread.start()
+    kills, load = _kill(program), os.getloadavg()[0]
+    done.set()
+    healthy_s = _await_health(program, head)
+    for thread in threads:
+        thread.join()
+    _report(program, counts, kills, healthy_s, load)
+    problems = [*counts.wrong, *_lost(program, counts, [utxo for one in issuers for utxo in one.utxos])]
+    assert program.server.stop() == 0, program.server.output()
+    for chain_id, want in stores.items():
+        found = digests(store_path(program.server.data_dir, chain_id))
+        problems += [f"chain {chain_id}: {table} differs" for table in want if found[table] != want[table]]
+    print(f"  wrong answers, lost transactions, different tables of {len(stores)} indexes: {len(problems)}")
+    if problems:
+        raise SystemExit("\n".join(problems[:20]))
+
+
+def _utxos(server: Server) -> list[Utxo]:
+    """Outputs that the key owns, in one accepted transaction."""
+    tx = transfer(richest(server), UTXOS)
+    issue(server, tx)
+    return list(produced(tx))
+
+
+def _read_when_indexed(
+    urls: Mapping[str, str], counts: Counts, expected: Mapping[Call, bytes], done: threading.Event, seed: int
+) -> None:
+    """The demo's chains are indexed from nothing during the first kills; an answer is right once it was."""
+    waiting = Client(urls, Counts())
+    known = {call: body for call, body in expected.items() if call.listener == "node"}
+    while len(known) < len(expected) and not done.wait(_POLL_S):
+        known |= {call: body for call, body in expected.items() if waiting.expected(call) == body}
+    read_all(Client(urls, counts), counts, known, done, seed)
+
+
+def _kill(program: Program) -> Counter[str]:
+    """By role."""
+    chosen = random.Random(SEED)
+    kills: Counter[str] = Counter()
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        next_kill = time.monotonic() + KILL_EVERY_S
+        processes = sorted(program.processes())
+        if len(processes) < PROCESSES:
+            processes = [one for one in processes if one.pid != program.server.process.pid]
+        if processes:
+            victim = chosen.choice(processes)
+            with suppress(ProcessLookupError):
+                os.kill(victim.pid, signal.SIGKILL)
+                kills[_role(victim, program.server.process.pid, processes)] += 1
+        while time.monotonic() < next_kill:
+            program.keep_running()
+            time.sleep(_POLL_S)
+    return kills
+
+
+def _role(process: Process, supervisor: int, processes: Sequence[Process]) -> str:
+    if process.pid == supervisor:
+        return "supervisor"
+    return process.role or f"child of the {next(one.role for one in processes if one.pid == process.parent)}"
+
+
+def _await_health(program: Program, head: int) -> float:
+    """Seconds from the last kill until everything is healthy and indexed."""
+    began = time.monotonic() - KILL_EVERY_S
+    client = Client(program.urls, Counts())
+
+    def healthy() -> bool:
+        program.keep_running()
+        return client.ask(Call("node", "/ext/health")).status == 200 and _is_indexed(client, head)
+
+    _await(healthy, "health after the last kill")
+    return time.monotonic() - began
+
+
+# -- the outcome -------------------------------------------------------------------------------------------------
+
+
+def _lost(program: Program, counts: Counts, utxos: Sequence[Utxo]) -> list[str]:
+    """Accepted transactions that are not as they were, and the outputs that must be there."""
+    client = Client(program.urls, Counts())
+    problems = []
+    for txid, tx in counts.accepted.items():
+        stored = client.ask(rpc("/ext/bc/X", "avm.getTx", txID=txid, encoding="hex"))
+        indexed = client.ask(rpc("/ext/index/X/tx", "index.isAccepted", id=txid, encoding="hex"))
+        if (
+            b'"Accepted"' not in client.ask(status_call(txid)).body
+            or checksum_hex.encode(tx.raw).encode() not in stored.body
+            or b'"isAccepted":true' not in indexed.body
+        ):
+            problems.append(f"transaction {txid} was accepted and is lost")
+    owned = client.ask(rpc("/ext/bc/X", "avm.getUTXOs", addresses=[ADDRESS_TEXT], limit=1024, encoding="hex"))
+    there = set(owned.json()["result"]["utxos"])
+    missing = [utxo for utxo in utxos if checksum_hex.encode(pack_utxo(utxo)) not in there]
+    return [*problems, *(f"output {utxo.output_index} of {utxo.txid.hex()} is missing" for utxo in missing)]
+
+
+def _report(program: Program, counts: Counts, kills: Counter[str], healthy_s: float, load: float) -> None:
+    print(f"chaos: kill -9 of a random process every {KILL_EVERY_S:.0f} s for {SECONDS:.0f} s (seed {SEED})")
+    print(f"  load average of the machine at the end: {load:.1f}")
+    print(f"  killed {kills.total()}: {', '.join(f'{role} {count}' for role, count in kills.most_common())}")
+    for listener, count in counts.answers.items():
+        failed = sum(number for (where, _), number in counts.failures.items() if where == listener)
+        print(
+            f"  {listener:<8} {count:>7} good answers, {failed:>5} failures; "
+            f"longest time without a good answer {counts.gap_s[listener]:.1f} s"
+        )
+    for (listener, reason), count in counts.failures.most_common():
+        print(f"  {count:>7}  {listener:<8} {reason}")
+    print(f"  {len(counts.accepted)} transactions accepted; {counts.issued_again} were issued more than once")
+    print(f"  starts refused because ports were in use: {program.starts_refused}")
+    print(f"  all healthy and indexed {healthy_s:.1f} s after the last kill", flush=True)

@@ -17,7 +17,7 @@ from icefall.wire.text import checksum_hex
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
 DATA = ROOT / "src" / "icefall" / "demo" / "data"
-CHAINS = ("cchain-1", "anvil-1")
+CHAINS = ("cchain-1", "demo-1")
 META = ("chainId", "clientVersion", "lastBlock", "genesisHash")
 COPIED = ("blocks.jsonl.xz", "state.jsonl.xz", "tokens.json.xz")
 EUR_IN_USD = 1.16

@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
+BUSY = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
+C_BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
 LIMIT_S = 60.0
 _POLL_S = 0.02
 
@@ -46,22 +47,22 @@ GROUPS = (
         _rpc("index.getLastAccepted"),
         lambda answer: answer["result"]["index"] == "12",
     ),
-    Group("chain data", "data", "/v1/chains/31337/blocks", None, lambda answer: answer["blocks"]),
+    Group("chain data", "data", "/v1/chains/3210042/blocks", None, lambda answer: answer["blocks"]),
     Group(
         "chain data, all blocks",
         "data",
-        "/v1/chains/31337/blocks",
+        "/v1/chains/3210042/blocks",
         None,
         lambda answer: answer["blocks"][0]["blockNumber"] == "1968",
     ),
     Group(
         "chain data, NFT metadata",
         "data",
-        f"/v1/chains/43112/addresses/{BUSY}/balances:listErc721?pageSize=50",
+        f"/v1/chains/43112/addresses/{C_BUSY}/balances:listErc721?pageSize=50",
         None,
         lambda answer: any(nft["metadata"]["indexStatus"] == "indexed" for nft in answer["erc721TokenBalances"]),
     ),
-    Group("metrics", "metrics", "/v1/avg_tps/31337", None, lambda answer: answer["results"]),
+    Group("metrics", "metrics", "/v1/avg_tps/3210042", None, lambda answer: answer["results"]),
 )
 
 

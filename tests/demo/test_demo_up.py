@@ -25,12 +25,13 @@ from icefall.demo.tour import TOUR
 from icefall.evm.following.status import ChainStatus, decode_status
 from icefall.evm.storing.store import store_path
 
-CHAINS = {"43112": 199, "31337": 1969}  # how many blocks each has
-BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
-COIN = "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"
+CHAINS = {"43112": 199, "3210042": 1969}  # how many blocks each has
+BUSY = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
+C_BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
+COIN = "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"
 RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
-L1, C_CHAIN = "/v1/chains/31337", "/v1/chains/43112"
+L1, C_CHAIN = "/v1/chains/3210042", "/v1/chains/43112"
 ADDRESS = f"{L1}/addresses/{BUSY}"
 # A command to paste: a line that begins with curl, and the next if it ends with a backslash.
 COMMAND = re.compile(r"^curl .*?(?:\\\n.*?)?$", re.MULTILINE)
@@ -51,7 +52,7 @@ def synced(data_dir: Path, since: float) -> bool:
 
 
 def read_nfts(server: Server) -> bool:
-    owned = data(server, f"{C_CHAIN}/addresses/{BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
+    owned = data(server, f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
     return len([nft for nft in owned if nft["metadata"]["indexStatus"] == "indexed"]) == 3
 
 
@@ -130,13 +131,13 @@ def test_they_are_the_fifteen_of_the_interface() -> None:
     requested = set()
     for call in DATA_CALLS.values():
         path = call.path.partition("?")[0]
-        requested.add(re.sub(r"(?<=/)(31337|1968|0x\w+)(?=/|$)", "{}", path))
+        requested.add(re.sub(r"(?<=/)(3210042|1968|0x\w+)(?=/|$)", "{}", path))
     assert len(requested) == 15
     assert requested <= shapes
 
 
 def test_avg_tps(demo: Server) -> None:
-    answer = data(demo, "/v1/avg_tps/31337", "metrics")
+    answer = data(demo, "/v1/avg_tps/3210042", "metrics")
     assert answer["status"]
     assert len(answer["results"]) > 10
     assert any(point["value"] > 0 for point in answer["results"])
@@ -201,19 +202,19 @@ def test_each_printed_call_has_something_to_see(number: int, demo: Server) -> No
 
 
 def test_balances_are_those_of_the_recorded_state(demo: Server) -> None:
-    for chain, name in (("31337", "anvil-1"), ("43112", "cchain-1")):
+    for chain, name, busy in (("3210042", "demo-1", BUSY), ("43112", "cchain-1", C_BUSY)):
         state, head = recording(name).state, int(recording(name).meta["lastBlock"])
-        path = f"/v1/chains/{chain}/addresses/{BUSY}/balances:listErc20?pageSize=100&filterSpamTokens=false"
+        path = f"/v1/chains/{chain}/addresses/{busy}/balances:listErc20?pageSize=100&filterSpamTokens=false"
         result = data(demo, path)
-        assert int(result["nativeTokenBalance"]["balance"]) == int(state.at(head, "native", BUSY.lower()))
+        assert int(result["nativeTokenBalance"]["balance"]) == int(state.at(head, "native", busy.lower()))
         known = {row["address"].lower(): int(row["balance"]) for row in result["erc20TokenBalances"]}
         assert len(known) >= 12
         for token, amount in known.items():
-            assert amount == int(state.at(head, "erc20", token, BUSY.lower())), token
+            assert amount == int(state.at(head, "erc20", token, busy.lower())), token
 
 
 def test_data_uris_give_metadata_and_nothing_was_fetched(demo: Server) -> None:
-    owned = data(demo, f"{C_CHAIN}/addresses/{BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
+    owned = data(demo, f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
     read = {nft["tokenId"]: nft["metadata"]["name"] for nft in owned if nft["metadata"]["indexStatus"] == "indexed"}
     assert "Art 9" in read.values()
     assert all(nft["tokenUri"].startswith("data:") for nft in owned if nft["tokenId"] in read)

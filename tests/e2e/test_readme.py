@@ -110,7 +110,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """What `make up` starts."""
     assert "\nup: $(STAMP)\n\t@exec $(BIN)/icefall up $(ARGS)\n" in (ROOT / "Makefile").read_text()
     with serving("up", tmp_path_factory.mktemp("readme"), "--demo") as server:
-        synced = b'chain_synced{chain="31337"} 1'
+        synced = b'chain_synced{chain="3210042"} 1'
         until(lambda: synced in server.ask("GET", "/ext/metrics").body, "the demo chain to be indexed")
         yield server
 

@@ -67,7 +67,7 @@ def test_the_demo_adds_its_chains_on_a_local_network_only(tmp_path: Path) -> Non
     with_demo, replay = up._with_demo(config)
     assert replay is not None
     replay.socket.close()
-    assert {chain.id for chain in with_demo.chain} == {"43112", "31337"}
+    assert {chain.id for chain in with_demo.chain} == {"43112", "3210042"}
     assert not with_demo.nft_metadata
     for other in ({"network_id": 5}, {"demo": False}, {"upstream": ("http://127.0.0.1:1",)}):
         assert up._with_demo(msgspec.structs.replace(config, **other))[1] is None

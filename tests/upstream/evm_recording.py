@@ -9,7 +9,13 @@ from icefall.demo.recording import Blocks, Kind, RecordedBlock, RecordedState, R
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "evm"
 CHAINS = ("geth-1", "cchain-1", "anvil-1", "berlin-1")
-KINDS: dict[str, Kind] = {"geth-1": "geth", "cchain-1": "coreth", "anvil-1": "anvil", "berlin-1": "anvil"}
+KINDS: dict[str, Kind] = {
+    "geth-1": "geth",
+    "cchain-1": "coreth",
+    "anvil-1": "anvil",
+    "demo-1": "anvil",
+    "berlin-1": "anvil",
+}
 
 
 @cache

@@ -34,10 +34,10 @@ CHAINS = (
         },
     ),
     DemoChain(
-        "anvil-1",
+        "demo-1",
         "anvil",
         {
-            "id": "31337",
+            "id": "3210042",
             "name": "Demo L1",
             "description": "Forty-five days of a small chain, recorded; it gets no new blocks.",
             "token": {"name": "Demo coin", "symbol": "DEMO", "decimals": 18},
@@ -55,12 +55,6 @@ def tables(base_url: str) -> list[dict[str, Any]]:
         chain.table | {"rpc": [f"{base_url}/{chain.name}"], "prices": str(_DATA / chain.name / "prices.json")}
         for chain in CHAINS
     ]
-
-
-def own_genesis() -> dict[str, str]:
-    """The genesis hashes by chain ID, without the C-Chain: every local network has the same."""
-    found = recordings()
-    return {one.table["id"]: found[one.name].meta["genesisHash"] for one in CHAINS if one.kind != "coreth"}
 
 
 def recordings() -> dict[str, Recording]:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS
 
-BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"  # an address with transfers and tokens of every kind
-COIN = "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"
-C_CHAIN, L1 = "/v1/chains/43112", "/v1/chains/31337"
+BUSY = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"  # an address with transfers and tokens of every kind
+C_BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"  # the same on the C-Chain
+COIN = "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"
+C_CHAIN, L1 = "/v1/chains/43112", "/v1/chains/3210042"
 
 
 class ExampleCall(NamedTuple):
@@ -45,9 +46,9 @@ TOUR = (
         "The latest token transfers of an address", "data", f"{L1}/addresses/{BUSY}/transactions:listErc20?pageSize=3"
     ),
     ExampleCall("Its token balances and their value", "data", f"{L1}/addresses/{BUSY}/balances:listErc20?currency=usd"),
-    ExampleCall("Its NFTs", "data", f"{C_CHAIN}/addresses/{BUSY}/balances:listErc721?pageSize=20"),
+    ExampleCall("Its NFTs", "data", f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=20"),
     ExampleCall("Who deployed a token, and when?", "data", f"{L1}/contracts/{COIN}/transactions:getDeployment"),
-    ExampleCall("Transactions per second, by day", "metrics", "/v1/avg_tps/31337"),
+    ExampleCall("Transactions per second, by day", "metrics", "/v1/avg_tps/3210042"),
 )
 
 

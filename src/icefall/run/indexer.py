@@ -28,7 +28,7 @@ from icefall.observe.log import Logs, open_logs
 from icefall.run.accept_reorg import run_accept_reorg
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
-from icefall.run.demo_data import drop_demo_data
+from icefall.run.demo_data import drop_earlier_demo
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
 from icefall.run.node_setup import log_rotation
 from icefall.run.stores import has_chain_store, lock_chain_store, open_chain_store
@@ -42,10 +42,7 @@ _REOPEN_S = 5.0  # before the store of a chain that was set aside is tried again
 def run_index(config: Config) -> int:
     """`icefall index`, in this process."""
     create_data_dir(Path(config.data_dir))
-    for chain_id in drop_demo_data(config):
-        print(
-            f"the recorded demo chain {chain_id} is dropped: that ID is configured for another chain", file=sys.stderr
-        )
+    drop_earlier_demo(Path(config.data_dir))
     try:
         if config.verify or config.verify_all:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))

@@ -22,7 +22,7 @@ from icefall.errors import StartRefused
 from icefall.observe.program import PROGRAM
 from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
-from icefall.run.demo_data import drop_demo_data, taken_ids
+from icefall.run.demo_data import drop_earlier_demo
 from icefall.run.host import listen_host
 from icefall.run.stores import access_writer, has_chain_store
 from icefall.run.supervisor import Address, Child, ListeningSocket, Supervisor, listen
@@ -36,8 +36,8 @@ def run(verb: str, config: Config) -> int:
     """`icefall up | node | data | metrics`."""
     config, sockets = _with_ports(verb, config)
     addresses = {listener: listening.address for listener, listening in sockets.items()}
-    for chain_id in drop_demo_data(config):
-        _print_error(f"the recorded demo chain {chain_id} is dropped: that ID is configured for another chain")
+    for chain_id in drop_earlier_demo(Path(config.data_dir)):
+        _print_error(f"the demo chain {chain_id} of an earlier release is dropped: it has another ID now")
     config, replay = _with_demo(config)
     data_dir = Path(config.data_dir)
     create_data_dir(data_dir, "run")
@@ -127,9 +127,7 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
     if not config.demo or config.network_id != LOCAL_ID or config.upstream:
         return config, None
     listening = listen(REPLAY, Address("127.0.0.1", 0))
-    taken = taken_ids(Path(config.data_dir))
-    recorded = [table for table in tables(listening.address.url) if table["id"] not in taken]
-    with_demo = with_chains(config, recorded, "demo")
+    with_demo = with_chains(config, tables(listening.address.url), "demo")
     if with_demo.chain == config.chain:
         return config, None
     return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), listening

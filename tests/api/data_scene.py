@@ -48,6 +48,7 @@ from icefall.evm.following.indexer_calls import IndexerCalls
 from icefall.evm.reading.balances import StateReader
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.state import RequestState
+from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
@@ -110,6 +111,8 @@ async def _index(chain: str, path: Path) -> None:
         for one in rounds.values():
             while await one():
                 pass
+        while await count_some(store):
+            pass
         store.close()
 
 

@@ -212,7 +212,7 @@ class Growing:
         return parsed(asyncio.run(run()))
 
 
-def test_a_rollback_is_told(tmp_path: Path) -> None:
+def test_a_rollback_is_an_event(tmp_path: Path) -> None:
     growing = Growing(tmp_path)
     growing.scene.put([made_block(number, 1_700_000_000 + number, 1) for number in range(1, 10)])
     before = growing.news()[-1]["id"]
@@ -222,14 +222,12 @@ def test_a_rollback_is_told(tmp_path: Path) -> None:
     assert [one["data"]["blockNumber"] for one in after if one.get("event") == "block"] == ["10"]
     wrong = before[:-8] + "00000000"  # as if another block 9 had been sent
     events = growing.news(wrong)
-    assert events[1]["event"] == "rollback"
+    assert events[1]["event"] == "reorg"
     assert events[1]["data"] == {"chainId": "7", "blockNumber": "0"}  # no older block is known to the stream
     growing.scene.close()
 
 
-def test_a_client_that_was_away_for_long_is_told_what_is_skipped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_long_absence_blocks_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "RESUMED_MAX", 3)
     growing = Growing(tmp_path)
     growing.scene.put([made_block(number, 1_700_000_000 + number, 1) for number in range(1, 10)])

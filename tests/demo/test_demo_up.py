@@ -67,6 +67,7 @@ def demo(folder: Path) -> Iterator[Server]:
     with serving("up", folder, "--demo", "--api-admin-enabled=true") as server:
         until(lambda: synced(server.data_dir, began), "both chains indexed")
         until(lambda: read_nfts(server), "NFT metadata read")
+        until(lambda: bool(data(server, f"{L1}/tokens/{COIN}/holders")["holders"]), "holders counted")
         until(lambda: server.ask("GET", "/ext/health").status == 200, "health, which looks every 30 s of itself")
         yield server
 

@@ -12,12 +12,16 @@ from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.waiting import LIMIT_S
 
-from icefall.evm.storing.store import store_path
+from icefall.db.sqlite import SqliteStore
+from icefall.evm.storing.holders import count_some
+from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SPAN_NAMES
 
 HERE = Path(__file__).parent / "avacloud"
 ID = "31337"
+TOKEN = {"address": "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"}
+NFT = {"address": "0xc224Cf3A43BFd49ee69cE6b3BB9E95aD39364Cdf"}
 DAYS = (1_707_600_000, 1_711_500_000)
 
 
@@ -25,10 +29,21 @@ async def indexed(path: Path) -> None:
     path.parent.mkdir(parents=True)
     async with indexing(path, EvmReplay("anvil-1")) as it:
         await it.follower.run()
+    store = SqliteStore(path, PACKAGE)
+    while await count_some(store):
+        pass
+    store.close()
 
 
 def calls() -> list[tuple[str, Any]]:
     requests: list[tuple[str, Any]] = [("metrics.chains.list", {}), ("metrics.chains.get", {"chainId": ID})]
+    requests += [("metrics.healthCheck", None)]
+    requests += [("metrics.chains.listNftHolders", {"chainId": ID, **NFT, "pageSize": 3})]
+    above = {"chainId": ID, **TOKEN, "threshold": "1000", "pageSize": 3}
+    requests += [("metrics.chains.listTokenHoldersAboveThreshold", above)]
+    requests += [
+        ("metrics.chains.listTokenHoldersAboveThreshold", above | {"startTimestamp": DAYS[0], "endTimestamp": DAYS[1]})
+    ]
     for metric in METRICS:
         of = {"chainId": ID, "metric": metric.camel_name}
         requests += [
@@ -55,6 +70,10 @@ def test_the_real_client_takes_every_series(tmp_path: Path) -> None:
     results = json.loads(done.stdout)
     wrong = [(one, said["error"]) for one, said in zip(requests, results, strict=True) if "error" in said]
     assert wrong == []
+    for (method, _), said in zip(requests, results, strict=True):
+        if method.startswith("metrics.chains.list") and method != "metrics.chains.list":
+            assert len(said["pages"]) > 1
+            assert all(page["addresses"] for page in said["pages"])
     for (method, request), said in zip(requests, results, strict=True):
         if method == "metrics.chains.getMetrics":
             points = [point for page in said["pages"] for point in page["results"]]

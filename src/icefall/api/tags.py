@@ -38,6 +38,7 @@ TAGS: dict[str, tuple[Tag, ...]] = {
         Tag("Series by day", r"/v1/\w+/\{chainId\}", "One series per path, by day of UTC."),
         Tag("Series", r"/v1/metrics|.*[mM]etrics/\{metric\}", "Series by hour, day, week or month; windows."),
         Tag("Chains", r"/v2/chains(/\{chainId\})?", "The chains that have metrics."),
+        Tag("Holders", r".*/contracts/.*", "Holders of tokens."),
         SERVICE,
     ),
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from icefall.config.settings import ChainConfig
 from icefall.db.disk import DiskGuard, GuardedStore
-from icefall.db.engine import Store
+from icefall.db.engine import Store, StoreError
 from icefall.db.lock import StoreLock
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.auditing.loop import audit_forever, finish_audits
@@ -22,6 +22,7 @@ from icefall.evm.following.follower import BlockRange, EvmFollower
 from icefall.evm.following.indexer_calls import serve_indexer_calls
 from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.following.status import ChainStatus, UpstreamStatus, decode_status, encode_status, status_of
+from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Log
@@ -33,6 +34,7 @@ from icefall.wire.ids import id_from_text
 
 _STATUS_EVERY_S = 2.0
 _RETRY_S = 5.0
+_COUNT_EVERY_S = 2.0
 _FAILED = "its latest call failed; the log says why"
 
 
@@ -115,6 +117,16 @@ class IndexedChain:
 
     async def enrich(self, settings: EnrichSettings) -> None:
         await enrich_forever(self._store, self._background, settings, self.log)
+
+    async def count_holders(self) -> None:
+        """In the background. While blocks are fetched in bulk it waits: counting afterwards writes each row once."""
+        while True:
+            try:
+                more = self.follower.status.synced and await count_some(self._store)
+            except StoreError as error:  # a full disk, for example
+                self.log.warn("holders cannot be counted, trying again", error=str(error))
+                more = False
+            await self._background.clock.sleep(0 if more else _COUNT_EVERY_S)
 
     async def serve_calls(self, data_dir: Path) -> None:
         """Of workers."""

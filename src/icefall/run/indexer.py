@@ -129,7 +129,8 @@ class _Indexing:
         chain = _indexed_chain(entry, self._config, self._logs, self._decoder)
         self.statuses[chain.name] = chain.follower.status
         settings = _enrich_settings(entry, self._config)
-        loops = (chain.enrich(settings), chain.audit(), chain.serve_calls(Path(self._config.data_dir)))
+        calls = chain.serve_calls(Path(self._config.data_dir))
+        loops = (chain.enrich(settings), chain.audit(), chain.count_holders(), calls)
         self._background[chain] = [asyncio.create_task(loop) for loop in loops]
         return chain
 

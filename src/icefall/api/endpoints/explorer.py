@@ -2,8 +2,9 @@
 
 from icefall.api import examples
 from icefall.api.endpoints.row import DATA, Rest, Weight
-from icefall.api.handlers import blocks, history, indexing, raw, search, stream, tokens
+from icefall.api.handlers import blocks, history, holders, indexing, raw, search, stream, tokens
 from icefall.api.schema import explorer as e
+from icefall.api.schema import holders as h
 from icefall.api.schema import raw as r
 from icefall.api.schema.blocks import BlockByTimeParams, EvmBlock
 from icefall.api.schema.stream import StreamParams
@@ -29,6 +30,9 @@ EXPLORER_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="GET", path=f"{CHAIN}/tokens", params=e.TokensParams, result=e.TokenPage, handler=tokens.list_tokens,
          listeners=(DATA,), weight=Weight.MEDIUM, operation="listChainTokens", ours=True,
          summary="Token contracts of a chain, newest first, all or those of one standard."),
+    Rest(verb="GET", path=f"{TOKEN}/holders", params=h.HoldersParams, result=h.HolderPage,
+         handler=holders.token_holders, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTokenHolders",
+         examples=examples.TOKEN, ours=True, summary="Holders of a token with their balances, largest first."),
     Rest(verb="GET", path=f"{TOKEN}/prices", params=e.PricesParams, result=e.PricePage, handler=tokens.list_prices,
          listeners=(DATA,), weight=Weight.MEDIUM, operation="listTokenPrices", ours=True,
          summary="Price of a token now and by day of UTC, newest first; `native` is the chain's own token."),

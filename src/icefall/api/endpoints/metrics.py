@@ -1,7 +1,9 @@
 """The rows of the metrics interface."""
 
+from icefall.api import examples
 from icefall.api.endpoints.row import METRICS, MetricsWeight, Rest
-from icefall.api.handlers import metrics, service
+from icefall.api.handlers import holders, metrics, service
+from icefall.api.schema import holders as h
 from icefall.api.schema import metrics as m
 from icefall.api.schema.service import HealthCheckParams, ServiceHealth
 from icefall.metrics.catalogue import METRICS as SERIES
@@ -26,6 +28,14 @@ METRICS_ENDPOINTS: tuple[Rest, ...] = (
          result=m.RollingResult, handler=metrics.rolling, listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
          operation="getEvmChainRollingWindowMetrics",
          summary="A metric over the last hour, day, 30 days and 365 days up to now, and over all time."),
+    Rest(verb="GET", path="/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", params=h.NftHoldersParams,
+         result=h.NftHolderList, handler=holders.nft_holders, listeners=(METRICS,), weight=MetricsWeight.LARGE,
+         operation="getNftHoldersByContractAddress", examples=examples.NFT,
+         summary="Addresses that hold NFTs of a contract now."),
+    Rest(verb="GET", path="/v2/chains/{chainId}/contracts/{address}/balances", params=h.HoldersAboveParams,
+         result=h.AddressList, handler=holders.holders_above, listeners=(METRICS,), weight=MetricsWeight.XL,
+         operation="getAddressesByBalanceOverTime", examples=examples.TOKEN,
+         summary="Addresses that held more than `threshold` of an ERC-20 token at some time of the frame."),
     Rest(verb="GET", path="/v2/health-check", params=HealthCheckParams, result=ServiceHealth,
          handler=service.health_check, status=service.verdict, listeners=(METRICS,), weight=MetricsWeight.FREE,
          operation="metrics-health-check",

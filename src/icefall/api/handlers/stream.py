@@ -110,7 +110,7 @@ class _Events:
             place = self._places[chain.info.id] = _Place(tip.number - 1, {})
         elif (ancestor := await self._replaced(chain, place)) is not None:
             place.number = ancestor
-            yield event("rollback", RollbackEvent(chain_id=chain.info.id, block_number=str(ancestor)))
+            yield event("reorg", RollbackEvent(chain_id=chain.info.id, block_number=str(ancestor)))
         if tip.number - place.number > RESUMED_MAX:
             first, place.number = place.number + 1, tip.number - RESUMED_MAX
             skipped = SkippedEvent(chain_id=chain.info.id, start_block=str(first), end_block=str(place.number + 1))

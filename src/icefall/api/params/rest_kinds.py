@@ -123,6 +123,13 @@ def _token_id(text: str) -> int:
     return int(text)
 
 
+def _threshold(text: str) -> int:
+    try:
+        return _token_id(text)
+    except InvalidValue:
+        raise InvalidValue("an amount in the token's smallest unit: a whole number of at most 256 bits") from None
+
+
 def _search_text(text: str) -> str:
     found = text.strip()
     if not 1 <= len(found) <= SEARCH_SIZE_MAX or not found.isprintable():
@@ -184,6 +191,7 @@ ADDRESSES = RestKind(
     _SOME_ADDRESS,
 )
 TOKEN_ID = RestKind("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
+THRESHOLD = RestKind("amount", _threshold, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1000000")
 SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "ADOL")
 TOKEN_OR_NATIVE = RestKind(
     "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
@@ -213,6 +221,8 @@ PageSize = Annotated[int, whole(1, 100)]  # lists
 BlockPageSize = Annotated[int, whole(0, 100)]  # transactions of a block: 0 is all
 CallsPageSize = Annotated[int, whole(1, 500)]
 BalancePageSize = Annotated[int, whole(1, 500)]
+HoldersPageSize = Annotated[int, whole(1, 5000)]
+Threshold = Annotated[int, THRESHOLD]
 MetricsPageSize = Annotated[int, whole(1, 2160)]
 TIMESTAMP = whole(0, 2**32 - 1, "1711234567")
 Timestamp = Annotated[int | None, TIMESTAMP]

@@ -15,6 +15,7 @@ from icefall.evm.reading.chain import SQL as CHAIN_SQL
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.history import HistoryReader
+from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
@@ -131,6 +132,7 @@ class EvmChain:
         self.contracts = ContractReader(reader)
         self.tokens = TokenReader(reader)
         self.history = HistoryReader(reader)
+        self.holders = HolderReader(reader)
         self.raw = RawReader(reader, raw)
         self.enriched = EnrichReader(reader)
         self.method_names = method_names or {}

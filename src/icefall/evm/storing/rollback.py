@@ -4,6 +4,7 @@ the length of the chain."""
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.positions import above
+from icefall.evm.storing import holders
 from icefall.evm.storing.journal import TouchedAddresses, unpack_touched
 
 SQL = load("icefall.evm.storing", "rollback.sql")
@@ -45,6 +46,8 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     if not journal:
         return
     where = {"ancestor": ancestor, "from_log": above(ancestor), "from_tx": above(ancestor)}
+    counted = (ancestor + 1, holders.counted_to(tx) + 1)
+    pairs, ids = holders.pairs_between(tx, *counted), holders.dropped_ids(tx, *counted)
     for _, raw, _ in journal:
         _roll_back_touched(tx, unpack_touched(raw), ancestor)
     moved = tx.rows(SQL.moved_erc20, where)
@@ -57,6 +60,8 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
         tx.run(statement, where)
     tx.run_many(SQL.restate_standards_since, tokens)
     tx.run_many(SQL.restate_standards, tokens)
+    holders.recount(tx, pairs, ids)
+    holders.roll_back_to(tx, ancestor)
     dropped = {"next_address": min(next_address for _, _, next_address in journal)}
     for statement in (SQL.drop_code_of_dropped, SQL.drop_address):
         tx.run(statement, dropped)

@@ -1,0 +1,107 @@
+"""Holders of a token, as the indexer has counted them in the background."""
+
+import asyncio
+
+import msgspec
+
+from icefall.db.engine import Reader
+from icefall.db.statements import load
+from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.model import ERC20, ERC721, ERC1155
+
+SQL = load("icefall.evm.reading", "holders.sql")
+CANDIDATES_MAX = 20_000  # former holders read to fill a page
+_PIECE = 1_000
+_LAST_BALANCE = b"\xff"
+NFTS = (ERC721, ERC1155)
+
+
+class HolderTotal(msgspec.Struct, frozen=True, gc=False):
+    standard: int
+    holders: int
+    tokens: int  # NFTs that exist, of ERC-1155 those that ever moved
+
+
+class HolderRead(msgspec.Struct, frozen=True, gc=False):
+    ref: int
+    address: bytes
+    balance: int  # of NFTs: how many IDs it holds
+
+
+class HolderReader:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def totals(self, token: bytes) -> list[HolderTotal]:
+        """By standard; empty for a token whose transfers are not counted yet."""
+        return [HolderTotal(*row) for row in await self._reader.rows(SQL.total, {"address": token})]
+
+    async def is_trusted(self, token: bytes) -> bool:
+        """Whether its balances follow from its transfers."""
+        rows = await self._reader.rows(SQL.trust, {"address": token})
+        return bool(rows) and not rows[0][0]
+
+    async def by_balance(
+        self, token: bytes, standard: int, after: tuple[int, int] | None, limit: int
+    ) -> list[HolderRead]:
+        """Largest first, behind (balance, ID)."""
+        balance, holder = (_LAST_BALANCE, 0) if after is None else (pack_uint(after[0]), after[1])
+        where = {"address": token, "standard": standard, "balance": balance, "holder": holder, "limit": limit}
+        return [_holder(row) for row in await self._reader.rows(SQL.by_balance, where)]
+
+    async def by_id(self, token: bytes, standard: int, after: int, limit: int) -> tuple[list[HolderRead], int | None]:
+        """Holders of now, and the ID behind which the next page begins. A page may be short although more follow."""
+        found: list[HolderRead] = []
+        for _ in range(0, CANDIDATES_MAX, _PIECE):
+            where = {"address": token, "standard": standard, "after": after, "limit": _PIECE}
+            rows = [_holder(row) for row in await self._reader.rows(SQL.by_id, where)]
+            found += [row for row in rows if row.balance]
+            if len(found) > limit:
+                return found[:limit], found[limit - 1].ref
+            if len(rows) < _PIECE:
+                return found, None
+            after = rows[-1].ref
+            await asyncio.sleep(0)
+        return found, after
+
+    async def above(
+        self, token: bytes, threshold: int, blocks: range, after: int, limit: int
+    ) -> tuple[list[HolderRead], int | None]:
+        """Those who held more than the threshold of an ERC-20 token at some block of the range, by ID."""
+        found: list[HolderRead] = []
+        read = 0
+        while read < CANDIDATES_MAX:
+            count = min(limit + 1, _PIECE)
+            where = {"address": token, "standard": ERC20, "after": after, "limit": count}
+            rows = [_holder(row) for row in await self._reader.rows(SQL.by_id, where)]
+            for row in rows:
+                if await self._held_more(token, row.ref, threshold, blocks):
+                    found.append(row)
+                    if len(found) > limit:
+                        return found[:limit], found[limit - 1].ref
+                after = row.ref
+            if len(rows) < count:
+                return found, None
+            read += len(rows)
+            await asyncio.sleep(0)
+        return found, after
+
+    async def _held_more(self, token: bytes, holder: int, threshold: int, blocks: range) -> bool:
+        at = {"holder": holder, "address": token}
+        ((before,),) = await self._reader.rows(SQL.balance_before, {**at, "block": blocks.start})
+        if before is not None and unpack_uint(before) > threshold:
+            return True
+        low, packed = blocks.start, pack_uint(threshold)
+        while True:
+            span = {"low": low, "high": blocks.stop, "limit": _PIECE}
+            rows = await self._reader.rows(SQL.balances_between, {**at, **span})
+            if any(balance > packed for _, balance in rows):
+                return True
+            if len(rows) < _PIECE:
+                return False
+            low = rows[-1][0] + 1
+            await asyncio.sleep(0)
+
+
+def _holder(row: tuple[int, bytes, bytes]) -> HolderRead:
+    return HolderRead(row[0], row[1], unpack_uint(row[2]))

@@ -1,0 +1,103 @@
+"""Counts the holders of tokens: in the background, so that ingest costs nothing more; corrected by a rollback.
+
+`count_some` brings the table `holder` up to date for some further blocks. A holder's balance is taken from the rows
+that balances are read from, so it does not matter how often a pair is counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from icefall.db.engine import Store, Transaction
+from icefall.db.statements import load
+from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.positions import position_of
+
+SQL = load("icefall.evm.storing", "holders.sql")
+COUNTED_TO = "holders_to"  # meta: the last block whose transfers are counted
+BLOCKS = 500  # counted in one transaction
+_ZERO = pack_uint(0)
+
+
+class Pair(NamedTuple):
+    standard: int
+    token: int
+    holder: int
+
+
+def counted_to(tx: Transaction) -> int:
+    rows = tx.rows(SQL.meta, {"name": COUNTED_TO})
+    return int(rows[0][0]) if rows else -1
+
+
+async def count_some(store: Store) -> bool:
+    """Whether there were blocks to count."""
+    return await store.write(_count_some)
+
+
+def _count_some(tx: Transaction) -> bool:
+    done, tip = counted_to(tx), tx.rows(SQL.tip)
+    if not tip or tip[0][0] <= done:
+        return False
+    last = min(tip[0][0], done + BLOCKS)
+    where = _range(done + 1, last + 1)
+    new_ids: dict[int, int] = dict(tx.rows(SQL.new_ids, where))
+    recount(tx, pairs_between(tx, done + 1, last + 1), new_ids)
+    tx.run(SQL.put_meta, {"name": COUNTED_TO, "value": str(last)})
+    return True
+
+
+def pairs_between(tx: Transaction, first: int, end: int) -> list[Pair]:
+    """Pairs whose balance transfers of these blocks may have changed."""
+    zero = {row[0] for row in tx.rows(SQL.zero_address)}
+    span = {name: value for name, value in _range(first, end).items() if name in ("low", "high")}
+    return [Pair(*row) for row in tx.rows(SQL.moved, span) if row[2] not in zero]
+
+
+def dropped_ids(tx: Transaction, first: int, end: int) -> dict[int, int]:
+    """ERC-1155 IDs that a rollback of these blocks drops, as a negative number by token."""
+    return {token: -count for token, count in tx.rows(SQL.new_ids, _range(first, end))}
+
+
+def recount(tx: Transaction, pairs: Iterable[Pair], new_ids: dict[int, int]) -> None:
+    holders: Counter[tuple[int, int]] = Counter()
+    tokens: Counter[tuple[int, int]] = Counter({(token, ERC1155): count for token, count in new_ids.items()})
+    for pair in pairs:
+        key = pair._asdict()
+        before = tx.rows(SQL.holder, key)
+        was = before[0][0] if before else _ZERO
+        now = _held(tx, pair)
+        if now is None:
+            tx.run(SQL.drop_holder, key)
+        elif not before or now != was:
+            tx.run(SQL.put_holder, {**key, "balance": now})
+        holders[pair.token, pair.standard] += ((now or _ZERO) != _ZERO) - (was != _ZERO)
+        if pair.standard == ERC721:
+            tokens[pair.token, ERC721] += unpack_uint(now or _ZERO) - unpack_uint(was)
+    for token, standard in {**holders, **tokens}:
+        total: dict[str, Any] = {"token": token, "standard": standard}
+        added = {"holders": holders[token, standard], "tokens": tokens[token, standard]}
+        tx.run(SQL.add_total, total | added)
+        tx.run(SQL.drop_empty_total, total)
+
+
+def _held(tx: Transaction, pair: Pair) -> bytes | None:
+    """The balance as it is stored; None: nothing shows that it ever held any."""
+    key = {"holder": pair.holder, "token": pair.token}
+    if pair.standard == ERC20:
+        rows = tx.rows(SQL.erc20_held, key)
+        return rows[0][0] if rows else None
+    statement = SQL.erc721_held if pair.standard == ERC721 else SQL.erc1155_held
+    count = int(tx.rows(statement, key)[0][0])
+    return pack_uint(count) if count else None
+
+
+def _range(first: int, end: int) -> dict[str, int]:
+    return {"low": position_of(first, 0), "high": position_of(end, 0), "low_block": first, "high_block": end}
+
+
+def roll_back_to(tx: Transaction, ancestor: int) -> None:
+    """After the rows above the ancestor are gone, and the pairs that they named are counted again."""
+    if counted_to(tx) > ancestor:
+        tx.run(SQL.put_meta, {"name": COUNTED_TO, "value": str(ancestor)})

@@ -1,0 +1,64 @@
+-- Who holds a token, counted from its transfers. The zero address is no holder.
+
+-- name: meta
+select value from meta where name = :name;
+
+-- name: put_meta
+insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value;
+
+-- name: tip
+select number from block order by number desc limit 1;
+
+-- name: zero_address
+select id from address where address = zeroblob(20);
+
+-- Pairs that transfers of a range name: standard, token, holder.
+-- name: moved
+select 1, token, sender from erc20 where log_at >= :low and log_at < :high
+union select 1, token, recipient from erc20 where log_at >= :low and log_at < :high
+union select 2, token, sender from erc721 where log_at >= :low and log_at < :high
+union select 2, token, recipient from erc721 where log_at >= :low and log_at < :high
+union select 4, token, sender from erc1155 where log_at >= :low and log_at < :high
+union select 4, token, recipient from erc1155 where log_at >= :low and log_at < :high;
+
+-- ERC-1155 IDs that moved for the first time in a range, by token.
+-- name: new_ids
+select e.token, count(distinct e.token_id) from erc1155 e
+join nft n on n.token = e.token and n.token_id = e.token_id
+where e.log_at >= :low and e.log_at < :high and n.first_block >= :low_block and n.first_block < :high_block
+group by e.token;
+
+-- Null for a holder that logs only name, without a transfer.
+-- name: erc20_held
+select coalesce((select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token
+    order by b.block desc limit 1), nullif(h.baseline, x'00'))
+from erc20_holding h
+where h.holder = :holder and h.token_address = (select address from address where id = :token);
+
+-- name: erc721_held
+select count(*) from nft_held
+where owner = :holder and token_address = (select address from address where id = :token);
+
+-- name: erc1155_held
+select count(*) from erc1155_holding h
+where h.holder = :holder and h.token_address = (select address from address where id = :token)
+    and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
+        and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00';
+
+-- name: holder
+select balance from holder where token = :token and standard = :standard and holder = :holder;
+
+-- name: put_holder
+insert into holder (token, standard, holder, balance) values (:token, :standard, :holder, :balance)
+on conflict (token, standard, holder) do update set balance = excluded.balance;
+
+-- name: drop_holder
+delete from holder where token = :token and standard = :standard and holder = :holder;
+
+-- name: add_total
+insert into holder_total (token, standard, holders, tokens) values (:token, :standard, :holders, :tokens)
+on conflict (token, standard) do update set holders = holder_total.holders + excluded.holders,
+    tokens = holder_total.tokens + excluded.tokens;
+
+-- name: drop_empty_total
+delete from holder_total where token = :token and standard = :standard and holders = 0 and tokens = 0;

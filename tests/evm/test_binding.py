@@ -55,6 +55,22 @@ async def test_an_upstream_that_is_down_heals(tmp_path: Path) -> None:
 
 
 @awaited
+async def test_a_genesis_with_a_wrong_hash_is_not_stored(tmp_path: Path) -> None:
+    replay = EvmReplay()
+    wrong = replay.blocks[0].without_txs.replace(replay.blocks[0].hash.encode(), b"0x" + b"66" * 32)
+    replay.evm_faults = [EvmFault("eth_getBlockByNumber", number=0, times=FOREVER, result=wrong)]
+    await _bound(tmp_path / "chain.sqlite", replay, "a hash that is not that of its header")
+
+
+@awaited
+async def test_incomplete_traces_are_waited_for(tmp_path: Path) -> None:
+    """An index is not begun without traces for good because an upstream sent some of them at first."""
+    replay = EvmReplay()
+    replay.evm_faults = [EvmFault("debug_", times=FOREVER, result=b"[]")]
+    await _bound(tmp_path / "chain.sqlite", replay, "no upstream sends whole traces")
+
+
+@awaited
 async def test_too_little_disk_space_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[str] = []
     store = open_store(tmp_path / "chain.sqlite")

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.awaited import awaited
@@ -131,6 +132,20 @@ async def test_another_chain_is_no_end(tmp_path: Path) -> None:
         await until_synced(it, 60)
 
 
+@pytest.mark.parametrize("stuck_at", [0, LAST // 2])
+@awaited
+async def test_a_higher_upstream_is_used_when_the_first_one_is_stuck(stuck_at: int, tmp_path: Path) -> None:
+    """Before and after there are blocks. One that only says that it is higher is not used."""
+    stuck, honest, boasting = (shown(EvmReplay(CHAIN), stuck_at) for _ in range(3))
+    honest.shown = LAST
+    boasting.evm_faults = [EvmFault("eth_blockNumber", times=FOREVER, result=hex(LAST + 50).encode().join([b'"'] * 2))]
+    first = stuck_at + 1 if stuck_at else 0
+    async with indexing(tmp_path / "chain.sqlite", stuck, boasting, honest, blocks=BlockRange(first=first)) as it:
+        await until_synced(it, LAST)
+        honest.shown = LAST + 1
+        await until_synced(it, LAST + 1)
+
+
 # -- real reorganisations ----------------------------------------------------------------------------------------------
 
 
@@ -141,10 +156,51 @@ async def test_a_reorganisation_is_followed_when_the_others_have_it_too(tmp_path
         await until_synced(it, first.head)
         first.blocks = branch("after")
         await wait_longer_than_lag(it)
-        assert (it.follower.status.reorgs, it.follower.status.problem) == (0, ""), "the second has the stored blocks"
+        assert it.follower.status.reorgs == 0, "the second has the stored blocks"
         second.blocks = branch("after")
         await until(it.follower, lambda: it.store.block_hash(first.head) == tip_hash(first.blocks))
         assert (it.follower.status.reorgs, it.follower.status.reorged_blocks) == (1, DEPTH)
+
+
+@pytest.mark.parametrize("in_use", [0, 1])
+@awaited
+async def test_one_against_one_is_reported_with_both_names_and_erases_nothing(in_use: int, tmp_path: Path) -> None:
+    """Whichever of them is in use; one that grows on the stored branch is followed meanwhile."""
+    stuck, moved = (EvmReplay("anvil-1", branch("before")) for _ in range(2))
+    replays = [stuck, moved] if in_use == 0 else [moved, stuck]
+    async with indexing(tmp_path / "chain.sqlite", *replays, blocks=FORK) as it:
+        await until_synced(it, stuck.head)
+        moved.blocks = branch("after")
+        await until(it.follower, lambda: bool(it.follower.status.problem))
+        assert all(one.url in it.follower.status.problem for one in (stuck, moved))
+        assert (it.follower.status.reorgs, it.follower.status.synced) == (0, False)
+        assert it.store.block_hash(stuck.head) == tip_hash(stuck.blocks)
+        moved.blocks = branch("before")
+        await until_synced(it, stuck.head)
+
+
+@awaited
+async def test_an_upstream_that_changes_its_mind_while_it_is_compared_ends_nothing(tmp_path: Path) -> None:
+    """Another block at first, and the stored one when it is to be proven: no upstream is for or against anything."""
+    replay = EvmReplay("anvil-1", branch("before"))
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=FORK) as it:
+        await until_synced(it, replay.head)
+        tip, seen = it.store.tip(), replay.head
+        assert tip is not None
+        replay.blocks = branch("after")
+
+        def change_back(method: str, params: list[Any]) -> None:
+            if method == "eth_chainId":  # of the comparison: its answer for the block is the third call from here
+                replay.calls.clear()
+            if method == "eth_getBlockByNumber" and params[0] == hex(seen) and replay.asked(method) == 2:
+                replay.blocks = branch("before")
+
+        replay.on_call = change_back
+        with pytest.raises(ReorgRefused, match="changed its chain while it was compared"):
+            await it.follower._reorgs.compare(tip)
+        replay.on_call = lambda method, params: None
+        await until_synced(it, seen)
+        assert it.follower.status.reorgs == 0
 
 
 @awaited

@@ -83,11 +83,8 @@ REFUSALS: dict[str, tuple[str, int, str]] = {
 BATCHES = ("leaves out answers", "sends answers twice", "swaps answers")
 HEADS = ("is at block 0", "says block 0", "lags", "boasts")
 IDENTITY = ("serves another chain",)
-# Whether an index has traces is decided once, by what upstreams answer before its first block: only later is an
-# incomplete trace recognised as a failure.
-_AFTER_BEGINNING = ("leaves out a trace",)
 BRANCH = "is on another branch"
-FAULTS = (*TRANSPORT, *INVALID_DATA, *REFUSALS, *BATCHES, *HEADS, BRANCH, BRANCH, BRANCH)
+FAULTS = (*TRANSPORT, *INVALID_DATA, *REFUSALS, *BATCHES, *HEADS, BRANCH, BRANCH, BRANCH, *IDENTITY)
 _SERVED_S = 300.0  # for how long what an upstream served may still be the reason of what the program does
 
 
@@ -106,8 +103,6 @@ class EvmServer(Replay):
     def __init__(self, world: World, schedule: Schedule, growth_s: float, source: random.Random) -> None:
         super().__init__(world.recording)
         self.schedule = schedule
-        self.is_begun = False  # the index has blocks
-        self.changes_identity = False  # also in its chain ID and its block 0
         self._served: dict[View, float] = {}
         self._world = world
         self._growth_s = growth_s  # between two blocks of the true chain
@@ -205,11 +200,9 @@ class EvmServer(Replay):
             result = self.result(method, call.get("params") or [])
         except ReplayError as failed:
             return start + b',"error":' + msgspec.json.encode(failed.error) + b"}"
-        false = INVALID_DATA.get(fault) if self.is_begun or fault not in _AFTER_BEGINNING else None
+        false = INVALID_DATA.get(fault)
         if false is not None and method.startswith(false.method) and self._happens():
-            params = call.get("params") or []
-            if self.changes_identity or method != "eth_getBlockByNumber" or params[0] != "0x0":
-                result = msgspec.json.encode(false.change(self, params, json.loads(result)))
+            result = msgspec.json.encode(false.change(self, call.get("params") or [], json.loads(result)))
         elif method == "eth_blockNumber" and fault == "says block 0":
             result = b'"0x0"'
         elif method == "eth_blockNumber" and fault == "boasts":

@@ -18,19 +18,17 @@ from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard
 from icefall.db.lock import StoreLock
 from icefall.evm.following.follower import BlockRange
+from icefall.evm.following.reorgs import REORG_DEPTH_MAX
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.run.indexed_chain import IndexedChain
 
 # What an upstream may do for ever, if another one has recovered.
-_LASTING: tuple[str, ...] = (HONEST, HONEST, "hangs", "refuses connections", "answers 502", "sends a page", "truncates")
+_LASTING = (
+    *(HONEST, HONEST, "hangs", "refuses connections", "answers 502", "sends a page", "truncates"),
+    *(*HEADS, *IDENTITY, *INVALID_DATA),
+)
 _AUDIT_INTERVAL = 20
 _STORED = "select number, hash, parent_hash from block order by number"
-# With this setting the follower proves a replacement before it drops a block, and recovers from an upstream that served
-# another chain or stays behind.
-PROVES_REPLACEMENTS = "reorg_depth_max" in Config.__struct_fields__
-if PROVES_REPLACEMENTS:
-    FAULTS = (*FAULTS, *IDENTITY)
-    _LASTING = (*_LASTING, *HEADS, *IDENTITY, *INVALID_DATA)
 
 
 class SimulatedIndexer(Simulation):
@@ -55,9 +53,7 @@ class SimulatedIndexer(Simulation):
             schedules, self.crashes, self.trouble_s = [Schedule([Phase(0.0, HONEST, 1.0)])], [], 0.0
         growth_s = source.choice((0.5, 3.0, 12.0))
         for index, schedule in enumerate(schedules):
-            server = EvmServer(self.world, schedule, growth_s, source)
-            server.changes_identity = PROVES_REPLACEMENTS
-            self.network.servers[f"upstream-{index}"] = server
+            self.network.servers[f"upstream-{index}"] = EvmServer(self.world, schedule, growth_s, source)
         self._config = _chain_config(self.world, list(self.network.servers))
         self._batch_blocks = source.choice((1, 3, 512))
 
@@ -89,7 +85,7 @@ class SimulatedIndexer(Simulation):
             log,
             audit_interval=_AUDIT_INTERVAL,
             verify_roots=True,
-            **({"reorg_depth_max": 128} if PROVES_REPLACEMENTS else {}),
+            reorg_depth_max=REORG_DEPTH_MAX,
         )
         return [asyncio.create_task(chain.follow()), asyncio.create_task(chain.audit())]
 
@@ -116,14 +112,11 @@ class SimulatedIndexer(Simulation):
         """Stored blocks begin where they should, have no gaps, link, and are blocks of the chain or of a branch."""
         assert self._store is not None
         rows: list[tuple[int, bytes, bytes]] = self._store.read(_STORED)
-        for server in self._servers().values():
-            server.is_begun = server.is_begun or bool(rows)
         for index, (number, block_hash, parent_hash) in enumerate(rows):
             assert number == self.world.first + index, f"block {number} is stored where {index} blocks are"
             assert block_hash in self._known, f"block {number} is of no chain: {block_hash.hex()}"
             assert not index or parent_hash == rows[index - 1][1], f"block {number} does not link"
-        if PROVES_REPLACEMENTS:
-            self._check_dropped({number: block_hash for number, block_hash, _ in rows})
+        self._check_dropped({number: block_hash for number, block_hash, _ in rows})
         self._stored = {number: block_hash for number, block_hash, _ in rows}
 
     def _check_dropped(self, now: dict[int, bytes]) -> None:

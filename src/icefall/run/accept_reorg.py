@@ -15,7 +15,7 @@ from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Logs
 from icefall.run.stores import has_chain_store, lock_chain_store, open_chain_store
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm.upstream import EvmUpstream
+from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 
 
 async def run_accept_reorg(config: Config, logs: Logs, write_line: Callable[[str], None]) -> int:
@@ -31,7 +31,8 @@ async def run_accept_reorg(config: Config, logs: Logs, write_line: Callable[[str
         opened.callback(lock.release)
         store = ChainStore(open_chain_store(data_dir, chain.id), [RollupWriter()], chain.cumulative_tx_offset)
         opened.callback(store.close)
-        upstream = EvmUpstream(chain.rpc, int(chain.id), logs[f"chain-{chain.id}"], genesis=None)
+        no_traces = RequiredTraces(calls=False, diffs=False)  # no block is fetched
+        upstream = EvmUpstream(chain.rpc, int(chain.id), logs[f"chain-{chain.id}"], required=no_traces, genesis=None)
         opened.push_async_callback(upstream.close)
         tip = store.tip()
         if tip is None:

@@ -103,7 +103,7 @@ class EvmFollower:
         while True:
             try:
                 moved = await self._round()
-                self.status.problem = ""
+                self._report_problem(self._reorgs.dispute)
                 pause = PAUSE_S[0]
                 if self._done():
                     return
@@ -126,7 +126,7 @@ class EvmFollower:
         return last is not None and self.status.tip is not None and self.status.tip >= last
 
     def _report_problem(self, problem: str) -> None:
-        if problem != self.status.problem:
+        if problem and problem != self.status.problem:
             self._log.warn("indexing paused, retrying", reason=problem)
         self.status.problem = problem
 
@@ -144,8 +144,19 @@ class EvmFollower:
         assert status.target is not None
         first = self._blocks.first if tip is None else tip.number + 1
         if first > status.target:
-            return False
+            return await self._compare_upstreams(first, tip)
         return await self._store_blocks(range(first, status.target + 1), tip)
+
+    async def _compare_upstreams(self, first: int, tip: Tip | None) -> bool:
+        """There is nothing to store here. Whether another upstream has the next block, or has replaced stored ones."""
+        assert self.status.head is not None
+        assert self.status.target is not None
+        verdict = await self._reorgs.check_others(tip, self.status.head)
+        self.status.is_confirmed = isinstance(verdict, Confirmed)
+        if not isinstance(verdict, Confirmed):
+            return await self._carry_out(verdict)
+        self._set_head(verdict.head)
+        return first <= self.status.target
 
     def _set_head(self, head: int) -> None:
         target = head - self._blocks.confirmations

@@ -3,22 +3,27 @@
 A stored block is dropped only when its replacement is proven: one upstream has headers that hash to what they claim
 and link forward from a stored block to a height that is at least the stored one. Before that the other upstreams are
 asked, and the stored blocks stay while as many of them have those.
+
+The others are also asked while the upstream in use has nothing new: it may be stuck, or alone on its branch.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.upstream.client import UpstreamDown, UpstreamFailure
+from icefall.upstream.evm.errors import ReorgDuringFetch
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.evm.view import UpstreamView
 
 REORG_DEPTH_MAX = 128
-LAG_S = 15.0  # how long every upstream may be below the stored tip before that is reported
+LAG_S = 15.0  # how long upstreams may be below the stored tip, or have different blocks, before that is reported
+OTHERS_S = 5.0  # between two comparisons of all upstreams while there is no new block
 
 
 class ReorgRules(msgspec.Struct, frozen=True):
@@ -84,6 +89,9 @@ class Reorganisations:
         self._upstream = upstream
         self._rules = rules
         self._lower_since: float | None = None
+        self._disputed_since: float | None = None
+        self._compared_at = -OTHERS_S
+        self.dispute = ""  # which upstreams have had different blocks for long, as many on either side
 
     async def check(self, tip: Tip, head: int) -> Verdict:
         """`head`: of the upstream that is used now. An UpstreamFailure such as ReorgRefused where nothing is known."""
@@ -99,31 +107,47 @@ class Reorganisations:
         claims = await self._claims(tip)
         same_height = [claim for claim in claims if claim.number == tip.number and claim.block_hash is not None]
         votes = Counter(claim.block_hash for claim in same_height)
-        others = sorted(
-            (claim for claim in same_height if claim.block_hash != tip.block_hash),
-            key=lambda claim: -votes[claim.block_hash],
-        )
-        confirming = next((claim for claim in same_height if claim.block_hash == tip.block_hash), None)
-        if confirming is not None and all(votes[tip.block_hash] >= votes[claim.block_hash] for claim in others):
-            return self._confirm(confirming)
-        if not others:
+        confirming = [claim for claim in same_height if claim.block_hash == tip.block_hash]
+        others = [claim for claim in same_height if claim.block_hash != tip.block_hash]
+        if not confirming and not others:
             return self._wait(tip, claims)
-        refusals = []
-        for claim in others:
+        refusals, failures = [], []
+        for claim in sorted(others, key=lambda claim: -votes[claim.block_hash]):
+            if votes[claim.block_hash] < len(confirming):
+                break
             try:
                 ancestor = await self._replaced_after(claim, tip, claims)
             except ReorgRefused as refusal:
                 refusals.append(str(refusal))
             except UpstreamFailure as failure:
-                refusals.append(str(failure))
+                failures.append(str(failure))
                 self._upstream.back_off_view(claim.view, failure)
             else:
                 self._upstream.prefer(claim.view)
                 self._lower_since = None
+                self._note_dispute("")
                 return RollBack(ancestor)
-        if confirming is not None:
-            return self._confirm(confirming)
-        raise ReorgRefused("; ".join(dict.fromkeys(refusals)))
+        if not confirming:
+            raise ReorgRefused("; ".join(dict.fromkeys([*refusals, *failures])))
+        used = await self._use_highest(confirming)
+        confirmed_by = f"{used.view.name} has the stored blocks: remove the wrong one from rpc, or add a third"
+        self._note_dispute("; ".join([*dict.fromkeys(refusals), confirmed_by]) if refusals else "")
+        self._lower_since = None
+        return Confirmed(used.head)
+
+    async def check_others(self, tip: Tip | None, head: int) -> Verdict:
+        """While the upstream in use ends with `head` and has nothing new. Another may be higher, which is then used, or
+        have other blocks. Not more often than every OTHERS_S."""
+        now = self._upstream.clock.now()
+        if self._rules.development or now - self._compared_at < OTHERS_S:
+            return Confirmed(head)
+        self._compared_at = now
+        if len(self._upstream.views()) < 2:
+            self._note_dispute("")
+            return Confirmed(head)
+        if tip is not None:
+            return await self.compare(tip)
+        return Confirmed((await self._use_highest(await self._claims(None))).head)
 
     async def accept(self, tip: Tip) -> RollBack | None:
         """What --accept-reorg does: to whatever chain the upstreams agree on. None if it is the stored one."""
@@ -140,28 +164,46 @@ class Reorganisations:
 
     # -- one upstream against the others -----------------------------------------------------------------------
 
-    async def _claims(self, tip: Tip) -> list[_Claim]:
-        """Of every usable upstream that answers; one that fails backs off."""
+    async def _claims(self, tip: Tip | None) -> list[_Claim]:
+        """Of every usable upstream that answers, first the one in use; one that fails backs off."""
         answers = await asyncio.gather(*(self._claim(view, tip) for view in self._upstream.views()))
-        claims = [claim for claim in answers if claim is not None]
+        claims = [answer for answer in answers if isinstance(answer, _Claim)]
         if not claims:
-            raise UpstreamDown("no upstream can be asked which chain is the right one", sent=False)
+            reasons = "; ".join(str(answer) for answer in answers)
+            raise UpstreamDown(f"no upstream can be asked which chain is the right one: {reasons}", sent=False)
         return claims
 
-    async def _claim(self, view: UpstreamView, tip: Tip) -> _Claim | None:
+    async def _claim(self, view: UpstreamView, tip: Tip | None) -> _Claim | UpstreamFailure:
         try:
             await view.check_chain_id()
             head = await view.head()
-            number = min(head, tip.number)
+            number = head if tip is None else min(head, tip.number)
             return _Claim(view, head, number, await view.block_hash(number))
         except UpstreamFailure as failure:
             self._upstream.back_off_view(view, failure)
-            return None
+            return failure
 
-    def _confirm(self, claim: _Claim) -> Confirmed:
-        self._upstream.prefer(claim.view)
-        self._lower_since = None
-        return Confirmed(claim.head)
+    async def _use_highest(self, claims: Sequence[_Claim]) -> _Claim:
+        """The first of them, unless another is higher and has the block that it says is its newest."""
+        used = claims[0]
+        for claim in sorted(claims[1:], key=lambda claim: -claim.head):
+            if claim.head <= used.head:
+                break
+            with suppress(UpstreamFailure):
+                if await claim.view.block_hash(claim.head) is not None:
+                    used = claim
+        self._upstream.prefer(used.view)
+        return used
+
+    def _note_dispute(self, dispute: str) -> None:
+        """A short one is nothing special: a reorganisation does not reach all upstreams at the same moment."""
+        now = self._upstream.clock.now()
+        if not dispute:
+            self._disputed_since, self.dispute = None, ""
+            return
+        if self._disputed_since is None:
+            self._disputed_since = now
+        self.dispute = dispute if now - self._disputed_since >= LAG_S else ""
 
     def _wait(self, tip: Tip, claims: Sequence[_Claim]) -> Unconfirmed:
         now = self._upstream.clock.now()
@@ -197,8 +239,11 @@ class Reorganisations:
         supporting = [
             one for one in claims if one.number > ancestor and one.block_hash == proven[one.number - ancestor - 1]
         ]
+        if claim not in supporting:
+            raise ReorgDuringFetch(f"{view.name} changed its chain while it was compared with the stored one")
         if len(against) >= len(supporting):
-            raise ReorgRefused(f"{what}, but {against[0].view.name} has those: the stored blocks are kept meanwhile")
+            names = ", ".join(one.view.name for one in against)
+            raise ReorgRefused(f"{what}, but not more upstreams than have the stored ones ({names}): these are kept")
         return ancestor
 
     # -- common blocks -----------------------------------------------------------------------------------------

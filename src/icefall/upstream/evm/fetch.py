@@ -56,9 +56,9 @@ async def fetch_run(
     """
     partial_blocks = await _blocks(client, capabilities, numbers, budget)
     traced = [partial for partial in partial_blocks if partial.header.txids]
+    if traced and capabilities.sample is None and (capabilities.may_have_calls or capabilities.may_have_diffs):
+        raise TracerUntested(traced[0].header.number)
     if traced and (capabilities.calls_by or capabilities.diffs_by):
-        if capabilities.sample is None:
-            raise TracerUntested(traced[0].header.number)
         await _traces(client, capabilities, traced, budget)
         await _recheck(client, partial_blocks[-1].header)
     return [

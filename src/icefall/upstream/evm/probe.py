@@ -27,10 +27,15 @@ from icefall.upstream.evm.errors import (
     Untraceable,
     WrongChain,
 )
+from icefall.upstream.evm.proven_header import proven_header
 
 ZERO_ADDRESS = "0x" + "00" * 20
 _RECENT = 8  # blocks searched for one with transactions, before the search takes larger steps
 _SAMPLE_TXS_MAX = 50  # transactions; a sample with more takes long to trace
+
+
+_CALL_TRACERS = frozenset(["call_tracer", "mux_tracer", "trace_block"])
+_DIFF_TRACERS = frozenset(["prestate_tracer", "mux_tracer", "trace_replay"])
 
 
 class Capabilities(msgspec.Struct, frozen=True):
@@ -53,6 +58,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     genesis_traceable: bool
     batches: bool
     reasons: dict[str, str] = {}  # its error texts, by field
+    incomplete: tuple[str, ...] = ()  # fields of what it answered, but incompletely: it may have it at another time
 
     @property
     def calls_by(self) -> str:
@@ -65,6 +71,14 @@ class Capabilities(msgspec.Struct, frozen=True):
         if self.prestate_tracer or self.mux_tracer:
             return "prestateTracer"
         return "trace_replayBlockTransactions" if self.trace_replay else ""
+
+    @property
+    def may_have_calls(self) -> bool:
+        return bool(self.calls_by) or not _CALL_TRACERS.isdisjoint(self.incomplete)
+
+    @property
+    def may_have_diffs(self) -> bool:
+        return bool(self.diffs_by) or not _DIFF_TRACERS.isdisjoint(self.incomplete)
 
     @property
     def omits_code(self) -> bool:
@@ -182,7 +196,7 @@ async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int |
         chain_id=its_chain,
         client_version="" if isinstance(version, RpcRefusal) else str(msgspec.json.decode(version)),
         head=head,
-        genesis_hash=None if isinstance(genesis, RpcRefusal) else decode_summary(genesis).hash,
+        genesis_hash=None if isinstance(genesis, RpcRefusal) else _hash_text(genesis, client.name),
         sample=found.number if found is not None else None,
         code_left_out=left_out,
         code_hashed=hashed,
@@ -191,13 +205,19 @@ async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int |
         is_avalanche=has_extra_data or newest.block_gas_cost is not msgspec.UNSET,
         batches=all(batch.size > 1 for batch in client.batches.values()),
         reasons=results.reasons,
+        incomplete=tuple(results.incomplete),
         **results.can,
     )
+
+
+def _hash_text(genesis: msgspec.Raw, name: str) -> str:
+    return "0x" + proven_header(genesis, 0, name).block_hash.hex()
 
 
 class _TestResults(NamedTuple):
     can: dict[str, bool]
     reasons: dict[str, str]
+    incomplete: list[str]
 
 
 class _Feature(NamedTuple):
@@ -218,8 +238,8 @@ _FEATURES = (
 
 
 async def _test_features(client: EvmClient, header: Header) -> _TestResults:
-    """Test each feature on one block. An incomplete answer is retried once, and then counts as a missing feature."""
-    can, reasons = {}, {}
+    """Test each feature on one block. An incomplete answer is retried once."""
+    can, reasons, incomplete = {}, {}, []
     outcomes = await client.call_all([feature.call(header.number) for feature in _FEATURES], lane="traces")
     for feature, outcome in zip(_FEATURES, outcomes, strict=True):
         problem = _problem(feature, outcome, header)
@@ -234,9 +254,11 @@ async def _test_features(client: EvmClient, header: Header) -> _TestResults:
         )
         if problem is not None:
             reasons[feature.field] = str(problem)
+        if isinstance(problem, IncompleteAnswer):
+            incomplete.append(feature.field)
     if not header.txids:
         can["mux_tracer"] = False  # an empty list shows nothing
-    return _TestResults(can, reasons)
+    return _TestResults(can, reasons, incomplete)
 
 
 def _problem(feature: _Feature, outcome: Outcome, header: Header) -> RpcRefusal | IncompleteAnswer | None:

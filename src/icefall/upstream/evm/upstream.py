@@ -154,10 +154,18 @@ class EvmUpstream:
             self._log.warn("upstream lacks features", upstream=source.name, missing=found.missing())
 
     def _settle_required(self) -> None:
+        """Decides which traces the index has, for good. IncompleteAnswer while that is not certain: traces that are
+        sent incompletely are no reason to go without."""
         known = [it.capabilities for it in self.pool.usable() if it.capabilities is not None]
         tested = [it for it in known if it.sample is not None]  # tracers can only be tested on a transaction
-        if self.required is None and tested:
-            self.required = RequiredTraces(any(it.calls_by for it in tested), any(it.diffs_by for it in tested))
+        if self.required is not None or not tested:
+            return
+        required = RequiredTraces(any(it.calls_by for it in tested), any(it.diffs_by for it in tested))
+        possible = RequiredTraces(any(it.may_have_calls for it in tested), any(it.may_have_diffs for it in tested))
+        if required != possible:
+            reasons = dict.fromkeys(it.reasons[field] for it in tested for field in it.incomplete)
+            raise IncompleteAnswer(f"no upstream sends whole traces, which an index begins with: {'; '.join(reasons)}")
+        self.required = required
 
     def back_off_source(self, block: FetchedBlock, why: str) -> None:
         """Leave the upstream that sent this invalid block alone for a while: it may send a valid one later."""

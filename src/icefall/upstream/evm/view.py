@@ -4,14 +4,11 @@ branch by its headers alone."""
 from collections.abc import Callable
 
 from icefall.upstream.client import InvalidAnswer
-from icefall.upstream.evm.block_parts import decode_summary
 from icefall.upstream.evm.client import Call, EvmClient
-from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, RpcRefusal, WrongChain
+from icefall.upstream.evm.errors import NotThere, RpcRefusal, WrongChain
 from icefall.upstream.evm.fetch import raise_not_found
 from icefall.upstream.evm.probe import quantity
-from icefall.wire.errors import WireError
-from icefall.wire.evm.block import decode_header
-from icefall.wire.evm.hashes import header_hash, is_known_layout
+from icefall.upstream.evm.proven_header import proven_header
 
 _HEADERS_AT_ONCE = 64
 
@@ -21,14 +18,12 @@ async def read_head(client: EvmClient) -> int:
 
 
 async def read_block_hash(client: EvmClient, number: int) -> bytes:
-    """NotThere if it has no such block."""
+    """Proven by its header. NotThere if it has no such block."""
     try:
-        found = decode_summary(await client.call("eth_getBlockByNumber", hex(number), False))
+        raw = await client.call("eth_getBlockByNumber", hex(number), False)
     except NotThere:
         await raise_not_found(client, number)
-    if int(found.number, 16) != number:
-        raise IncompleteAnswer(f"requested block {number}, got block {int(found.number, 16)}")
-    return bytes.fromhex(found.hash[2:])
+    return proven_header(raw, number, client.name).block_hash
 
 
 class UpstreamView:
@@ -63,17 +58,9 @@ class UpstreamView:
             for number, outcome in zip(some, await self._client.call_all(calls, lane="blocks"), strict=True):
                 if isinstance(outcome, RpcRefusal):
                     raise InvalidAnswer(f"{self.name} does not send the header of block {number}: {outcome}")
-                parent = self._hash_of(bytes(outcome), number, parent)
+                header = proven_header(outcome, number, self.name)
+                if header.parent_hash != parent:
+                    raise InvalidAnswer(f"{self.name} sent block {number} that is not the child of block {number - 1}")
+                parent = header.block_hash
                 hashes.append(parent)
         return hashes
-
-    def _hash_of(self, raw: bytes, number: int, parent: bytes) -> bytes:
-        try:
-            header = decode_header(raw)
-        except WireError as error:
-            raise InvalidAnswer(f"{self.name} sent block {number} with an invalid {error}") from error
-        if header.number != number or header.parent_hash != parent:
-            raise InvalidAnswer(f"{self.name} sent block {header.number} that is not the child of block {number - 1}")
-        if is_known_layout(header) and header_hash(header) != header.block_hash:
-            raise InvalidAnswer(f"{self.name} sent block {number} with a hash that is not that of its header")
-        return header.block_hash

@@ -24,7 +24,7 @@ WAITING_MAX = 1024  # requests
 RUNNING_MAX = 4096  # requests that have begun; those beyond the few per turn wait for something else
 _STARTS_PER_TURN = 8
 _ACCEPTS_PER_TURN = 64  # by itself the loop accepts one, and a health check would wait behind all other connections
-TURN_S = 0.005  # a turn that takes longer is slow
+_TURN_S = 0.02  # a turn that takes longer is slow
 _START_S = 0.1  # at least one waiting request begins in this time, however slow turns are
 _CHECK_S = 0.25
 
@@ -147,7 +147,7 @@ class Listener:
     def _starts_now(self) -> int:
         """How many requests may begin in this turn."""
         now = self.now()
-        if now - self._turn_began <= TURN_S:
+        if now - self._turn_began <= _TURN_S:
             self._starts = min(self._starts + 1, _STARTS_PER_TURN)
         else:
             self._starts = max(1, self._starts // 2)

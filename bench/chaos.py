@@ -100,7 +100,7 @@ def _free_ports(count: int) -> list[int]:
 
 def run() -> None:
     chain = TransferChain(PER_BLOCK, ADDRESSES)
-    blocks = list(chain.blocks(int(SECONDS * BLOCKS_PER_S)))
+    blocks = list(chain.blocks(int((SECONDS + 30) * BLOCKS_PER_S)))
     with TemporaryDirectory() as name:
         folder = Path(name)
         with upstream(EncodedChain(CHAIN_ID, blocks, chain.state)) as (url, _):
@@ -172,6 +172,8 @@ def _chaos(
     program.server.await_ready()
     counts, done = Counts(), threading.Event()
     utxos = _utxos(program.server)
+    waiting = Client(program.urls, Counts())
+    _await(lambda: all(waiting.expected(call) == body for call, body in expected.items()), "the demo", pause_s=1.0)
     issuers = [
         Issuer(Client(program.urls, counts), counts, utxos[number::ISSUERS], done.is_set) for number in range(ISSUERS)
     ]
@@ -179,7 +181,7 @@ def _chaos(
     threads.append(threading.Thread(target=recheck_accepted, args=(Client(program.urls, counts), counts, done, 0)))
     threads.append(threading.Thread(target=read_growing, args=(Client(program.urls, counts), counts, CHAIN_ID, done)))
     threads += [
-        threading.Thread(target=_read_when_indexed, args=(program.urls, counts, expected, done, seed))
+        threading.Thread(target=read_all, args=(Client(program.urls, counts), counts, expected, done, seed))
         for seed in range(READERS)
     ]
     for thread in threads:
@@ -205,17 +207,6 @@ def _utxos(server: Server) -> list[Utxo]:
     tx = transfer(richest(server), UTXOS)
     issue(server, tx)
     return list(produced(tx))
-
-
-def _read_when_indexed(
-    urls: Mapping[str, str], counts: Counts, expected: Mapping[Call, bytes], done: threading.Event, seed: int
-) -> None:
-    """The demo's chains are indexed from nothing during the first kills; an answer is right once it was."""
-    waiting = Client(urls, Counts())
-    known = {call: body for call, body in expected.items() if call.listener == "node"}
-    while len(known) < len(expected) and not done.wait(_POLL_S):
-        known |= {call: body for call, body in expected.items() if waiting.expected(call) == body}
-    read_all(Client(urls, counts), counts, known, done, seed)
 
 
 def _kill(program: Program) -> Counter[str]:

@@ -4,11 +4,18 @@ import os
 import signal
 from pathlib import Path
 
-from tests.e2e.program import family
+from tests.e2e.program import family, workers
 from tests.server import Server, serving
 from tests.waiting import until
 
-from icefall.run.restarts import PAUSE_MAX_S, QUICK_MAX, QUICK_PAUSE_S, WINDOW_S, RestartBudget
+from icefall.run.restarts import (
+    PAUSE_MAX_S,
+    QUICK_MAX,
+    QUICK_PAUSE_S,
+    SERVING_PAUSE_MAX_S,
+    WINDOW_S,
+    RestartBudget,
+)
 
 
 def test_quick_first_then_ever_longer_pauses() -> None:
@@ -18,6 +25,16 @@ def test_quick_first_then_ever_longer_pauses() -> None:
         pauses.append(budget.pause_after_end(now))
         now += pauses[-1]
     assert pauses == [QUICK_PAUSE_S] * QUICK_MAX + [1.0, 2.0, 4.0, 8.0, 16.0, PAUSE_MAX_S, PAUSE_MAX_S, PAUSE_MAX_S]
+
+
+def test_clients_never_wait_long_for_a_listener_that_keeps_being_killed(tmp_path: Path) -> None:
+    with serving("metrics", tmp_path) as server:
+        for killed in range(1, QUICK_MAX + 4):
+            until(lambda: bool(workers(server, "metrics")), "a worker")
+            os.kill(workers(server, "metrics")[0].pid, signal.SIGKILL)
+            until(lambda n=killed: server.output().count("the metrics ended") == n, "its end noticed")  # type: ignore[misc]
+        pauses = [line.rpartition(" in ")[2] for line in server.output().splitlines() if "starting it again in" in line]
+        assert pauses == ["1 s", f"{SERVING_PAUSE_MAX_S:.0f} s", f"{SERVING_PAUSE_MAX_S:.0f} s"]
 
 
 def test_a_window_without_an_end_fills_the_budget_again() -> None:

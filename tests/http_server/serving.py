@@ -11,7 +11,7 @@ import uvloop
 
 from icefall.errors import IcefallError
 from icefall.server.limits import HttpLimits
-from icefall.server.listener import Listener
+from icefall.server.listener import BACKLOG, Listener
 from icefall.server.request import HttpRequest
 from icefall.server.response import Response
 
@@ -104,7 +104,7 @@ async def running(**limits: float) -> AsyncIterator[Running]:
         ("/urgent",),
         lambda what, bug: failures.append(f"{what}: {bug}"),
     )
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
     stop = asyncio.Event()
     served = asyncio.ensure_future(listener.serve(listening, stop, 0.5))
     one = Running(app, listener, listening.getsockname(), stop)

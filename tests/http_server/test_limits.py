@@ -1,6 +1,7 @@
 """What a client can hold of a listener: bytes are counted whatever they belong to, and none is counted twice."""
 
 import asyncio
+import socket
 
 import pytest
 from hypothesis import given, settings
@@ -152,7 +153,28 @@ def test_few_requests_begin_while_turns_are_slow() -> None:
                 writer.write(get("/steps/50"))
             for reader, _ in clients:
                 assert (await read_answer(reader))[0] == 200
-            assert most[0] < 30
+            assert most[0] < 50
+
+    run(scenario())
+
+
+def test_a_burst_of_connections_is_accepted_in_a_few_turns() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            turns = [0]
+
+            async def count_turns() -> None:
+                while True:
+                    turns[0] += 1
+                    await asyncio.sleep(0)
+
+            silent = [socket.create_connection(server.address) for _ in range(300)]  # the kernel takes them for now
+            counting = asyncio.ensure_future(count_turns())
+            assert (await server.exchange(get("/urgent"))).startswith(b"HTTP/1.1 200")
+            counting.cancel()
+            for one in silent:
+                one.close()
+            assert turns[0] < 150
 
     run(scenario())
 

@@ -4,6 +4,7 @@ WINDOW_S = 60.0
 QUICK_MAX = 5  # restarts within the window before pauses grow
 QUICK_PAUSE_S = 0.2
 PAUSE_MAX_S = 30.0
+SERVING_PAUSE_MAX_S = 2.0  # of what clients wait for: listeners and the engine
 
 
 class RestartBudget:
@@ -12,7 +13,8 @@ class RestartBudget:
     Once the process has run for a whole window, the budget is full again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pause_max_s: float = PAUSE_MAX_S) -> None:
+        self._pause_max_s = pause_max_s
         self._ends: list[float] = []
         self._slow = 0
 
@@ -28,4 +30,4 @@ class RestartBudget:
         if not self._slow and len(self._ends) <= QUICK_MAX:
             return QUICK_PAUSE_S
         self._slow += 1
-        return min(2.0 ** (self._slow - 1), PAUSE_MAX_S)
+        return float(min(2 ** (self._slow - 1), self._pause_max_s))

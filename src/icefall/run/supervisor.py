@@ -21,7 +21,7 @@ import msgspec
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
 from icefall.run.child import DRAINING, ENGINE, ENGINE_READY, INDEXER, READY, REPLAY, TRY_AGAIN, ChildArguments
-from icefall.run.restarts import RestartBudget
+from icefall.run.restarts import PAUSE_MAX_S, SERVING_PAUSE_MAX_S, RestartBudget
 
 START_LIMIT_S = 120.0
 BACKLOG = 4096  # connections that the kernel keeps until a worker accepts them; it may allow fewer
@@ -222,7 +222,8 @@ class Supervisor:
         if role == ENGINE and child.exited and not child.is_ready:
             self._report("the engine refused to start again: stopping")
             return False
-        budget = self._budgets.setdefault(role, RestartBudget())
+        pause_max_s = PAUSE_MAX_S if role in (INDEXER, REPLAY) else SERVING_PAUSE_MAX_S
+        budget = self._budgets.setdefault(role, RestartBudget(pause_max_s))
         pause_s = budget.pause_after_end(now)
         if budget.is_spent and child.exited and role not in (ENGINE, INDEXER, REPLAY):
             self._report(f"the {role} keeps ending ({child.how_it_ended()}): stopping")

@@ -10,7 +10,6 @@ import struct
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from http import HTTPStatus
 from math import inf
 from typing import Protocol, cast
 
@@ -19,7 +18,7 @@ from icefall.server.body import InvalidChunk
 from icefall.server.head import HEAD_MAX, RequestHead
 from icefall.server.limits import HttpLimits
 from icefall.server.request import HttpRequest, cut_off
-from icefall.server.response import Response
+from icefall.server.response import Response, first_lines, pack_head
 
 PIPELINED_MAX = 8  # requests parsed before the first of them is answered
 SMALL_SIZE = 16 << 10  # bytes; heads, bodies and answers up to this size are always taken and sent, and not counted
@@ -27,7 +26,6 @@ WRITE_BUFFER_MAX = SMALL_SIZE  # bytes that wait for a client before the connect
 _LAST_HEAD_MAX = 4096
 _DISCARD_MAX = 4 << 20  # bytes of a refused body that are read, so that the client gets its answer
 _DISCARD_S = 5.0
-_REASONS = {status.value: status.phrase for status in HTTPStatus} | {413: "Content Too Large"}
 _WITHOUT_BODY = (204, 304)
 _NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -126,7 +124,7 @@ class Connection(asyncio.Protocol):
                 self.abort()
             return
         if self._ended:
-            return  # after what could not be read: nobody knows where a request would begin
+            return  # after what could not be read, where a request begins is unknown
         if self._current is None and not self._buffer and self._stalled is None:
             self.deadline = self._listener.now() + self._listener.limits.head_s
         self._buffer += data
@@ -319,7 +317,7 @@ class Connection(asyncio.Protocol):
 
     def _head_of(self, request: HttpRequest, response: Response, length: int | None) -> bytes:
         """Status line and headers. `length` None: the body is sent in chunks, or until the connection ends."""
-        lines = _first_lines(response)
+        lines = first_lines(response)
         if length is None:
             if not request.is_http10:
                 lines.append("transfer-encoding: chunked")
@@ -329,20 +327,12 @@ class Connection(asyncio.Protocol):
             lines.append("connection: close")
         elif request.is_http10:
             lines.append("connection: keep-alive")
-        return self._packed(lines)
-
-    def _packed(self, lines: list[str]) -> bytes:
-        lines.append(self._listener.date_line)
-        head = "\r\n".join(lines)
-        if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
-            raise ValueError("a header with a line break")
-        return head.encode("latin-1", "replace") + b"\r\n\r\n"
+        return pack_head([*lines, self._listener.date_line])
 
     def _is_last(self, request: HttpRequest) -> bool:
         """Whether the connection ends after this request."""
-        if not request.keep_alive or self._listener.is_stopping:
-            return True
-        return self._ended and not self._pending and not self._buffer
+        no_more = self._ended and not self._pending and not self._buffer
+        return no_more or not request.keep_alive or self._listener.is_stopping
 
     def _finish(self, request: HttpRequest) -> None:
         self._listener.held -= request.held
@@ -388,8 +378,8 @@ class Connection(asyncio.Protocol):
     def _refuse(self, response: Response) -> None:
         """For what is not HTTP."""
         assert isinstance(response.body, bytes)
-        lines = [*_first_lines(response), f"content-length: {len(response.body)}", "connection: close"]
-        self._transport.write(self._packed(lines) + response.body)
+        lines = [*first_lines(response), f"content-length: {len(response.body)}", "connection: close"]
+        self._transport.write(pack_head([*lines, self._listener.date_line]) + response.body)
         self._discard()
 
     # -- what the listener calls ---------------------------------------------------------------------------------
@@ -408,8 +398,3 @@ class Connection(asyncio.Protocol):
             with suppress(OSError):
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self._transport.abort()
-
-
-def _first_lines(response: Response) -> list[str]:
-    status = f"HTTP/1.1 {response.status} {_REASONS.get(response.status, '')}"
-    return [status, *[f"{name}: {value}" for name, value in response.headers]]

@@ -9,6 +9,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from email.utils import formatdate
 from typing import Protocol
 
@@ -22,7 +23,8 @@ BACKLOG = 4096  # connections that the kernel keeps for us; it may allow fewer
 WAITING_MAX = 1024  # requests
 RUNNING_MAX = 4096  # requests that have begun; those beyond the few per turn wait for something else
 _STARTS_PER_TURN = 8
-TURN_S = 0.005  # a turn that takes longer is slow
+_ACCEPTS_PER_TURN = 64  # by itself the loop accepts one, and a health check would wait behind all other connections
+_TURN_S = 0.02  # a turn that takes longer is slow
 _START_S = 0.1  # at least one waiting request begins in this time, however slow turns are
 _CHECK_S = 0.25
 
@@ -52,6 +54,8 @@ class Listener:
         self._running = 0
         self._turn_planned = False
         self._turn_began = 0.0
+        self._listening: socket.socket | None = None
+        self._accepting: set[asyncio.Task[None]] = set()
         self._starts = _STARTS_PER_TURN
         self._last_start = 0.0
         self._loop = asyncio.get_running_loop()
@@ -77,6 +81,26 @@ class Listener:
             idle = next((one for one in self._connections if one.is_idle), connection)
             del self._connections[idle]
             idle.abort()
+        self._plan_turn()  # more of them may have come
+
+    def _accept_more(self) -> bool:
+        """Whether there were any."""
+        for count in range(_ACCEPTS_PER_TURN):
+            try:
+                if self._listening is None:
+                    return False
+                accepted, _ = self._listening.accept()
+            except OSError:  # none is left, or the process has too many files open
+                return count > 0
+            task = self._loop.create_task(self._adopt(accepted))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+        return True
+
+    async def _adopt(self, accepted: socket.socket) -> None:
+        with suppress(OSError):  # the client is gone again
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.connect_accepted_socket(lambda: Connection(self), accepted)
 
     def remove(self, connection: Connection) -> None:
         self._connections.pop(connection, None)
@@ -114,15 +138,16 @@ class Listener:
 
     def _turn(self) -> None:
         self._turn_planned = False
-        for _ in range(min(self._starts_now(), len(self._waiting))):
+        starts = min(self._starts_now(), len(self._waiting)) if self._waiting else 0
+        for _ in range(starts):
             self._start(*self._waiting.popleft())
-        if self._waiting:
+        if self._accept_more() or self._waiting:
             self._plan_turn()
 
     def _starts_now(self) -> int:
         """How many requests may begin in this turn."""
         now = self.now()
-        if now - self._turn_began <= TURN_S:
+        if now - self._turn_began <= _TURN_S:
             self._starts = min(self._starts + 1, _STARTS_PER_TURN)
         else:
             self._starts = max(1, self._starts // 2)
@@ -145,8 +170,10 @@ class Listener:
     async def serve(self, listening: socket.socket, stop: asyncio.Event, limit_s: float) -> None:
         """Until `stop`; then requests that have begun get `limit_s` to finish."""
         server = await self._loop.create_server(lambda: Connection(self), sock=listening, backlog=BACKLOG)
+        self._listening = listening
         await stop.wait()
         self.is_stopping = True
+        self._listening = None
         server.close()
         for connection in list(self._connections):
             connection.stop()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser
-from tests.demo.test_demo_up import BUSY, COIN, RICH, read_nfts, synced
+from tests.demo.test_demo_up import BUSY, C_BUSY, COIN, RICH, read_nfts, synced
 from tests.explorer.browser import THEMES, WIDTHS, Tab, chromium, needs_chromium, tab
 from tests.server import Server, serving
 from tests.waiting import until
@@ -18,11 +18,11 @@ ART, SVG_ART = "0xD5E52a49DB2c00e390aDb09d90ffBB61fe9FF0dB", "9"
 AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
 X_TX = "ewj9hHMJYTTyHXXEvM1mfKRjZc4NtvYSo4Td8cj7Qk53LzBoz"
 X_BLOCK = "2fHdDdztAPj6F8doGvYE3rgY8kwHwy4XYuSRNpW6WEbdLJtVYu"
-MINT = "0xf5784b57cb21994849b0dd0d0b1344aee70e406b9eb06cdacdcc85252cb09b57"
-REVERTED = "0x2a4fbdfe4be63da87979c6e35ff2ce015258e615812b0c7bbcbee821b8b32e12"
-LAST_HASH = "0x9680dc25be4fc88b0b369e760b6e6f55a3ab2e52aca9f8992721461311b5501c"
+MINT = "0xe82984731780185889ba9b39ace6b265dcb28482ff717904dd1e3004615433bd"
+REVERTED = "0x60ae1a6263d78d73361e2136b2de6c27e11cb201c91513924e02d932a2df9a12"
+LAST_HASH = "0xa82c7a8e7f851c1d07d95eadca9ed610c4f0417bb70cbae55312416059300f6e"
 C_LAST = "2BuuK3e4oCk5RB1ymNx1HVaUW8QFrAhGAtMR4ZBHPpGBuQ9vrr"
-L1, C_CHAIN = "/chain/31337", "/chain/43112"
+L1, C_CHAIN = "/chain/3210042", "/chain/43112"
 
 ALL_LOOKS = [(theme, width) for theme in THEMES for width in WIDTHS]
 TWO_LOOKS = [("light", 1440), ("dark", 375)]  # each theme and each width once; both for the pages that differ most
@@ -42,7 +42,7 @@ PAGES = [
     ("address", f"{L1}/address/{BUSY}", ["Alpha Dollar", "DEMO", "$", "Balance at the end of each day"]),
     ("address-erc20", f"{L1}/address/{BUSY}?tab=erc20", ["TOLL"]),
     ("address-internals", f"{L1}/address/{BUSY}?tab=internals", ["CALL"]),
-    ("address-nfts", f"{C_CHAIN}/address/{BUSY}?tab=nfts", ["Art 9", "Picture at img.example"]),
+    ("address-nfts", f"{C_CHAIN}/address/{C_BUSY}?tab=nfts", ["Art 9", "Picture at img.example"]),
     ("address-deployments", f"{L1}/address/{BUSY}?tab=deployments", []),
     ("contract", f"{L1}/contract/{COIN}", ["ERC-20", "Deployed by"]),
     ("token", f"{L1}/token/{COIN}", ["Price by day", "Decimals", "ERC-20"]),
@@ -51,7 +51,7 @@ PAGES = [
     ("collection-holders", f"{C_CHAIN}/nft/{ART}?tab=holders", ["holders after block"]),
     ("nft", f"{C_CHAIN}/nft/{ART}/{SVG_ART}", ["Art 9", "number 9", "Load picture", "size"]),
     ("metrics", "/metrics", ["Transaction count", "Average TPS", "Cumulative contracts"]),
-    ("metric", "/metrics/tx_count?chains=31337,43112&range=all", ["Demo L1", "Recorded C-Chain", "Last hour"]),
+    ("metric", "/metrics/tx_count?chains=3210042,43112&range=all", ["Demo L1", "Recorded C-Chain", "Last hour"]),
     ("x-chain", "/x", ["176", "Avalanche (AVAX)"]),
     ("x-transactions", "/x?tab=transactions", ["Accepted"]),
     ("x-assets", "/x?tab=assets", ["Alpha30 (WLO)"]),
@@ -111,12 +111,12 @@ def test_page(name: str, address: str, texts: list[str], explorer: Tab) -> None:
 
 
 SEARCHES = [
-    (BUSY.lower(), "/address/0x955F", "several"),
-    (MINT, f"#/chain/31337/tx/{MINT}", "one"),
-    (LAST_HASH, "#/chain/31337/block/1968", "one"),
-    ("1968", "#/chain/31337/block/1968", "one"),
-    ("100", "#/chain/31337/block/100", "several"),
-    ("alpha d", "#/chain/31337/token/", "several"),
+    (BUSY.lower(), "/address/0x5d03", "one"),
+    (MINT, f"#/chain/3210042/tx/{MINT}", "one"),
+    (LAST_HASH, "#/chain/3210042/block/1968", "one"),
+    ("1968", "#/chain/3210042/block/1968", "one"),
+    ("100", "#/chain/3210042/block/100", "several"),
+    ("alpha d", "#/chain/3210042/token/", "several"),
     ("BÉT", "/token/", "several"),
     (RICH, f"#/x/address/{RICH}", "one"),
     (f"P{RICH[1:]}", f"#/x/address/{RICH}", "one"),
@@ -166,7 +166,7 @@ def test_the_keyboard_reaches_everything(explorer: Tab) -> None:
 
 
 def test_a_chart_can_be_read_without_seeing_it(explorer: Tab) -> None:
-    explorer.open("/metrics/tx_count?chains=31337&range=all")
+    explorer.open("/metrics/tx_count?chains=3210042&range=all")
     page = explorer.page
     page.locator(".chart").focus()
     page.keyboard.press("End")
@@ -215,7 +215,7 @@ def test_a_block_is_found_by_its_time(explorer: Tab) -> None:
     explorer.open(L1)
     explorer.page.get_by_label("Block at a time").fill("2024-03-26T23:30:00")
     explorer.page.get_by_role("button", name="Find").click()
-    explorer.page.wait_for_url("**/chain/31337/block/1968")
+    explorer.page.wait_for_url("**/chain/3210042/block/1968")
 
 
 def test_the_history_of_a_token_can_be_chosen(explorer: Tab) -> None:

@@ -10,10 +10,10 @@ _AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
 _CONTAINER = "2E6WmCHcJiNe5bLgzkyoyWNiYGNBx7KKsBk9Yb371c347HjCNw"  # of the X-Chain's first block
 _BLOCK_0 = "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst"
 
-# On the demo's chain 31337: a token, an NFT, and a transaction with transfers and internal transactions.
-TOKEN = {"address": "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"}
-NFT = {"address": "0xc224Cf3A43BFd49ee69cE6b3BB9E95aD39364Cdf", "tokenId": "10"}
-TRANSFERS = {"txHash": "0x110f12f3af1e18a155ac2d8171451c48a8f59f68beab56cf6e76d880b5dfd917"}
+# On the demo's chain 3210042: a token, an NFT, and a transaction with transfers and internal transactions.
+TOKEN = {"address": "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"}
+NFT = {"address": "0x25A57710f3e2e1DcE49289A4200572C31C2dd4AC", "tokenId": "10"}
+TRANSFERS = {"txHash": "0xa865191dba5fd0192e0838fc0fe84e2660bde03475602983846f832b39d34f4b"}
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "health.health": {"tags": ["11111111111111111111111111111111LpoYY"]},

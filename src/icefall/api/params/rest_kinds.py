@@ -164,9 +164,9 @@ def _not_offered(_: str) -> None:
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 _HASH_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}
-# Examples are of the demo's chain 31337: an address with transfers of every kind, and a transaction that reverted.
-_SOME_ADDRESS = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
-_SOME_HASH = "0xd5c26e026ea2c528b3f7ea183f1473fe778503a49595fc3919b41967ac2ea468"
+# Examples are of the demo's chain 3210042: an address with transfers of every kind, and a transaction that reverted.
+_SOME_ADDRESS = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
+_SOME_HASH = "0xb7a21d946f2cf4c76daa7dacc0e4307e66048b6a61829a666fa77fbb0d57c5a1"
 
 BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
 START_BLOCK = replace(
@@ -177,7 +177,7 @@ END_BLOCK = replace(
     BLOCK_NUMBER,
     name="end block (exclusive)",
 )
-CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "31337")
+CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "3210042")
 ADDRESS = RestKind("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
 HASH = RestKind("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
 BLOCK_ID = RestKind(

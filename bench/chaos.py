@@ -104,13 +104,11 @@ def run() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         with upstream(EncodedChain(CHAIN_ID, blocks, chain.state)) as (url, _):
-            expected, stores = _undisturbed(
-                folder / "undisturbed", _config(folder / "whole.toml", url), len(blocks) - 1
-            )
+            stores = _undisturbed(folder / "undisturbed", _config(folder / "whole.toml", url), len(blocks) - 1)
         with upstream(GrowingChain(blocks, chain.state)) as (url, _):
             program = Program(folder / "chaos", _config(folder / "growing.toml", url))
             try:
-                _chaos(program, expected, stores, len(blocks) - 1)
+                _chaos(program, stores, len(blocks) - 1)
             finally:
                 everybody = program.processes()
                 program.server.stop()
@@ -126,27 +124,34 @@ def _chain_ids() -> list[str]:
     return [str(CHAIN_ID), *(chain.table["id"] for chain in CHAINS)]
 
 
-def _undisturbed(folder: Path, config: Path, head: int) -> tuple[dict[Call, bytes], dict[str, dict[str, str]]]:
-    """The answers to all reads, and the digests of the indexes, by chain."""
-    with serving("up", folder, "--demo", f"--config-file={config}", "--rate-limits=off", "--index-enabled") as server:
+def _undisturbed(folder: Path, config: Path, head: int) -> dict[str, dict[str, str]]:
+    """The digests of the indexes, by chain."""
+    with serving("up", folder, "--demo", f"--config-file={config}", "--rate-limits=off") as server:
         client = Client({one: server.url(one) for one in ("node", "data", "metrics")}, Counts())
         _await(lambda: _is_indexed(client, head), "the indexes of the undisturbed run")
-        expected: dict[Call, bytes] = {}
-
-        def is_stable() -> bool:
-            """Names and prices come after the blocks."""
-            before = dict(expected)
-            expected.update({call: client.expected(call) for call in READS})
-            return all(expected.values()) and expected == before
-
-        _await(is_stable, "the same answers twice", pause_s=2.0)
-    return expected, {chain_id: digests(store_path(server.data_dir, chain_id)) for chain_id in _chain_ids()}
+        _stable_answers(client)
+    return {chain_id: digests(store_path(server.data_dir, chain_id)) for chain_id in _chain_ids()}
 
 
-def _is_indexed(client: Client, head: int) -> bool:
+def _stable_answers(client: Client) -> dict[Call, bytes]:
+    """What is expected of all reads from now on. Names and prices come after the blocks."""
+    expected: dict[Call, bytes] = {}
+
+    def is_stable() -> bool:
+        before = dict(expected)
+        expected.update({call: client.expected(call) for call in READS})
+        return all(expected.values()) and expected == before
+
+    _await(is_stable, "the same answers twice", pause_s=2.0)
+    return expected
+
+
+def _is_indexed(client: Client, head: int | None) -> bool:
+    """The demo's chains, and the other one up to `head` if given."""
     if client.ask(Call("data", "/v1/health-check?strict=true")).status != 200:
         return False
-    heads = {str(CHAIN_ID): head, **{chain.table["id"]: Replay(recordings()[chain.name]).head for chain in CHAINS}}
+    heads = {chain.table["id"]: Replay(recordings()[chain.name]).head for chain in CHAINS}
+    heads |= {} if head is None else {str(CHAIN_ID): head}
     answers = {
         number: client.ask(Call("data", f"/v1/chains/{chain_id}/blocks?pageSize=1"))
         for chain_id, number in heads.items()
@@ -165,15 +170,14 @@ def _await(condition: Callable[[], bool], what: str, pause_s: float = _POLL_S) -
 # -- the run -----------------------------------------------------------------------------------------------------
 
 
-def _chaos(
-    program: Program, expected: Mapping[Call, bytes], stores: Mapping[str, Mapping[str, str]], head: int
-) -> None:
+def _chaos(program: Program, stores: Mapping[str, Mapping[str, str]], head: int) -> None:
     program.server.await_start()
     program.server.await_ready()
     counts, done = Counts(), threading.Event()
     utxos = _utxos(program.server)
-    waiting = Client(program.urls, Counts())
-    _await(lambda: all(waiting.expected(call) == body for call, body in expected.items()), "the demo", pause_s=1.0)
+    undisturbed = Client(program.urls, Counts())
+    _await(lambda: _is_indexed(undisturbed, None), "the demo's indexes")
+    expected = _stable_answers(undisturbed)
     issuers = [
         Issuer(Client(program.urls, counts), counts, utxos[number::ISSUERS], done.is_set) for number in range(ISSUERS)
     ]

@@ -60,6 +60,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         "403, 404, 405, 413, 415, 503 of the node listener",
         False, "`{message, statusCode, error}`",
         True, "the node's plain text")]
+    has_links_page: Annotated[bool, DialectDifference(
+        "`/` of the node listener",
+        True, "a page of links",
+        False, "404")]
     error_data: Annotated[bool, DialectDifference(
         "`data` of a JSON-RPC error",
         False, "absent",

@@ -9,6 +9,7 @@ from icefall import __version__
 from icefall.api.addresses import AddressParser
 from icefall.api.app import App
 from icefall.api.assemble import Mount
+from icefall.api.dialect import DIALECTS
 from icefall.api.endpoints.node import INDEX, P, X
 from icefall.api.endpoints.row import NODE
 from icefall.config.settings import Config
@@ -63,7 +64,7 @@ def node_app(config: Config) -> App:
         node=node,
         headers=[("node-id", info.node_id_text)],
         mounts=_mounts(network, store, chains, node if config.upstream else None),
-        site=links_page("Node interfaces", config),
+        site=links_page("Node interfaces", config) if DIALECTS[config.dialect].has_links_page else None,
     )
 
 

@@ -248,11 +248,14 @@ def test_every_example_returns_something(listener: str, row: Rest, demo: Server)
     if row.success == 201:
         assert reply.body == b""
         return
-    shown = reply.json()
-    assert shown
-    lists = [value for key, value in shown.items() if isinstance(value, list)]
-    empty_by_nature = {"unindexedChains"}
-    assert not lists or any(lists) or set(shown) <= empty_by_nature, (row.path, shown)
+    assert reply.json()
+    until(lambda: _has_something(demo.ask("GET", example_path(row), listener=listener).json()), f"rows of {row.path}")
+
+
+def _has_something(shown: dict[str, Any]) -> bool:
+    """Requests are logged a second after they were answered, so that some lists are empty at first."""
+    lists = [value for value in shown.values() if isinstance(value, list)]
+    return not lists or any(lists) or set(shown) <= {"unindexedChains"}
 
 
 @pytest.mark.parametrize("row", RPC_EXAMPLES, ids=lambda row: row.method)

@@ -76,7 +76,7 @@ def test_every_process_is_included_once(server: Server) -> None:
 
     until(lambda: reported() == sorted(one.pid for one in family(server.process.pid)), "a moment without a new process")
     roles = set(re.findall(r'open_fds\{process="([\w-]+)"', scraped(server, "node").decode()))
-    assert {"supervisor", "engine", "indexer", "replay", "node", "node-worker"} <= roles
+    assert {"supervisor", "engine", "indexer", "replay", "node"} <= roles
     assert not any(role.startswith(("data", "metrics")) for role in roles)
 
 

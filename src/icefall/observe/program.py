@@ -8,7 +8,7 @@ PROGRAM = "_ICEFALL_PROGRAM"  # the supervisor's process ID, in the environment 
 
 
 class ProgramProcess(NamedTuple):
-    """`role`: `supervisor`, `engine`, `indexer`, `decoder`, the name of a listener, or that and `-worker`."""
+    """`role`: `supervisor`, `engine`, `indexer`, `decoder`, or the name of the listener it works for."""
 
     pid: int
     parent: int
@@ -43,8 +43,7 @@ def program_processes(program: int) -> list[ProgramProcess]:
 
 def _role(command: list[bytes], parent_role: str) -> str:
     if b"icefall.run.up" in command:
-        role = command[command.index(b"icefall.run.up") + 1].decode(errors="replace")
-        return f"{role}-worker" if parent_role == role else role
+        return command[command.index(b"icefall.run.up") + 1].decode(errors="replace")
     if parent_role == "indexer":
         return "decoder"
     return f"{parent_role}-helper"

@@ -125,10 +125,13 @@ def _sizes(data_dir: Path) -> list[tuple[str, float]]:
 
 def _reported(source: CounterSource) -> list[ProgramProcess]:
     """Its own processes, and those of no listener where it reports the whole program."""
-    mine = (source.listener, f"{source.listener}-worker")
-    others = {name for one in ("node", "data", "metrics") for name in (one, f"{one}-worker")} - set(mine)
+    others = {"node", "data", "metrics"} - {source.listener}
     whole = source.data_dir is not None
-    return [one for one in program_processes(source.program) if one.role in mine or (whole and one.role not in others)]
+    return [
+        one
+        for one in program_processes(source.program)
+        if one.role == source.listener or (whole and one.role not in others)
+    ]
 
 
 async def _chain_lines(chains: ChainDirectory) -> list[str]:

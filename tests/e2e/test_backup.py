@@ -1,7 +1,6 @@
 """`icefall backup` of an instance that indexes, and `icefall restore`: nothing is lost, nothing damaged is used."""
 
 import json
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.e2e.program import outcome
 from tests.evm.digest import digests
 from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
@@ -100,13 +98,3 @@ def test_a_damaged_backup_is_refused(backup: Path, tmp_path: Path) -> None:
     assert "outside of the backup" in icefall("restore", str(backup), target).stderr
     assert "is not a backup" in icefall("restore", str(tmp_path), target).stderr
     assert not (tmp_path / "new").exists()
-
-
-def test_a_copied_file_that_lost_its_wal_is_not_served(tmp_path: Path) -> None:
-    copied = tmp_path / "copied" / "data"
-    copied.mkdir(parents=True)
-    with serving("node", tmp_path) as server:
-        shutil.copy(server.data_dir / "node.sqlite", copied)
-    code, said = outcome("node", copied)
-    assert code == 1
-    assert "was copied while it was written, without its -wal file" in said

@@ -85,7 +85,7 @@ def test_answers_that_are_not_read_are_limited_and_closed(tmp_path: Path) -> Non
             return reply.status
 
         assert large() == 200
-        with connections(server, 16, request * 80, "data") as stalled:  # more than kernels hold for a client
+        with connections(server, 64, request * 80, "data") as stalled:  # more than kernels hold for a client
             until(lambda: large() == 503, "the limit")
             assert server.ask("GET", "/v1/health-check", listener="data").status == 200
             until(lambda: all(was_reset(one) for one in stalled), "the end of the stalled connections")

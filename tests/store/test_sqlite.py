@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,8 +15,8 @@ from tests.store.engines import NOTES, SqliteKit
 from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
-from icefall.db.engine import StoreBusy, StoreCorrupt, StoreError, Transaction
-from icefall.db.sqlite import APPLICATION_ID, WRITING_ID, SqliteReader, SqliteStore, copy_store
+from icefall.db.engine import StoreBusy, StoreError, Transaction
+from icefall.db.sqlite import APPLICATION_ID, SqliteReader, SqliteStore, copy_store
 
 V1 = {"0001_notes": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"
@@ -228,25 +227,6 @@ def test_a_constraint_is_a_bug_and_keeps_its_name(store: SqliteStore) -> None:
 
     with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"):
         asyncio.run(store.write(change))
-
-
-def test_a_copy_without_its_wal_is_refused(kit: SqliteKit, store: SqliteStore, tmp_path: Path) -> None:
-    put_many(store, range(10))
-    lost, whole, closed = (tmp_path / name for name in ("lost.sqlite", "whole.sqlite", "closed.sqlite"))
-    shutil.copy(kit.path, lost)
-    shutil.copy(kit.path, whole)
-    shutil.copy(f"{kit.path}-wal", f"{whole}-wal")
-    for use in (SqliteReader, partial(SqliteStore, package="icefall.node")):
-        with pytest.raises(StoreCorrupt, match="copied while it was written, without its -wal file"):
-            use(lost)
-    reader = SqliteReader(whole)
-    assert reader.read(COUNT) == [(10,)]
-    reader.close()
-    store.close()
-    shutil.copy(kit.path, closed)
-    reader = SqliteReader(closed)
-    assert reader.read(COUNT) == [(10,)]
-    reader.close()
 
 
 def test_a_store_whose_writer_was_killed_is_used(kit: SqliteKit) -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,9 +19,7 @@ from icefall.db.migrate import migrations, pending
 
 T = TypeVar("T")
 
-# They distinguish our files from other SQLite files. "ICEF": the file is whole by itself. "ICEW": it is being written,
-# and is whole only together with its -wal file.
-APPLICATION_ID, WRITING_ID = 0x49434546, 0x49434557
+APPLICATION_ID = 0x49434546  # "ICEF": distinguishes our files from other SQLite files
 QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
@@ -30,28 +28,12 @@ _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug o
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
-    _check_whole(path)
     mode = "rwc" if writable else "ro"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.execute(f"pragma busy_timeout = {BUSY_LIMIT_MS}")
     connection.execute("pragma mmap_size = 268435456")
     return connection
-
-
-def _check_whole(path: Path) -> None:
-    """StoreCorrupt for a file that was copied, while it was written, without its -wal file: recent commits are missing,
-    and pages may be of different times."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(72)
-    except OSError:
-        return  # it is created, or SQLite says why it cannot be opened
-    if header[68:72] == WRITING_ID.to_bytes(4, "big") and not Path(f"{path}-wal").exists():
-        raise StoreCorrupt(
-            f"{path} is not whole: it was copied while it was written, without its -wal file. Copy both, or use "
-            "`icefall backup` and `icefall restore` (docs/operating.md, Runbook)"
-        )
 
 
 class SqliteReader:
@@ -113,10 +95,10 @@ class SqliteStore(SqliteReader):
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
         except sqlite3.Error as error:
-            self._close_writer()
+            self._writer.close()
             raise _unusable(error, path, "used") from error
         except BaseException:
-            self._close_writer()
+            self._writer.close()
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
@@ -125,7 +107,7 @@ class SqliteStore(SqliteReader):
         at = int(self._writer.execute("pragma user_version").fetchone()[0])
         owner = int(self._writer.execute("pragma application_id").fetchone()[0])
         schema = int(self._writer.execute("pragma schema_version").fetchone()[0])  # 0: nothing was ever created here
-        if owner not in (APPLICATION_ID, WRITING_ID) and (owner or schema):
+        if owner != APPLICATION_ID and (owner or schema):
             raise StoreError(f"{path} is not an Icefall store: use another --data-dir")
         missing = pending(migrations(package, "sqlite"), at, str(path))
         if not schema:
@@ -143,24 +125,7 @@ class SqliteStore(SqliteReader):
                 for statement in _split(step.script):
                     tx.run(statement)
                 tx.run(f"pragma user_version = {step.number}")
-                tx.run(f"pragma application_id = {WRITING_ID}")
-        self._mark(WRITING_ID)
-
-    def _close_writer(self) -> None:
-        """Closing may remove the -wal file: without it, the mark must say that the store is whole."""
-        with suppress(sqlite3.Error):
-            if self._writer.execute("pragma application_id").fetchone()[0] == WRITING_ID:
-                self._mark(APPLICATION_ID)
-        self._writer.close()
-
-    def _mark(self, application_id: int) -> None:
-        """So that a copy of the file alone says whether it is whole. The checkpoint brings the mark into the file,
-        never before the commits that precede it; where a reader or a full disk prevents that, it stays in the -wal."""
-        with suppress(sqlite3.Error):  # also one that is closed already
-            self._writer.execute(f"pragma application_id = {application_id}")
-            self._writer.execute("pragma busy_timeout = 0")
-            self._writer.execute("pragma wal_checkpoint(truncate)").fetchone()
-            self._writer.execute(f"pragma busy_timeout = {BUSY_LIMIT_MS}")
+                tx.run(f"pragma application_id = {APPLICATION_ID}")
 
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
@@ -188,7 +153,6 @@ class SqliteStore(SqliteReader):
     def close(self) -> None:
         self._thread.shutdown(wait=True)
         super().close()
-        self._mark(APPLICATION_ID)
         self._writer.close()
 
 
@@ -200,7 +164,6 @@ def copy_store(source: Path, target: Path) -> int:
             closing(sqlite3.connect(target, isolation_level=None)) as copy,
         ):
             store.backup(copy)  # all pages in one step: readers see one moment, and do not hold up the writer
-            copy.execute(f"pragma application_id = {APPLICATION_ID}")
             copy.execute("pragma wal_checkpoint(truncate)").fetchone()
         return target.stat().st_size
     except sqlite3.Error as error:

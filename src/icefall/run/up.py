@@ -129,6 +129,7 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
     listening = listen(REPLAY, Address("127.0.0.1", 0))
     with_demo = with_chains(config, tables(listening.address.url), "demo")
     if with_demo.chain == config.chain:
+        listening.socket.close()
         return config, None
     return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), listening
 

@@ -5,8 +5,6 @@ the listener closes the connection.
 """
 
 import asyncio
-import socket
-import struct
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -18,6 +16,7 @@ from icefall.server.body import InvalidChunk
 from icefall.server.head import HEAD_MAX, RequestHead
 from icefall.server.limits import HttpLimits
 from icefall.server.request import HttpRequest, cut_off
+from icefall.server.reset import abort
 from icefall.server.response import Response, first_lines, pack_head
 
 PIPELINED_MAX = 8  # requests parsed before the first of them is answered
@@ -27,7 +26,6 @@ _LAST_HEAD_MAX = 4096
 _DISCARD_MAX = 4 << 20  # bytes of a refused body that are read, so that the client gets its answer
 _DISCARD_S = 5.0
 _WITHOUT_BODY = (204, 304)
-_NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class ConnectionOwner(Protocol):
@@ -392,9 +390,4 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def abort(self) -> None:
-        """Ends the connection without waiting for its client: what was not sent is dropped, by the kernel too."""
-        opened = self._transport.get_extra_info("socket")
-        if opened is not None:
-            with suppress(OSError):
-                opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        self._transport.abort()
+        abort(self._transport)

@@ -50,7 +50,7 @@ def pragma(path: Path, name: str) -> object:
 
 def test_the_file_is_ours_numbered_and_in_wal_mode(kit: SqliteKit, store: SqliteStore) -> None:
     assert pragma(kit.path, "journal_mode") == "wal"
-    assert pragma(kit.path, "application_id") == WRITING_ID
+    assert pragma(kit.path, "application_id") == APPLICATION_ID
     assert pragma(kit.path, "user_version") == 1
     assert pragma(kit.path, "page_size") == 8192
     assert asyncio.run(store.rows("pragma query_only")) == [(1,)]

@@ -18,7 +18,6 @@ from icefall.config.load import load
 
 DEPLOY = ROOT / "deploy"
 PATHS = {row.path for row in ENDPOINTS if isinstance(row, Rest)}
-ELSEWHERE = {"ICEFALL_STORE"}  # a setting of the PostgreSQL engine
 
 
 def accepted(words: list[str]) -> None:
@@ -52,20 +51,6 @@ def test_the_manifests_hold_one_replica_with_probes_that_exist(tmp_path: Path) -
     accepted(container["args"])
     (tmp_path / "icefall.toml").write_text(kinds["ConfigMap"]["data"]["icefall.toml"])
     assert load("up", [], {"HOME": "/"}, tmp_path).config.chain[0].id == "43114"
-
-
-def test_the_compose_file_names_settings_that_exist() -> None:
-    compose = yaml.safe_load((DEPLOY / "container" / "compose.yaml").read_text())
-    services = compose["services"]
-    assert set(services) == {"postgres", "indexer", "standby", "reader-1", "reader-2", "balancer"}
-    for name in ("indexer", "standby", "reader-1", "reader-2"):
-        assert services[name]["read_only"] is True
-        accepted(services[name]["command"])
-        environ = {key: str(value) for key, value in services[name]["environment"].items() if key not in ELSEWHERE}
-        environ.pop("ICEFALL_CONFIG_FILE")
-        load(services[name]["command"][0], [], {"HOME": "/", **environ}, Path("/"))
-    balanced = (DEPLOY / "container" / "nginx.conf").read_text()
-    assert re.findall(r"server (reader-\d):9652", balanced) == ["reader-1", "reader-2"]
 
 
 def test_the_container_file_runs_as_another_user_and_is_checked() -> None:

@@ -70,7 +70,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
 
 
 def path_of(row: Rest) -> str:
-    return example_path(row).replace("/31337", "/1337")
+    return example_path(row).replace("/3210042", "/1337")
 
 
 def with_query(row: Rest, *pairs: str) -> str:

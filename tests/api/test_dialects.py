@@ -92,6 +92,10 @@ def plain_failures(server: Server) -> list[Any]:
     return [failure(str(reply.header("content-type")), reply.body) for reply in replies]
 
 
+def has_links_page(server: Server) -> int:
+    return server.ask("GET", "/").status
+
+
 def failure(media: str, body: bytes) -> Any:
     if media == "application/json; charset=utf-8":
         shown = json.loads(body)
@@ -188,6 +192,7 @@ CASES = (
     ),
     Case(trailing_bytes_ignored, [-32700] * 3, [RESULT] * 3),
     Case(bad_utf8_ignored, [-32700] * 3, [b'd":"\xff"}\n'] * 2 + [-32000]),
+    Case(has_links_page, 200, 404),
     Case(
         plain_failures,
         [

@@ -249,11 +249,13 @@ def test_every_example_returns_something(listener: str, row: Rest, demo: Server)
         assert reply.body == b""
         return
     assert reply.json()
+    if row.path == "/v1/apiLogs":
+        return  # only requests with a key are logged, and the demo has no key
     until(lambda: _has_something(demo.ask("GET", example_path(row), listener=listener).json()), f"rows of {row.path}")
 
 
 def _has_something(shown: dict[str, Any]) -> bool:
-    """Requests are logged a second after they were answered, so that some lists are empty at first."""
+    """Requests are counted a second after they were answered, so that some lists are empty at first."""
     lists = [value for value in shown.values() if isinstance(value, list)]
     return not lists or any(lists) or set(shown) <= {"unindexedChains"}
 

@@ -12,7 +12,8 @@ from tests.server import JSON_TYPE, Reply, Server, serving
 from icefall.api.app import BODY_MAX
 from icefall.api.endpoints.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
 from icefall.api.endpoints.table import rows_of
-from icefall.api.glossary import FIELDS, PARAMS
+from icefall.api.glossary import FIELDS
+from icefall.api.param_glossary import PARAMS
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
 INFO = "/ext/info"

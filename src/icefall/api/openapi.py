@@ -7,7 +7,8 @@ import msgspec
 
 from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, always_200, binder_of
 from icefall.api.examples import example_call
-from icefall.api.glossary import field_text, param_text
+from icefall.api.glossary import field_text
+from icefall.api.param_glossary import param_text
 from icefall.api.params.node_binder import NodeBinder
 from icefall.api.params.rest_binder import RestBinder, RestParam
 from icefall.api.tags import TAGS, tag_of

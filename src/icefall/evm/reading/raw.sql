@@ -30,4 +30,4 @@ select value from meta where name = :name;
 select hash, time from block where number = :number;
 
 -- name: tip
-select number from block order by number desc limit 1;
+select number from block where number >= 0 order by number desc limit 1;

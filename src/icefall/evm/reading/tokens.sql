@@ -11,13 +11,13 @@ order by t.first_block desc, t.token desc limit :limit;
 -- name: tokens_by_name
 select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
 from token t join address a on a.id = t.token
-where lower(t.name) >= :low and lower(t.name) < :high and t.standards <> 0
+where t.name is not null and lower(t.name) >= :low and lower(t.name) < :high and t.standards <> 0
 order by lower(t.name), t.token limit :limit;
 
 -- name: tokens_by_symbol
 select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
 from token t join address a on a.id = t.token
-where lower(t.symbol) >= :low and lower(t.symbol) < :high and t.standards <> 0
+where t.symbol is not null and lower(t.symbol) >= :low and lower(t.symbol) < :high and t.standards <> 0
 order by lower(t.symbol), t.token limit :limit;
 
 -- name: nfts_of_contract

@@ -67,7 +67,7 @@ def test_nothing_is_connected_before_the_first_question() -> None:
         (EvmFault("eth_getBalance", MANY, left_out=True), BadGateway, "is invalid"),
         (EvmFault("eth_getBalance", MANY, error=(-32000, "missing trie node 12ab")), Unavailable, "archive node"),
         (EvmFault("eth_getBalance", MANY, error=(-32000, "header not found")), Unavailable, "does not have block 5"),
-        (EvmFault("eth_getBalance", MANY, error=(-32601, "no")), Unavailable, "none answers"),
+        (EvmFault("eth_getBalance", MANY, error=(-32601, "no")), Unavailable, "does not offer the call"),
         (EvmFault("eth_getBalance", MANY, status=502), Unavailable, "none answers"),
         (EvmFault("eth_getBalance", MANY, hang_up=True), Unavailable, "none answers"),
     ],

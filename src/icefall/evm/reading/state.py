@@ -132,5 +132,5 @@ def _public_error(failure: UpstreamFailure, at: At) -> BadGateway | Unavailable:
     if isinstance(failure, NotThere):
         return Unavailable(f"the upstream does not have {where}: it is behind, or the chain was reorganised")
     if isinstance(failure, Unsupported):
-        return Unavailable("the upstream does not offer this: one with tracers and logs is needed, or store_traces")
+        return Unavailable("the upstream does not offer the call that this needs: use a node with logs and tracers")
     return Unavailable(f"the state at {where} must be fetched from an upstream, and none answers")

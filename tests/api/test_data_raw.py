@@ -162,7 +162,7 @@ def test_an_upstream_without_tracers_is_a_503(served: Served) -> None:
     try:
         reply = served.get(f"/v1/chains/{recorded.id}/transactions/{txid}/calls")
         assert reply.status == 503
-        assert "does not offer this" in reply.json()["message"]
+        assert "does not offer the call" in reply.json()["message"]
     finally:
         replay.off.discard("debug_traceTransaction")
     replay.evm_faults.append(EvmFault("eth_getTransactionReceipt", result=b'{"transactionHash":1}'))

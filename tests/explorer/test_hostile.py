@@ -68,7 +68,7 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         f'description = {json.dumps(MARKUP)}\ntoken = {{ name = {json.dumps(MARKUP)}, symbol = "<b>N" }}\n'
     )
     with (
-        serving("data", folder, f"--config-file={folder / 'icefall.toml'}", "--no-nft-metadata") as server,
+        serving("data", folder, f"--config-file={folder / 'icefall.toml'}") as server,
         chromium() as browser,
         tab(browser, server.url("data")) as opened,
     ):

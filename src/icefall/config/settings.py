@@ -223,7 +223,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     nft_metadata_networks: Annotated[kinds.IpNetworks, Setting(
         "", "Networks that are not public but may be fetched from.")]
     ipfs_gateway: Annotated[kinds.Url, Setting(
-        "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.")]
+        "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.", ("up", "index", "data", ALL))]
     method_signatures: Annotated[kinds.Path, Setting(
         "", "File of further method signatures (docs/lists.md).", OF_DATA)]
 

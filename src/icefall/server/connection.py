@@ -366,7 +366,7 @@ class Connection(asyncio.Protocol):
         self._reading = None
         self.deadline = self._listener.now() + _DISCARD_S
         self._transport.resume_reading()
-        with suppress(OSError, RuntimeError, NotImplementedError):
+        with suppress(OSError, RuntimeError):  # the transport is closing already
             self._transport.write_eof()
 
     def _close(self) -> None:

@@ -64,10 +64,10 @@ def _keys(verb: str, argv: list[str]) -> int:
         raise ConfigError(f"icefall keys {action} needs a name: use {KEYS_USAGE}")
     from icefall.access.budgets import Tier, key_tiers, tiers_with  # noqa: PLC0415
     from icefall.access.command import keys_command  # noqa: PLC0415 - no other verb needs it
-    from icefall.run.stores import access_writer  # noqa: PLC0415
+    from icefall.run.stores import stores_of  # noqa: PLC0415
 
     tiers = tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier)
-    store = access_writer(Path(config.data_dir))
+    store = stores_of(config).access_writer()
     return _print(keys_command(action, store, flags["name"], flags["tier"], key_tiers(tiers)))
 
 

@@ -49,7 +49,7 @@ from icefall.evm.reading.state import RequestState
 from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
-from icefall.run.stores import access_writer, open_access_reader, open_chain_reader
+from icefall.run.stores import Stores
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
@@ -205,13 +205,13 @@ class InProcess:
         dialect: Dialect = INTERFACE,
         state: StateReader | None = None,
     ) -> None:
-        access_writer(directory / "data").ensure()
-        self._access = open_access_reader(directory / "data")
+        Stores(directory / "data").access_writer().ensure()
+        self._access = Stores(directory / "data").access_reader()
         self._states = {chain: RequestState([url], int(chain_id(chain))) for chain, url in urls.items() if url}
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
         self._chains = [
-            EvmChain(info, open_chain_reader(folder, info.id), self._states.get(chain, state or Zeros()), names)
+            EvmChain(info, Stores(folder).chain_reader(info.id), self._states.get(chain, state or Zeros()), names)
             for chain, info in infos.items()
         ]
         rows: list[Rest | Rpc] = [*CHAIN_DATA_ENDPOINTS, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]

@@ -167,7 +167,8 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
     for row in SETTINGS:
         text = "given.toml" if row.name == "config-file" else row.default_for("up") or "x"
         verb = "up" if "up" in row.verbs else row.verbs[0]
-        special = {"upstream": "http://a", "log-display-level": "warn", "from": "5", "to": "5"}
+        special = {"upstream": "http://a", "store": "postgresql://a", "log-display-level": "warn"}
+        special |= {"from": "5", "to": "5"}
         text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
         assert loaded(f"{row.flag}={text}", verb=verb).given[row.name].origin == row.flag
         assert loaded(verb=verb, environ={row.variable: text}).given[row.name].origin == row.variable

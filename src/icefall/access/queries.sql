@@ -21,4 +21,4 @@ select value from secret where name = :name;
 
 -- Serves: the first start; a second process keeps the existing secret.
 -- name: add_secret
-insert or ignore into secret (name, value) values (:name, :value);
+insert into secret (name, value) values (:name, :value) on conflict (name) do nothing;

@@ -104,6 +104,7 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     prices: Annotated[kinds.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
     prices_interval: Annotated[kinds.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
     reputation: Annotated[kinds.Path, Setting("", "File of token reputations (docs/lists.md).")]
+    store: Annotated[kinds.StoreUrl, Setting("", "As --store, for this chain; empty for the same.")]
 
 
 class AssetChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -131,6 +132,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     log_dir: Annotated[kinds.Path, Setting("", "Where log files go.", blank="{data-dir}/logs")]
     profile_dir: Annotated[kinds.Path, Setting("", "Where profiles are written.", blank="{data-dir}/profiles")]
     plugin_dir: Annotated[kinds.Path, Setting("", "Where admin.loadVMs looks for plugins.", blank="{data-dir}/plugins")]
+
+    store: Annotated[kinds.StoreUrl, Setting(
+        "", "PostgreSQL server that stores everything; empty for files in the data directory.", group="Store")]
+    store_prefix: Annotated[kinds.StorePrefix, Setting(
+        "icefall", "How the names of our schemas begin, so that several installations can share a server.")]
 
     network_id: Annotated[kinds.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
     genesis_file: Annotated[kinds.Path, Setting("", "Genesis of a network that Icefall does not ship.")]

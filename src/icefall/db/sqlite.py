@@ -5,6 +5,7 @@ at a time limit.
 """
 
 import asyncio
+import json
 import sqlite3
 import threading
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
@@ -25,6 +26,8 @@ BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
+
+sqlite3.register_adapter(list, json.dumps)  # a list is a parameter of json_each
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
@@ -75,6 +78,10 @@ class _SqliteTransaction:
 
     def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self._connection.execute(statement, params).fetchall()
+
+    def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        execute = self._connection.execute
+        return [row for key in keys for row in execute(statement, key)]
 
     def run(self, statement: str, params: StatementParams = ()) -> int:
         return self._connection.execute(statement, params).rowcount

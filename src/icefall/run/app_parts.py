@@ -32,7 +32,7 @@ from icefall.node.store import NodeReader
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log, Logs, open_logs
 from icefall.run.node_setup import configured_network, log_rotation, node_logs
-from icefall.run.stores import open_chain_reader
+from icefall.run.stores import Stores
 
 FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
 _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
@@ -117,15 +117,14 @@ def access_gate(
 
 
 def chain_directory(
-    config: Config, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
+    config: Config, stores: Stores, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
 ) -> ChainDirectory:
     """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
     is not indexed."""
-    data_dir = Path(config.data_dir)
     return ChainDirectory(
         EvmChain(
             _chain_info(chain),
-            open_chain_reader(data_dir, chain.id),
+            stores.chain_reader(chain.id),
             RequestState(chain.rpc, int(chain.id)) if with_state else None,
             method_names,
         )

@@ -15,7 +15,6 @@ from typing import Any
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard
 from icefall.db.engine import StoreError
-from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
@@ -24,13 +23,13 @@ from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder
 from icefall.evm.following.follower import BlockRange, FollowerStatus, NoCommonBlock
 from icefall.evm.following.progress import Display
-from icefall.evm.storing.store import ChainStore, store_path
+from icefall.evm.storing.store import ChainStore
 from icefall.observe.log import Logs, open_logs
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
 from icefall.run.node_setup import log_rotation
-from icefall.run.stores import has_chain_store, open_chain_store
+from icefall.run.stores import Stores, stores_of
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -86,6 +85,7 @@ class _Indexing:
 
     def __init__(self, config: Config, logs: Logs, decoder: BlockDecoder, *, retries: bool) -> None:
         self._config = config
+        self._stores = stores_of(config)
         self._logs = logs
         self._decoder = decoder
         self._retries = retries
@@ -114,7 +114,7 @@ class _Indexing:
             await asyncio.sleep(_REOPEN_S)
 
     def _open(self, entry: ChainConfig) -> IndexedChain:
-        chain = _indexed_chain(entry, self._config, self._logs, self._decoder)
+        chain = _indexed_chain(entry, self._config, self._stores, self._logs, self._decoder)
         self.statuses[chain.name] = chain.follower.status
         settings = _enrich_settings(entry, self._config)
         self._background[chain] = [asyncio.create_task(loop) for loop in (chain.enrich(settings), chain.audit())]
@@ -136,31 +136,28 @@ class _Indexing:
     async def close(self) -> None:
         for chain in list(self._background):
             await self._close(chain)
+        self._stores.close()
 
 
-def _indexed_chain(chain: ChainConfig, config: Config, logs: Logs, decoder: BlockDecoder) -> IndexedChain:
-    data_dir = Path(config.data_dir)
-    path = store_path(data_dir, chain.id)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+def _indexed_chain(
+    chain: ChainConfig, config: Config, stores: Stores, logs: Logs, decoder: BlockDecoder
+) -> IndexedChain:
     first = chain.start_block if config.first_block is None else config.first_block
     blocks = BlockRange(first, config.last_block, chain.confirmations)
     with ExitStack() as on_failure:
-        lock = StoreLock(path.with_suffix(".lock"))
-        on_failure.callback(lock.release)
-        store = open_chain_store(data_dir, chain.id)
+        store = stores.chain_store(chain.id)
         on_failure.callback(store.close)
         indexed = IndexedChain(
             chain,
             blocks,
             store,
-            DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage),
-            lock,
+            DiskGuard(stores.data_dir, config.system_tracker_disk_required_available_space_percentage),
             decoder,
             logs[_log_name(chain)],
             audit_interval=config.audit_interval,
             verify_roots=_verify_roots(chain, config),
         )
-        on_failure.pop_all()  # from here it closes both
+        on_failure.pop_all()  # from here it closes its store
     return indexed
 
 
@@ -228,11 +225,11 @@ def _logs(config: Config) -> Logs:
 
 async def run_verify(config: Config, write_line: Callable[[str], None]) -> int:
     """`icefall index --verify`: 1 if something is stored that the upstream does not have, or nothing was compared."""
-    logs, agree = _logs(config), True
+    logs, stores, agree = _logs(config), stores_of(config), True
     for chain in config.chain:
-        if not has_chain_store(Path(config.data_dir), chain.id):
+        if not stores.has_chain_store(chain.id):
             raise StartRefused(f"chain {chain.id} is not indexed in {config.data_dir}: nothing to verify")
-        store = ChainStore(open_chain_store(Path(config.data_dir), chain.id))
+        store = ChainStore(stores.chain_store(chain.id, exclusive=False))
         upstream = upstream_of(chain, store, logs[_log_name(chain)])
         try:
             agree = await _verify_chain(chain, config, store, upstream, write_line) and agree

@@ -1,6 +1,5 @@
 """The app of the metrics listener: the metrics interface, which takes no keys."""
 
-from pathlib import Path
 from typing import Any
 
 from icefall.access.budgets import METRICS as METRICS_TIER
@@ -13,17 +12,18 @@ from icefall.api.paging import NumberPaging
 from icefall.config.settings import Config
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.run.app_parts import access_gate, chain_directory, listener_app, service_logs, service_origins
-from icefall.run.stores import open_access_reader
+from icefall.run.stores import stores_of
 
 
 def metrics_app(config: Config, *, with_engine: bool) -> App:
     logs = service_logs(config, with_engine=with_engine)
-    store = open_access_reader(Path(config.data_dir))
+    stores = stores_of(config)
+    store = stores.access_reader()
     services: dict[type, Any] = {
         AccessReader: AccessReader(store),
         NumberPaging: NumberPaging(NumberTokens(page_token_secret(store))),
         MetricsClock: MetricsClock(),
-        ChainDirectory: chain_directory(config),
+        ChainDirectory: chain_directory(config, stores),
     }
     gate = access_gate(METRICS, config, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
     return listener_app(METRICS, config, services, logs["main"], origins=service_origins(config), gate=gate)

@@ -20,7 +20,7 @@ from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
 from icefall.run.child import ENGINE, INDEXER, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
-from icefall.run.stores import access_writer, has_chain_store
+from icefall.run.stores import Stores, stores_of
 from icefall.run.supervisor import Address, Child, PortClaim, Supervisor, claim
 from icefall.wire.genesis.networks import LOCAL_ID, network_name
 
@@ -35,8 +35,9 @@ def run(verb: str, config: Config) -> int:
     config, replay = _with_demo(config)
     data_dir = Path(config.data_dir)
     create_data_dir(data_dir, "run")
-    _create_access_store(data_dir)
-    start_text = _start_text(verb, config, addresses, demo=replay is not None)
+    stores = stores_of(config)
+    _create_access_store(stores)
+    start_text = _start_text(verb, config, stores, addresses, demo=replay is not None)
     process_file = data_dir / ("process.json" if verb in HAS_ENGINE else f"process-{verb}.json")  # not that of a node
     processes: dict[str, Any] = {"pid": os.getpid(), "enginePid": None}
     processes |= {f"{name}Uri": address.url for name, address in addresses.items()}
@@ -77,10 +78,10 @@ def _print_error(text: str) -> None:
     print(f"icefall: {text}", file=sys.stderr, flush=True)
 
 
-def _create_access_store(data_dir: Path) -> None:
+def _create_access_store(stores: Stores) -> None:
     """Creates the access store before any worker starts, because workers only read it."""
     try:
-        access_writer(data_dir).ensure()
+        stores.access_writer().ensure()
     except StoreError as error:
         raise StartRefused(str(error)) from error
 
@@ -120,12 +121,12 @@ def _with_demo(config: Config) -> tuple[Config, PortClaim | None]:
     return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), claimed
 
 
-def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, demo: bool) -> str:
+def _start_text(verb: str, config: Config, stores: Stores, addresses: dict[str, Address], *, demo: bool) -> str:
     lines = [f"Icefall {__version__} is up: network {network_name(config.network_id)}, data in {config.data_dir}", ""]
     lines += [f"  {name:<8} {address.url}   (read {address.url}/docs)" for name, address in addresses.items()]
     if demo:
         lines += ["", "Ten calls to try, on recorded chains (--no-demo starts without them):"]
-        if not all(has_chain_store(Path(config.data_dir), chain.id) for chain in config.chain):
+        if not all(stores.has_chain_store(chain.id) for chain in config.chain):
             lines += ["The EVM chains are being indexed now, which takes some seconds the first time."]
         lines += ["", *tour_lines({name: address.url for name, address in addresses.items()})]
     elif NODE in addresses:

@@ -45,6 +45,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+class ServerRefused(Exception):
+    """The server did not start; its last words."""
+
+
 class PostgresServer:
     def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
         found = programs()
@@ -70,7 +74,11 @@ class PostgresServer:
         data, log = self._folder / "data", self._folder / "log"
         # Its output would keep our pipe open for as long as it runs.
         command = as_server_user([str(self._programs / "pg_ctl"), "-D", str(data), "-l", str(log), "-w", "start"])
-        subprocess.run(command, check=True, timeout=120, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, check=False, timeout=120, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        if done.returncode:
+            raise ServerRefused(log.read_text(errors="replace")[-300:] if log.exists() else "no log")
 
     def stop(self, how: str = "fast") -> None:
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", how, "-w", "stop")

@@ -176,7 +176,8 @@ class PostgresStore(PostgresReader):
                 if at == number - 1:
                     if number == 1:
                         self._writer.execute(SQL.create_schema_version.postgres)
-                    self._writer.execute(known[at].script)
+                    for statement in known[at].statements():
+                        self._writer.execute(statement)
                     self._writer.execute(SQL.put_schema_version.postgres, {"number": number})
 
     def _version(self) -> int:

@@ -203,7 +203,7 @@ class ServerPool:
 
 def unreachable(error: psycopg.Error) -> StoreError:
     """Without the server's address, which clients of the API need not know."""
-    reason = re.sub(r"\s+", " ", str(error).partition("failed: ")[2] or str(error)).strip()
+    reason = re.sub(r"\s+", " ", str(error).rpartition("failed: ")[2]).strip()
     return StoreUnreachable(f"the PostgreSQL server cannot be used: {reason}")
 
 

@@ -129,7 +129,7 @@ class SqliteStore(SqliteReader):
         self._writer.execute("pragma wal_autocheckpoint = 4000")
         for step in missing:
             with self._transaction() as tx:
-                for statement in _split(step.script):
+                for statement in step.statements():  # `executescript` would commit the open transaction
                     tx.run(statement)
                 tx.run(f"pragma user_version = {step.number}")
                 tx.run(f"pragma application_id = {APPLICATION_ID}")
@@ -161,18 +161,6 @@ class SqliteStore(SqliteReader):
         self._thread.shutdown(wait=True)
         super().close()
         self._writer.close()
-
-
-def _split(script: str) -> Iterator[str]:
-    """The statements of a migration; `executescript` would commit the open transaction."""
-    buffer = ""
-    for line in script.splitlines(keepends=True):
-        buffer += line
-        if sqlite3.complete_statement(buffer):
-            yield buffer
-            buffer = ""
-    if buffer.strip():
-        yield buffer
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from icefall.errors import StartRefused
 
 HELP = ("--help", "-h")
 KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
+COPY_USAGE = "icefall copy SOURCE TARGET, each a data directory or postgresql://..."
 KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -86,6 +88,30 @@ def _key_flags(action: str, argv: list[str]) -> tuple[dict[str, str], list[str]]
     return flags, settings
 
 
+def _migrate(verb: str, argv: list[str]) -> int:
+    config = _loaded(verb, argv).config
+    from icefall.run.copying import run_migrate  # noqa: PLC0415 - no other verb needs it
+    from icefall.run.stores import stores_of  # noqa: PLC0415
+
+    with closing(stores_of(config)) as stores:
+        return run_migrate(config, stores, _print_line)
+
+
+def _copy(verb: str, argv: list[str]) -> int:
+    """Two words before the settings: where from and where to."""
+    ends = [word for word in argv[:2] if not word.startswith("-")]
+    if len(ends) != 2:
+        raise ConfigError(f"use {COPY_USAGE}")
+    config = _loaded(verb, argv[2:]).config
+    from icefall.run.copying import run_copy  # noqa: PLC0415 - no other verb needs it
+
+    return run_copy(config, ends[0], ends[1], _print_line)
+
+
+def _print_line(text: str) -> None:
+    print(text, flush=True)
+
+
 def _config(verb: str, argv: list[str]) -> int:
     return _print(config_table(_loaded(verb, argv)))
 
@@ -97,6 +123,8 @@ VERBS = (
     Verb("metrics", "The metrics interface.", _serve),
     Verb("index", "Follow the EVM chains of icefall.toml.", _index),
     Verb("keys", "Add, list or revoke API keys: add --name=N --tier=T, list, revoke N.", _keys),
+    Verb("migrate", "Create the stores, or bring them to this program's schema.", _migrate),
+    Verb("copy", "Copy all stores: copy SOURCE TARGET, each a data directory or a URL.", _copy),
     Verb("config", "Print every setting, its value and its origin.", _config),
 )
 

@@ -57,19 +57,28 @@ META = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "bl
 
 def digests(path: Path) -> dict[str, str]:
     """By table. Two stores that agree in all of them hold the same chain."""
-    return {table: _digest(rows) for table, rows in logical_rows(path).items()}
+    with tables_of(path) as tables:
+        return digests_of(tables)
+
+
+def digests_of(tables: Tables) -> dict[str, str]:
+    return {table: _digest(rows) for table, rows in _logical_rows(tables).items()}
 
 
 def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """What the digests are of: to see where two stores differ."""
     with tables_of(path) as tables:
-        addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
-        untrusted = {token for token, since in tables.rows("token", "token, untrusted_since")[1] if since is not None}
-        return {
-            table: sorted(_rows(tables, table, addresses, untrusted), key=repr)
-            for table in tables.names()
-            if table not in ENRICHMENT | WAY_BACK
-        }
+        return _logical_rows(tables)
+
+
+def _logical_rows(tables: Tables) -> dict[str, list[tuple[Any, ...]]]:
+    addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
+    untrusted = {token for token, since in tables.rows("token", "token, untrusted_since")[1] if since is not None}
+    return {
+        table: sorted(_rows(tables, table, addresses, untrusted), key=repr)
+        for table in tables.names()
+        if table not in ENRICHMENT | WAY_BACK
+    }
 
 
 def _digest(rows: list[tuple[Any, ...]]) -> str:

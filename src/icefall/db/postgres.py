@@ -216,6 +216,18 @@ def has_tables(pool: ServerPool, schema: str) -> bool:
     return bool(tables)
 
 
+def schemas_of(pool: ServerPool, prefix: str) -> list[str]:
+    return [schema for (schema,) in PostgresReader(pool, "public").read(SQL.schemas, {"prefix": prefix})]
+
+
+def rename_schema(pool: ServerPool, old: str, new: str) -> None:
+    try:
+        with connect(pool.url, {}) as connection:
+            connection.execute(f"alter schema {old} rename to {new}")
+    except psycopg.Error as error:
+        raise _translated(error) from error
+
+
 def _lock_key(name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"icefall {name}".encode()).digest()[:8], "big", signed=True)
 

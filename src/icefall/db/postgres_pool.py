@@ -18,6 +18,7 @@ from psycopg.adapt import Buffer, Loader, PyFormat
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import Format
 from psycopg.types.numeric import Int8, Int8BinaryDumper
+from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
 
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreError, StoreUnreachable
 from icefall.db.statements import for_postgres, load
@@ -45,6 +46,20 @@ _PLANNING = {"jit": "off", "random_page_cost": "1.1"}  # queries are seeks: comp
 Connection = psycopg.Connection[Row]
 
 
+class _TextDumper(StrDumperUnknown):
+    """PostgreSQL has no text with a zero character: it is stored, and looked for, as the replacement character."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class _BinaryTextDumper(StrBinaryDumper):
+    """The same for COPY."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
 class _BoolLoader(Loader):
     """0 and 1, as the embedded engine answers."""
 
@@ -66,6 +81,8 @@ def connect(url: str, settings: Mapping[str, str], *, prepare_after: int = 3) ->
     adapters = connection.adapters
     adapters.register_dumper(int, psycopg.adapters.get_dumper(Int8, PyFormat.BINARY))  # one plan for every number
     adapters.register_dumper(bool, Int8BinaryDumper)
+    adapters.register_dumper(str, _BinaryTextDumper)
+    adapters.register_dumper(str, _TextDumper)
     adapters.register_loader("bool", _BoolLoader)
     try:
         configure(connection, {"timezone": "UTC", **_PLANNING, **_server_keepalive(connection), **settings})

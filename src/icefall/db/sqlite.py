@@ -127,11 +127,11 @@ class SqliteStore(SqliteReader):
         self._writer.execute("pragma foreign_keys = on")
         self._writer.execute("pragma cache_size = -65536")
         self._writer.execute("pragma wal_autocheckpoint = 4000")
-        for step in missing:
+        for migration in missing:
             with self._transaction() as tx:
-                for statement in step.statements():  # `executescript` would commit the open transaction
+                for statement in migration.statements():  # `executescript` would commit the open transaction
                     tx.run(statement)
-                tx.run(f"pragma user_version = {step.number}")
+                tx.run(f"pragma user_version = {migration.number}")
                 tx.run(f"pragma application_id = {APPLICATION_ID}")
 
     @contextmanager

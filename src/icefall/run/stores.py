@@ -4,11 +4,12 @@ Everything else receives a store, a reader or a function that opens one, typed b
 store is a SQLite file in the data directory, or a schema of the PostgreSQL server that `--store` names.
 """
 
+import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from icefall.access import store as access
 from icefall.config.settings import Config
@@ -24,7 +25,32 @@ if TYPE_CHECKING:
     from icefall.evm.reading.directory import LazyChainReader
 
 PREFIX = "icefall"
+_UNFINISHED = "_copied"
 _NO_DRIVER = "a PostgreSQL store needs its driver: pip install icefall[postgres]"
+
+
+class StoreName(NamedTuple):
+    """One store of an installation: the node's, that of keys and secrets, or an EVM chain's."""
+
+    kind: str
+    chain_id: str = ""
+
+    @property
+    def package(self) -> str:
+        return {"node": node.PACKAGE, "access": access.PACKAGE, "chain": evm.PACKAGE}[self.kind]
+
+    @property
+    def schema(self) -> str:
+        return f"{self.kind}_{self.chain_id}" if self.chain_id else self.kind
+
+    @property
+    def shown(self) -> str:
+        return f"chain {self.chain_id}" if self.chain_id else self.kind
+
+    def path(self, data_dir: Path) -> Path:
+        if self.kind == "chain":
+            return evm.store_path(data_dir, self.chain_id)
+        return node.store_path(data_dir) if self.kind == "node" else access.store_path(data_dir)
 
 
 class Stores:
@@ -45,6 +71,50 @@ class Stores:
     def close(self) -> None:
         for pool in self._pools.values():
             pool.close()
+
+    def names(self) -> list[StoreName]:
+        """Those that exist."""
+        if self.url:
+            from icefall.db.postgres import schemas_of  # noqa: PLC0415 - only with the driver
+
+            pool = self._pool(self.url)
+            found = [schema.removeprefix(self._schema("")) for schema in schemas_of(pool, self._schema(""))]
+            chains = [StoreName("chain", name[6:]) for name in found if re.fullmatch(r"chain_\d+", name)]
+            return [*(StoreName(kind) for kind in ("access", "node") if kind in found), *chains]
+        paths = sorted((self.data_dir / "chains").glob("*.sqlite"))
+        every = [StoreName("access"), StoreName("node"), *(StoreName("chain", path.stem) for path in paths)]
+        return [name for name in every if name.path(self.data_dir).exists()]
+
+    def open(self, name: StoreName) -> Store:
+        """As its only writer."""
+        match name.kind:
+            case "node":
+                return self.node_store()
+            case "chain":
+                return self.chain_store(name.chain_id)
+        if self.url:
+            return self._schema_store(self.url, "access", access.PACKAGE, exclusive=False)
+        return SqliteStore(access.store_path(self.data_dir), access.PACKAGE)
+
+    def open_unfinished(self, name: StoreName) -> Store:
+        """A store that does not have its name yet."""
+        if self.url:
+            return self._schema_store(self.url, f"{name.schema}{_UNFINISHED}", name.package)
+        path = name.path(self.data_dir)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{_UNFINISHED}")
+        return _LockedFile(beside, path.with_suffix(".lock"), name.package)
+
+    def finish(self, name: StoreName) -> None:
+        """Gives an unfinished store its name, after it was closed."""
+        if self.url:
+            from icefall.db.postgres import rename_schema  # noqa: PLC0415 - only with the driver
+
+            old, new = (self._schema(f"{name.schema}{suffix}") for suffix in (_UNFINISHED, ""))
+            rename_schema(self._pool(self.url), old, new)
+        else:
+            path = name.path(self.data_dir)
+            path.with_suffix(f".{_UNFINISHED}").rename(path)
 
     # -- the node ----------------------------------------------------------------------------------------------
 

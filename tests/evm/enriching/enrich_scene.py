@@ -103,6 +103,7 @@ async def until_idle(one_round: Round, most: int = 1000) -> int:
 def _address_id(tx: Any, address: bytes) -> int:
     rows = tx.rows("select id from address where address = ?", (address,))
     if not rows:
-        tx.run("insert into address (address) values (?)", (address,))
+        ((number,),) = tx.rows("select coalesce(max(id), 0) + 1 from address")
+        tx.run("insert into address (id, address) values (?, ?)", (number, address))
         rows = tx.rows("select id from address where address = ?", (address,))
     return int(rows[0][0])

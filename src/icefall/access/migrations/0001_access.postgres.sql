@@ -9,6 +9,6 @@ create table api_key (
 create unique index api_key_by_name on api_key (name) where revoked is null;
 
 create table secret (
-  name text primary key,
+  name text collate "C" primary key,
   value bytea not null
 );

@@ -2,7 +2,7 @@
 -- Amounts are `uint` bytes (amounts.py) here too: smaller and faster than numeric (docs/decisions/0019-postgresql.md).
 
 create table meta (
-    name text not null primary key,
+    name text collate "C" not null primary key,
     value text not null
 );
 
@@ -249,7 +249,7 @@ create index nft_to_read_of on nft (token, retry_at, token_id) where retry_at is
 
 create table price (
     token_address bytea not null,
-    currency text not null,
+    currency text collate "C" not null,
     day bigint not null,
     value text not null,
     primary key (token_address, currency, day)

@@ -19,7 +19,8 @@ import msgspec
 import pytest
 from tests.evm.indexed import MESSENGER, indexing
 from tests.evm.recordings import derived
-from tests.server import Reply, Server, serving
+from tests.postgres.server import server_url
+from tests.server import Reply, Server, serving, store_settings
 from tests.upstream.evm_recording import recording
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
@@ -38,6 +39,7 @@ from icefall.api.handlers.pages import Pages
 from icefall.api.openapi import document
 from icefall.api.paging import Paging
 from icefall.api.routes import Routes
+from icefall.cli import main
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
@@ -173,14 +175,18 @@ def put_chains(directory: Path, factory: pytest.TempPathFactory, urls: Mapping[s
 
 @contextmanager
 def data_server(
-    directory: Path, factory: pytest.TempPathFactory, *settings: str, chains: tuple[str, ...] = CHAINS
+    directory: Path, factory: pytest.TempPathFactory, *settings: str, chains: tuple[str, ...] = CHAINS, store: str = ""
 ) -> Iterator[Served]:
-    """The real program, with an upstream for each chain."""
+    """The real program, with an upstream for each chain. `store`: "postgres" copies the chains there first."""
     with ExitStack() as stack:
         replays = {chain: stack.enter_context(in_thread(EvmReplay(chain))) for chain in chains}
         put_chains(directory, factory, {chain: replay.url for chain, replay in replays.items()})
         file = f"--config-file={directory / 'icefall.toml'}"
-        yield Served(stack.enter_context(serving("data", directory, file, *settings)), replays)
+        if store:
+            _, prefix = store_settings(directory / "data")
+            assert main(["copy", str(directory / "data"), server_url(), prefix]) == 0
+            shutil.rmtree(directory / "data")
+        yield Served(stack.enter_context(serving("data", directory, file, *settings, store=store)), replays)
 
 
 class Zeros:

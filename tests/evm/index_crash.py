@@ -19,7 +19,7 @@ from icefall.upstream.evm.upstream import EvmUpstream
 
 
 async def index(path: Path, url: str, chain_id: int, last: int) -> None:
-    store = ChainStore(open_store(path, PACKAGE), [RollupWriter()])
+    store = ChainStore(open_store(path, PACKAGE, exclusive=True), [RollupWriter()])
     upstream = EvmUpstream([url], chain_id, Log())
     try:
         await indexing_of(store, upstream, BlockRange(last=last)).follower.run()

@@ -4,10 +4,12 @@ ICEFALL_TEST_STORE=postgres puts every store that is opened here on that server,
 run there that normally run on SQLite alone.
 """
 
+import atexit
 import hashlib
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -15,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.postgres.server import server_url
+from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
-from icefall.db.engine import BlockingReader, Row, StatementParams, Store
+from icefall.db.engine import BlockingReader, Row, StatementParams, Store, StoreInUse
 from icefall.db.sqlite import SqliteReader, SqliteStore
 
 EVERYWHERE = os.environ.get("ICEFALL_TEST_STORE") == "postgres"
@@ -35,15 +38,26 @@ def schema_of(path: Path) -> str:
 def pool() -> Any:
     from icefall.db.postgres_pool import ServerPool
 
-    return ServerPool(server_url())
+    url = server_url()  # before: the pool is closed before its server stops
+    found = ServerPool(url)
+    atexit.register(found.close)
+    return found
 
 
-def open_store(path: Path, package: str) -> Store:
+def open_store(path: Path, package: str, *, exclusive: bool = False) -> Store:
+    """`exclusive`: on a server, as the only writer, as soon as the one before has ended."""
     if not on_postgres(path):
         return SqliteStore(path, package)
     from icefall.db.postgres import PostgresStore
 
-    return PostgresStore(pool(), schema_of(path), package, exclusive=False)
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            return PostgresStore(pool(), schema_of(path), package, exclusive=exclusive)
+        except StoreInUse:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 class _Immediate:

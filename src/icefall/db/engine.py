@@ -72,6 +72,10 @@ class StoreUnreachable(StoreError):
     """The server of the store does not answer, or ended the session."""
 
 
+class StoreLost(StoreUnreachable):
+    """The session that may write has ended, and its lock with it. The store must be opened again."""
+
+
 class StoreInUse(StoreError):
     """Another process is the writer of this store. `can_wait`: a standby may wait until that one ends."""
 

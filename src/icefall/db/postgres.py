@@ -23,7 +23,7 @@ from icefall.db.engine import (
     StoreBusy,
     StoreError,
     StoreInUse,
-    StoreUnreachable,
+    StoreLost,
     Transaction,
 )
 from icefall.db.migrate import migrations, pending
@@ -45,6 +45,7 @@ T = TypeVar("T")
 WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
 _COPY_MIN = 16  # rows; fewer are inserted one by one
 _PLAIN_INSERT = re.compile(r"\s*insert\s+into (\w+) \(([^)]*)\)\s*values\s*\(([^)]*)\)\s*", re.IGNORECASE)
+_LOST = "the session of the writer was ended: the store must be opened again"
 _WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of the store
 
 
@@ -196,15 +197,16 @@ class PostgresStore(PostgresReader):
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
-        if self._writer.closed:
-            raise StoreUnreachable("the session that may write was lost: the store must be opened again")
-        try:
-            with self._one_at_a_time, self._transaction() as tx:
-                return change(tx)
-        except _WRONG_STATEMENT:
-            raise
-        except psycopg.Error as error:
-            raise _translated(error) from error
+        with self._one_at_a_time:
+            if self._writer.closed:
+                raise StoreLost(_LOST)
+            try:
+                with self._transaction() as tx:
+                    return change(tx)
+            except _WRONG_STATEMENT:
+                raise
+            except psycopg.Error as error:
+                raise (StoreLost(_LOST) if self._writer.closed else _translated(error)) from error
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)

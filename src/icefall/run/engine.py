@@ -15,7 +15,7 @@ from icefall.access.budgets import limits_are_on
 from icefall.api.dialect import DIALECTS
 from icefall.api.routes import NODE_BASES
 from icefall.config.settings import ChainConfig, Config
-from icefall.db.engine import Store, StoreError, Transaction
+from icefall.db.engine import Store, StoreError, StoreLost, Transaction
 from icefall.demo import history
 from icefall.errors import CallFailed, StartRefused
 from icefall.evm.following.health import chain_health
@@ -161,6 +161,8 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
     loops = [health.run_forever, *services.loops]
     if limits_are_on(config.rate_limits, config.http_host):
         loops.append(partial(serve_budgets, data_dir))
+    if stores.url:
+        loops.append(partial(_watch_session, store))
     if config.chain:
         loops.append(partial(_watch_indexers, [_index_check(chain, stores) for chain in config.chain], health))
     tasks = [asyncio.create_task(loop()) for loop in loops]
@@ -320,6 +322,18 @@ def _index_check(chain: ChainConfig, stores: Stores) -> Check:
         return found.details
 
     return Check(f"chain-{chain.id}", run)
+
+
+async def _watch_session(store: Store) -> None:
+    """Ends the engine when its session at the server is lost: what it knows may be outdated when it gets another."""
+    while True:
+        try:
+            await store.write(lambda tx: None)
+        except StoreLost:
+            raise
+        except StoreError:  # as the health checks will report
+            pass
+        await asyncio.sleep(_WATCH_EVERY_S)
 
 
 async def _watch_indexers(checks: list[Check], health: Health) -> None:

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard
-from icefall.db.engine import StoreError
+from icefall.db.engine import StoreError, StoreInUse, StoreUnreachable
 from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
@@ -34,6 +34,7 @@ from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
 _SHOW_EVERY_S = 0.5
+_STANDBY_S = 1.0  # before a standby tries again to become the writer
 _REOPEN_S = 5.0  # before the store of a chain that was set aside is tried again
 
 
@@ -80,6 +81,13 @@ async def run_indexer(config: Config, *, show: bool) -> int:
         return 1 if any(status.stopped for status in indexing.statuses.values()) else 0
 
 
+class _Setback(NamedTuple):
+    """Why a chain cannot be written now. `waits`: only the server of its store, or its other writer, is in the way."""
+
+    reason: str
+    waits: bool
+
+
 class _Indexing:
     """Opens, follows and closes the chains of this process. `statuses` are by name, of those set aside too."""
 
@@ -89,29 +97,39 @@ class _Indexing:
         self._logs = logs
         self._decoder = decoder
         self._retries = retries
+        self._opened: set[str] = set()
         self._background: dict[IndexedChain, list[asyncio.Task[None]]] = {}
         self.statuses: dict[str, FollowerStatus] = {}
 
     async def run_chain(self, entry: ChainConfig) -> None:
-        """Until its last block is stored, or it cannot be indexed."""
+        """Until its last block is stored, or it cannot be indexed. While another process writes its store on a server,
+        this one waits as its standby."""
         log, problem = self._logs[_log_name(entry)], ""
-        while True:
-            try:
-                chain = self._open(entry)
-            except Exception as error:  # whatever is wrong with the files of one chain must not stop the others
-                reason = _reason(error)
-                self.statuses[entry.name or entry.id] = FollowerStatus(problem=reason, stopped=True)
-            else:
-                reason = await _follow(chain)
-                if not reason:
-                    return
-                await self._close(chain)
-            if reason != problem:
-                log.error("the chain is set aside: its store cannot be used", why=reason)
-            problem = reason
-            if not self._retries:
+        while (setback := await self._try_chain(entry)) is not None:
+            if setback.reason != problem and setback.waits:
+                log.warn("waiting for the store of the chain", why=setback.reason)
+            elif setback.reason != problem:
+                log.error("the chain is set aside: its store cannot be used", why=setback.reason)
+            problem = setback.reason
+            if not (self._retries or setback.waits):
                 return
-            await asyncio.sleep(_REOPEN_S)
+            await asyncio.sleep(_STANDBY_S if setback.waits else _REOPEN_S)
+
+    async def _try_chain(self, entry: ChainConfig) -> _Setback | None:
+        name = entry.name or entry.id
+        try:
+            chain = self._open(entry)
+        except Exception as error:  # whatever is wrong with the files of one chain must not stop the others
+            waits = isinstance(error, StoreInUse) and error.can_wait
+            waits = waits or (isinstance(error, StoreUnreachable) and name in self._opened)
+            self.statuses[name] = FollowerStatus(problem=_reason(error), stopped=not waits)
+            return _Setback(_reason(error), waits)
+        self._opened.add(name)
+        reason = await _follow(chain)
+        if not reason:
+            return None
+        await self._close(chain)
+        return _Setback(reason, waits=bool(self._stores.chain_url(entry.id)))
 
     def _open(self, entry: ChainConfig) -> IndexedChain:
         chain = _indexed_chain(entry, self._config, self._stores, self._logs, self._decoder)

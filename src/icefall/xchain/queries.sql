@@ -3,7 +3,7 @@ select chain, genesis_hash, genesis_txs, height, next_seq, next_position from le
 
 -- name: put_ledger
 insert into ledger (chain, chain_id, genesis_hash, genesis_txs, height, next_seq, next_position)
-values ((select coalesce(max(chain), 0) + 1 from ledger), :chain_id, :genesis_hash, :genesis_txs, -1, 0, 0);
+select coalesce(max(chain), 0) + 1, :chain_id, :genesis_hash, :genesis_txs, -1, 0, 0 from ledger;
 
 -- name: advance_ledger
 update ledger set height = :height, next_seq = :next_seq, next_position = :next_position where chain = :chain and height = :height - 1;
@@ -116,7 +116,7 @@ order by seq desc limit :limit;
 
 -- name: put_refused
 insert into refused_tx (position, chain, txid, reason)
-values ((select coalesce(max(position), 0) + 1 from refused_tx), :chain, :txid, :reason)
+select coalesce(max(position), 0) + 1, :chain, :txid, :reason from refused_tx where true
 on conflict (chain, txid) do update set reason = excluded.reason;
 
 -- name: trim_refused

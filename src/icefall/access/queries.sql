@@ -21,7 +21,7 @@ select value from secret where name = :name;
 
 -- Serves: the first start; a second process keeps the existing secret.
 -- name: add_secret
-insert or ignore into secret (name, value) values (:name, :value);
+insert into secret (name, value) values (:name, :value) on conflict (name) do nothing;
 
 -- Serves: the owner of the budgets, when it starts.
 -- name: spent_of_day
@@ -35,6 +35,13 @@ on conflict (caller) do update set minute = excluded.minute, minute_units = excl
 
 -- name: drop_spent
 delete from budget_spent where day < :day;
+
+-- Before usage is read to be written again: several machines may do so with one server.
+-- name: lock_usage
+select value from secret where name = :name;
+
+-- postgres: lock_usage
+select value from secret where name = :name for update;
 
 -- name: usage_row
 select calls, units, durations from usage_day
@@ -57,6 +64,11 @@ where day >= :first and day <= :last order by day;
 -- name: add_request
 insert into request_log (at, caller, path, chain, status, units, duration_ms, peer, host, agent)
 values (:at, :caller, :path, :chain, :status, :units, :duration_ms, :peer, :host, :agent);
+
+-- postgres: add_request
+insert into request_log (id, at, caller, path, chain, status, units, duration_ms, peer, host, agent)
+select coalesce(max(id), 0) + 1, :at, :caller, :path, :chain, :status, :units, :duration_ms, :peer, :host, :agent
+from request_log;
 
 -- name: drop_requests
 delete from request_log where at < :before or id <= (select max(id) from request_log) - :rows_max;

@@ -34,7 +34,7 @@ from icefall.node.store import NodeReader
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log, Logs, open_logs
 from icefall.run.node_setup import configured_network, log_rotation, node_logs
-from icefall.run.stores import open_chain_reader
+from icefall.run.stores import Stores
 from icefall.web.site import Link, LinksPage
 
 FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
@@ -139,15 +139,15 @@ def access_gate(
 
 
 def chain_directory(
-    config: Config, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
+    config: Config, stores: Stores, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
 ) -> ChainDirectory:
     """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
     is not indexed."""
-    data_dir, chains, states = Path(config.data_dir), [], []
+    chains, states = [], []
     for chain in config.chain:
         state = RequestState(chain.rpc, int(chain.id)) if with_state else None
         states += [state] if state else []
-        chains.append(EvmChain(_chain_info(chain), open_chain_reader(data_dir, chain.id), state, method_names, state))
+        chains.append(EvmChain(_chain_info(chain), stores.chain_reader(chain.id), state, method_names, state))
     return ChainDirectory(chains, states)
 
 

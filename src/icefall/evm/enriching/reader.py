@@ -39,7 +39,7 @@ class EnrichReader:
 
     async def priced_tokens(self, tokens: Iterable[int], currency: str) -> dict[int, TokenDetails]:
         """By token ID, with current prices, in one query; IDs that are not tokens are left out."""
-        rows = await self._reader.rows(SQL.priced_tokens, {"tokens": str(list(tokens)), "currency": currency})
+        rows = await self._reader.rows(SQL.priced_tokens, {"tokens": list(tokens), "currency": currency})
         return {
             token: TokenDetails(name or "", symbol or "", decimals, price)
             for token, name, symbol, decimals, price in rows

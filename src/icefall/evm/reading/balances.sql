@@ -26,7 +26,7 @@ select h.token_address, h.token, t.is_untrusted, coalesce(
 from erc20_holding h
 left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address) and h.token_address > :after
-    and coalesce(t.standards & 1 or :block < t.standards_since or t.standards_since = 0, 1)
+    and coalesce(t.standards & 1 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address limit :limit;
 
 -- name: erc20_in
@@ -53,7 +53,7 @@ from erc1155_holding h
 left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
-    and coalesce(t.standards & 4 or :block < t.standards_since or t.standards_since = 0, 1)
+    and coalesce(t.standards & 4 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nfts
@@ -62,7 +62,7 @@ from nft_held h
 left join token_trust t on t.token = h.token
 where h.owner = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
-    and coalesce(t.standards & 2 or t.standards_since = 0, 1)
+    and coalesce(t.standards & 2 <> 0 or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
 -- What audits found for an owner that no log names.
@@ -72,7 +72,7 @@ from nft_state_owner h
 left join token_trust t on t.token = h.token
 where h.owner = :address
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
-    and coalesce(t.standards & 2 or t.standards_since = 0, 1)
+    and coalesce(t.standards & 2 <> 0 or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nft_owner

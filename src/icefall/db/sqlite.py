@@ -120,10 +120,10 @@ class SqliteStore(SqliteReader):
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
         except sqlite3.Error as error:
-            self._writer.close()
+            self._leave()
             raise _unusable(error, path, "used") from error
         except BaseException:
-            self._writer.close()
+            self._leave()
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
@@ -161,6 +161,13 @@ class SqliteStore(SqliteReader):
             self._writer.execute("pragma busy_timeout = 0")
             self._writer.execute("pragma wal_checkpoint(truncate)").fetchone()
             self._writer.execute(f"pragma busy_timeout = {BUSY_LIMIT_MS}")
+
+    def _leave(self) -> None:
+        """Closes a store that was refused. That brings its -wal into the file, which is then whole by itself."""
+        with suppress(sqlite3.Error):
+            if self._writer.execute("pragma application_id").fetchone()[0] == WRITING_ID:
+                self._mark(APPLICATION_ID)
+        self._writer.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:

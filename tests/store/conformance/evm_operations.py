@@ -10,6 +10,7 @@ from tests.api.data_scene import erc20_tokens
 from tests.evm.indexed import indexing_of, messenger_of
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
+from tests.store.conformance.explorer_operations import explorer_outcomes
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
@@ -58,6 +59,9 @@ async def evm_outcomes(store: Store, folder: Path) -> Outcomes:
     found: Outcomes = {}
     chain = ChainStore(store, [RollupWriter(lambda: 0.0)])
     async with upstream_of(replay) as upstream:
+        await indexing_of(chain, upstream, BlockRange(last=5), messenger=messenger_of(replay)).follower.run()
+        await chain.start_anew({})
+        found["anew"] = chain.tip()
         scene = indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay))
         await scene.follower.run()
         for name, one in rounds_of(
@@ -65,6 +69,7 @@ async def evm_outcomes(store: Store, folder: Path) -> Outcomes:
         ).items():
             while await one():
                 found[f"enriched {name}"] = True
+        found["parents"] = [chain.hash_at(number) for number in (-1, 0, 5)]
         await chain.roll_back(replay.head // 2)  # and indexed again
         found["rolled back"] = chain.tip()
         await indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay)).follower.run()
@@ -76,6 +81,7 @@ async def evm_outcomes(store: Store, folder: Path) -> Outcomes:
         found["state"] = await StateVerification(chain, upstream, replay.head, block_hash).run(everything=True)
     found |= await _read(store)
     found |= await _metrics(store)
+    found |= await explorer_outcomes(store, CHAIN)
     found["rare"] = await store.write(_rare)
     return found
 

@@ -6,7 +6,10 @@ from typing import Any
 
 from tests.xchain.stored import StoredChain, history
 
+from icefall.access.budgets import DAY_S, Spent
 from icefall.access.store import AccessReader, AccessWriter, key_hash, page_token_secret
+from icefall.access.usage import Request, UsageCounts, UsageKey, UsageRow
+from icefall.access.usage_store import UsageReader, UsageStore
 from icefall.db.engine import BlockingReader, Store, Transaction
 from icefall.node.following.foreign import ForeignChain, ForeignContainer
 from icefall.node.index import ALL_SERIES, C_BLOCK, IndexReader
@@ -128,4 +131,32 @@ async def access_outcomes(writer: AccessWriter, reader: BlockingReader) -> list[
     writer.add_key("alice", "free", 9)
     await keys.check()
     assert key_hash(alice) != key_hash(bob)
-    return [*found, writer.all_keys()]
+    return [*found, writer.all_keys(), await keys.active_keys()]
+
+
+async def usage_outcomes(store: Store) -> list[Any]:
+    """Budgets, usage by day, and the log of requests; `store` is that of keys."""
+    owner, reader, now = UsageStore(store), UsageReader(store), 20_000.5 * DAY_S
+    today = int(now) // DAY_S
+    counts = UsageCounts(2, 7, [1] * len(UsageCounts().durations))
+    keys = [UsageKey(today - day, caller, "/v1/x", "43114", 200) for day in (0, 1, 999) for caller in ("", "Bob", "ä")]
+    requests = [
+        Request(now - age * DAY_S, caller, "/v1/x", "/v1/x", "43114", 200, 1, 0.25 * age, "::1", "a\0b", "ä")
+        for age in (0, 1, 30) for caller in ("Bob", "ä", "bob")
+    ]  # fmt: skip
+    for units in (5, 2**40):
+        spent = [Spent(caller, today * 1440, units, today, 2 * units) for caller in ("Bob", "ä", "1.2.3.4")]
+        spent.append(Spent("old", 0, 1, today - 1, 1))
+        await owner.save(spent, [UsageRow(key, counts) for key in keys], requests)
+    await owner.save([], [], [])
+    found: list[Any] = [sorted(owner.spent_today(now)), sorted(owner.spent_today(now - DAY_S))]
+    for dropped in (False, True):
+        if dropped:
+            await owner.drop_old(now)
+        found.append(sorted(map(repr, await reader.between(0, today))))
+        everything = {"caller": "", "before": 2**62, "first": 0.0, "last": now, "path": "", "chain": "", "status": 0}
+        for some in ({}, {"caller": "Bob"}, {"before": 4}, {"status": 404}, {"path": "/v1/x", "chain": "43114"}):
+            listed = await reader.requests(**{**everything, **some}, count=20)
+            found.append([(one.id, one.request.caller, one.request.at, one.request.duration_ms) for one in listed])
+    found.append(sorted(owner.spent_today(now - DAY_S)))
+    return found

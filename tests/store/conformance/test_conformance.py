@@ -16,7 +16,7 @@ from tests.evm.digest import digests_of
 from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
 from tests.store.conformance.evm_operations import comparable, evm_outcomes
-from tests.store.conformance.node_operations import access_outcomes, node_outcomes, xchain_outcomes
+from tests.store.conformance.node_operations import access_outcomes, node_outcomes, usage_outcomes, xchain_outcomes
 from tests.store.conformance.recorder import RecordedStore
 from tests.store.opened import FileTables, SchemaTables, Tables
 from tests.store.test_every_statement import FILES
@@ -84,7 +84,11 @@ def xchain(at: Place, used: set[str]) -> Any:
 def access(at: Place, used: set[str]) -> Any:
     writer = at.stores.access_writer()
     writer.ensure()
-    return asyncio.run(access_outcomes(writer, at.stores.access_reader()))
+    found = asyncio.run(access_outcomes(writer, at.stores.access_reader()))
+    store = RecordedStore(at.stores.access_store(), used)
+    found += asyncio.run(usage_outcomes(store))
+    store.close()
+    return found
 
 
 AREAS: dict[str, Callable[[Place, set[str]], Any]] = {"evm": evm, "node": node, "xchain": xchain, "access": access}

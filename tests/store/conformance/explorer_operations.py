@@ -1,5 +1,7 @@
 """Every operation of the explorer's endpoints on the store of an EVM chain that is indexed already."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tests.evm.recordings import derived
@@ -81,7 +83,7 @@ async def _history(store: Store, address: bytes) -> list[Any]:
 async def _raw(store: Store) -> list[Any]:
     """Stored logs and calls, which recorded chains are indexed without."""
     txs, _ = await ChainReader(store).newest_txs(None, 20, None)
-    await store.write(lambda tx: [_put_raw(tx, number, one) for number, one in enumerate(txs)])
+    await store.write(partial(_put_raw, txs))
     reader = RawReader(store, None)
     found: list[Any] = []
     for one in txs:
@@ -95,7 +97,14 @@ async def _raw(store: Store) -> list[Any]:
     return [*found, await store.rows(SQL.tip), await store.rows(SQL.block, {"number": 3})]
 
 
-def _put_raw(tx: Transaction, number: int, one: TxRead) -> None:
+def _put_raw(txs: Sequence[TxRead], tx: Transaction) -> None:
+    for name in ("logs_from", "calls_from"):
+        tx.run("insert into meta (name, value) values (?, '0')", (name,))
+    for number, one in enumerate(txs):
+        _put_logs(tx, number, one)
+
+
+def _put_logs(tx: Transaction, number: int, one: TxRead) -> None:
     tx.run(
         "insert into log (log_at, tx_index, address, topic0, topics, data) values (?, ?, ?, ?, ?, ?)",
         (
@@ -105,8 +114,6 @@ def _put_raw(tx: Transaction, number: int, one: TxRead) -> None:
     )  # fmt: skip
     call = TreeCall(0, "CALL", b"\1" * 20, b"\2" * 20, number, 5, 4, b"in", b"", "", is_reverted=False)
     tx.run("insert into call_tree (tx_at, calls) values (?, ?)", (one.tx_at, pack_calls((call,))))
-    for name in ("logs_from", "calls_from"):
-        tx.run("insert into meta (name, value) values (?, '0') on conflict (name) do nothing", (name,))
 
 
 async def _pieces(store: Store) -> list[Any]:

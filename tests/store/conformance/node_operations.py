@@ -154,9 +154,18 @@ async def usage_outcomes(store: Store) -> list[Any]:
         if dropped:
             await owner.drop_old(now)
         found.append(sorted(map(repr, await reader.between(0, today))))
-        everything = {"caller": "", "before": 2**62, "first": 0.0, "last": now, "path": "", "chain": "", "status": 0}
-        for some in ({}, {"caller": "Bob"}, {"before": 4}, {"status": 404}, {"path": "/v1/x", "chain": "43114"}):
-            listed = await reader.requests(**{**everything, **some}, count=20)
+        everything: dict[str, Any] = {
+            "caller": "",
+            "before": 2**62,
+            "first": 0.0,
+            "last": now,
+            "path": "",
+            "chain": "",
+            "status": 0,
+        }
+        some: list[dict[str, Any]] = [{}, {"caller": "Bob"}, {"before": 4}, {"status": 404}, {"chain": "43114"}]
+        for wanted in some:
+            listed = await reader.requests(**(everything | wanted), count=20)
             found.append([(one.id, one.request.caller, one.request.at, one.request.duration_ms) for one in listed])
     found.append(sorted(owner.spent_today(now - DAY_S)))
     return found

@@ -9,6 +9,8 @@ import icefall
 SHIPPED = {
     "access/0001_access.postgres.sql": "808e9f8183139904",
     "access/0001_access.sqlite.sql": "7a054a09487fbc1f",
+    "access/0002_sharing.postgres.sql": "d7f8a87e8f79fd8f",
+    "access/0002_sharing.sqlite.sql": "28c130dba94aaf8c",
     "evm/0001_chain.postgres.sql": "ea6606497e73b38f",
     "evm/0001_chain.sqlite.sql": "ef7351879dbef25c",
     "evm/0002_metrics.postgres.sql": "e46b89fd18571ecb",

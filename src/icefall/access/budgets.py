@@ -96,6 +96,11 @@ class Budgets:
         spent.day_units += units
         return Grant(units, max(0, minute_left - units), max(0, day_left - units))
 
+    def restore(self, caller: str, now: int, minute_units: int, day_units: int) -> None:
+        """What a caller has spent already, as it was stored."""
+        spent = self._of(caller, now)
+        spent.minute_units, spent.day_units = minute_units, day_units
+
     def give_back(self, caller: str, units: int, minute: int) -> None:
         """Return units to the day's budget that were leased in an ended minute and not spent."""
         spent = self._spent.get(caller)

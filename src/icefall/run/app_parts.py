@@ -13,6 +13,7 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
+from icefall.access.stored_budgets import StoredBudgets
 from icefall.api.app import App
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, Dialect
@@ -98,13 +99,17 @@ def service_logs(config: Config, *, with_engine: bool) -> Logs:
 
 
 def access_gate(
-    listener: str, config: Config, log: Log, *, keys: AccessReader | None, anonymous_tier: str
+    listener: str, config: Config, stores: Stores, log: Log, *, keys: AccessReader | None, anonymous_tier: str
 ) -> AccessGate | None:
     """None where there are neither limits nor keys. `keys` None: the interface knows no keys."""
     limited = limits_are_on(config.rate_limits, config.http_host)
     if not limited and keys is None:
         return None
-    budgets = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
+    budgets: StoredBudgets | SocketClient
+    if stores.url:
+        budgets = StoredBudgets(stores.open_access_store)
+    else:
+        budgets = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
     return AccessGate(
         listener,
         keys,

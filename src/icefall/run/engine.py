@@ -159,7 +159,7 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
     await server.start()
     log = context.logs["main"]
     loops = [health.run_forever, *services.loops]
-    if limits_are_on(config.rate_limits, config.http_host):
+    if limits_are_on(config.rate_limits, config.http_host) and not stores.url:
         loops.append(partial(serve_budgets, data_dir))
     if stores.url:
         loops.append(partial(_watch_session, store))

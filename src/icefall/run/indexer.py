@@ -8,7 +8,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from icefall.evm.following.follower import BlockRange, FollowerStatus, NoCommonB
 from icefall.evm.following.progress import Display
 from icefall.evm.storing.store import ChainStore
 from icefall.observe.log import Logs, open_logs
+from icefall.run.chain_configs import put_chain_configs
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
@@ -44,6 +45,8 @@ def run_index(config: Config) -> int:
     try:
         if config.verify or config.verify_all:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))
+        with closing(stores_of(config)) as stores:
+            put_chain_configs(config, stores)
         return asyncio.run(run_indexer(config, show=True))
     except StoreError as error:
         raise StartRefused(str(error)) from error

@@ -176,6 +176,10 @@ class Stores:
             return access.AccessWriter(access.AccessSchema(open_store))
         return access.AccessWriter(access.AccessFile(self.data_dir, partial(SqliteStore, package=access.PACKAGE)))
 
+    def open_access_store(self) -> Store:
+        """To lease budgets of a server, next to other workers."""
+        return self._schema_store(self.url, "access", access.PACKAGE, exclusive=False)
+
     # -- PostgreSQL --------------------------------------------------------------------------------------------
 
     def _schema(self, what: str) -> str:

@@ -18,6 +18,7 @@ from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
+from icefall.run.chain_configs import put_chain_configs, with_stored_chains
 from icefall.run.child import ENGINE, INDEXER, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.stores import Stores, stores_of
@@ -37,6 +38,10 @@ def run(verb: str, config: Config) -> int:
     create_data_dir(data_dir, "run")
     stores = stores_of(config)
     _create_access_store(stores)
+    if verb == "up":
+        put_chain_configs(config, stores)
+    elif verb != "node":
+        config = with_stored_chains(config, stores)
     start_text = _start_text(verb, config, stores, addresses, demo=replay is not None)
     process_file = data_dir / ("process.json" if verb in HAS_ENGINE else f"process-{verb}.json")  # not that of a node
     processes: dict[str, Any] = {"pid": os.getpid(), "enginePid": None}

@@ -40,7 +40,8 @@ def run_listener(listener: str, config: Config, *, with_engine: bool) -> int:
 
     os.environ[_ARGUMENTS] = msgspec.json.encode(_WorkerArguments(listener, config, with_engine, os.getpid())).decode()
     watch_supervisor(lambda line: None if line else os.kill(os.getpid(), signal.SIGTERM))
-    if listener != NODE and not with_engine and limits_are_on(config.rate_limits, config.http_host):
+    limited = limits_are_on(config.rate_limits, config.http_host)
+    if listener != NODE and not with_engine and limited and not config.store:
         keeping = serve_budgets(Path(config.data_dir))  # without an engine this process may own the budgets
         threading.Thread(target=asyncio.run, args=(keeping,), daemon=True).start()
     Granian(

@@ -151,6 +151,16 @@ class Stores:
             return has_tables(self._pool(url), self._schema(f"chain_{chain_id}"))
         return evm.store_path(self.data_dir, chain_id).exists()
 
+    def chain_location(self, chain_id: str) -> tuple[str, int]:
+        """Where the store of a chain is, and how many bytes it takes."""
+        if url := self.chain_url(chain_id):
+            from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
+
+            return schema_location(self._pool(url), self._schema(f"chain_{chain_id}"))
+        path = evm.store_path(self.data_dir, chain_id)
+        files = (path, path.with_name(f"{path.name}-wal"))
+        return str(path), sum(file.stat().st_size for file in files if file.exists())
+
     def chain_reader(self, chain_id: str) -> "LazyChainReader":
         """Opened at its first query: the indexer may create the store later."""
         from icefall.evm.reading.directory import LazyChainReader  # noqa: PLC0415 - most processes need none

@@ -70,6 +70,9 @@ class _Immediate:
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)
 
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        return self.read(statement, [list(column) for column in zip(*keys, strict=True)]) if keys else []
+
 
 def open_reader(path: Path) -> BlockingReader:
     if not on_postgres(path):

@@ -65,6 +65,7 @@ def test_it_is_understood(
 
 def _typed_arrays(found: re.Match[str]) -> str:
     """psycopg sends the types of its parameters; a statement that is only prepared does not know them."""
-    kinds = {2: ["bigint", "bytea"], 3: ["bigint", "bigint", "bytea"], 4: ["bigint", "bigint", "bytea", "bytea"]}
+    first = "bytea" if "k(address, token_id)" in found.string else "bigint"
+    kinds = {2: [first, "bytea"], 3: ["bigint", "bigint", "bytea"], 4: ["bigint", "bigint", "bytea", "bytea"]}
     arrays = found[1].split(", ")
     return f"unnest({', '.join(f'{one}::{kind}[]' for one, kind in zip(arrays, kinds[len(arrays)], strict=True))})"

@@ -11,6 +11,8 @@ SHIPPED = {
     "access/0001_access.sqlite.sql": "7a054a09487fbc1f",
     "access/0002_usage.postgres.sql": "5a141b708419b9da",
     "access/0002_usage.sqlite.sql": "cd4153915b8d2e44",
+    "access/0003_sharing.postgres.sql": "53b44b311f8d040a",
+    "access/0003_sharing.sqlite.sql": "a19f1671b375a6ab",
     "evm/0001_chain.postgres.sql": "ea6606497e73b38f",
     "evm/0001_chain.sqlite.sql": "ef7351879dbef25c",
     "evm/0002_metrics.postgres.sql": "e46b89fd18571ecb",

@@ -79,3 +79,22 @@ select id, at, caller, path, chain, status, units, duration_ms, peer, host, agen
 where (:caller = '' or caller = :caller) and id < :before and at >= :first and at <= :last
   and (:path = '' or path = :path) and (:chain = '' or chain = :chain) and (:status = 0 or status = :status)
 order by id desc limit :count;
+
+-- Serves: workers, once at start.
+-- name: chain_configs
+select chain_id, config from chain_config order by position, chain_id;
+
+-- name: put_chain_config
+insert into chain_config (chain_id, position, config) values (:chain_id, :position, :config)
+on conflict (chain_id) do update set position = excluded.position, config = excluded.config;
+
+-- Serves: leases of budgets on a server. The row of a caller is locked until its lease is stored.
+-- name: open_spent
+insert into budget_spent (caller, minute, minute_units, day, day_units) values (:caller, :minute, 0, :day, 0)
+on conflict (caller) do nothing;
+
+-- name: spent
+select caller, minute, minute_units, day, day_units from budget_spent where caller = :caller;
+
+-- postgres: spent
+select caller, minute, minute_units, day, day_units from budget_spent where caller = :caller for update;

@@ -4,7 +4,7 @@ import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -72,6 +72,11 @@ def page_token_secret(reader: BlockingReader) -> bytes:
     if not rows:
         raise StoreError("the access store holds no secret for page tokens: restore it, or remove it")
     return bytes(rows[0][0])
+
+
+def stored_chain_configs(reader: BlockingReader) -> list[str]:
+    """The settings of every chain that is indexed into these stores, as JSON objects, in their order."""
+    return [config for _, config in reader.read(SQL.chain_configs)]
 
 
 class NameTaken(Exception):
@@ -146,6 +151,18 @@ class AccessWriter:
     def revoke_key(self, name: str, now: int) -> bool:
         """Whether there was such a key."""
         return bool(self._write(lambda tx: tx.run(SQL.revoke_key, {"name": name, "revoked": now})))
+
+    def put_chain_configs(self, configs: Mapping[str, str]) -> None:
+        """By chain ID. Chains that others index stay."""
+
+        def change(tx: Transaction) -> None:
+            rows = enumerate(configs.items())
+            tx.run_many(
+                SQL.put_chain_config,
+                [{"chain_id": one, "position": position, "config": text} for position, (one, text) in rows],
+            )
+
+        self._write(change)
 
     def all_keys(self) -> list[ListedKey]:
         return self._write(lambda tx: [ListedKey(*row) for row in tx.rows(SQL.all_keys)])

@@ -38,6 +38,10 @@ class Transaction(Protocol):
 class Reader(Protocol):
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        """As that of a transaction."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import psycopg
@@ -27,11 +27,11 @@ from icefall.db.engine import (
     Transaction,
 )
 from icefall.db.migrate import migrations, pending
-from icefall.db.postgres_pool import (
+from icefall.db.postgres_pool import ServerPool
+from icefall.db.postgres_session import (
     QUERY_LIMIT_S,
     SQL,
     Connection,
-    ServerPool,
     SessionKind,
     connect,
     params_of_each,
@@ -56,11 +56,17 @@ class PostgresReader:
         self._kind = SessionKind(schema, query_limit_s)
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
-        return await self._pool.run(partial(self.read, statement, params), self._kind.limit_s)
+        try:
+            return await self._pool.of_loops.query(self._kind, statement, params)
+        except psycopg.Error as error:
+            raise _translated(error) from error
+
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        return await self.rows(statement, params_of_each(keys)) if keys else []
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
-            return self._pool.query(self._kind, statement, params)
+            return self._pool.blocking.query(self._kind, statement, params)
         except psycopg.Error as error:
             raise _translated(error) from error
 
@@ -218,9 +224,13 @@ def has_tables(pool: ServerPool, schema: str) -> bool:
     return bool(tables)
 
 
-def size_of(pool: ServerPool, schema: str) -> int:
-    """In bytes."""
-    return int(PostgresReader(pool, schema).read(SQL.schema_size, {"schema": schema})[0][0])
+def schema_location(pool: ServerPool, schema: str) -> tuple[str, int]:
+    """The server that holds a schema, without credentials, and the bytes it takes there."""
+    reader, named = PostgresReader(pool, schema), {"schema": schema}
+    if not reader.read(SQL.citus)[0][0]:
+        return shown_url(pool.url), int(reader.read(SQL.schema_size, named)[0][0])
+    node = reader.read(SQL.citus_node, named)
+    return node[0][0] if node else shown_url(pool.url), int(reader.read(SQL.citus_size, named)[0][0])
 
 
 def schemas_of(pool: ServerPool, prefix: str) -> list[str]:

@@ -41,18 +41,19 @@ select citus_is_coordinator();
 -- name: citus_modify_one_after_the_other
 set local citus.multi_shard_modify_mode to 'sequential';
 
--- Where a schema is on Citus, if it is spread at all.
--- name: citus_schema
-select node.nodename || ':' || node.nodeport
-from citus_schemas s
+-- The node of Citus that holds a schema, if it is spread at all.
+-- name: citus_node
+select n.nodename || ':' || n.nodeport
+from public.citus_schemas s
 join pg_dist_partition p on p.colocationid = s.colocation_id
 join pg_dist_shard h on h.logicalrelid = p.logicalrelid
 join pg_dist_placement l on l.shardid = h.shardid
-join pg_dist_node node on node.groupid = l.groupid and node.noderole = 'primary'
+join pg_dist_node n on n.groupid = l.groupid and n.noderole = 'primary'
 where s.schema_name = to_regnamespace(:schema) limit 1;
 
--- name: citus_schema_size
-select coalesce((select citus_schemas.schema_size from citus_schemas where schema_name = to_regnamespace(:schema)), '');
+-- name: citus_size
+select coalesce(sum(citus_total_relation_size(oid)), 0)::bigint from pg_class
+where relnamespace = to_regnamespace(:schema) and relkind = 'r';
 
 -- name: schema_size
 select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint from pg_class

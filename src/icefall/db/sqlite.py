@@ -77,6 +77,9 @@ class SqliteReader:
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)
 
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        return [row for key in keys for row in self.read(statement, key)]
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s
         try:

@@ -13,6 +13,7 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
+from icefall.access.stored_budgets import StoredBudgets
 from icefall.access.usage_recorder import UsageRecorder
 from icefall.api.app import App, Site
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
@@ -119,13 +120,14 @@ def service_logs(config: Config, *, with_engine: bool) -> Logs:
 
 
 def access_gate(
-    listener: str, config: Config, log: Log, *, keys: AccessReader | None, anonymous_tier: str
+    listener: str, config: Config, stores: Stores, log: Log, *, keys: AccessReader | None, anonymous_tier: str
 ) -> AccessGate | None:
     """None where there are neither limits nor keys. `keys` None: the interface knows no keys."""
     limited = limits_are_on(config.rate_limits, config.http_host)
     if not limited and keys is None:
         return None
-    budgets = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
+    owner = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
+    budgets = StoredBudgets(stores.access_store) if stores.url else owner  # a server is shared by several machines
     return AccessGate(
         listener,
         keys,
@@ -134,7 +136,7 @@ def access_gate(
         anonymous_tier,
         Proxies(config.trusted_proxies),
         keys_required=keys is not None and config.api_keys_required,
-        usage=UsageRecorder(budgets.call) if keys is not None else None,
+        usage=UsageRecorder(owner.call) if keys is not None else None,
     )
 
 

@@ -32,7 +32,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         IndexerCalls: IndexerCalls(stores.data_dir),
         ChainDirectory: chain_directory(config, stores, method_names(config.method_signatures), with_state=True),
     }
-    gate = access_gate(DATA, config, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
+    gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(
         DATA,
         config,

@@ -45,6 +45,7 @@ from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
 
 _WATCH_EVERY_S = 1.0
+_MEASURE_EVERY_S = 30.0
 
 
 class Issuer(Protocol):
@@ -312,15 +313,35 @@ async def _health(context: EngineContext, services: ChainServices, traffic: Engi
     return health
 
 
+class ChainLocation:
+    """Where the store of a chain is and how large; measured at most every half minute."""
+
+    def __init__(self, stores: Stores, chain_id: str) -> None:
+        self._stores = stores
+        self._chain_id = chain_id
+        self._measured_at = -_MEASURE_EVERY_S
+        self._details: dict[str, Any] = {}
+
+    async def details(self) -> dict[str, Any]:
+        if time.monotonic() - self._measured_at >= _MEASURE_EVERY_S:
+            with suppress(StoreError):
+                where, size = await asyncio.to_thread(self._stores.chain_location, self._chain_id)
+                self._details = {"store": where, "storeBytes": size}
+                self._measured_at = time.monotonic()
+        return self._details
+
+
 def _index_check(chain: ChainConfig, stores: Stores) -> Check:
     """The health of an EVM chain's indexer, from its store. Being far behind the head is no failure."""
     reader = ChainReader(stores.chain_reader(chain.id))
+    location = ChainLocation(stores, chain.id)
 
     async def run() -> Any:
         found = await chain_health(reader, time.time())
+        details = found.details | await location.details() if found.details else {}
         if found.problem:
-            raise Unhealthy(found.problem, found.details or None)
-        return found.details
+            raise Unhealthy(found.problem, details or None)
+        return details
 
     return Check(f"chain-{chain.id}", run, starting_s=SILENT_S)  # its indexer starts after the engine
 

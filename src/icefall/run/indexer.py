@@ -8,7 +8,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from icefall.evm.following.progress import Display
 from icefall.evm.storing.store import ChainStore
 from icefall.observe.log import Logs, open_logs
 from icefall.run.accept_reorg import run_accept_reorg
+from icefall.run.chain_configs import put_chain_configs
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
@@ -47,6 +48,8 @@ def run_index(config: Config) -> int:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))
         if config.accept_reorg:
             return asyncio.run(run_accept_reorg(config, indexer_logs(config), lambda text: print(text, flush=True)))
+        with closing(stores_of(config)) as stores:
+            put_chain_configs(config, stores)
         return asyncio.run(run_indexer(config, show=True))
     except StoreError as error:
         raise StartRefused(str(error)) from error

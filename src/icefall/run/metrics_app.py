@@ -32,7 +32,7 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
         MetricsClock: MetricsClock(),
         ChainDirectory: chain_directory(config, stores),
     }
-    gate = access_gate(METRICS, config, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
+    gate = access_gate(METRICS, config, stores, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
     return listener_app(
         METRICS,
         config,

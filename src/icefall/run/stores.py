@@ -89,21 +89,11 @@ class Stores:
     def sizes(self) -> list[tuple[str, int]]:
         """Of those that exist: the file in the data directory or the schema, and how many bytes it has."""
         if self.url:
-            from icefall.db.postgres import size_of  # noqa: PLC0415 - only with the driver
+            from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
 
             schemas = [self._schema(name.schema) for name in self.names()]
-            return [(f"schema {schema}", size_of(self._pool(self.url), schema)) for schema in schemas]
+            return [(f"schema {schema}", schema_location(self._pool(self.url), schema)[1]) for schema in schemas]
         return [(str(path.relative_to(self.data_dir)), sqlite.file_size(path)) for path in store_paths(self.data_dir)]
-
-    def server_of(self, chain_id: str = "") -> str:
-        """Where the node's store or that of a chain is, without a password; empty: in the data directory."""
-        url = self.chain_url(chain_id)
-        if not url:
-            return ""
-        self._pool(url)  # refused without the driver
-        from icefall.db.postgres_pool import shown_url  # noqa: PLC0415
-
-        return shown_url(url)
 
     def open(self, name: StoreName) -> Store:
         """As its only writer."""
@@ -168,6 +158,15 @@ class Stores:
 
             return has_tables(self._pool(url), self._schema(f"chain_{chain_id}"))
         return evm.store_path(self.data_dir, chain_id).exists()
+
+    def chain_location(self, chain_id: str) -> tuple[str, int]:
+        """Where the store of a chain is, and how many bytes it takes."""
+        if url := self.chain_url(chain_id):
+            from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
+
+            return schema_location(self._pool(url), self._schema(f"chain_{chain_id}"))
+        path = evm.store_path(self.data_dir, chain_id)
+        return str(path), sqlite.file_size(path)
 
     def chain_reader(self, chain_id: str) -> "LazyChainReader":
         """Opened at its first query: the indexer may create the store later."""

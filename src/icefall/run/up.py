@@ -19,6 +19,7 @@ from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
+from icefall.run.chain_configs import put_chain_configs, with_stored_chains
 from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.host import listen_host
@@ -39,6 +40,7 @@ def run(verb: str, config: Config) -> int:
     create_data_dir(data_dir, "run")
     stores = stores_of(config)
     _create_access_store(stores)
+    config = _with_shared_chains(verb, config, stores)
     start_text = _start_text(verb, config, stores, addresses, demo=replay is not None)
     process_file = data_dir / ("process.json" if verb in HAS_ENGINE else f"process-{verb}.json")  # not that of a node
     processes: dict[str, Any] = {"pid": os.getpid(), "enginePid": None}
@@ -91,6 +93,19 @@ def _create_access_store(stores: Stores) -> None:
         stores.access_writer().ensure()
     except StoreError as error:
         raise StartRefused(str(error)) from error
+
+
+def _with_shared_chains(verb: str, config: Config, stores: Stores) -> Config:
+    """`up` stores what it indexes. Readers of the same stores serve that too."""
+    if verb == "node":
+        return config
+    if verb != "up":
+        return with_stored_chains(config, stores)
+    try:
+        put_chain_configs(config, stores)
+    except StoreError as error:
+        raise StartRefused(str(error)) from error
+    return config
 
 
 def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:

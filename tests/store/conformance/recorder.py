@@ -40,6 +40,10 @@ class RecordedStore:
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)
 
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        self._used |= {statement} if keys else set()
+        return await self._store.rows_of_each(statement, keys)
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._used.add(statement)
         return self._store.read(statement, params)

@@ -105,10 +105,17 @@ from token t join address a on a.id = t.token
 where t.token in (select value from json_each(:tokens));
 
 -- name: nft_metadata
-select status, token_uri, read_at, metadata from nft where token = :token and token_id = :token_id;
+select token, token_id, status, token_uri, read_at, metadata from nft where token = ? and token_id = ?;
+
+-- postgres: nft_metadata
+select n.token, n.token_id, n.status, n.token_uri, n.read_at, n.metadata
+from unnest(?, ?) as k(token, token_id) join nft n on n.token = k.token and n.token_id = k.token_id;
 
 -- name: price
 select value from price where token_address = :token_address and currency = :currency and day = :day;
 
 -- name: reputation
-select reputation from reputation where token_address = :token_address;
+select token_address, reputation from reputation where token_address = ?;
+
+-- postgres: reputation
+select token_address, reputation from reputation where token_address = any(?);

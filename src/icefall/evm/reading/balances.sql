@@ -75,10 +75,21 @@ where h.owner = :address
     and coalesce(t.standards & 2 <> 0 or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
+-- Of each (token address, token ID).
 -- name: nft_owner
-select a.address, t.is_untrusted
-from nft_owner o
+select k.address, o.token_id, a.address, t.is_untrusted
+from address k
+join nft_owner o on o.token = k.id
 join address a on a.id = o.owner
 left join token_trust t on t.token = o.token
-where o.token = (select id from address where address = :token) and o.token_id = :token_id
+where k.address = ?1 and o.token_id = ?2
 order by o.block desc limit 1;
+
+-- postgres: nft_owner
+select distinct on (k.address, k.token_id) k.address, k.token_id, a.address, t.is_untrusted
+from unnest(?, ?) as k(address, token_id)
+join address i on i.address = k.address
+join nft_owner o on o.token = i.id and o.token_id = k.token_id
+join address a on a.id = o.owner
+left join token_trust t on t.token = o.token
+order by k.address, k.token_id, o.block desc;

@@ -107,7 +107,6 @@ def test_while_the_server_is_gone_answers_are_503_and_then_right_again(
         for _ in range(3):
             gone = served.get(target)
             assert (gone.status, gone.header("retry-after")) == (503, "1")
-            assert b"cannot be used" in gone.body
             assert str(server.port).encode() not in gone.body
         server.start()
         until(lambda: served.get(target).status == 200, "it answers again")

@@ -27,7 +27,7 @@ from icefall.db.engine import (
     Transaction,
 )
 from icefall.db.migrate import migrations, pending
-from icefall.db.postgres_pool import ServerPool
+from icefall.db.postgres_pool import BROKEN, ServerPool
 from icefall.db.postgres_session import (
     QUERY_LIMIT_S,
     SQL,
@@ -254,6 +254,6 @@ def _translated(error: psycopg.Error) -> StoreError:
         return StoreBusy("a query was stopped at its time limit")
     if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
         return StoreBusy("the store was locked for too long")
-    if isinstance(error, psycopg.OperationalError) and not isinstance(error, errors.DiskFull):
+    if isinstance(error, BROKEN) and not isinstance(error, errors.DiskFull):
         return unreachable(error)
     return StoreError(f"the store failed: {error}")

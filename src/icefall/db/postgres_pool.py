@@ -30,6 +30,7 @@ _BLOCKING_SIZE = 2
 WAITING_MAX = 256
 _NO_ANSWER_S = 3.0  # after the server's own limit on a query
 AsyncConnection = psycopg.AsyncConnection[Row]
+BROKEN = (psycopg.OperationalError, psycopg.InterfaceError)  # what a connection that has ended raises
 
 
 class AsyncSessions:
@@ -66,7 +67,7 @@ class AsyncSessions:
         connection, is_fresh = await self._take(kind)
         try:
             return await self._rows(connection, kind, text, params)
-        except psycopg.OperationalError:
+        except BROKEN:
             if is_fresh or not connection.closed:
                 raise
         self.close()  # the other idle ones are of the same server, and as old
@@ -146,13 +147,13 @@ class BlockingSessions:
         connection, is_fresh = self._take(kind)
         try:
             return self._rows(connection, kind, text, params)
-        except psycopg.OperationalError as error:
+        except BROKEN as error:
             if is_fresh or not connection.closed:
                 raise
             self._drop_idle()  # they are of the same server, and as old
             try:
                 return self._rows(self._take(kind)[0], kind, text, params)
-            except psycopg.OperationalError as again:
+            except BROKEN as again:
                 raise again from error
 
     def _rows(self, connection: Connection, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:

@@ -228,7 +228,8 @@ class Stores:
 
 def store_paths(data_dir: Path) -> list[Path]:
     """The files of all stores of a data directory, those that exist."""
-    return [name.path(data_dir) for name in Stores(data_dir).names()]
+    named = (node.store_path(data_dir), access.store_path(data_dir))
+    return [path for path in (*named, *sorted((data_dir / "chains").glob("*.sqlite"))) if path.exists()]
 
 
 def copy_store(path: Path, target: Path) -> int:

@@ -17,6 +17,7 @@ SUITES = {
     "ingest": "EVM blocks indexed per second from a replayed node",
     "data": "chain data API with a million transfers: CPU per request",
     "explorer": "home page of the Explorer: first paint and bytes",
+    "stores": "SQLite and the servers of --store: rows in, disk, and pages",
     "first_answer": "seconds from `make up` to the first answer of each API",
 }
 
@@ -29,12 +30,15 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("suite", nargs="*", help="one of those below")
-    names = parser.parse_args().suite or list(SUITES)
+    parser.add_argument("--store", action="append", default=[], help="a server for `stores`; may be repeated")
+    given = parser.parse_args()
+    names = given.suite or list(SUITES)
     for name in names:
         if name not in SUITES:
             parser.error(f"no benchmark named {name}; there are {', '.join(SUITES)}")
-    for name in names:
-        importlib.import_module(f"bench.{name}").run()
+    for name in [*names, *(["stores"] if given.store and "stores" not in names else [])]:
+        module = importlib.import_module(f"bench.{name}")
+        module.run(given.store) if name == "stores" else module.run()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from tests.postgres.server import server_url
+from tests.store.opened import EVERYWHERE, schema_of
 from tests.waiting import LIMIT_S
 
 from icefall.config.settings import BY_NAME
@@ -180,6 +182,10 @@ class Server:
             raise AssertionError(f"the program did not stop: {self.output()}") from None
 
 
+def store_settings(data_dir: Path) -> list[str]:
+    return [f"--store={server_url()}", f"--store-prefix={schema_of(data_dir)}"]
+
+
 @contextmanager
 def serving(
     verb: str,
@@ -190,9 +196,10 @@ def serving(
     code: int = 0,
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    store: str = "",
 ) -> Iterator[Server]:
     """The program, until the block ends; then SIGTERM, and `code` is what it must end with."""
-    server = launch(verb, directory, *settings, environment=environment, cwd=cwd)
+    server = launch(verb, directory, *settings, environment=environment, cwd=cwd, store=store)
     try:
         if started:
             server.await_start()
@@ -212,8 +219,11 @@ def launch(
     *settings: str,
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    store: str = "",
 ) -> Server:
     """Starts the program, without waiting for anything; the caller stops it.
+
+    `store`: "postgres" for schemas of the throwaway server, of a prefix that belongs to the directory.
 
     Without the demo unless `--demo` is given: indexing it would take seconds from every test.
     """
@@ -224,6 +234,8 @@ def launch(
     given = [f"--{port}=0" for port in used if not any(one.startswith(f"--{port}=") for one in settings)]
     if verb == "up" and "--demo" not in settings:
         given.append("--no-demo")
+    if store == "postgres" or EVERYWHERE:
+        given += store_settings(data_dir)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}
     errors = directory / "terminal.txt"
     with errors.open("ab") as terminal:

@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from icefall.config.values import ConfigError, bare, close_match
 from icefall.errors import StartRefused
 
 HELP = ("--help", "-h")
+COPY_USAGE = "icefall copy SOURCE TARGET, each a data directory or postgresql://..."
 KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
 KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
 INTERRUPTED = 130
@@ -70,11 +72,12 @@ def _keys(verb: str, argv: list[str]) -> int:
         raise ConfigError(f"icefall keys {action} needs a name: use {KEYS_USAGE}")
     from icefall.access.budgets import Tier, key_tiers, tiers_with  # noqa: PLC0415
     from icefall.access.command import keys_command  # noqa: PLC0415 - no other verb needs it
-    from icefall.run.stores import access_writer  # noqa: PLC0415
+    from icefall.run.stores import stores_of  # noqa: PLC0415
 
     tiers = tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier)
-    store = access_writer(Path(config.data_dir))
-    return _print(keys_command(action, store, flags.get("name", ""), flags.get("tier", ""), key_tiers(tiers)))
+    with closing(stores_of(config)) as stores:
+        store = stores.access_writer()
+        return _print(keys_command(action, store, flags.get("name", ""), flags.get("tier", ""), key_tiers(tiers)))
 
 
 def _forget(verb: str, argv: list[str]) -> int:
@@ -85,7 +88,7 @@ def _forget(verb: str, argv: list[str]) -> int:
     _expect(words, 1)
     from icefall.operate.forget import forget  # noqa: PLC0415
 
-    return _print(forget(Path(config.data_dir), config.chain, words[0], _confirmation(given="yes" in flags)))
+    return _print(forget(config, words[0], _confirmation(given="yes" in flags)))
 
 
 def _backup(verb: str, argv: list[str]) -> int:
@@ -95,7 +98,9 @@ def _backup(verb: str, argv: list[str]) -> int:
         raise ConfigError(f"icefall {verb} needs a directory: use icefall {verb} /path/to/backup")
     _expect(words, 1)
     from icefall.operate.backup import back_up, restore  # noqa: PLC0415
+    from icefall.operate.on_server import refuse_server  # noqa: PLC0415
 
+    refuse_server(config, verb)
     folder, data_dir = Path(words[0]).absolute(), Path(config.data_dir)
     return _print(restore(folder, data_dir) if verb == "restore" else back_up(data_dir, folder, _print))
 
@@ -126,6 +131,26 @@ def _confirmation(*, given: bool) -> Callable[[str], bool]:
 def _expect(words: Sequence[str], count: int) -> None:
     if len(words) > count:
         raise ConfigError(f"unexpected argument {bare(words[count])}")
+
+
+def _migrate(verb: str, argv: list[str]) -> int:
+    config = _loaded(verb, argv).config
+    from icefall.run.copying import run_migrate  # noqa: PLC0415 - no other verb needs it
+    from icefall.run.stores import stores_of  # noqa: PLC0415
+
+    with closing(stores_of(config)) as stores:
+        return run_migrate(config, stores, _print)
+
+
+def _copy(verb: str, argv: list[str]) -> int:
+    ends, _, settings = split_words(argv, {})
+    config = _loaded(verb, settings).config
+    if len(ends) < 2:
+        raise ConfigError(f"use {COPY_USAGE}")
+    _expect(ends, 2)
+    from icefall.run.copying import run_copy  # noqa: PLC0415 - no other verb needs it
+
+    return run_copy(config, ends[0], ends[1], _print)
 
 
 def _config(verb: str, argv: list[str]) -> int:
@@ -171,6 +196,10 @@ VERBS = (
         ("DIR", "What `icefall backup` has written. It is checked first."),)),
     Verb("status", "Show programs, chains, stores, keys and errors of an instance.", _status, "", (
         ("--json", "For scripts."),)),
+    Verb("migrate", "Create the stores, or bring them to this program's schema.", _migrate),
+    Verb("copy", "Copy all stores into another data directory or server.", _copy, "SOURCE TARGET", (
+        ("SOURCE", "A data directory, or postgresql://... ; nothing may write it meanwhile."),
+        ("TARGET", "Another one. A copy that was stopped is resumed by the same command."))),
     Verb("config", "Print every setting, its value and its origin.", _config),
     Verb("completion", "Print the completion script of a shell.", _completion, "bash | zsh | fish", (
         ("bash", "For ~/.local/share/bash-completion/completions/icefall."),

@@ -8,15 +8,16 @@ from icefall.access.store import PACKAGE, AccessReader, key_hash, page_token_sec
 from icefall.access.usage_store import UsageReader
 from icefall.db.migrate import migrations
 from icefall.db.sqlite import APPLICATION_ID
-from icefall.run.stores import access_writer, open_access_reader
+from icefall.run.stores import Stores
 
 FIRST_RELEASE = 1  # migrations
 
 
 def test_a_store_of_the_release_before_is_migrated(tmp_path: Path) -> None:
     connection = sqlite3.connect(store_path(tmp_path))
-    for step in migrations(PACKAGE, "sqlite")[:FIRST_RELEASE]:
-        connection.executescript(step.script)
+    for migration in migrations(PACKAGE, "sqlite")[:FIRST_RELEASE]:
+        for statement in migration.statements():
+            connection.execute(statement)
     connection.execute(f"pragma user_version = {FIRST_RELEASE}")
     connection.execute(f"pragma application_id = {APPLICATION_ID}")
     connection.execute("insert into api_key values (?, 'wallet', 'pro', 1, null)", [key_hash("ice_old")])
@@ -24,8 +25,9 @@ def test_a_store_of_the_release_before_is_migrated(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
 
-    access_writer(tmp_path).ensure()
-    reader = open_access_reader(tmp_path)
+    stores = Stores(tmp_path)
+    stores.access_writer().ensure()
+    reader = stores.access_reader()
     try:
         key = asyncio.run(AccessReader(reader).key("ice_old"))
         assert key is not None

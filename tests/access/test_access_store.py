@@ -21,18 +21,18 @@ from icefall.access.store import (
 )
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
-from icefall.run.stores import access_writer, open_access_reader
+from icefall.run.stores import Stores
 
 ENSURE = """
 import pathlib, sys
-from icefall.run.stores import access_writer
-access_writer(pathlib.Path(sys.argv[1])).ensure()
+from icefall.run.stores import Stores
+Stores(pathlib.Path(sys.argv[1])).access_writer().ensure()
 """
 TIERS = ["free", "pro"]
 
 
 def secret(data_dir: Path) -> bytes:
-    reader = open_access_reader(data_dir)
+    reader = Stores(data_dir).access_reader()
     try:
         return page_token_secret(reader)
     finally:
@@ -40,19 +40,19 @@ def secret(data_dir: Path) -> bytes:
 
 
 def test_the_secret_is_created_once(tmp_path: Path) -> None:
-    access_writer(tmp_path).ensure()
+    Stores(tmp_path).access_writer().ensure()
     first = secret(tmp_path)
     assert len(first) == 32
-    access_writer(tmp_path).ensure()
+    Stores(tmp_path).access_writer().ensure()
     assert secret(tmp_path) == first
     (tmp_path / "other").mkdir()
-    access_writer(tmp_path / "other").ensure()
+    Stores(tmp_path / "other").access_writer().ensure()
     assert secret(tmp_path / "other") != first
 
 
 def test_other_users_cannot_read_it(tmp_path: Path) -> None:
-    access_writer(tmp_path).ensure()
-    reader = open_access_reader(tmp_path)  # while it is open there are a log and an index next to the file
+    Stores(tmp_path).access_writer().ensure()
+    reader = Stores(tmp_path).access_reader()  # while it is open there are a log and an index next to the file
     try:
         found = [path for path in tmp_path.iterdir() if path.name.startswith("access")]
         assert len(found) >= 2
@@ -72,17 +72,17 @@ def test_concurrent_processes_may_create_it(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_unwritable_store_is_an_error(tmp_path: Path) -> None:
-    access_writer(tmp_path).ensure()
+    Stores(tmp_path).access_writer().ensure()
     with pytest.raises(StoreError, match="cannot be opened"):
-        open_access_reader(tmp_path / "elsewhere")
+        Stores(tmp_path / "elsewhere").access_reader()
     if os.getuid():
         (tmp_path / "shut").mkdir(mode=0o500)
         with pytest.raises(StoreError, match="cannot be written"):
-            access_writer(tmp_path / "shut").ensure()
+            Stores(tmp_path / "shut").access_writer().ensure()
 
 
 def test_keys_are_random_and_only_their_hashes_are_stored(tmp_path: Path) -> None:
-    key = access_writer(tmp_path).add_key("alice", "pro", 1_800_000_000)
+    key = Stores(tmp_path).access_writer().add_key("alice", "pro", 1_800_000_000)
     assert key.startswith("ice_")
     assert len({new_key() for _ in range(100)} | {key}) == 101
     assert len(key) == 4 + 43  # 32 bytes
@@ -92,47 +92,49 @@ def test_keys_are_random_and_only_their_hashes_are_stored(tmp_path: Path) -> Non
 
 
 def test_a_key_is_valid_until_it_is_revoked(tmp_path: Path) -> None:
-    key = access_writer(tmp_path).add_key("alice", "pro", 5)
-    reader = open_access_reader(tmp_path)
+    key = Stores(tmp_path).access_writer().add_key("alice", "pro", 5)
+    reader = Stores(tmp_path).access_reader()
     access = AccessReader(reader)
     assert asyncio.run(access.key(key)) == ("alice", "pro", None)
     assert asyncio.run(access.key(key + "x")) is None
     assert asyncio.run(access.key("\ud800")) is None
     with pytest.raises(NameTaken):
-        access_writer(tmp_path).add_key("alice", "free", 6)
-    assert access_writer(tmp_path).revoke_key("alice", 7)
-    assert not access_writer(tmp_path).revoke_key("alice", 8)
+        Stores(tmp_path).access_writer().add_key("alice", "free", 6)
+    assert Stores(tmp_path).access_writer().revoke_key("alice", 7)
+    assert not Stores(tmp_path).access_writer().revoke_key("alice", 8)
     assert asyncio.run(access.key(key)) == ("alice", "pro", 7)
-    again = access_writer(tmp_path).add_key("alice", "free", 9)
+    again = Stores(tmp_path).access_writer().add_key("alice", "free", 9)
     assert asyncio.run(access.key(again)) == ("alice", "free", None)
-    assert access_writer(tmp_path).all_keys() == [("alice", "free", 9, None), ("alice", "pro", 5, 7)]
+    assert Stores(tmp_path).access_writer().all_keys() == [("alice", "free", 9, None), ("alice", "pro", 5, 7)]
     asyncio.run(access.check())
     reader.close()
 
 
 def test_the_output_of_the_command(tmp_path: Path) -> None:
     data_dir = tmp_path / "not" / "there"
-    assert keys_command("list", access_writer(data_dir), "", "", TIERS) == "There are no keys."
+    assert keys_command("list", Stores(data_dir).access_writer(), "", "", TIERS) == "There are no keys."
     assert not data_dir.exists()
-    output = keys_command("add", access_writer(data_dir), "alice", "", TIERS)
+    output = keys_command("add", Stores(data_dir).access_writer(), "alice", "", TIERS)
     key = output.splitlines()[0]
     assert "alice (tier free)" in output
     assert "shown only this once" in output
     with pytest.raises(StartRefused, match="a key named alice already"):
-        keys_command("add", access_writer(data_dir), "alice", "pro", TIERS)
-    keys_command("add", access_writer(data_dir), "bob", "pro", TIERS)
-    listed = keys_command("list", access_writer(data_dir), "", "", TIERS)
+        keys_command("add", Stores(data_dir).access_writer(), "alice", "pro", TIERS)
+    keys_command("add", Stores(data_dir).access_writer(), "bob", "pro", TIERS)
+    listed = keys_command("list", Stores(data_dir).access_writer(), "", "", TIERS)
     assert [line.split()[:2] for line in listed.splitlines()] == [["NAME", "TIER"], ["alice", "free"], ["bob", "pro"]]
     assert key not in listed
-    assert keys_command("revoke", access_writer(data_dir), "alice", "", TIERS) == "The key of alice is revoked."
-    with pytest.raises(StartRefused, match="no key named alice"):
-        keys_command("revoke", access_writer(data_dir), "alice", "", TIERS)
     assert (
-        len(keys_command("list", access_writer(data_dir), "", "", TIERS).splitlines()[2].split()) == 6
+        keys_command("revoke", Stores(data_dir).access_writer(), "alice", "", TIERS) == "The key of alice is revoked."
+    )
+    with pytest.raises(StartRefused, match="no key named alice"):
+        keys_command("revoke", Stores(data_dir).access_writer(), "alice", "", TIERS)
+    assert (
+        len(keys_command("list", Stores(data_dir).access_writer(), "", "", TIERS).splitlines()[2].split()) == 6
     )  # with a time of revocation
 
 
 def test_a_file_that_is_not_a_store_is_refused(tmp_path: Path) -> None:
     store_path(tmp_path).write_bytes(b"not a database at all, but long enough to be looked at" * 100)
     with pytest.raises(StartRefused, match=r"access\.sqlite"):
-        keys_command("list", access_writer(tmp_path), "", "", TIERS)
+        keys_command("list", Stores(tmp_path).access_writer(), "", "", TIERS)

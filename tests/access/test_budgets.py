@@ -31,7 +31,7 @@ from icefall.config.docs import settings_markdown
 from icefall.errors import Unavailable
 from icefall.ipc.socket import SocketClient, SocketServer
 from icefall.observe.log import Logs, open_logs, quiet
-from icefall.run.stores import open_access_store
+from icefall.run.stores import Stores
 
 NOW = 1_800_000_000 // DAY_S * DAY_S  # the first second of a day
 TIER = Tier("t", 1000, 5000)
@@ -323,7 +323,7 @@ def test_a_second_process_takes_over_the_budgets(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
 
     async def scene() -> None:
-        first, second = (asyncio.create_task(serve_budgets(tmp_path, open_access_store)) for _ in range(2))
+        first, second = (asyncio.create_task(serve_budgets(tmp_path, Stores(tmp_path).access_store)) for _ in range(2))
         link = SocketClient(budget_socket(tmp_path), "the owner of the budgets")
         await _until_leased(link, 10)
         assert not second.done()

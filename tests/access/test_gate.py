@@ -18,7 +18,7 @@ from icefall.access.store import AccessReader
 from icefall.api.endpoints.row import DATA, METRICS
 from icefall.api.gate import AccessGate
 from icefall.observe.log import quiet
-from icefall.run.stores import access_writer, open_access_reader
+from icefall.run.stores import Stores
 
 NOW = 1_800_000_000 // 86_400 * 86_400
 TIERS = tiers_with(
@@ -30,10 +30,10 @@ class Access:
     """An access gate over a real access store, with its own budgets and clock."""
 
     def __init__(self, data_dir: Path) -> None:
-        access_writer(data_dir).ensure()
+        Stores(data_dir).access_writer().ensure()
         self.data_dir = data_dir
         self.now = NOW
-        self.reader = open_access_reader(data_dir)
+        self.reader = Stores(data_dir).access_reader()
         self._budgets = Budgets()
 
     async def _call_owner(self, name: str, **params: Any) -> Any:
@@ -57,7 +57,7 @@ class Access:
         )
 
     def key(self, name: str, tier: str) -> dict[str, str]:
-        return {"x-service-api-key": access_writer(self.data_dir).add_key(name, tier, NOW)}
+        return {"x-service-api-key": Stores(self.data_dir).access_writer().add_key(name, tier, NOW)}
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_an_unknown_key_is_401_and_a_revoked_one_403(limited: bool, access: Acce
     assert reply.header("www-authenticate") == 'ApiKey header="x-service-api-key"'
     key = access.key("alice", "free")
     assert scene.get("/v1/chains", key).status == 200
-    access_writer(access.data_dir).revoke_key("alice", NOW)
+    Stores(access.data_dir).access_writer().revoke_key("alice", NOW)
     reply = scene.get("/v1/chains", key)
     assert (reply.status, reply.json()["error"]) == (403, "Forbidden")
     assert scene.get("/v1/chains").status == 200

@@ -19,7 +19,8 @@ import msgspec
 import pytest
 from tests.evm.indexed import MESSENGER, indexing
 from tests.evm.recordings import derived
-from tests.server import Reply, Server, serving
+from tests.postgres.server import server_url
+from tests.server import Reply, Server, serving, store_settings
 from tests.upstream.evm_recording import recording
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
@@ -38,6 +39,7 @@ from icefall.api.handlers.pages import Pages
 from icefall.api.openapi import document
 from icefall.api.paging import Paging
 from icefall.api.routes import Routes
+from icefall.cli import main
 from icefall.db.engine import Reader
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.enriching.counts import EnrichCounts
@@ -52,7 +54,7 @@ from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
-from icefall.run.stores import access_writer, open_access_reader, open_chain_reader
+from icefall.run.stores import Stores
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.raw import FoundLog
 from icefall.upstream.evm.state import At, ContractCall
@@ -182,14 +184,18 @@ def put_chains(directory: Path, factory: pytest.TempPathFactory, urls: Mapping[s
 
 @contextmanager
 def data_server(
-    directory: Path, factory: pytest.TempPathFactory, *settings: str, chains: tuple[str, ...] = CHAINS
+    directory: Path, factory: pytest.TempPathFactory, *settings: str, chains: tuple[str, ...] = CHAINS, store: str = ""
 ) -> Iterator[Served]:
-    """The real program, with an upstream for each chain."""
+    """The real program, with an upstream for each chain. `store`: "postgres" copies the chains there first."""
     with ExitStack() as stack:
         replays = {chain: stack.enter_context(in_thread(EvmReplay(chain))) for chain in chains}
         put_chains(directory, factory, {chain: replay.url for chain, replay in replays.items()})
         file = f"--config-file={directory / 'icefall.toml'}"
-        yield Served(stack.enter_context(serving("data", directory, file, *settings)), replays)
+        if store:
+            _, prefix = store_settings(directory / "data")
+            assert main(["copy", str(directory / "data"), server_url(), prefix]) == 0
+            shutil.rmtree(directory / "data")
+        yield Served(stack.enter_context(serving("data", directory, file, *settings, store=store)), replays)
 
 
 class Zeros:
@@ -233,15 +239,15 @@ class InProcess:
         dialect: Dialect = INTERFACE,
         state: StateReader | None = None,
     ) -> None:
-        access_writer(directory / "data").ensure()
-        self._access = open_access_reader(directory / "data")
+        Stores(directory / "data").access_writer().ensure()
+        self._access = Stores(directory / "data").access_reader()
         self._states = {chain: RequestState([url], int(chain_id(chain))) for chain, url in urls.items() if url}
         infos = {chain: ChainInfo(chain_id(chain), chain, NATIVE, aliases=(chain,)) for chain in urls}
         folder, names = directory / "data", method_names()
         self._chains = [
             EvmChain(
                 info,
-                open_chain_reader(folder, info.id),
+                Stores(folder).chain_reader(info.id),
                 self._states.get(chain, state or Zeros()),
                 names,
                 self._states.get(chain, RecordedRaw(chain)),

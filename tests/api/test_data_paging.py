@@ -21,7 +21,7 @@ from icefall.api.paging import Paging
 from icefall.api.schema.transfers import AddressPage
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.storing.store import store_path
-from icefall.run.stores import open_access_reader
+from icefall.run.stores import Stores
 
 CHAIN, ID = "geth-1", "1337"
 NOWHERE = {CHAIN: "http://127.0.0.1:9"}
@@ -183,7 +183,7 @@ def test_tokens_are_good_for_their_query_alone(target: str, app: InProcess, name
 
 
 def test_tokens_expire_after_a_day(app: InProcess, scene: tuple[Path, str], named: dict[str, str]) -> None:
-    reader = open_access_reader(scene[0] / "data")
+    reader = Stores(scene[0] / "data").access_reader()
     tokens = PageTokens(page_token_secret(reader))
     reader.close()
     ask = AddressPage(chain_id=ID, address=bytes.fromhex(named["holder"][2:]))

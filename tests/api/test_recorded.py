@@ -230,8 +230,13 @@ def judged(row: Row, found: str) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("node", NODES)
-def test_a_node_answers_as_recorded(node: str, tmp_path: Path) -> None:
+ON_POSTGRES = ("n1", "n2", "misc_partial", "misc_aliases")  # those that store something
+
+
+@pytest.mark.parametrize(
+    ("node", "store"), [*((node, "sqlite") for node in NODES), *((node, "postgres") for node in ON_POSTGRES)]
+)
+def test_a_node_answers_as_recorded(node: str, store: str, tmp_path: Path) -> None:
     usage = os.statvfs(tmp_path)
     known = {"directory": str(tmp_path), "more": str(100 * usage.f_bavail // usage.f_blocks + 1)}
     surprises = []
@@ -240,7 +245,7 @@ def test_a_node_answers_as_recorded(node: str, tmp_path: Path) -> None:
             pytest.skip("the disk is too empty to be warned of")
         settings = [text.format(**known) for text in life.settings]
         environment = {name: text.format(**known) for name, text in life.environment}
-        with serving("node", tmp_path, *LIVE, *settings, environment=environment) as server:
+        with serving("node", tmp_path, *LIVE, *settings, environment=environment, store=store) as server:
             surprises += replay(server, life.parts)
     assert not surprises, "\n".join(surprises)
 

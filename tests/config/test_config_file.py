@@ -96,6 +96,7 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             verify_roots=None,
             prices="",
             prices_interval=300_000_000_000,
+            store="",
             reputation="",
         ),
     )

@@ -177,6 +177,7 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
             "from": "5",
             "to": "5",
             "accept-reorg": "5",
+            "store": "postgresql://a",
         }
         text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
         assert loaded(f"{row.flag}={text}", verb=verb).given[row.name].origin == row.flag

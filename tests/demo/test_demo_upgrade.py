@@ -10,7 +10,7 @@ from tests.upstream.evm_recording import recording
 from icefall.db.lock import StoreLock
 from icefall.demo.chains import CHAINS
 from icefall.run.demo_data import EARLIER, drop_earlier_demo
-from icefall.run.stores import chain_files, open_chain_store
+from icefall.run.stores import Stores, chain_files
 
 ANVIL = "31337"
 
@@ -18,7 +18,7 @@ ANVIL = "31337"
 def stored(data_dir: Path, genesis: str) -> Path:
     """A chain's store that began with this genesis."""
     (data_dir / "chains").mkdir()
-    open_chain_store(data_dir, ANVIL).close()
+    Stores(data_dir).chain_store(ANVIL).close()
     path = chain_files(data_dir, ANVIL)[0]
     with closing(sqlite3.connect(path)) as store:
         store.execute("insert into meta (name, value) values ('genesis_hash', ?)", [genesis])

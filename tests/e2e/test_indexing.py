@@ -18,12 +18,12 @@ from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S, until
 
+from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.following.health import SILENT_S, chain_health
 from icefall.evm.following.status import ChainStatus, decode_status
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.storing.store import store_path
-from icefall.run.stores import lock_chain_store
 
 
 def config_for(directory: Path, *replays: EvmReplay) -> Path:
@@ -163,7 +163,7 @@ def test_a_reorganisation_is_accepted_by_command(tmp_path: Path) -> None:
         assert index(tmp_path, config, "--to=40", "--log-level=off").returncode == 0
         geth.shown = 30
         accept = f"--accept-reorg={geth.chain_id}"
-        lock = lock_chain_store(tmp_path, str(geth.chain_id))
+        lock = StoreLock(store_path(tmp_path, str(geth.chain_id)).with_suffix(".lock"))
         refused = index(tmp_path, config, accept, "--log-level=off")
         lock.release()
         assert refused.returncode == 1

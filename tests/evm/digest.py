@@ -6,10 +6,11 @@ code was read from state, how far the audit is, and enrichment.
 """
 
 import hashlib
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.store.opened import Tables, tables_of
 
 from icefall.evm.storing.journal import unpack_touched
 
@@ -56,38 +57,38 @@ META = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "bl
 
 def digests(path: Path) -> dict[str, str]:
     """By table. Two stores that agree in all of them hold the same chain."""
-    return {table: _digest(rows) for table, rows in logical_rows(path).items()}
+    with tables_of(path) as tables:
+        return digests_of(tables)
+
+
+def digests_of(tables: Tables) -> dict[str, str]:
+    return {table: _digest(rows) for table, rows in _logical_rows(tables).items()}
 
 
 def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """What the digests are of: to see where two stores differ."""
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
-        addresses = dict(connection.execute("select id, address from address"))
-        untrusted = {
-            token for (token,) in connection.execute("select token from token where untrusted_since is not null")
-        }
-        tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
-        return {
-            table: sorted(_rows(connection, table, addresses, untrusted), key=repr)
-            for table in sorted(tables)
-            if table not in ENRICHMENT | WAY_BACK and not table.startswith("sqlite_")
-        }
-    finally:
-        connection.close()
+    with tables_of(path) as tables:
+        return _logical_rows(tables)
+
+
+def _logical_rows(tables: Tables) -> dict[str, list[tuple[Any, ...]]]:
+    addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
+    untrusted = {token for token, since in tables.rows("token", "token, untrusted_since")[1] if since is not None}
+    return {
+        table: sorted(_rows(tables, table, addresses, untrusted), key=repr)
+        for table in tables.names()
+        if table not in ENRICHMENT | WAY_BACK
+    }
 
 
 def _digest(rows: list[tuple[Any, ...]]) -> str:
     return f"{len(rows)} rows {hashlib.sha256(repr(rows).encode()).hexdigest()[:16]}"
 
 
-def _rows(
-    connection: sqlite3.Connection, table: str, addresses: dict[int, bytes], untrusted: set[int]
-) -> Iterator[tuple[Any, ...]]:
-    cursor = connection.execute(f"select * from {table}")
-    names = [column[0] for column in cursor.description]
+def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: set[int]) -> Iterator[tuple[Any, ...]]:
+    names, stored = tables.rows(table)
     code: dict[int, list[tuple[int, int]]] = {}
-    for values in cursor:
+    for values in stored:
         row = dict(zip(names, values, strict=True))
         if table == "code":
             code.setdefault(row["address"], []).append((row["block"], row["has_code"]))

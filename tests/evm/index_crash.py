@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 from tests.evm.indexed import Log, indexing_of
-from tests.xchain.stored import die_at
+from tests.store.opened import die_at, open_store
 
-from icefall.db.sqlite import SqliteStore
 from icefall.evm.following import batches
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.storing.store import PACKAGE, ChainStore
@@ -20,7 +19,7 @@ from icefall.upstream.evm.upstream import EvmUpstream
 
 
 async def index(path: Path, url: str, chain_id: int, last: int) -> None:
-    store = ChainStore(SqliteStore(path, PACKAGE), [RollupWriter()])
+    store = ChainStore(open_store(path, PACKAGE, exclusive=True), [RollupWriter()])
     upstream = EvmUpstream([url], chain_id, Log())
     try:
         await indexing_of(store, upstream, BlockRange(last=last)).follower.run()

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.evm.recordings import LOCAL_AVAX
+from tests.store.opened import open_store as store_at
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import RecordingLog, upstream_of
 
-from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.auditing.loop import audit_forever, finish_audits
 from icefall.evm.following.batches import BatchMaker
@@ -74,7 +74,7 @@ class Indexing(NamedTuple):
 
 
 def open_store(path: Path) -> ChainStore:
-    return ChainStore(SqliteStore(path, PACKAGE), [RollupWriter(lambda: 0.0)])
+    return ChainStore(store_at(path, PACKAGE), [RollupWriter(lambda: 0.0)])
 
 
 def messenger_of(replay: EvmReplay) -> bytes:

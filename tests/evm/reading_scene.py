@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tests.evm.indexed import indexing
+from tests.store.opened import open_reader
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 
-from icefall.db.sqlite import SqliteReader
+from icefall.db.engine import BlockingReader
 from icefall.demo.eth_call import Reverts, answer
 from icefall.demo.recording import RecordedState
 from icefall.evm.following.follower import BlockRange
@@ -75,7 +76,7 @@ class RecordedStateReader:
 
 class Scene(NamedTuple):
     path: Path
-    reader: SqliteReader
+    reader: BlockingReader
     chain: ChainReader
     transfers: TransferReader
     balances: BalanceReader
@@ -83,7 +84,7 @@ class Scene(NamedTuple):
 
 
 def scene_of(path: Path, state: RecordedStateReader) -> Scene:
-    reader = SqliteReader(path)
+    reader = open_reader(path)
     return Scene(path, reader, ChainReader(reader), TransferReader(reader), BalanceReader(reader, state), state)
 
 
@@ -101,9 +102,9 @@ def _folder() -> Path:
 
 
 @cache
-def indexed(chain: str) -> Scene:
+def indexed(chain: str, engine: str = "sqlite") -> Scene:
     """The whole chain. No test may change it: see `copied`."""
-    path = _folder() / f"{chain}.sqlite"
+    path = _folder() / f"{chain}.{engine}"
     asyncio.run(index(path, EvmReplay(chain)))
     numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(chain).values()}
     return scene_of(path, RecordedStateReader(recorded_state(chain), numbers))

@@ -13,7 +13,7 @@ from icefall.evm.following.health import SILENT_S, ChainHealth, chain_health
 from icefall.evm.following.status import decode_status, encode_status, status_of
 from icefall.evm.reading.directory import ChainInfo, EvmChain, TokenInfo
 from icefall.run.indexer import store_status
-from icefall.run.stores import open_chain_reader
+from icefall.run.stores import Stores
 
 NOW = 1_800_000_000.0
 INFO = ChainInfo("7", "seven", TokenInfo("n", "s", 18))
@@ -28,7 +28,7 @@ async def stored_health(directory: Path, status: FollowerStatus | None, now: flo
         if status is not None:
             stored = status_of(status, {"blocks": 40}, ["no call traces"], NOW, 1000.0)
             await it.store.put_meta({"status": encode_status(stored)})
-    return await chain_health(EvmChain(INFO, open_chain_reader(directory, INFO.id)).chain, now)
+    return await chain_health(EvmChain(INFO, Stores(directory).chain_reader(INFO.id)).chain, now)
 
 
 @awaited
@@ -83,14 +83,14 @@ async def test_a_chain_without_blocks_is_not_up(tmp_path: Path) -> None:
     status = FollowerStatus(head=900, target=900, upstream_seen_at=999.0)
     async with indexing(tmp_path / "chains" / "7.sqlite", EvmReplay("berlin-1")) as it:
         await it.store.put_meta({"status": encode_status(status_of(status, {}, [], NOW, 1000.0))})
-    found = await chain_health(EvmChain(INFO, open_chain_reader(tmp_path, INFO.id)).chain, NOW)
+    found = await chain_health(EvmChain(INFO, Stores(tmp_path).chain_reader(INFO.id)).chain, NOW)
     assert found.problem == "no block is indexed yet"
     assert not found.is_available
 
 
 @awaited
 async def test_a_chain_without_a_store(tmp_path: Path) -> None:
-    found = await chain_health(EvmChain(INFO, open_chain_reader(tmp_path, INFO.id)).chain, NOW)
+    found = await chain_health(EvmChain(INFO, Stores(tmp_path).chain_reader(INFO.id)).chain, NOW)
     assert "not indexed yet" in found.problem
 
 

@@ -9,8 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.evm.digest import digests
+from tests.store.opened import tables_of
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
@@ -65,10 +67,9 @@ def test_kill_9_at_any_moment(tmp_path: Path) -> None:
 
 
 def tip_of(path: Path) -> int:
-    connection = sqlite3.connect(path)
     try:
-        return int(connection.execute("select coalesce(max(number), -1) from block").fetchone()[0])
-    except sqlite3.OperationalError:  # not even migrated
+        with tables_of(path) as tables:
+            ((newest,),) = tables.rows("block", "coalesce(max(number), -1)")[1]
+    except (sqlite3.OperationalError, psycopg.errors.UndefinedTable):  # not even migrated
         return -2
-    finally:
-        connection.close()
+    return int(newest)

@@ -15,7 +15,7 @@ from icefall.evm.model import ERC20
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.model import PageRange
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
-from icefall.run.stores import open_chain_reader
+from icefall.run.stores import Stores
 
 TOKEN = TokenInfo("Avalanche", "AVAX", 18)
 BLOCKCHAIN_ID = "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5"
@@ -25,7 +25,7 @@ LEARNT = "yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp"
 def test_names(tmp_path: Path) -> None:
     c_chain = ChainInfo("43114", "C-Chain", TOKEN, aliases=("C", "avalanche-c"), blockchain_id=BLOCKCHAIN_ID)
     other = ChainInfo("99", "Other", TOKEN, aliases=("c", "Other"))
-    chains = ChainDirectory([EvmChain(one, open_chain_reader(tmp_path, one.id)) for one in (c_chain, other)])
+    chains = ChainDirectory([EvmChain(one, Stores(tmp_path).chain_reader(one.id)) for one in (c_chain, other)])
     assert [chain.info.id for chain in chains.all()] == ["43114", "99"]
     for name in ("43114", BLOCKCHAIN_ID, "C", "c", "AVALANCHE-C"):
         assert now(chains.find(name)).info is c_chain
@@ -36,7 +36,7 @@ def test_names(tmp_path: Path) -> None:
 
 
 def test_a_blockchain_id_the_indexer_has_learnt(tmp_path: Path) -> None:
-    chain = EvmChain(ChainInfo("99", "Other", TOKEN), open_chain_reader(tmp_path, "99"))
+    chain = EvmChain(ChainInfo("99", "Other", TOKEN), Stores(tmp_path).chain_reader("99"))
     chains = ChainDirectory([chain])
     assert now(chain.blockchain_id()) == ""
     path = store_path(tmp_path, "99")
@@ -50,7 +50,7 @@ def test_a_blockchain_id_the_indexer_has_learnt(tmp_path: Path) -> None:
 
 
 def test_a_file_that_comes_later(tmp_path: Path) -> None:
-    chain = EvmChain(ChainInfo("99", "Other", TOKEN), open_chain_reader(tmp_path, "99"))
+    chain = EvmChain(ChainInfo("99", "Other", TOKEN), Stores(tmp_path).chain_reader("99"))
     path = store_path(tmp_path, "99")
 
     def not_yet(one: EvmChain) -> None:

@@ -1,7 +1,6 @@
 """Stored blocks are dropped only for a proven replacement, and not while as many upstreams have the stored ones."""
 
 import re
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from tests.awaited import awaited
 from tests.evm.digest import digests
 from tests.evm.indexed import Indexing, indexing
 from tests.evm.test_follow_chain import CHAIN, LAST, shown, until
+from tests.store.opened import tables_of
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.replay import FOREVER
@@ -322,7 +322,5 @@ async def test_starting_anew_leaves_only_what_is_not_from_blocks(tmp_path: Path)
 
 
 def _filled(path: Path) -> set[str]:
-    with sqlite3.connect(path) as file:
-        tables = [name for (name,) in file.execute("select name from sqlite_master where type = 'table'")]
-        ours = [name for name in tables if not name.startswith("sqlite_") and "migration" not in name]
-        return {name for name in ours if file.execute(f"select count(*) from {name}").fetchone()[0]}
+    with tables_of(path) as tables:
+        return {name for name in tables.names() if tables.rows(name)[1]}

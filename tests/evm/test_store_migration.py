@@ -17,7 +17,7 @@ from icefall.evm.following.health import chain_health
 from icefall.evm.following.status import decode_status
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.storing.store import PACKAGE, ChainStore
-from icefall.run.stores import open_chain_reader
+from icefall.run.stores import Stores
 
 CHAIN, OLD_HEAD, NEW_HEAD = "geth-1", 60, 120
 OLD_STATUS = '{"at":1800000000.0,"heard_at":1799999999.0,"synced":true,"head":60,"target":60,"counts":{"blocks":61}}'
@@ -65,7 +65,7 @@ async def test_a_store_of_the_release_before_is_migrated(tmp_path: Path, monkeyp
     path = tmp_path / "chains" / "7.sqlite"
     old_store(path, tmp_path / "current.sqlite", monkeypatch)
 
-    reader = open_chain_reader(tmp_path, "7")
+    reader = Stores(tmp_path).chain_reader("7")
     with pytest.raises(StoreError, match="not indexed yet"):  # a worker that is quicker than the indexer
         await ChainReader(reader).meta("status")
 

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from tests.follow.history import START
-from tests.xchain.stored import die_at
+from tests.store.opened import die_at, open_store
 
 from icefall.config.load import load
-from icefall.db.sqlite import SqliteStore
 from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.chains import index_x
@@ -27,7 +26,7 @@ async def follow(directory: Path, url: str) -> None:
     arguments = [f"--data-dir={directory}", f"--upstream={url}", "--index-enabled=true", "--log-display-level=off"]
     config = load("node", arguments, {}, directory).config
     network = configured_network(config, START)
-    store = SqliteStore(store_path(directory), PACKAGE)
+    store = open_store(store_path(directory), PACKAGE)
     await store.write(lambda tx: admit(tx, StartRequest(config.network_id, True, True, False), START))
     spec = network.asset_chains[0]
     ledger = Ledger(store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.follow.dag_scene import DagScene, config_of, dag_network, started
-from tests.xchain.stored import die_at
+from tests.store.opened import die_at
 
 TIP = (76, 13, 12)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.store.opened import open_reader, open_store
 
-from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.evm.model import BlockRows, ResolvedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.catalogue import METRICS
@@ -22,9 +22,9 @@ TABLES = ("rollup", "activity", "last_activity", "deployer", "block_price")
 
 class Scene:
     def __init__(self, path: Path, offset: int = 0) -> None:
-        self.store = SqliteStore(path, PACKAGE)
+        self.store = open_store(path, PACKAGE)
         self.chain = ChainStore(self.store, [RollupWriter(lambda: NOW)], offset)
-        self.file = SqliteReader(path)
+        self.file = open_reader(path)
         self.reader = MetricsReader(self.file)
 
     def put(self, run: Sequence[BlockRows]) -> None:

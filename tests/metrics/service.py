@@ -26,7 +26,7 @@ from icefall.api.routes import Routes
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
-from icefall.run.stores import access_writer, open_access_reader
+from icefall.run.stores import Stores
 
 
 def info(chain_id: str, name: str = "", **more: Any) -> ChainInfo:
@@ -40,8 +40,8 @@ class Service:
         self.now = float(NOW)
         rows = rows_of(LISTENER)
         meters = CallCounters(counter_labels(rows), None)
-        access_writer(folder).ensure()
-        self._access = open_access_reader(folder)
+        Stores(folder).access_writer().ensure()
+        self._access = Stores(folder).access_reader()
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),
             ChainDirectory: chains,

@@ -188,6 +188,11 @@ class Counting:
         self.count.update(statements=1, rows=len(found))
         return found
 
+    def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        found = self.tx.rows_of_each(statement, keys)
+        self.count.update(statements=1, rows=len(found))
+        return found
+
     def run(self, statement: str, params: StatementParams = ()) -> int:
         self.count.update(statements=1)
         return self.tx.run(statement, params)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.store.opened import open_store
 
-from icefall.db.sqlite import SqliteStore
 from icefall.errors import StartRefused
 from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, read_meta, store_path
@@ -37,7 +37,7 @@ def changed(**what: object) -> StartRequest:
     ],
 )
 def test_a_second_start(first: StartRequest, then: StartRequest, why: str | None, tmp_path: Path) -> None:
-    store = SqliteStore(store_path(tmp_path), PACKAGE)
+    store = open_store(store_path(tmp_path), PACKAGE)
     asyncio.run(store.write(lambda tx: admit(tx, first, 100)))
     before = store.read("select * from meta order by name")
     if why is None:

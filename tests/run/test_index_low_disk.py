@@ -30,7 +30,7 @@ async def _index(directory: Path, replay: EvmReplay, last: int) -> tuple[_Indexi
 @pytest.mark.parametrize("is_indexed", [True, False])
 @awaited
 async def test_it_waits_and_goes_on(is_indexed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexer, "_REOPEN_S", 0.01)
+    monkeypatch.setattr(indexer, "_STANDBY_S", 0.01)
     async with EvmReplay() as replay:
         name, path = str(replay.chain_id), store_path(tmp_path, str(replay.chain_id))
         if is_indexed:

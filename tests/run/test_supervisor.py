@@ -10,6 +10,7 @@ from icefall.config.load import load
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
 from icefall.run import up
+from icefall.run.stores import stores_of
 from icefall.run.supervisor import Address, listen
 
 
@@ -76,11 +77,11 @@ def test_the_demo_adds_its_chains_on_a_local_network_only(tmp_path: Path) -> Non
 def test_the_start_text_shows_every_address_and_what_to_try(tmp_path: Path) -> None:
     config = config_of(tmp_path, "up", "--demo")
     addresses = {name: Address("127.0.0.1", 9650 + at) for at, name in enumerate(("node", "data", "metrics"))}
-    plain = up._start_text("up", config, addresses, demo=False)
+    plain = up._start_text("up", config, stores_of(config), addresses, demo=False)
     assert all(f"{address.url}/docs" in plain for address in addresses.values())
     assert "curl http://127.0.0.1:9650/ext/health" in plain
     assert "explorer http://127.0.0.1:9651/ " in plain
     without = msgspec.structs.replace(config, explorer=False)
-    assert "explorer" not in up._start_text("up", without, addresses, demo=False)
-    assert "Ten calls to try" in up._start_text("up", config, addresses, demo=True)
-    assert "Ctrl-C" not in up._start_text("node", config, addresses, demo=False)
+    assert "explorer" not in up._start_text("up", without, stores_of(config), addresses, demo=False)
+    assert "Ten calls to try" in up._start_text("up", config, stores_of(config), addresses, demo=True)
+    assert "Ctrl-C" not in up._start_text("node", config, stores_of(config), addresses, demo=False)

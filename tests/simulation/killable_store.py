@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from icefall.db.engine import Row, StatementParams, Transaction
 from icefall.db.sqlite import SqliteStore
@@ -41,6 +41,10 @@ class _CountedTransaction:
     def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._switch.count()
         return self._tx.rows(statement, params)
+
+    def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        self._switch.count()
+        return self._tx.rows_of_each(statement, keys)
 
     def run(self, statement: str, params: StatementParams = ()) -> int:
         self._switch.count()

@@ -80,7 +80,6 @@ class SimulatedIndexer(Simulation):
             BlockRange(self.world.first),
             self._store,
             DiskGuard(self.directory, 0),
-            self._lock,
             InlineBlockDecoder(),
             log,
             audit_interval=_AUDIT_INTERVAL,

@@ -2,11 +2,15 @@
 
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from tests.postgres.server import new_prefix, shared_server
+
 from icefall.db.engine import Reader, Store
+from icefall.db.postgres import PostgresReader, PostgresStore
+from icefall.db.postgres_pool import ServerPool
 from icefall.db.sqlite import SqliteReader, SqliteStore
 
 NOTES = "create table note (id integer primary key, text text not null);\n"
@@ -70,4 +74,34 @@ class SqliteKit:
             sys.path.remove(str(self._folder))
 
 
-KITS = {SqliteKit.name: SqliteKit}
+class PostgresKit:
+    name = "postgres"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.schema = new_prefix()
+        self.pool = ServerPool(shared_server().url)
+        self._opened: list[Reader] = []
+
+    def open(self, scripts: Mapping[str, str], query_limit_s: float = 5.0, *, exclusive: bool = False) -> PostgresStore:
+        own = {what: script.replace(" integer ", " bigint ") for what, script in scripts.items()}
+        package = package_of(self._folder, self.name, own)
+        store = PostgresStore(self.pool, self.schema, package, query_limit_s, exclusive=exclusive)
+        self._opened.append(store)
+        return store
+
+    def reader(self, query_limit_s: float = 5.0) -> PostgresReader:
+        return PostgresReader(self.pool, self.schema, query_limit_s)
+
+    def slow(self) -> str:
+        return "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+
+    def close(self) -> None:
+        for opened in reversed(self._opened):
+            opened.close()
+        self.pool.close()
+        if str(self._folder) in sys.path:
+            sys.path.remove(str(self._folder))
+
+
+KITS: dict[str, Callable[[Path], Kit]] = {SqliteKit.name: SqliteKit, PostgresKit.name: PostgresKit}

@@ -5,19 +5,16 @@
 
 import asyncio
 import hashlib
-import os
-import signal
-import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tests.store.opened import Tables, die_at, open_store, tables_of
 from tests.xchain.wallet import NOW_S, Peered, Wallet
 
 from icefall.config.load import load
-from icefall.db import sqlite
-from icefall.db.engine import Transaction
+from icefall.db.engine import Store, Transaction
 from icefall.node.store import PACKAGE, meta, store_path
 from icefall.node.store import SQL as NODE_SQL
 from icefall.observe.log import LevelPage, Logs
@@ -58,14 +55,14 @@ def history(seed: int, blocks: int) -> Iterator[Step]:
 class StoredChain:
     """A chain on a store of its own, with a clock that stands still."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, store: Store | None = None) -> None:
         config = load("node", [f"--data-dir={directory}"], {}, directory).config
         network = configured_network(config, NOW_S)
         spec = network.asset_chains[0]
         page = LevelPage.private(["X"])
         page.put("X", QUIET, QUIET)
         self.chain_id = spec.chain.chain_id
-        self.store = sqlite.SqliteStore(store_path(directory), PACKAGE)
+        self.store = store or open_store(store_path(directory), PACKAGE)
         ledger = Ledger(self.store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
         self.chain = AssetChain(ledger, BlockPace(), Logs("test", page, None, "plain")["X"], now=lambda: NOW_S)
 
@@ -92,40 +89,19 @@ class StoredChain:
 
 def digest(directory: Path) -> str:
     """Of every row of every table but those that tell of this run (checks, facts); acceptance times left out."""
-    connection = sqlite3.connect(store_path(directory))
+    with tables_of(store_path(directory)) as tables:
+        return digest_of(tables)
+
+
+def digest_of(tables: Tables) -> str:
     total = hashlib.sha256()
-    try:
-        for (table,) in connection.execute(
-            "select name from sqlite_master where type = 'table' order by name"
-        ).fetchall():
-            if table in ("health_result", "probe", "meta"):
-                continue
-            columns = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[1] != "accepted_ns"]
-            listed = ", ".join(columns)
-            for row in connection.execute(f"select {listed} from {table} order by {listed}"):
-                total.update(repr((table, row)).encode())
-    finally:
-        connection.close()
+    for table in tables.names():
+        if table in ("health_result", "probe", "meta"):
+            continue
+        listed = ", ".join(column for column in tables.columns(table) if column != "accepted_ns")
+        for row in tables.rows(table, listed, listed)[1]:
+            total.update(repr((table, row)).encode())
     return total.hexdigest()
-
-
-def die_at(write: int) -> None:
-    """Kill this process for good at its n-th statement of a transaction."""
-    left = write
-
-    def counted(method: Any) -> Any:
-        def run(*args: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left <= 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return method(*args)
-
-        return run
-
-    transaction: Any = sqlite._SqliteTransaction
-    for name in ("rows", "run", "run_many"):
-        setattr(transaction, name, counted(getattr(transaction, name)))
 
 
 def main() -> None:

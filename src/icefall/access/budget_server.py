@@ -83,10 +83,10 @@ class OwnedUsage:
             await asyncio.sleep(_SAVE_S)
 
 
-async def serve_budgets(data_dir: Path, open_store: Callable[[Path], Store]) -> None:
+async def serve_budgets(data_dir: Path, open_store: Callable[[], Store]) -> None:
     """Own the budgets as soon as no other process does, until cancelled. They go on as the last owner stored them."""
     lock = await _lock(data_dir / "run" / "limits.lock")
-    store = await _opened(data_dir, open_store)
+    store = await _opened(open_store)
     budgets = Budgets()
     budgets.load(store.spent_today(time.time()))
     usage = OwnedUsage(budgets, store)
@@ -111,11 +111,11 @@ async def serve_budgets(data_dir: Path, open_store: Callable[[Path], Store]) -> 
         lock.release()
 
 
-async def _opened(data_dir: Path, open_store: Callable[[Path], Store]) -> UsageStore:
+async def _opened(open_store: Callable[[], Store]) -> UsageStore:
     """As soon as it can be opened; until then each worker grants its share."""
     while True:
         try:
-            return UsageStore(data_dir, open_store)
+            return UsageStore(open_store())
         except StoreError:
             await asyncio.sleep(_RETRY_S)
 

@@ -33,10 +33,7 @@ def _add(access: AccessWriter, name: str, tier: str, tiers: Sequence[str]) -> st
     if tier not in tiers:
         raise StartRefused(f"--tier must be one of {', '.join(tiers)}")
     try:
-        access.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = access.add_key(name, tier, int(time.time()))
-    except OSError as error:
-        raise StartRefused(f"the data directory {access.data_dir} cannot be created: {error.strerror}") from error
     except NameTaken:
         raise StartRefused(f"there is a key named {name} already: revoke it first, or choose another name") from None
     return f"{key}\n\nThis is the key of {name} (tier {tier}). It is shown only this once."

@@ -21,7 +21,7 @@ select value from secret where name = :name;
 
 -- Serves: the first start; a second process keeps the existing secret.
 -- name: add_secret
-insert or ignore into secret (name, value) values (:name, :value);
+insert into secret (name, value) values (:name, :value) on conflict (name) do nothing;
 
 -- Serves: the owner of the budgets, when it starts.
 -- name: spent_of_day
@@ -35,6 +35,13 @@ on conflict (caller) do update set minute = excluded.minute, minute_units = excl
 
 -- name: drop_spent
 delete from budget_spent where day < :day;
+
+-- Before usage is read to be written again: several machines may do so with one server.
+-- name: lock_usage
+select value from secret where name = :name;
+
+-- postgres: lock_usage
+select value from secret where name = :name for update;
 
 -- name: usage_row
 select calls, units, durations from usage_day
@@ -58,6 +65,11 @@ where day >= :first and day <= :last order by day;
 insert into request_log (at, caller, path, chain, status, units, duration_ms, peer, host, agent)
 values (:at, :caller, :path, :chain, :status, :units, :duration_ms, :peer, :host, :agent);
 
+-- postgres: add_request
+insert into request_log (id, at, caller, path, chain, status, units, duration_ms, peer, host, agent)
+select coalesce(max(id), 0) + 1, :at, :caller, :path, :chain, :status, :units, :duration_ms, :peer, :host, :agent
+from request_log;
+
 -- name: drop_requests
 delete from request_log where at < :before or id <= (select max(id) from request_log) - :rows_max;
 
@@ -67,3 +79,22 @@ select id, at, caller, path, chain, status, units, duration_ms, peer, host, agen
 where (:caller = '' or caller = :caller) and id < :before and at >= :first and at <= :last
   and (:path = '' or path = :path) and (:chain = '' or chain = :chain) and (:status = 0 or status = :status)
 order by id desc limit :count;
+
+-- Serves: workers, once at start.
+-- name: chain_configs
+select chain_id, config from chain_config order by position, chain_id;
+
+-- name: put_chain_config
+insert into chain_config (chain_id, position, config) values (:chain_id, :position, :config)
+on conflict (chain_id) do update set position = excluded.position, config = excluded.config;
+
+-- Serves: leases of budgets on a server. The row of a caller is locked until its lease is stored.
+-- name: open_spent
+insert into budget_spent (caller, minute, minute_units, day, day_units) values (:caller, :minute, 0, :day, 0)
+on conflict (caller) do nothing;
+
+-- name: spent
+select caller, minute, minute_units, day, day_units from budget_spent where caller = :caller;
+
+-- postgres: spent
+select caller, minute, minute_units, day, day_units from budget_spent where caller = :caller for update;

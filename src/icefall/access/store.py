@@ -1,14 +1,13 @@
 """The access store: hashes of API keys, and our secrets. It is separate, so that `icefall data` needs no node."""
 
-import asyncio
 import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from icefall.db.engine import BlockingReader, Reader, Store, StoreError, Transaction
 from icefall.db.statements import load
@@ -19,7 +18,7 @@ SQL = load("icefall.access", "queries.sql")
 PACKAGE = "icefall.access"
 KEY_PREFIX = "ice_"  # so that a key in a log or a repository can be recognised
 _KEY_SIZE, _SECRET_SIZE = 32, 32
-_PAGE_TOKENS = "page_tokens"
+PAGE_TOKENS = "page_tokens"
 
 
 def store_path(data_dir: Path) -> Path:
@@ -65,33 +64,73 @@ class AccessReader:
 
     async def check(self) -> None:
         """Raises StoreError where the store cannot be read."""
-        await self._reader.rows(SQL.secret, {"name": _PAGE_TOKENS})
+        await self._reader.rows(SQL.secret, {"name": PAGE_TOKENS})
 
 
 def page_token_secret(reader: BlockingReader) -> bytes:
-    rows = reader.read(SQL.secret, {"name": _PAGE_TOKENS})
+    rows = reader.read(SQL.secret, {"name": PAGE_TOKENS})
     if not rows:
-        raise StoreError("the access store holds no secret for page tokens: remove access.sqlite, or restore it")
+        raise StoreError("the access store holds no secret for page tokens: restore it, or remove it")
     return bytes(rows[0][0])
+
+
+def stored_chain_configs(reader: BlockingReader) -> list[str]:
+    """The settings of every chain that is indexed into these stores, as JSON objects, in their order."""
+    return [config for _, config in reader.read(SQL.chain_configs)]
 
 
 class NameTaken(Exception):
     """An active key has this name already."""
 
 
-class AccessWriter:
-    """Writes the store of a data directory, one short transaction per call, from a process that has no event loop.
+class AccessPlace(Protocol):
+    """Where the store is. `exists` may be answered with True if only opening it can tell."""
 
-    Each call opens the store anew, so that `icefall keys` works next to running servers. `open_store` opens the store
-    of a data directory.
-    """
+    def exists(self) -> bool: ...
+
+    def opened(self) -> AbstractContextManager[Store]: ...
+
+
+class AccessFile:
+    """A file in the data directory. `open_store` opens the store of a path."""
 
     def __init__(self, data_dir: Path, open_store: Callable[[Path], Store]) -> None:
-        self.data_dir = data_dir
+        self._data_dir = data_dir
         self._open_store = open_store
 
     def exists(self) -> bool:
-        return store_path(self.data_dir).exists()
+        return store_path(self._data_dir).exists()
+
+    @contextmanager
+    def opened(self) -> Iterator[Store]:
+        with locked(self._data_dir), closing(self._open_store(store_path(self._data_dir))) as store:
+            yield store
+
+
+class AccessSchema:
+    """A schema of a server, which is created and migrated safely by any number of processes."""
+
+    def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._open_store = open_store
+
+    def exists(self) -> bool:
+        return True
+
+    def opened(self) -> AbstractContextManager[Store]:
+        return closing(self._open_store())
+
+
+class AccessWriter:
+    """Writes the store, one short transaction per call, from a process that has no event loop.
+
+    Each call opens the store anew, so that `icefall keys` works next to running servers.
+    """
+
+    def __init__(self, place: AccessPlace) -> None:
+        self._place = place
+
+    def exists(self) -> bool:
+        return self._place.exists()
 
     def ensure(self) -> None:
         """Creates the store and its secret if they are missing. Any number of processes may do this at once."""
@@ -113,20 +152,28 @@ class AccessWriter:
         """Whether there was such a key."""
         return bool(self._write(lambda tx: tx.run(SQL.revoke_key, {"name": name, "revoked": now})))
 
+    def put_chain_configs(self, configs: Mapping[str, str]) -> None:
+        """By chain ID. Chains that others index stay."""
+
+        def change(tx: Transaction) -> None:
+            rows = enumerate(configs.items())
+            tx.run_many(
+                SQL.put_chain_config,
+                [{"chain_id": one, "position": position, "config": text} for position, (one, text) in rows],
+            )
+
+        self._write(change)
+
     def all_keys(self) -> list[ListedKey]:
         return self._write(lambda tx: [ListedKey(*row) for row in tx.rows(SQL.all_keys)])
 
     def _write(self, change: Callable[[Transaction], T]) -> T:
         def whole(tx: Transaction) -> T:
-            tx.run(SQL.add_secret, {"name": _PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
+            tx.run(SQL.add_secret, {"name": PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
             return change(tx)
 
-        with locked(self.data_dir):
-            store = self._open_store(self.data_dir)
-            try:
-                return asyncio.run(store.write(whole))
-            finally:
-                store.close()
+        with self._place.opened() as store:
+            return store.write_here(whole)
 
 
 @contextmanager
@@ -134,6 +181,7 @@ def locked(data_dir: Path) -> Iterator[None]:
     """For a process that opens the store to write it. Creating and migrating are not one transaction, so only one
     process at a time may do it."""
     try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd = os.open(data_dir / "access.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.close(os.open(store_path(data_dir), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # readable by us alone
     except OSError as error:

@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 
 from icefall.access.budgets import DAY_S, Spent
-from icefall.access.store import SQL, locked
+from icefall.access.store import PAGE_TOKENS, SQL
 from icefall.access.usage import AnsweredRequest, UsageCounts, UsageKey, UsageRow
 from icefall.db.engine import Reader, Store, Transaction
 
@@ -23,9 +22,8 @@ class LoggedRequest(msgspec.Struct, frozen=True):
 class UsageStore:
     """For the owner. Keys are written next to it by `icefall keys`, so its transactions are short."""
 
-    def __init__(self, data_dir: Path, open_store: Callable[[Path], Store]) -> None:
-        with locked(data_dir):  # creating and migrating are not one transaction
-            self._store = open_store(data_dir)
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def spent_today(self, now: float) -> list[Spent]:
         return [Spent(*row) for row in self._store.read(SQL.spent_of_day, {"day": int(now) // DAY_S})]
@@ -52,6 +50,7 @@ class UsageStore:
 def _save(
     tx: Transaction, spent: Iterable[Spent], usage: Iterable[UsageRow], requests: Iterable[AnsweredRequest]
 ) -> None:
+    tx.rows(SQL.lock_usage, {"name": PAGE_TOKENS})
     tx.run_many(SQL.put_spent, [one._asdict() for one in spent])
     for row in usage:
         key, counts = msgspec.structs.asdict(row.key), UsageCounts()

@@ -61,11 +61,11 @@ def matching(pattern: str, shape: str) -> SettingKind:
     return SettingKind(shape, str, re.compile(pattern).fullmatch)
 
 
-def url(*schemes: str) -> SettingKind:
+def url(*schemes: str, needs_host: bool = True) -> SettingKind:
     def is_url(text: str) -> bool:
         try:
             split = urlsplit(text)
-            valid = split.scheme in schemes and split.hostname and split.port != 0
+            valid = split.scheme in schemes and (split.hostname or not needs_host) and split.port != 0
         except ValueError:  # its text may quote a password
             return False
         return bool(valid) and not re.search(r"[\x00-\x20\x7f]", text)
@@ -190,6 +190,8 @@ RequiredPath = Annotated[str, PATH]
 PathOrUrl = Annotated[str, or_empty(PATH_OR_URL)]
 Url = Annotated[str, or_empty(URL)]
 PublicUrl = Annotated[str, or_empty(PUBLIC_URL)]
+StoreUrl = Annotated[str, or_empty(url("postgresql", "postgres", needs_host=False))]
+StorePrefix = Annotated[str, matching("[a-z][a-z0-9_]{0,23}", "up to 24 letters, digits and _")]
 WebSocketUrl = Annotated[str, or_empty(url("ws", "wss"))]
 Urls = Annotated[tuple[str, ...], several(URL, "http or https URLs")]
 RequiredUrls = Annotated[tuple[str, ...], several(URL, "one or more http or https URLs", least=1)]

@@ -13,13 +13,28 @@ from icefall.config import kinds
 from icefall.config.kinds import SettingKind
 
 ALL = "config"  # the verb that shows every setting
-VERBS = ("up", "node", "data", "metrics", "index", "keys", "forget", "backup", "restore", "status", ALL)
+VERBS = (
+    "up",
+    "node",
+    "data",
+    "metrics",
+    "index",
+    "keys",
+    "forget",
+    "backup",
+    "restore",
+    "status",
+    "migrate",
+    "copy",
+    ALL,
+)
 UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data", ALL)
 SERVING, RUNNING = ("up", "node", "data", "metrics", ALL), ("up", "node", "data", "metrics", "index", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
 OF_SERVICES, OF_INDEXER, OF_WRITERS = ("up", "data", "metrics", ALL), ("up", "index", ALL), ("up", "node", "index", ALL)
 # The verbs that use the settings of a group; a setting may name others. A verb refuses settings it does not use.
 VERBS_OF_GROUP = {
+    "Store": tuple(verb for verb in VERBS if verb != "copy"),
     "Network": OF_NODE,
     "Listening": SERVING,
     "Interfaces": OF_NODE,
@@ -129,6 +144,7 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     prices: Annotated[kinds.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
     prices_interval: Annotated[kinds.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
     reputation: Annotated[kinds.Path, Setting("", "File of token reputations (docs/lists.md).")]
+    store: Annotated[kinds.StoreUrl, Setting("", "As --store, for this chain; empty for the same.")]
 
 
 class AssetChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -158,6 +174,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "", "Where profiles are written.", OF_NODE, blank="{data-dir}/profiles")]
     plugin_dir: Annotated[kinds.Path, Setting(
         "", "Where admin.loadVMs looks for plugins.", OF_NODE, blank="{data-dir}/plugins")]
+
+    store: Annotated[kinds.StoreUrl, Setting(
+        "", "PostgreSQL server that stores everything; empty for files in the data directory.", group="Store")]
+    store_prefix: Annotated[kinds.StorePrefix, Setting(
+        "icefall", "How the names of our schemas begin, so that several installations can share a server.", VERBS)]
 
     network_id: Annotated[kinds.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
     genesis_file: Annotated[kinds.Path, Setting("", "Genesis of a network that Icefall does not ship.")]

@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from icefall.db.engine import Row, StatementParams, Store, StoreError, Transaction
 
@@ -56,6 +56,9 @@ class GuardedStore:
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return await self._store.rows(statement, params)
+
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        return await self._store.rows_of_each(statement, keys)
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self._store.read(statement, params)

@@ -21,6 +21,13 @@ class Transaction(Protocol):
 
     def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
+    def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        """The rows of a query for each of many keys, in any order: the query selects its key too.
+
+        One round trip to a server: there the statement takes each column of the keys as an array.
+        """
+        ...
+
     def run(self, statement: str, params: StatementParams = ()) -> int:
         """Execute a statement; the number of rows it changed."""
         ...
@@ -30,6 +37,10 @@ class Transaction(Protocol):
 
 class Reader(Protocol):
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
+
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        """As that of a transaction."""
+        ...
 
     def close(self) -> None: ...
 
@@ -59,3 +70,19 @@ class StoreCorrupt(StoreError):
 
 class StoreBusy(StoreError):
     """A query was stopped at its time limit, or the store was locked for too long."""
+
+
+class StoreUnreachable(StoreError):
+    """The server of the store does not answer, or ended the session."""
+
+
+class StoreLost(StoreUnreachable):
+    """The session that may write has ended, and its lock with it. The store must be opened again."""
+
+
+class StoreInUse(StoreError):
+    """Another process is the writer of this store. `can_wait`: a standby may wait until that one ends."""
+
+    def __init__(self, text: str, *, can_wait: bool = False) -> None:
+        super().__init__(text)
+        self.can_wait = can_wait

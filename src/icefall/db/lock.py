@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from icefall.db.engine import StoreError
+from icefall.db.engine import StoreError, StoreInUse
 
 
 class StoreLock:
@@ -19,7 +19,7 @@ class StoreLock:
             holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
             os.close(self._fd)
             owner = f"process {holder}" if holder else "another process"
-            raise StoreError(
+            raise StoreInUse(
                 f"{path.parent} is in use by {owner}: stop that Icefall first, or use another --data-dir"
             ) from None
         os.ftruncate(self._fd, 0)

@@ -3,7 +3,9 @@ transaction. A store written by a newer program is refused, untouched.
 """
 
 import re
+from collections.abc import Iterator
 from importlib.resources import files
+from sqlite3 import complete_statement
 from typing import NamedTuple
 
 from icefall.db.engine import StoreError
@@ -15,6 +17,17 @@ class Migration(NamedTuple):
     number: int
     name: str
     script: str
+
+    def statements(self) -> Iterator[str]:
+        """One by one; the last may be without a semicolon."""
+        buffer = ""
+        for line in self.script.splitlines(keepends=True):
+            buffer += line
+            if complete_statement(buffer):
+                yield buffer
+                buffer = ""
+        if any(not line.startswith("--") for line in buffer.split("\n") if line.strip()):
+            yield buffer
 
 
 def migrations(package: str, engine: str) -> list[Migration]:

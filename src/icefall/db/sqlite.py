@@ -5,6 +5,7 @@ at a time limit.
 """
 
 import asyncio
+import json
 import sqlite3
 import threading
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
@@ -25,6 +26,8 @@ BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
+
+sqlite3.register_adapter(list, json.dumps)  # a list is a parameter of json_each
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
@@ -56,6 +59,9 @@ class SqliteReader:
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)
 
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        return [row for key in keys for row in self.read(statement, key)]
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s
         try:
@@ -75,6 +81,10 @@ class _SqliteTransaction:
 
     def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self._connection.execute(statement, params).fetchall()
+
+    def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        execute = self._connection.execute
+        return [row for key in keys for row in execute(statement, key)]
 
     def run(self, statement: str, params: StatementParams = ()) -> int:
         return self._connection.execute(statement, params).rowcount
@@ -120,11 +130,11 @@ class SqliteStore(SqliteReader):
         self._writer.execute("pragma foreign_keys = on")
         self._writer.execute("pragma cache_size = -65536")
         self._writer.execute("pragma wal_autocheckpoint = 4000")
-        for step in missing:
+        for migration in missing:
             with self._transaction() as tx:
-                for statement in _split(step.script):
+                for statement in migration.statements():  # `executescript` would commit the open transaction
                     tx.run(statement)
-                tx.run(f"pragma user_version = {step.number}")
+                tx.run(f"pragma user_version = {migration.number}")
                 tx.run(f"pragma application_id = {APPLICATION_ID}")
 
     @contextmanager
@@ -156,6 +166,11 @@ class SqliteStore(SqliteReader):
         self._writer.close()
 
 
+def file_size(path: Path) -> int:
+    """With what is committed and not in the file itself yet."""
+    return sum(one.stat().st_size for one in (path, Path(f"{path}-wal")) if one.exists())
+
+
 def copy_store(source: Path, target: Path) -> int:
     """A copy of a store at one moment, also while another process writes it; its size. StoreError where that fails."""
     try:
@@ -168,18 +183,6 @@ def copy_store(source: Path, target: Path) -> int:
         return target.stat().st_size
     except sqlite3.Error as error:
         raise _unusable(error, source, "copied") from error
-
-
-def _split(script: str) -> Iterator[str]:
-    """The statements of a migration; `executescript` would commit the open transaction."""
-    buffer = ""
-    for line in script.splitlines(keepends=True):
-        buffer += line
-        if sqlite3.complete_statement(buffer):
-            yield buffer
-            buffer = ""
-    if buffer.strip():
-        yield buffer
 
 
 def _code(error: sqlite3.Error) -> int:

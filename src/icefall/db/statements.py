@@ -1,24 +1,37 @@
 """SQL lives in `.sql` files; this reads them.
 
 A file is a list of statements, each headed `-- name: its_name`. The comment lines above a statement say what a row
-means and which endpoints use it.
+means and which endpoints use it. One text serves both engines wherever that is natural: parameters are `:name` or `?`,
+and a list is given as `in (select value from json_each(:name))`. Where PostgreSQL wants another text, it follows the
+first one, headed `-- postgres: its_name`.
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
-_HEAD = re.compile(r"^-- name: *([a-z][a-z0-9_]*) *$", re.MULTILINE)
+_HEAD = re.compile(r"^-- (name|postgres): *([a-z][a-z0-9_]*) *$", re.MULTILINE)
+_TOKEN = re.compile(
+    r"(?P<kept>'(?:[^']|'')*'|--[^\n]*|::)"
+    r"|in \(\w+ \w+ \w+ json_each\(:(?P<list>[a-z_]\w*)\)\)"
+    r"|:(?P<name>[a-z_]\w*)|(?P<next>\?)|(?P<percent>%)"
+)
+
+
+class Statement(str):
+    """A statement as SQLite takes it; `postgres` is the same for psycopg."""
+
+    postgres: str
 
 
 class Statements:
     """The statements of one file, as attributes."""
 
-    def __init__(self, origin: str, by_name: dict[str, str]) -> None:
+    def __init__(self, origin: str, by_name: dict[str, Statement]) -> None:
         self._origin = origin
         self._by_name = by_name
 
-    def __getattr__(self, name: str) -> str:
+    def __getattr__(self, name: str) -> Statement:
         try:
             return self._by_name[name]
         except KeyError:
@@ -30,15 +43,47 @@ class Statements:
 
 def parse(origin: str, text: str) -> Statements:
     pieces = _HEAD.split(text)[1:]
-    by_name: dict[str, str] = {}
-    for name, body in zip(pieces[::2], pieces[1::2], strict=True):
-        if name in by_name:
-            raise ValueError(f"{origin} names {name} twice")
-        lines = body.strip().splitlines()
-        while lines and (lines[-1].startswith("--") or not lines[-1].strip()):
-            lines.pop()  # the comment above the next statement
-        by_name[name] = "\n".join(lines).rstrip(";")
+    by_name: dict[str, Statement] = {}
+    variants: set[str] = set()
+    for engine, name, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        if engine == "name":
+            if name in by_name:
+                raise ValueError(f"{origin} names {name} twice")
+            by_name[name] = Statement(_sql(body))
+            by_name[name].postgres = translated(by_name[name])
+        elif name not in by_name or name in variants:
+            raise ValueError(f"{origin}: the variant of {name} must follow its statement, once")
+        else:
+            variants.add(name)
+            by_name[name].postgres = translated(_sql(body))
     return Statements(origin, by_name)
+
+
+def _sql(body: str) -> str:
+    lines = body.strip().splitlines()
+    while lines and (lines[-1].startswith("--") or not lines[-1].strip()):
+        lines.pop()  # the comment above the next statement
+    return "\n".join(lines).rstrip(";")
+
+
+def for_postgres(statement: str) -> str:
+    return statement.postgres if isinstance(statement, Statement) else translated(statement)
+
+
+@lru_cache(maxsize=512)
+def translated(statement: str) -> str:
+    """With the placeholders of psycopg."""
+    return _TOKEN.sub(_translate_token, statement)
+
+
+def _translate_token(found: re.Match[str]) -> str:
+    if found["kept"]:
+        return found["kept"].replace("%", "%%")
+    if found["list"]:
+        return f"= any(%({found['list']})s)"
+    if found["name"]:
+        return f"%({found['name']})s"
+    return "%s" if found["next"] else "%%"
 
 
 @cache

@@ -3,6 +3,18 @@
 -- name: put_rollup
 insert or replace into rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- postgres: put_rollup
+insert into rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (span, period) do update set first_block = excluded.first_block, last_block = excluded.last_block,
+    first_time = excluded.first_time, last_time = excluded.last_time, tx_count = excluded.tx_count,
+    gas_used = excluded.gas_used, fees = excluded.fees, price_sum = excluded.price_sum, price_max = excluded.price_max,
+    tps_max = excluded.tps_max, gps_max = excluded.gps_max, active_hour = excluded.active_hour,
+    active_day = excluded.active_day, active_week = excluded.active_week, active_month = excluded.active_month,
+    senders_hour = excluded.senders_hour, senders_day = excluded.senders_day, senders_week = excluded.senders_week,
+    senders_month = excluded.senders_month, txs_total = excluded.txs_total,
+    addresses_total = excluded.addresses_total, contracts_total = excluded.contracts_total,
+    deployers_total = excluded.deployers_total;
+
 -- name: rollup_at
 select * from rollup where span = :span and period = :period;
 
@@ -35,15 +47,19 @@ insert into meta (name, value) values ('metrics_ran', :at) on conflict (name) do
 -- name: last_rollup_time
 select value from meta where name = 'metrics_ran';
 
--- Of the addresses in a JSON list, those that were seen before.
+-- Of a list of addresses, those that were seen before.
 -- name: last_activity
 select l.address, l.active, l.sent from json_each(:addresses) given cross join last_activity l on l.address = given.value;
+
+-- postgres: last_activity
+select address, active, sent from last_activity where address = any(:addresses);
 
 -- name: newest_active
 select coalesce(max(address), 0) from last_activity;
 
 -- name: put_last_activity
-insert or replace into last_activity (address, active, sent) values (?, ?, ?);
+insert into last_activity (address, active, sent) values (?, ?, ?)
+on conflict (address) do update set active = excluded.active, sent = excluded.sent;
 
 -- name: put_activity
 insert into activity (hour, block, fresh, earlier) values (?, ?, ?, ?);
@@ -65,7 +81,7 @@ select cumulative_txs from block where number = :number;
 select * from rollup where span = 0 and first_block <= :block order by period desc limit 1;
 
 -- name: activity_from
-select fresh, earlier from activity where hour >= :hour order by hour desc;
+select fresh, earlier from activity where hour >= :hour order by hour desc, block desc;
 
 -- name: drop_last_activity
 delete from last_activity where address = ?;

@@ -182,8 +182,7 @@ def _put_activity(tx: Transaction, hours: Sequence[_Hour]) -> list[tuple[Distinc
     known = sorted({address for hour in hours for address in hour.active if address <= newest})
     last: dict[int, tuple[int, int]] = {}
     if known:
-        params = {"addresses": msgspec.json.encode(known).decode()}
-        last = {address: (active, sent) for address, active, sent in tx.rows(SQL.last_activity, params)}
+        last = {address: (active, sent) for address, active, sent in tx.rows(SQL.last_activity, {"addresses": known})}
     changes, counts = [], []
     changed: dict[int, tuple[int, int]] = {}
     for hour, blocks, active, senders, _ in hours:
@@ -217,8 +216,7 @@ def _put_deployers(tx: Transaction, hours: Sequence[_Hour]) -> list[int]:
     creators = {address for hour in hours for address in hour.creators}
     if not creators:
         return [0] * len(hours)
-    params = {"addresses": msgspec.json.encode(sorted(creators)).decode()}
-    known = {address for (address,) in tx.rows(SQL.deployers, params)}
+    known = {address for (address,) in tx.rows(SQL.deployers, {"addresses": sorted(creators)})}
     rows: list[tuple[int, int]] = []
     counts = []
     for hour in hours:

@@ -12,7 +12,7 @@ select count(*) from endpoint_alias;
 
 -- name: put_endpoint_alias
 insert into endpoint_alias (alias, endpoint, position)
-values (:alias, :endpoint, (select coalesce(max(position), 0) + 1 from endpoint_alias));
+select :alias, :endpoint, coalesce(max(position), 0) + 1 from endpoint_alias;
 
 -- name: chain_of_alias
 select chain_id from chain_alias where alias = :alias;
@@ -22,7 +22,7 @@ select alias from chain_alias where chain_id = :chain_id order by position;
 
 -- name: put_chain_alias
 insert into chain_alias (alias, chain_id, position)
-values (:alias, :chain_id, (select coalesce(max(position), 0) + 1 from chain_alias));
+select :alias, :chain_id, coalesce(max(position), 0) + 1 from chain_alias;
 
 -- name: logger_levels
 select logger, log_level, display_level from logger_level order by logger;

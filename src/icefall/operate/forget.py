@@ -3,20 +3,22 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from icefall.config.settings import ChainConfig
+from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
 from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
 from icefall.evm.storing.store import store_path
+from icefall.operate.on_server import refuse_chain_on_server
 from icefall.operate.running import running_programs
 from icefall.run.stores import chain_files
 
 
-def forget(data_dir: Path, chains: tuple[ChainConfig, ...], name: str, confirm: Callable[[str], bool]) -> str:
+def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
     """The text to print. `name` is the chain's ID, or its name or an alias in the configuration. `confirm` is asked
     before anything is deleted. StartRefused where nothing is stored or a program uses it."""
-    configured = _configured(chains, name)
+    configured, data_dir = _configured(config.chain, name), Path(config.data_dir)
     chain_id = configured.id if configured else name
+    refuse_chain_on_server(config, configured, chain_id)
     path = store_path(data_dir, chain_id)
     if not chain_id.isdigit() or not path.exists():
         stored = sorted(one.stem for one in path.parent.glob("*.sqlite"))

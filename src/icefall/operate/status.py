@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from icefall.evm.reading.chain import ChainReader
 from icefall.node.health.runner import HEALTH
 from icefall.node.store import NodeReader
 from icefall.operate.running import running_programs
-from icefall.run.stores import open_access_reader, open_chain_reader, open_node_reader, store_paths
+from icefall.run.stores import Stores, stores_of
 
 _ERRORS_SHOWN = 5
 _LOG_TAIL = 256 << 10  # bytes of each log that are searched for errors
@@ -87,41 +88,43 @@ def status(config: Config, *, as_json: bool) -> str:
     data_dir = Path(config.data_dir)
     if not data_dir.is_dir():
         raise StartRefused(f"there is no data directory {data_dir}: has Icefall been started with it?")
-    found = asyncio.run(_status(config, data_dir))
+    with closing(stores_of(config)) as stores:
+        found = asyncio.run(_status(config, stores))
     return msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else screen(found, time.time())
 
 
-async def _status(config: Config, data_dir: Path) -> Status:
+async def _status(config: Config, stores: Stores) -> Status:
+    data_dir = stores.data_dir
     programs = [ProgramState(one.pid, one.urls) for one in running_programs(data_dir)]
-    stores = store_paths(data_dir)
     names = {chain.id: chain.name for chain in config.chain}
-    ids = [*names, *(path.stem for path in stores if path.parent.name == "chains" and path.stem not in names)]
+    try:
+        ids = [*names, *(one.chain_id for one in stores.names() if one.chain_id and one.chain_id not in names)]
+        sizes = stores.sizes()
+    except StoreError as error:
+        raise StartRefused(str(error)) from error
     return Status(
         version=__version__,
         data_dir=str(data_dir),
         programs=programs,
-        health=await _health(data_dir) if any("node" in one.urls for one in programs) else {},
-        chains=[await _chain(data_dir, chain_id, names.get(chain_id, "")) for chain_id in ids],
-        stores=[StoreState(str(path.relative_to(data_dir)), _size(path)) for path in stores],
+        health=await _health(stores) if any("node" in one.urls for one in programs) else {},
+        chains=[await _chain(stores, chain_id, names.get(chain_id, "")) for chain_id in ids],
+        stores=[StoreState(*one) for one in sizes],
         free_bytes=free_space(data_dir).available_bytes,
-        keys=await _keys(data_dir),
+        keys=await _keys(stores),
         errors=_last_errors(Path(config.log_dir)),
     )
 
 
-async def _health(data_dir: Path) -> dict[str, bool]:
+async def _health(stores: Stores) -> dict[str, bool]:
     try:
-        reader = open_node_reader(data_dir)
+        with closing(stores.node_reader()) as reader:
+            return {one.name: bool(one.passed) for one in await NodeReader(reader).health_results(HEALTH)}
     except StoreError:
         return {}
-    try:
-        return {one.name: bool(one.passed) for one in await NodeReader(reader).health_results(HEALTH)}
-    finally:
-        reader.close()
 
 
-async def _chain(data_dir: Path, chain_id: str, name: str) -> ChainState:
-    reader = open_chain_reader(data_dir, chain_id)
+async def _chain(stores: Stores, chain_id: str, name: str) -> ChainState:
+    reader = stores.chain_reader(chain_id)
     try:
         chain = ChainReader(reader)
         health = await chain_health(chain, time.time())
@@ -149,13 +152,9 @@ async def _chain(data_dir: Path, chain_id: str, name: str) -> ChainState:
     )
 
 
-def _size(path: Path) -> int:
-    return sum(one.stat().st_size for one in (path, Path(f"{path}-wal")) if one.exists())
-
-
-async def _keys(data_dir: Path) -> list[KeyState]:
+async def _keys(stores: Stores) -> list[KeyState]:
     try:
-        reader = open_access_reader(data_dir)
+        reader = stores.access_reader()
     except StoreError:
         return []
     try:

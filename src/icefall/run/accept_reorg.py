@@ -5,7 +5,6 @@ Also where the indexer by itself does not: too far, to a lower head, of a final 
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
@@ -13,7 +12,7 @@ from icefall.evm.following.reorgs import Reorganisations, ReorgRules, roll_back
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Logs
-from icefall.run.stores import has_chain_store, lock_chain_store, open_chain_store
+from icefall.run.stores import stores_of
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 
@@ -23,13 +22,13 @@ async def run_accept_reorg(config: Config, logs: Logs, write_line: Callable[[str
     chain = next((chain for chain in config.chain if chain.id == config.accept_reorg), None)
     if chain is None:
         raise StartRefused(f"--accept-reorg: no [[chain]] has the id {config.accept_reorg}")
-    data_dir, name = Path(config.data_dir), chain.name or chain.id
-    if not has_chain_store(data_dir, chain.id):
+    stores, name = stores_of(config), chain.name or chain.id
+    if not stores.has_chain_store(chain.id):
+        stores.close()
         raise StartRefused(f"chain {chain.id} is not indexed in {config.data_dir}: nothing to roll back")
     async with AsyncExitStack() as opened:
-        lock = lock_chain_store(data_dir, chain.id)
-        opened.callback(lock.release)
-        store = ChainStore(open_chain_store(data_dir, chain.id), [RollupWriter()], chain.cumulative_tx_offset)
+        opened.callback(stores.close)
+        store = ChainStore(stores.chain_store(chain.id), [RollupWriter()], chain.cumulative_tx_offset)
         opened.callback(store.close)
         no_traces = RequiredTraces(calls=False, diffs=False)  # no block is fetched
         upstream = EvmUpstream(chain.rpc, int(chain.id), logs[f"chain-{chain.id}"], required=no_traces, genesis=None)

@@ -13,6 +13,7 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
+from icefall.access.stored_budgets import StoredBudgets
 from icefall.access.usage_recorder import UsageRecorder
 from icefall.api.app import App, Site
 from icefall.api.assemble import Mount, bases_of, counter_labels, routes_of
@@ -35,7 +36,7 @@ from icefall.observe.counters import CallCounters, counters_directory
 from icefall.observe.log import Log, Logs, open_logs
 from icefall.observe.program import program_pid
 from icefall.run.node_setup import configured_network, log_rotation, node_logs
-from icefall.run.stores import open_chain_reader
+from icefall.run.stores import Stores
 from icefall.web.site import Link, LinksPage
 
 FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
@@ -125,13 +126,14 @@ def service_logs(config: Config, *, with_engine: bool) -> Logs:
 
 
 def access_gate(
-    listener: str, config: Config, log: Log, *, keys: AccessReader | None, anonymous_tier: str
+    listener: str, config: Config, stores: Stores, log: Log, *, keys: AccessReader | None, anonymous_tier: str
 ) -> AccessGate | None:
     """None where there are neither limits nor keys. `keys` None: the interface knows no keys."""
     limited = limits_are_on(config.rate_limits, config.http_host)
     if not limited and keys is None:
         return None
-    budgets = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
+    owner = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
+    budgets = StoredBudgets(stores.access_store) if stores.url else owner  # a server is shared by several machines
     return AccessGate(
         listener,
         keys,
@@ -140,20 +142,20 @@ def access_gate(
         anonymous_tier,
         Proxies(config.trusted_proxies),
         keys_required=keys is not None and config.api_keys_required,
-        usage=UsageRecorder(budgets.call) if keys is not None else None,
+        usage=UsageRecorder(owner.call) if keys is not None else None,
     )
 
 
 def chain_directory(
-    config: Config, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
+    config: Config, stores: Stores, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
 ) -> ChainDirectory:
     """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
     is not indexed."""
-    data_dir, chains, states = Path(config.data_dir), [], []
+    chains, states = [], []
     for chain in config.chain:
         state = RequestState(chain.rpc, int(chain.id)) if with_state else None
         states += [state] if state else []
-        chains.append(EvmChain(_chain_info(chain), open_chain_reader(data_dir, chain.id), state, method_names, state))
+        chains.append(EvmChain(_chain_info(chain), stores.chain_reader(chain.id), state, method_names, state))
     return ChainDirectory(chains, states)
 
 

@@ -1,6 +1,5 @@
 """The app of the data listener: the chain data interface."""
 
-from pathlib import Path
 from typing import Any
 
 from icefall.access.budgets import UNAUTHENTICATED
@@ -16,23 +15,24 @@ from icefall.evm.enriching.selectors import method_names
 from icefall.evm.following.indexer_calls import IndexerCalls
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.run.app_parts import access_gate, chain_directory, listener_app, service_logs, service_origins
-from icefall.run.stores import open_access_reader
+from icefall.run.stores import stores_of
 from icefall.web.site import Explorer, Link
 
 
 def data_app(config: Config, *, with_engine: bool) -> App:
     logs = service_logs(config, with_engine=with_engine)
-    store = open_access_reader(Path(config.data_dir))
+    stores = stores_of(config)
+    store = stores.access_reader()
     access = AccessReader(store)
     services: dict[type, Any] = {
         AccessReader: access,
         UsageReader: UsageReader(store),
         CurrentCaller: CurrentCaller(),
         Paging: Paging(PageTokens(page_token_secret(store))),
-        IndexerCalls: IndexerCalls(Path(config.data_dir)),
-        ChainDirectory: chain_directory(config, method_names(config.method_signatures), with_state=True),
+        IndexerCalls: IndexerCalls(stores.data_dir),
+        ChainDirectory: chain_directory(config, stores, method_names(config.method_signatures), with_state=True),
     }
-    gate = access_gate(DATA, config, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
+    gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(
         DATA,
         config,

@@ -8,7 +8,7 @@ from pathlib import Path
 from icefall.db.engine import StoreError
 from icefall.db.lock import StoreLock
 from icefall.evm.reading.chain import SQL
-from icefall.run.stores import chain_files, open_chain_blocking_reader
+from icefall.run.stores import Stores, chain_files
 
 EARLIER = {"31337": "0x093b3f80a039ba4b3d504a97f9cfeb3c0dec28543b7491df72c5c79064833dec"}  # genesis hashes by chain ID
 
@@ -34,7 +34,7 @@ def drop_earlier_demo(data_dir: Path) -> list[str]:
 def _stored_genesis(data_dir: Path, chain_id: str) -> str:
     """Empty if there is none, or it cannot be read."""
     try:
-        reader = open_chain_blocking_reader(data_dir, chain_id)
+        reader = Stores(data_dir).chain_blocking_reader(chain_id)
         if reader is None:
             return ""
         try:

@@ -15,8 +15,7 @@ from icefall.api.dialect import DIALECTS
 from icefall.api.routes import NODE_BASES
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, GuardedStore
-from icefall.db.engine import Store, StoreError, Transaction
-from icefall.db.lock import StoreLock
+from icefall.db.engine import Store, StoreError, StoreLost, Transaction
 from icefall.demo import history
 from icefall.errors import CallFailed, StartRefused
 from icefall.evm.following.health import SILENT_S, chain_health
@@ -39,13 +38,14 @@ from icefall.primary.following import NodeFollowing, check_upstreams, learn
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.run.child import DRAINING, READY, watch_stop
 from icefall.run.node_setup import configured_network, node_logs, unstored_path
-from icefall.run.stores import open_access_store, open_chain_reader, open_node_store
+from icefall.run.stores import Stores, stores_of
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.genesis.networks import network_name
 from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
 
 _WATCH_EVERY_S = 1.0
+_MEASURE_EVERY_S = 30.0
 
 
 class Issuer(Protocol):
@@ -73,6 +73,7 @@ class EngineContext(NamedTuple):
     store: Store
     logs: Logs
     disk: DiskGuard
+    stores: Stores
 
 
 async def run_engine(config: Config, *, restarted: bool = False) -> int:
@@ -117,7 +118,6 @@ class RunningEngine(NamedTuple):
     health: Health
     server: SocketServer
     tasks: list[asyncio.Task[None]]
-    lock: StoreLock
 
     async def close(self) -> None:
         await self.server.stop()
@@ -127,14 +127,14 @@ class RunningEngine(NamedTuple):
         if self.services.following:
             await self.services.following.close()
         self.context.store.close()
-        self.lock.release()
+        self.context.stores.close()
 
 
 async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool) -> RunningEngine:
     """First everything that may be refused, then what is written, then what runs."""
     data_dir = Path(config.data_dir)
-    lock = StoreLock(data_dir / "node.lock")
-    store = open_node_store(data_dir)
+    stores = stores_of(config)
+    store = stores.node_store()
     wanted = StartRequest(config.network_id, bool(config.upstream), config.index_enabled, config.index_allow_incomplete)
     reason = refusal(partial(read_meta, store), wanted)
     if reason is not None:
@@ -147,7 +147,7 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
     await store.write(partial(_bind, wanted, start, found, recorded))
 
     disk = DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage)
-    context = EngineContext(config, network, store, node_logs(config, "engine", network, create=True), disk)
+    context = EngineContext(config, network, store, node_logs(config, "engine", network, create=True), disk, stores)
     if not restarted:
         counters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
@@ -162,16 +162,18 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
     await server.start()
     log = context.logs["main"]
     loops = [health.run_forever, *services.loops]
-    loops.append(partial(serve_budgets, data_dir, open_access_store))
+    loops.append(partial(serve_budgets, data_dir, stores.access_store))
+    if stores.url:
+        loops.append(partial(_watch_session, store))
     if config.chain:
-        loops.append(partial(_watch_indexers, [_index_check(chain, data_dir) for chain in config.chain], health))
+        loops.append(partial(_watch_indexers, [_index_check(chain, stores) for chain in config.chain], health))
     tasks = [asyncio.create_task(loop()) for loop in loops]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))
     followers = services.following.tasks() if services.following else []
     for task in followers:
         task.add_done_callback(lambda done: _ended(done, log, stop, may_return=True))
-    return RunningEngine(context, services, health, server, [*tasks, *followers], lock)
+    return RunningEngine(context, services, health, server, [*tasks, *followers])
 
 
 def _create(directory: Path) -> None:
@@ -203,7 +205,7 @@ async def _learned(config: Config, store: Store) -> LearnedNetwork | None:
 
 
 async def _chain_services(context: EngineContext) -> ChainServices:
-    config, network, store, logs, _ = context
+    config, network, store, logs, *_ = context
     if config.upstream:
         return await _following(context)
     await store.write(lambda tx: tx.run(SQL.put_meta, {"name": "bootstrapping", "value": "[]"}))
@@ -223,7 +225,7 @@ async def _chain_services(context: EngineContext) -> ChainServices:
 
 
 async def _following(context: EngineContext) -> ChainServices:
-    config, network, store, logs, _ = context
+    config, network, store, logs, *_ = context
     if config.asset_chain:
         raise StartRefused("[[asset_chain]] is for a network of your own: it cannot be combined with --upstream")
     x = network.asset_chains[0]
@@ -265,7 +267,7 @@ def _issue_commands(issuers: dict[bytes, Issuer]) -> dict[str, Callable[..., Any
 
 
 async def _admin(context: EngineContext) -> Admin:
-    config, network, store, logs, _ = context
+    config, network, store, logs, *_ = context
     locks = LockStats()
     admin = Admin(
         GuardedStore(store, context.disk),
@@ -282,7 +284,7 @@ async def _admin(context: EngineContext) -> Admin:
 
 
 async def _health(context: EngineContext, services: ChainServices, traffic: EngineTraffic) -> Health:
-    config, network, store, logs, _ = context
+    config, network, store, logs, *_ = context
     unstored = UnstoredFailure(unstored_path(Path(config.data_dir)))
     health = Health(store, logs["main"], config.health_check_frequency, config.health_check_timeout, unstored)
     await health.begin()
@@ -307,21 +309,53 @@ async def _health(context: EngineContext, services: ChainServices, traffic: Engi
     for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, peers):
         await health.register(check)
     for chain in config.chain:
-        await health.register(_index_check(chain, Path(config.data_dir)))
+        await health.register(_index_check(chain, context.stores))
     return health
 
 
-def _index_check(chain: ChainConfig, data_dir: Path) -> Check:
+class ChainLocation:
+    """Where the store of a chain is and how large; measured at most every half minute."""
+
+    def __init__(self, stores: Stores, chain_id: str) -> None:
+        self._stores = stores
+        self._chain_id = chain_id
+        self._measured_at = -_MEASURE_EVERY_S
+        self._details: dict[str, Any] = {}
+
+    async def details(self) -> dict[str, Any]:
+        if time.monotonic() - self._measured_at >= _MEASURE_EVERY_S:
+            with suppress(StoreError):
+                where, size = await asyncio.to_thread(self._stores.chain_location, self._chain_id)
+                self._details = {"store": where, "storeBytes": size}
+                self._measured_at = time.monotonic()
+        return self._details
+
+
+def _index_check(chain: ChainConfig, stores: Stores) -> Check:
     """The health of an EVM chain's indexer, from its store. Being far behind the head is no failure."""
-    reader = ChainReader(open_chain_reader(data_dir, chain.id))
+    reader = ChainReader(stores.chain_reader(chain.id))
+    location = ChainLocation(stores, chain.id)
 
     async def run() -> Any:
         found = await chain_health(reader, time.time())
+        details = found.details | await location.details() if found.details else {}
         if found.problem:
-            raise Unhealthy(found.problem, found.details or None)
-        return found.details
+            raise Unhealthy(found.problem, details or None)
+        return details
 
     return Check(f"chain-{chain.id}", run, starting_s=SILENT_S)  # its indexer starts after the engine
+
+
+async def _watch_session(store: Store) -> None:
+    """Ends the engine when its session at the server is lost: what it knows may be outdated when it gets another."""
+    while True:
+        try:
+            await store.write(lambda tx: None)
+        except StoreLost:
+            raise
+        except StoreError:  # as the health checks will report
+            pass
+        await asyncio.sleep(_WATCH_EVERY_S)
 
 
 async def _watch_indexers(checks: list[Check], health: Health) -> None:

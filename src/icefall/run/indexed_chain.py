@@ -7,7 +7,6 @@ from pathlib import Path
 from icefall.config.settings import ChainConfig
 from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store, StoreError
-from icefall.db.lock import StoreLock
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.auditing.loop import audit_forever, finish_audits
 from icefall.evm.enriching.counts import EnrichCounts
@@ -39,7 +38,7 @@ _FAILED = "its latest call failed; the log says why"
 
 
 class IndexedChain:
-    """One chain. It owns its store, whose lock it holds, and closes it."""
+    """One chain. It owns its store and closes it."""
 
     def __init__(
         self,
@@ -47,7 +46,6 @@ class IndexedChain:
         blocks: BlockRange,
         store: Store,
         guard: DiskGuard,
-        lock: StoreLock,
         decoder: BlockDecoder,
         log: Log,
         *,
@@ -58,7 +56,6 @@ class IndexedChain:
         self._chain = chain
         self.name = chain.name or chain.id
         self.log = log
-        self._lock = lock
         self._store = GuardedStore(store, guard)
         self._chain_store = ChainStore(self._store, [RollupWriter()], chain.cumulative_tx_offset)
         self._status_store = ChainStore(store)  # the status is little, and says why nothing else is stored
@@ -162,7 +159,6 @@ class IndexedChain:
         await self._upstream.close()
         await self._background.close()
         self._chain_store.close()
-        self._lock.release()
 
 
 def _stored_status(store: ChainStore) -> ChainStatus | None:

@@ -8,13 +8,13 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, DiskLow
-from icefall.db.engine import StoreError
+from icefall.db.engine import StoreError, StoreInUse, StoreUnreachable
 from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
@@ -23,19 +23,21 @@ from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder
 from icefall.evm.following.follower import BlockRange, FollowerStatus
 from icefall.evm.following.progress import Display
-from icefall.evm.storing.store import ChainStore, store_path
+from icefall.evm.storing.store import ChainStore
 from icefall.observe.log import Logs, open_logs
 from icefall.run.accept_reorg import run_accept_reorg
+from icefall.run.chain_configs import put_chain_configs
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
 from icefall.run.demo_data import drop_earlier_demo
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
 from icefall.run.node_setup import log_rotation
-from icefall.run.stores import has_chain_store, lock_chain_store, open_chain_store
+from icefall.run.stores import Stores, stores_of
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
 _SHOW_EVERY_S = 0.5
+_STANDBY_S = 1.0  # before a standby tries again to become the writer
 _REOPEN_S = 5.0  # before the store of a chain that was set aside is tried again
 
 
@@ -48,6 +50,8 @@ def run_index(config: Config) -> int:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))
         if config.accept_reorg:
             return asyncio.run(run_accept_reorg(config, indexer_logs(config), lambda text: print(text, flush=True)))
+        with closing(stores_of(config)) as stores:
+            put_chain_configs(config, stores)
         return asyncio.run(run_indexer(config, show=True))
     except StoreError as error:
         raise StartRefused(str(error)) from error
@@ -85,48 +89,60 @@ async def run_indexer(config: Config, *, show: bool) -> int:
         return 1 if any(status.stopped for status in indexing.statuses.values()) else 0
 
 
+class _Setback(NamedTuple):
+    """Why a chain cannot be written now. `waits`: only the disk, the server of its store or its other writer is in the
+    way."""
+
+    reason: str
+    waits: bool
+
+
 class _Indexing:
     """Opens, follows and closes the chains of this process. `statuses` are by name, of those set aside too."""
 
     def __init__(self, config: Config, logs: Logs, decoder: BlockDecoder, *, retries: bool) -> None:
         self._config = config
+        self._stores = stores_of(config)
         self._logs = logs
         self._decoder = decoder
         self._retries = retries
+        self._opened: set[str] = set()
         self._background: dict[IndexedChain, list[asyncio.Task[None]]] = {}
         self.statuses: dict[str, FollowerStatus] = {}
 
     async def run_chain(self, entry: ChainConfig) -> None:
-        """Until its last block is stored, or it cannot be indexed."""
+        """Until its last block is stored, or it cannot be indexed. While another process writes its store on a server,
+        this one waits as its standby."""
         log, problem = self._logs[_log_name(entry)], ""
-        while True:
-            try:
-                chain = self._open(entry)
-            except DiskLow as low:  # there is no store yet, and none is created
-                reason = str(low)
-                self.statuses[entry.name or entry.id] = FollowerStatus(problem=reason)
-                if reason != problem:
-                    log.warn("the chain is not indexed yet", why=reason)
-                problem = reason
-                await asyncio.sleep(_REOPEN_S)
-                continue
-            except Exception as error:  # whatever is wrong with the files of one chain must not stop the others
-                reason = _reason(error)
-                self.statuses[entry.name or entry.id] = FollowerStatus(problem=reason, stopped=True)
-            else:
-                reason = await _follow(chain)
-                if not reason:
-                    return
-                await self._close(chain)
-            if reason != problem:
-                log.error("the chain is set aside", why=reason)
-            problem = reason
-            if not self._retries:
+        while (setback := await self._try_chain(entry)) is not None:
+            if setback.reason != problem and setback.waits:
+                log.warn("the chain is not indexed yet", why=setback.reason)
+            elif setback.reason != problem:
+                log.error("the chain is set aside", why=setback.reason)
+            problem = setback.reason
+            if not (self._retries or setback.waits):
                 return
-            await asyncio.sleep(_REOPEN_S)
+            await asyncio.sleep(_STANDBY_S if setback.waits else _REOPEN_S)
+
+    async def _try_chain(self, entry: ChainConfig) -> _Setback | None:
+        name = entry.name or entry.id
+        try:
+            chain = self._open(entry)
+        except Exception as error:  # whatever is wrong with the files of one chain must not stop the others
+            waits = isinstance(error, DiskLow)  # there is no store yet, and none is created
+            waits = waits or (isinstance(error, StoreInUse) and error.can_wait)
+            waits = waits or (isinstance(error, StoreUnreachable) and name in self._opened)
+            self.statuses[name] = FollowerStatus(problem=_reason(error), stopped=not waits)
+            return _Setback(_reason(error), waits)
+        self._opened.add(name)
+        reason = await _follow(chain)
+        if not reason:
+            return None
+        await self._close(chain)
+        return _Setback(reason, waits=bool(self._stores.chain_url(entry.id)))
 
     def _open(self, entry: ChainConfig) -> IndexedChain:
-        chain = _indexed_chain(entry, self._config, self._logs, self._decoder)
+        chain = _indexed_chain(entry, self._config, self._stores, self._logs, self._decoder)
         self.statuses[chain.name] = chain.follower.status
         settings = _enrich_settings(entry, self._config)
         calls = chain.serve_calls(Path(self._config.data_dir))
@@ -153,34 +169,32 @@ class _Indexing:
     async def close(self) -> None:
         for chain in list(self._background):
             await self._close(chain)
+        self._stores.close()
 
 
-def _indexed_chain(chain: ChainConfig, config: Config, logs: Logs, decoder: BlockDecoder) -> IndexedChain:
-    data_dir = Path(config.data_dir)
-    guard = DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage)
-    if not has_chain_store(data_dir, chain.id):
-        guard.check()
-    store_path(data_dir, chain.id).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+def _indexed_chain(
+    chain: ChainConfig, config: Config, stores: Stores, logs: Logs, decoder: BlockDecoder
+) -> IndexedChain:
     first = chain.start_block if config.first_block is None else config.first_block
     blocks = BlockRange(first, config.last_block, chain.confirmations)
+    guard = DiskGuard(stores.data_dir, config.system_tracker_disk_required_available_space_percentage)
+    if not stores.has_chain_store(chain.id):
+        guard.check()
     with ExitStack() as on_failure:
-        lock = lock_chain_store(data_dir, chain.id)
-        on_failure.callback(lock.release)
-        store = open_chain_store(data_dir, chain.id)
+        store = stores.chain_store(chain.id)
         on_failure.callback(store.close)
         indexed = IndexedChain(
             chain,
             blocks,
             store,
             guard,
-            lock,
             decoder,
             logs[_log_name(chain)],
             audit_interval=config.audit_interval,
             verify_roots=_verify_roots(chain, config),
             reorg_depth_max=config.reorg_depth_max,
         )
-        on_failure.pop_all()  # from here it closes both
+        on_failure.pop_all()  # from here it closes its store
     return indexed
 
 
@@ -258,11 +272,11 @@ def indexer_logs(config: Config, display: Display | None = None) -> Logs:
 
 async def run_verify(config: Config, write_line: Callable[[str], None]) -> int:
     """`icefall index --verify`: 1 if something is stored that the upstream does not have, or nothing was compared."""
-    logs, agree = indexer_logs(config), True
+    logs, stores, agree = indexer_logs(config), stores_of(config), True
     for chain in config.chain:
-        if not has_chain_store(Path(config.data_dir), chain.id):
+        if not stores.has_chain_store(chain.id):
             raise StartRefused(f"chain {chain.id} is not indexed in {config.data_dir}: nothing to verify")
-        store = ChainStore(open_chain_store(Path(config.data_dir), chain.id))
+        store = ChainStore(stores.chain_store(chain.id, exclusive=False))
         upstream = upstream_of(chain, store, logs[_log_name(chain)])
         try:
             agree = await _verify_chain(chain, config, store, upstream, write_line) and agree

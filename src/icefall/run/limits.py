@@ -7,16 +7,19 @@ import asyncio
 from pathlib import Path
 
 from icefall.access.budget_server import serve_budgets
+from icefall.config.settings import Config
 from icefall.observe.counters import clear
 from icefall.run.child import watch_stop
-from icefall.run.stores import open_access_store
+from icefall.run.stores import stores_of
 
 
-async def run_limits(data_dir: Path) -> int:
+async def run_limits(config: Config) -> int:
     """Until it is stopped; the process's exit code."""
+    data_dir = Path(config.data_dir)
     clear(data_dir / "run")  # as the engine does
     codes: list[int] = []
-    owning = asyncio.create_task(serve_budgets(data_dir, open_access_store))
+    stores = stores_of(config)
+    owning = asyncio.create_task(serve_budgets(data_dir, stores.access_store))
 
     def stop(code: int) -> None:
         codes.append(code)
@@ -24,4 +27,5 @@ async def run_limits(data_dir: Path) -> int:
 
     watch_stop(stop)
     await asyncio.wait({owning})
+    stores.close()
     return codes[0] if codes else 1

@@ -1,6 +1,5 @@
 """The app of the metrics listener: the metrics interface, which takes no keys."""
 
-from pathlib import Path
 from typing import Any
 
 from icefall.access.budgets import METRICS as METRICS_TIER
@@ -20,19 +19,20 @@ from icefall.run.app_parts import (
     service_logs,
     service_origins,
 )
-from icefall.run.stores import open_access_reader
+from icefall.run.stores import stores_of
 
 
 def metrics_app(config: Config, *, with_engine: bool) -> App:
     logs = service_logs(config, with_engine=with_engine)
-    store = open_access_reader(Path(config.data_dir))
+    stores = stores_of(config)
+    store = stores.access_reader()
     services: dict[type, Any] = {
         AccessReader: AccessReader(store),
         NumberPaging: NumberPaging(NumberTokens(page_token_secret(store))),
         MetricsClock: MetricsClock(),
-        ChainDirectory: chain_directory(config),
+        ChainDirectory: chain_directory(config, stores),
     }
-    gate = access_gate(METRICS, config, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
+    gate = access_gate(METRICS, config, stores, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
     return listener_app(
         METRICS,
         config,

@@ -26,7 +26,7 @@ from icefall.observe.log import LevelPage
 from icefall.primary.network import LearnedNetwork, Network, is_public
 from icefall.run.app_parts import chain_directory, links_page, listener_app, node_origins
 from icefall.run.node_setup import configured_network, node_logs, unstored_path
-from icefall.run.stores import open_node_reader
+from icefall.run.stores import stores_of
 from icefall.wire.genesis.networks import network_name
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
 from icefall.xchain.store import AssetChainReader
@@ -37,7 +37,8 @@ _SLACK_NS = 10 * 10**9  # a busy machine delays health checks without the engine
 
 def node_app(config: Config) -> App:
     data_dir = Path(config.data_dir)
-    store = open_node_reader(data_dir)
+    stores = stores_of(config)
+    store = stores.node_reader()
     learned = read_learned(store) if config.upstream else None
     network = configured_network(config, int(time.time()), LearnedNetwork(*learned) if learned else None)
     logs = node_logs(config, "worker", network, create=False)
@@ -53,7 +54,7 @@ def node_app(config: Config) -> App:
         Freshness: Freshness(
             2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS, unstored_path(data_dir)
         ),
-        ChainDirectory: chain_directory(config),
+        ChainDirectory: chain_directory(config, stores),
     }
     return listener_app(
         NODE,

@@ -5,7 +5,6 @@ engine may yet find that the data directory belongs to another program.
 """
 
 import time
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ from icefall.node.store import NodeReader, StoredResult
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.run.app_parts import FOREVER_NS, chain_directory, node_origins, service_origins
-from icefall.run.stores import open_access_reader
+from icefall.run.stores import stores_of
 from icefall.wire.text.duration import rfc3339_nano
 
 _STARTING = "Icefall is starting: the engine is not ready yet, it may be waiting for an upstream; try again later"
@@ -68,5 +67,5 @@ def starting_app(listener: str, config: Config) -> App:
 def _services(listener: str, config: Config) -> dict[type, Any]:
     if listener == NODE:
         return {NodeReader: _StartingNode(), Freshness: Freshness(FOREVER_NS)}
-    access = AccessReader(open_access_reader(Path(config.data_dir)))
-    return {AccessReader: access, ChainDirectory: chain_directory(config)}
+    stores = stores_of(config)
+    return {AccessReader: AccessReader(stores.access_reader()), ChainDirectory: chain_directory(config, stores)}

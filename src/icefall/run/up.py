@@ -20,11 +20,12 @@ from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
 from icefall.observe.program import PROGRAM
+from icefall.run.chain_configs import put_chain_configs, with_stored_chains
 from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.demo_data import drop_earlier_demo
 from icefall.run.host import listen_host
-from icefall.run.stores import access_writer, has_chain_store
+from icefall.run.stores import Stores, stores_of
 from icefall.run.supervisor import Address, Child, ListeningSocket, Supervisor, listen
 from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
@@ -41,8 +42,10 @@ def run(verb: str, config: Config) -> int:
     config, replay = _with_demo(config)
     data_dir = Path(config.data_dir)
     create_data_dir(data_dir, "run")
-    _create_access_store(data_dir)
-    start_text = _start_text(verb, config, addresses, demo=replay is not None)
+    stores = stores_of(config)
+    _create_access_store(stores)
+    config = _with_shared_chains(verb, config, stores)
+    start_text = _start_text(verb, config, stores, addresses, demo=replay is not None)
     process_file = data_dir / ("process.json" if verb in HAS_ENGINE else f"process-{verb}.json")  # not that of a node
     processes: dict[str, Any] = {"pid": os.getpid(), "enginePid": None}
     processes |= {f"{name}Uri": address.url for name, address in addresses.items()}
@@ -89,12 +92,25 @@ def _print_error(text: str) -> None:
     print(f"icefall: {text}", file=sys.stderr, flush=True)
 
 
-def _create_access_store(data_dir: Path) -> None:
+def _create_access_store(stores: Stores) -> None:
     """Creates the access store before any worker starts, because workers only read it."""
     try:
-        access_writer(data_dir).ensure()
+        stores.access_writer().ensure()
     except StoreError as error:
         raise StartRefused(str(error)) from error
+
+
+def _with_shared_chains(verb: str, config: Config, stores: Stores) -> Config:
+    """`up` stores what it indexes. Readers of the same stores serve that too."""
+    if verb == "node":
+        return config
+    if verb != "up":
+        return with_stored_chains(config, stores)
+    try:
+        put_chain_configs(config, stores)
+    except StoreError as error:
+        raise StartRefused(str(error)) from error
+    return config
 
 
 def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:
@@ -134,7 +150,7 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
     return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), listening
 
 
-def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, demo: bool) -> str:
+def _start_text(verb: str, config: Config, stores: Stores, addresses: dict[str, Address], *, demo: bool) -> str:
     of_network = f"network {network_name(config.network_id)}, " if verb in HAS_ENGINE else ""
     lines = [f"Icefall {__version__} is up: {of_network}data in {config.data_dir}", ""]
     lines += [f"  {name:<8} {address.url}   (read {address.url}/docs)" for name, address in addresses.items()]
@@ -143,7 +159,7 @@ def _start_text(verb: str, config: Config, addresses: dict[str, Address], *, dem
     lines += _network_lines(verb, config)
     if demo:
         lines += ["", "Ten calls to try, on recorded chains (--no-demo starts without them):"]
-        if not all(has_chain_store(Path(config.data_dir), chain.id) for chain in config.chain):
+        if not all(stores.has_chain_store(chain.id) for chain in config.chain):
             lines += ["The EVM chains are being indexed now, which takes some seconds the first time."]
         lines += ["", *tour_lines({name: address.url for name, address in addresses.items()})]
     elif NODE in addresses:
@@ -184,7 +200,7 @@ def run_child() -> int:
         if arguments.role == LIMITS:
             from icefall.run.limits import run_limits  # noqa: PLC0415
 
-            return asyncio.run(run_limits(Path(arguments.config.data_dir)))
+            return asyncio.run(run_limits(arguments.config))
         if arguments.role == INDEXER:
             from icefall.run.indexer import run_indexer  # noqa: PLC0415
 

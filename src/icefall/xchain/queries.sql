@@ -2,8 +2,8 @@
 select chain, genesis_hash, genesis_txs, height, next_seq, next_position from ledger where chain_id = :chain_id;
 
 -- name: put_ledger
-insert into ledger (chain_id, genesis_hash, genesis_txs, height, next_seq, next_position)
-values (:chain_id, :genesis_hash, :genesis_txs, -1, 0, 0);
+insert into ledger (chain, chain_id, genesis_hash, genesis_txs, height, next_seq, next_position)
+select coalesce(max(chain), 0) + 1, :chain_id, :genesis_hash, :genesis_txs, -1, 0, 0 from ledger;
 
 -- name: advance_ledger
 update ledger set height = :height, next_seq = :next_seq, next_position = :next_position where chain = :chain and height = :height - 1;
@@ -20,13 +20,13 @@ values (:chain, :height, :block_id, :container_id, :accepted_ns, :inner_at, :inn
 select height from ledger where chain = :chain;
 
 -- name: block_by_height
-select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and height = :height;
+select substr(container, cast(inner_at + 1 as int), cast(inner_size as int)) from ledger_block where chain = :chain and height = :height;
 
 -- name: block_by_id
-select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and block_id = :block_id;
+select substr(container, cast(inner_at + 1 as int), cast(inner_size as int)) from ledger_block where chain = :chain and block_id = :block_id;
 
 -- name: block_by_container_id
-select substr(container, inner_at + 1, inner_size) from ledger_block where chain = :chain and container_id = :container_id;
+select substr(container, cast(inner_at + 1 as int), cast(inner_size as int)) from ledger_block where chain = :chain and container_id = :container_id;
 
 -- name: last_container
 select container from ledger_block where chain = :chain order by height desc limit 1;
@@ -68,7 +68,7 @@ where o.chain = :chain and o.address = :address and o.position < :below order by
 
 -- name: next_atomic_position
 insert into atomic_count (destination, source, next_position) values (:destination, :source, 1)
-on conflict (destination, source) do update set next_position = next_position + 1 returning next_position;
+on conflict (destination, source) do update set next_position = atomic_count.next_position + 1 returning next_position;
 
 -- name: put_atomic
 insert into atomic_utxo (destination, source, position, utxo_id, bytes)
@@ -115,7 +115,8 @@ select seq from address_tx where chain = :chain and address = :address and asset
 order by seq desc limit :limit;
 
 -- name: put_refused
-insert into refused_tx (chain, txid, reason) values (:chain, :txid, :reason)
+insert into refused_tx (position, chain, txid, reason)
+select coalesce(max(position), 0) + 1, :chain, :txid, :reason from refused_tx where true
 on conflict (chain, txid) do update set reason = excluded.reason;
 
 -- name: trim_refused

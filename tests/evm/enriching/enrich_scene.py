@@ -5,11 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.store.opened import open_store
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import RecordingLog, upstream_of
 from tests.upstream.fake_clock import FakeClock
 
-from icefall.db.sqlite import SqliteStore
 from icefall.evm.amounts import pack_uint
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
@@ -24,7 +24,7 @@ class Scene:
     """A second scene with the same path is a restart."""
 
     def __init__(self, path: Path) -> None:
-        self.store = SqliteStore(path, "icefall.evm")
+        self.store = open_store(path, "icefall.evm")
         self.counts = EnrichCounts()
         self.log = RecordingLog()
         self.clock = FakeClock()
@@ -103,6 +103,7 @@ async def until_idle(one_round: Round, most: int = 1000) -> int:
 def _address_id(tx: Any, address: bytes) -> int:
     rows = tx.rows("select id from address where address = ?", (address,))
     if not rows:
-        tx.run("insert into address (address) values (?)", (address,))
+        ((number,),) = tx.rows("select coalesce(max(id), 0) + 1 from address")
+        tx.run("insert into address (id, address) values (?, ?)", (number, address))
         rows = tx.rows("select id from address where address = ?", (address,))
     return int(rows[0][0])

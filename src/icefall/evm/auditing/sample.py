@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
-import msgspec
-
 from icefall.db.engine import Row, StatementParams
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_uint
@@ -140,7 +138,7 @@ class Sampler:
     def _due_by_age(self, block: int) -> Iterator[int]:
         """First seen one, two, four, eight ... blocks ago: balances that change by themselves show early."""
         blocks = [block - (1 << power) for power in range(block.bit_length()) if 1 << power <= block]
-        rows = self._read(SQL.tokens_first_seen, {"blocks": msgspec.json.encode(blocks).decode(), "count": _TOKENS_MAX})
+        rows = self._read(SQL.tokens_first_seen, {"blocks": blocks, "count": _TOKENS_MAX})
         yield from (row[0] for row in rows)
 
     def _due_by_turn(self, block: int, next_address: int) -> Iterator[int]:

@@ -27,10 +27,19 @@ with recursive walk(token) as (
 )
 select token from walk where token is not null;
 
+-- postgres: contracts_to_read
+with recursive walk(token) as (
+    (select min(token) from nft where retry_at is not null and token > :after)
+    union all
+    select (select min(token) from nft where retry_at is not null and token > walk.token)
+    from walk where walk.token is not null
+)
+select token from walk where token is not null limit :count;
+
 -- name: due_nfts
 select n.token, a.address, n.token_id, t.standards, n.status, n.token_uri, n.failures, n.retry_at
 from nft n join address a on a.id = n.token left join token t on t.token = n.token
-where n.token = :token and n.retry_at <= :now order by n.retry_at limit :count;
+where n.token = :token and n.retry_at <= :now order by n.retry_at, n.token_id limit :count;
 
 -- retry_at -1: being read; due at once after a crash. A row whose retry_at becomes 0 meanwhile is read again.
 -- name: claim_nft
@@ -58,7 +67,7 @@ update nft set retry_at = 0 where token = ? and token_id = ?;
 
 -- name: reindex_nft
 update nft set retry_at = 0, failures = 0
-where token = (select id from address where address = :token) and token_id = :token_id and retry_at is not 0;
+where token = (select id from address where address = :token) and token_id = :token_id and (retry_at is null or retry_at <> 0);
 
 -- name: meta
 select value from meta where name = :name;
@@ -88,7 +97,7 @@ delete from reputation where token_address = ?;
 
 -- What the API reads, one seek each.
 
--- All tokens of a page at once. :tokens is a JSON list of address IDs, most of which are not tokens; -1: prices.NOW.
+-- All tokens of a page at once. :tokens is a list of address IDs, most of which are not tokens; -1: prices.NOW.
 -- name: priced_tokens
 select t.token, t.name, t.symbol, t.decimals,
     (select p.value from price p where p.token_address = a.address and p.currency = :currency and p.day = -1)
@@ -96,10 +105,17 @@ from token t join address a on a.id = t.token
 where t.token in (select value from json_each(:tokens));
 
 -- name: nft_metadata
-select status, token_uri, read_at, metadata from nft where token = :token and token_id = :token_id;
+select token, token_id, status, token_uri, read_at, metadata from nft where token = ? and token_id = ?;
+
+-- postgres: nft_metadata
+select n.token, n.token_id, n.status, n.token_uri, n.read_at, n.metadata
+from unnest(?, ?) as k(token, token_id) join nft n on n.token = k.token and n.token_id = k.token_id;
 
 -- name: price
 select value from price where token_address = :token_address and currency = :currency and day = :day;
 
 -- name: reputation
-select reputation from reputation where token_address = :token_address;
+select token_address, reputation from reputation where token_address = ?;
+
+-- postgres: reputation
+select token_address, reputation from reputation where token_address = any(?);

@@ -6,7 +6,7 @@ import msgspec
 
 from icefall.db.engine import Reader
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint
+from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.enriching.nft_metadata import NftMetadata, unpack
 from icefall.evm.enriching.nft_outcomes import DAY_S, IndexStatus
 from icefall.evm.enriching.prices import NATIVE_ADDRESS, NOW
@@ -39,7 +39,7 @@ class EnrichReader:
 
     async def priced_tokens(self, tokens: Iterable[int], currency: str) -> dict[int, TokenDetails]:
         """By token ID, with current prices, in one query; IDs that are not tokens are left out."""
-        rows = await self._reader.rows(SQL.priced_tokens, {"tokens": str(list(tokens)), "currency": currency})
+        rows = await self._reader.rows(SQL.priced_tokens, {"tokens": list(tokens), "currency": currency})
         return {
             token: TokenDetails(name or "", symbol or "", decimals, price)
             for token, name, symbol, decimals, price in rows
@@ -47,13 +47,11 @@ class EnrichReader:
 
     async def nft_metadata(self, nfts: Iterable[tuple[int, int]]) -> dict[tuple[int, int], NftDetails]:
         """By token and NFT ID. An NFT that was never transferred is UNINDEXED."""
-        found = {}
-        for token, token_id in set(nfts):
-            key = {"token": token, "token_id": pack_uint(token_id)}
-            details = NftDetails()
-            for status, uri, read_at, metadata in await self._reader.rows(SQL.nft_metadata, key):
-                details = NftDetails(uri, status, read_at, unpack(metadata))
-            found[token, token_id] = details
+        found = dict.fromkeys(nfts, NftDetails())
+        keys = [(token, pack_uint(token_id)) for token, token_id in found]
+        rows = await self._reader.rows_of_each(SQL.nft_metadata, keys)
+        for token, token_id, status, uri, read_at, metadata in rows:
+            found[token, unpack_uint(token_id)] = NftDetails(uri, status, read_at, unpack(metadata))
         return found
 
     async def historic_price(self, token_address: bytes, currency: str, time: int) -> str | None:
@@ -69,11 +67,8 @@ class EnrichReader:
 
     async def reputation(self, token_addresses: Iterable[bytes]) -> dict[bytes, str]:
         """Malicious or Benign, for the addresses on the list."""
-        found = {}
-        for address in set(token_addresses):
-            for (reputation,) in await self._reader.rows(SQL.reputation, {"token_address": address}):
-                found[address] = reputation
-        return found
+        keys = [(address,) for address in set(token_addresses)]
+        return dict(await self._reader.rows_of_each(SQL.reputation, keys))
 
     async def _price(self, token_address: bytes, currency: str, day: int) -> str | None:
         key = {"token_address": token_address, "currency": currency, "day": day}

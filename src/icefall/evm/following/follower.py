@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from icefall.db.engine import StoreCorrupt, StoreError
+from icefall.db.engine import StoreCorrupt, StoreError, StoreLost
 from icefall.evm.following.batches import BatchMaker, BlockBatch, InvalidBlock, UnlinkedBlock
 from icefall.evm.following.decoder import DecoderDied
 from icefall.evm.following.reorgs import LAG_S, Confirmed, Reorganisations, ReorgRules, RollBack, Verdict, roll_back
@@ -113,7 +113,7 @@ class EvmFollower:
                     wait = 0.0  # the next round fetches the block from another upstream
                 else:
                     wait, pause = pause, min(pause * 2, PAUSE_S[1])
-            except StoreCorrupt:
+            except (StoreCorrupt, StoreLost):
                 raise
             except (UpstreamFailure, StoreError, DecoderDied) as error:  # a full disk too may have room again
                 wait, pause = pause, min(pause * 2, PAUSE_S[1])

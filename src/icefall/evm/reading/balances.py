@@ -151,16 +151,16 @@ class BalanceReader:
 
     async def owners(self, nfts: Sequence[NftKey]) -> list[bytes | None]:
         """The owners now; None for an NFT that is burned or unknown, or would need more than CALLS_MAX calls."""
-        found: list[bytes | None] = []
-        untrusted: list[int] = []
-        for index, (token, token_id) in enumerate(nfts):
-            if index % _PIECE == 0 and len(nfts) > _PIECE:
+        stored: dict[tuple[bytes, bytes], tuple[bytes, bool]] = {}
+        keys = [(token, pack_uint(token_id)) for token, token_id in nfts]
+        for start in range(0, len(keys), _PIECE):
+            if start:
                 await asyncio.sleep(0)
-            rows = await self._reader.rows(SQL.nft_owner, {"token": token, "token_id": pack_uint(token_id)})
-            found.append(rows[0][0] if rows else None)
-            if rows and rows[0][1]:
-                found[-1] = None
-                untrusted += [index] if len(untrusted) < CALLS_MAX else []
+            rows = await self._reader.rows_of_each(SQL.nft_owner, keys[start : start + _PIECE])
+            stored |= {(token, token_id): (owner, is_untrusted) for token, token_id, owner, is_untrusted in rows}
+        owners = [stored.get(key, (None, False)) for key in keys]
+        untrusted = [index for index, (_, is_untrusted) in enumerate(owners) if is_untrusted][:CALLS_MAX]
+        found = [None if is_untrusted else owner for owner, is_untrusted in owners]
         answers = await self._answers([owner_of(*nfts[index]) for index in untrusted], None)
         for index, answer in zip(untrusted, answers, strict=True):
             found[index] = address_of(answer)

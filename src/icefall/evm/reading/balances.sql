@@ -26,7 +26,7 @@ select h.token_address, h.token, t.is_untrusted, coalesce(
 from erc20_holding h
 left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address) and h.token_address > :after
-    and coalesce(t.standards & 1 or :block < t.standards_since or t.standards_since = 0, 1)
+    and coalesce(t.standards & 1 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address limit :limit;
 
 -- name: erc20_in
@@ -53,7 +53,7 @@ from erc1155_holding h
 left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
-    and coalesce(t.standards & 4 or :block < t.standards_since or t.standards_since = 0, 1)
+    and coalesce(t.standards & 4 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nfts
@@ -62,7 +62,7 @@ from nft_held h
 left join token_trust t on t.token = h.token
 where h.owner = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
-    and coalesce(t.standards & 2 or t.standards_since = 0, 1)
+    and coalesce(t.standards & 2 <> 0 or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
 -- What audits found for an owner that no log names.
@@ -72,13 +72,24 @@ from nft_state_owner h
 left join token_trust t on t.token = h.token
 where h.owner = :address
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
-    and coalesce(t.standards & 2 or t.standards_since = 0, 1)
+    and coalesce(t.standards & 2 <> 0 or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
+-- Of each (token address, token ID).
 -- name: nft_owner
-select a.address, t.is_untrusted
-from nft_owner o
+select k.address, o.token_id, a.address, t.is_untrusted
+from address k
+join nft_owner o on o.token = k.id
 join address a on a.id = o.owner
 left join token_trust t on t.token = o.token
-where o.token = (select id from address where address = :token) and o.token_id = :token_id
+where k.address = ?1 and o.token_id = ?2
 order by o.block desc limit 1;
+
+-- postgres: nft_owner
+select distinct on (k.address, k.token_id) k.address, k.token_id, a.address, t.is_untrusted
+from unnest(?, ?) as k(address, token_id)
+join address i on i.address = k.address
+join nft_owner o on o.token = i.id and o.token_id = k.token_id
+join address a on a.id = o.owner
+left join token_trust t on t.token = o.token
+order by k.address, k.token_id, o.block desc;

@@ -2,12 +2,12 @@
 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from icefall.db.engine import Reader, Row, StatementParams, StoreCorrupt, StoreError
+from icefall.db.engine import Reader, Row, StatementParams, StoreCorrupt, StoreError, StoreUnreachable
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.reading.balances import BalanceReader, StateReader
@@ -83,14 +83,22 @@ class LazyChainReader:
         self._reader: Reader | None = None
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
-        reader = self._reader
-        if reader is None:
-            reader = self._reader = await self._opened()
         try:
-            return await reader.rows(statement, params)
+            return await (self._reader or await self._open()).rows(statement, params)
         except StoreCorrupt:
             self.close()  # the next query opens the file that may have taken its place
             raise
+
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        try:
+            return await (self._reader or await self._open()).rows_of_each(statement, keys)
+        except StoreCorrupt:
+            self.close()
+            raise
+
+    async def _open(self) -> Reader:
+        self._reader = reader = await self._opened()
+        return reader
 
     async def _opened(self) -> Reader:
         not_yet = f"{self._name} is not indexed yet: try again when its indexer has started"
@@ -99,7 +107,7 @@ class LazyChainReader:
             raise StoreError(not_yet)
         try:
             await reader.rows(CHAIN_SQL.meta, {"name": "status"})
-        except StoreCorrupt:
+        except (StoreCorrupt, StoreUnreachable):
             reader.close()
             raise
         except StoreError as error:  # no tables yet, or those of the release before: the indexer has not migrated it

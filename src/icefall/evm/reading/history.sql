@@ -12,7 +12,7 @@ where n.holder = (select id from address where address = :address)
 order by n.block desc limit :limit;
 
 -- name: is_holder
-select coalesce(t.is_untrusted, 1) from erc20_holding h left join token_trust t on t.token = h.token
+select t.token is null or t.is_untrusted from erc20_holding h left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address) and h.token_address = :token;
 
 -- Periods of the metrics: the first and the last one with a block.

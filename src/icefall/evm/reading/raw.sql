@@ -8,7 +8,7 @@ where log_at > :after and log_at < :high and tx_index = :tx_index order by log_a
 select l.log_at, l.address, l.topic0, l.topics, l.data, l.tx_index, b.hash, b.time, t.hash
 from log l
 join block b on b.number = l.log_at >> 24
-join tx t on t.tx_at = (l.log_at & ~0xffffff) | l.tx_index
+join tx t on t.tx_at = (l.log_at & -16777216) | l.tx_index
 where l.address = :address and l.log_at >= :low and l.log_at < :high
 order by l.log_at desc limit :limit;
 
@@ -16,7 +16,7 @@ order by l.log_at desc limit :limit;
 select l.log_at, l.address, l.topic0, l.topics, l.data, l.tx_index, b.hash, b.time, t.hash
 from log l
 join block b on b.number = l.log_at >> 24
-join tx t on t.tx_at = (l.log_at & ~0xffffff) | l.tx_index
+join tx t on t.tx_at = (l.log_at & -16777216) | l.tx_index
 where l.address = :address and l.topic0 = :topic0 and l.log_at >= :low and l.log_at < :high
 order by l.log_at desc limit :limit;
 

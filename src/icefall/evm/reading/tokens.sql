@@ -14,11 +14,23 @@ from token t join address a on a.id = t.token
 where t.name is not null and lower(t.name) >= :low and lower(t.name) < :high and t.standards <> 0
 order by lower(t.name), t.token limit :limit;
 
+-- postgres: tokens_by_name
+select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+from token t join address a on a.id = t.token
+where lower(t.name collate "C") >= :low and lower(t.name collate "C") < :high and t.standards <> 0
+order by lower(t.name collate "C"), t.token limit :limit;
+
 -- name: tokens_by_symbol
 select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
 from token t join address a on a.id = t.token
 where t.symbol is not null and lower(t.symbol) >= :low and lower(t.symbol) < :high and t.standards <> 0
 order by lower(t.symbol), t.token limit :limit;
+
+-- postgres: tokens_by_symbol
+select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+from token t join address a on a.id = t.token
+where lower(t.symbol collate "C") >= :low and lower(t.symbol collate "C") < :high and t.standards <> 0
+order by lower(t.symbol collate "C"), t.token limit :limit;
 
 -- name: nfts_of_contract
 select n.token, n.token_id, exists (

@@ -9,7 +9,7 @@ order by o.log_at desc limit :limit;
 select v.* from erc20_of o join erc20_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
     and (v.log_at, v.position) > (:low, :inside)
-    and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
+    and (v.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
 order by o.log_at limit :limit;
 
 -- name: erc721_of
@@ -21,7 +21,7 @@ order by o.log_at desc limit :limit;
 select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
     and (v.log_at, v.position) > (:low, :inside)
-    and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
+    and (v.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
 order by o.log_at limit :limit;
 
 -- name: erc1155_of
@@ -39,7 +39,7 @@ order by v.position desc limit :limit;
 select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
     and (v.log_at, v.position) > (:low, :inside)
-    and (v.log_at & ~0xffffff | v.tx_index) between :first_tx and :last_tx
+    and (v.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
 order by o.log_at, v.position limit :limit;
 
 -- Three lists that never share a log, merged.

@@ -15,26 +15,33 @@ class AddressIds:
     def __init__(self) -> None:
         self._ids: dict[bytes, int] = {}
         self._next: int | None = None
+        self._fresh: list[tuple[int, bytes]] = []
 
     def clear(self) -> None:
         self._ids.clear()
+        self._fresh.clear()
         self._next = None
 
-    def intern(self, tx: Transaction, addresses: Iterable[bytes]) -> None:
-        """Makes sure that each has an ID, which `of` then returns without a query, until the next batch."""
+    def load(self, tx: Transaction, addresses: Iterable[bytes]) -> None:
+        """Reads the IDs of a whole batch at once. What has none then is not in the store."""
         ids = self._ids
-        fresh = []
+        unread = [(address,) for address in dict.fromkeys(addresses) if address not in ids]
+        ids.update(tx.rows_of_each(SQL.address_ids, unread))
+
+    def intern(self, tx: Transaction, addresses: Iterable[bytes]) -> None:
+        """Gives an ID to each that has none. They must have been loaded."""
+        ids, number = self._ids, self.next_id(tx)
         for address in addresses:
             if address not in ids:
-                known = tx.rows(SQL.address_id, (address,))
-                if known:
-                    ids[address] = known[0][0]
-                else:
-                    ids[address] = number = self.next_id(tx)
-                    self._next = number + 1
-                    fresh.append((number, address))
-        if fresh:
-            tx.run_many(SQL.put_address, fresh)
+                ids[address] = number
+                self._fresh.append((number, address))
+                number += 1
+        self._next = number
+
+    def write(self, tx: Transaction) -> None:
+        """Stores the IDs that were given."""
+        tx.run_many(SQL.put_address, self._fresh)
+        self._fresh = []
 
     def next_id(self, tx: Transaction) -> int:
         if self._next is None:
@@ -43,6 +50,9 @@ class AddressIds:
 
     def of(self, address: bytes) -> int:
         return self._ids[address]
+
+    def known(self, address: bytes) -> int | None:
+        return self._ids.get(address)
 
     def trim(self) -> None:
         """Between batches: keeps memory bounded."""

@@ -4,7 +4,7 @@ Where logs contradict themselves (a balance below zero, a transfer from an addre
 untrusted: its balances are read from state instead.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
@@ -31,7 +31,7 @@ INSERTS = {
 
 
 class BalanceFolding:
-    """Folds one batch of blocks. `baselines` is for indexes that begin inside a chain."""
+    """Folds one batch of blocks, after `load`. `baselines` is for indexes that begin inside a chain."""
 
     def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines) -> None:
         self._tx = tx
@@ -45,6 +45,28 @@ class BalanceFolding:
             tuple[int, bytes], tuple[int | None, bytes]
         ] = {}  # the owner, and the token's address
         self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
+
+    def load(self, batch: Sequence[BlockRows], first_new: int) -> None:
+        """What is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is stored."""
+        ids, tx = self._ids, self._tx
+        erc20 = {(ids(one.holder), ids(one.token), one.token) for rows in batch for one in rows.erc20_deltas}
+        stored = [key for key in erc20 if key[0] < first_new and key[1] < first_new]
+        for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored)):
+            if known is not None:
+                self._erc20[holder, token] = unpack_uint(known)
+        erc1155 = {
+            (ids(one.holder), ids(one.token), one.token, pack_uint(one.token_id))
+            for rows in batch
+            for one in rows.erc1155_deltas
+        }
+        with_id = [key for key in erc1155 if key[0] < first_new and key[1] < first_new]
+        for holder, token, token_id, known in tx.rows_of_each(SQL.known_erc1155, sorted(with_id)):
+            if known is not None:
+                self._erc1155[holder, token, token_id] = unpack_uint(known)
+        nfts = {(ids(one.token), pack_uint(one.token_id)) for rows in batch for one in rows.nft_owners}
+        stored_nfts = [key for key in nfts if key[0] < first_new]
+        for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
+            self._owners[token, token_id] = owner
 
     def add(self, rows: BlockRows) -> None:
         self._add_erc20(rows)
@@ -87,7 +109,9 @@ class BalanceFolding:
             holder, token = ids(change.holder), ids(change.token)
             balance = self._erc20.get((holder, token))
             if balance is None:
-                balance = self._erc20_before(holder, token, change.token, change.holder, number)
+                balance = self._baselines.get((change.token, change.holder, NO_ID), 0)
+                row = (holder, change.token, token, number, pack_uint(balance))
+                self._rows["erc20_holding"].append(row)
             after = balance + change.delta
             if after < 0:
                 self._untrusted.setdefault(token, number)
@@ -95,14 +119,6 @@ class BalanceFolding:
             self._erc20[holder, token] = after
             if change.delta:
                 self._rows["erc20_balance"].append((holder, token, number, pack_uint(after)))
-
-    def _erc20_before(self, holder: int, token: int, token_address: bytes, address: bytes, block: int) -> int:
-        known = self._tx.rows(SQL.known_erc20, (holder, token, token_address))[0][0]
-        if known is not None:
-            return unpack_uint(known)
-        baseline = self._baselines.get((token_address, address, NO_ID), 0)
-        self._rows["erc20_holding"].append((holder, token_address, token, block, pack_uint(baseline)))
-        return baseline
 
     # -- ERC-1155 ----------------------------------------------------------------------------------------------
 
@@ -113,13 +129,9 @@ class BalanceFolding:
             key = holder, token, token_id
             balance = self._erc1155.get(key)
             if balance is None:
-                known = self._tx.rows(SQL.known_erc1155, (holder, token, change.token, token_id))[0][0]
-                if known is not None:
-                    balance = unpack_uint(known)
-                else:
-                    balance = self._baselines.get((change.token, change.holder, change.token_id), 0)
-                    row = (holder, change.token, token_id, token, number, pack_uint(balance))
-                    self._rows["erc1155_holding"].append(row)
+                balance = self._baselines.get((change.token, change.holder, change.token_id), 0)
+                row = (holder, change.token, token_id, token, number, pack_uint(balance))
+                self._rows["erc1155_holding"].append(row)
             after = balance + change.delta
             if after < 0:
                 self._untrusted.setdefault(token, number)
@@ -136,10 +148,7 @@ class BalanceFolding:
             token, token_id, owner = ids(moved.token), pack_uint(moved.token_id), ids(moved.owner)
             sender = ids(moved.owner_before)
             key = token, token_id
-            if key not in self._owners:
-                found = self._tx.rows(SQL.newest_owner, key)
-                self._owners[key] = found[0][0] if found else None
-            before = self._owners[key]
+            before = self._owners.get(key)
             self._owners_before.setdefault(key, (before, moved.token))
             if before is not None and before != sender:
                 self._untrusted.setdefault(token, number)

@@ -40,12 +40,12 @@ delete from native_of where (address, tx_at) in (
 
 -- name: drop_touch_of
 delete from touch_of where (address, tx_at) in (
-    select sender, (log_at & ~0xffffff) | tx_index from erc20 where log_at >= :from_log
-    union all select recipient, (log_at & ~0xffffff) | tx_index from erc20 where log_at >= :from_log
-    union all select sender, (log_at & ~0xffffff) | tx_index from erc721 where log_at >= :from_log
-    union all select recipient, (log_at & ~0xffffff) | tx_index from erc721 where log_at >= :from_log
-    union all select sender, (log_at & ~0xffffff) | tx_index from erc1155 where log_at >= :from_log
-    union all select recipient, (log_at & ~0xffffff) | tx_index from erc1155 where log_at >= :from_log
+    select sender, (log_at & -16777216) | tx_index from erc20 where log_at >= :from_log
+    union all select recipient, (log_at & -16777216) | tx_index from erc20 where log_at >= :from_log
+    union all select sender, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
+    union all select recipient, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
+    union all select sender, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
+    union all select recipient, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
     union all select sender, tx_at from internal where tx_at >= :from_tx
     union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null);
 
@@ -141,10 +141,13 @@ where token = ?;
 
 -- name: restate_standards
 update token set standards =
-    (exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
-        or exists (select 1 from erc20 e where e.token = token.token and e.log_at >= token.standards_since << 24))
-    | (exists (select 1 from erc721 e where e.token = token.token and e.log_at >= token.standards_since << 24) << 1)
-    | (exists (select 1 from erc1155 e where e.token = token.token and e.log_at >= token.standards_since << 24) << 2)
+    case when exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
+        or exists (select 1 from erc20 e where e.token = token.token and e.log_at >= token.standards_since << 24)
+        then 1 else 0 end
+    + case when exists (select 1 from erc721 e where e.token = token.token and e.log_at >= token.standards_since << 24)
+        then 2 else 0 end
+    + case when exists (select 1 from erc1155 e where e.token = token.token and e.log_at >= token.standards_since << 24)
+        then 4 else 0 end
 where token = ?;
 
 -- name: lower_silent_changes

@@ -1,7 +1,7 @@
 """The store of one chain, as its writer uses it: batches of blocks are committed whole and rolled back from the tip."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -161,23 +161,23 @@ class ChainStore:
         found = tx.rows(SQL.tip)
         parent, total = (found[0][1], found[0][3]) if found else (None, self._offset)
         ids = self._ids.of
+        first_new = self._ids.next_id(tx)
+        first_ids = self._intern(tx, batch, [address for address, _, _ in kinds])
         gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines)
+        folding.load([block.rows for block in batch], first_new)
+        tokens = self._stored_tokens(tx, batch)
         blocks, balances, codes = [], [], []
         reread: dict[int, None] = {}
-        for block in batch:
+        for block, first_id in zip(batch, first_ids, strict=True):
             rows = block.rows
             if parent is not None and rows.block.parent_hash != parent:
                 raise StoreError(f"block {rows.block.number} does not follow the stored one")
             parent, total = rows.block.block_hash, total + rows.block.tx_count
-            first_id = self._ids.next_id(tx)
-            self._ids.intern(tx, addresses_in(rows))
-            self._ids.intern(tx, [row.address for row in block.native])
-            self._ids.intern(tx, [address for address, _ in (*block.earlier_code, *block.code)])
-            for token in self._known_tokens(tx, [made.address for made in rows.deployments], gathered):
+            for token in self._known_tokens([made.address for made in rows.deployments], tokens, gathered):
                 gathered.restart_token(token, rows.block.number)
             gathered.add(rows)
             folding.add(rows)
-            touched = self._touched(tx, block, gathered)
+            touched = self._touched(block, tokens, gathered)
             reread.update(dict.fromkeys((*touched.silent, *touched.recoded)))
             blocks.append(_block_params(rows.block, total, first_id, touched.pack()))
             before = [None if row.before is None else pack_uint(row.before) for row in block.native]
@@ -187,7 +187,7 @@ class ChainStore:
             ]
             codes += [(ids(address), rows.block.number - 1, has) for address, has in block.earlier_code]
             codes += [(ids(address), rows.block.number, has) for address, has in block.code]
-        self._ids.intern(tx, [address for address, _, _ in kinds])
+        self._ids.write(tx)
         tx.run_many(SQL.put_block, blocks)
         gathered.write(tx)
         tx.run_many(SQL.reread_token, [(token,) for token in reread])
@@ -201,19 +201,36 @@ class ChainStore:
         for rollup in self._rollups:
             rollup.put_batch(tx, [block.rows for block in batch], ids)
 
-    def _known_tokens(self, tx: Transaction, contracts: Iterable[bytes], gathered: BatchRows) -> list[int]:
-        """The IDs of those contracts that have a row in `token`, stored or gathered."""
-        found = [row[0] for contract in contracts for row in tx.rows(SQL.address_id, (contract,))]
-        return [token for token in found if gathered.has_token(token) or tx.rows(SQL.standards, (token,))]
+    def _intern(self, tx: Transaction, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[int]:
+        """Gives every address of the batch an ID, in chain order; the first that each block may give."""
+        by_block = [[*addresses_in(block.rows), *_state_addresses(block)] for block in batch]
+        contracts = [address for block in batch for address in _contracts(block.rows)]
+        self._ids.load(tx, [*chain.from_iterable(by_block), *others, *contracts])
+        first_ids = []
+        for addresses in by_block:
+            first_ids.append(self._ids.next_id(tx))
+            self._ids.intern(tx, addresses)
+        self._ids.intern(tx, others)
+        return first_ids
 
-    def _touched(self, tx: Transaction, block: ResolvedBlock, gathered: BatchRows) -> TouchedAddresses:
+    def _stored_tokens(self, tx: Transaction, batch: Sequence[ResolvedBlock]) -> dict[int, int]:
+        """The contracts of the batch that have a row in `token`, and how often their storage changed silently."""
+        found = {self._ids.known(address) or 0 for block in batch for address in _contracts(block.rows)}
+        return dict(tx.rows_of_each(SQL.known_tokens, [(token,) for token in sorted(found - {0})]))
+
+    def _known_tokens(self, contracts: Iterable[bytes], stored: Container[int], gathered: BatchRows) -> list[int]:
+        """The IDs of those contracts that have a row in `token`, stored or gathered."""
+        found = [number for contract in contracts if (number := self._ids.known(contract)) is not None]
+        return [token for token in found if gathered.has_token(token) or token in stored]
+
+    def _touched(self, block: ResolvedBlock, stored: Mapping[int, int], gathered: BatchRows) -> TouchedAddresses:
         ids, rows = self._ids.of, block.rows
         moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
         named = [one for one in rows.erc20_deltas if (one.token, one.holder) not in moved]
         silent: list[int] = []
         silent_again: list[int] = []
-        for token in self._known_tokens(tx, rows.silent_contracts, gathered):
-            count = gathered.count_silent_change(token, partial(_silent_changes, tx, token))
+        for token in self._known_tokens(rows.silent_contracts, stored, gathered):
+            count = gathered.count_silent_change(token, stored.get(token, 0))
             (silent_again if count & (count - 1) else silent).append(token)
         return TouchedAddresses(
             native=tuple(dict.fromkeys(ids(row.address) for row in block.native)),
@@ -221,13 +238,21 @@ class ChainStore:
             silent=tuple(silent),
             named=tuple((ids(one.holder), ids(one.token)) for one in named),
             silent_again=tuple(silent_again),
-            recoded=tuple(self._known_tokens(tx, rows.recoded_contracts, gathered)),
+            recoded=tuple(self._known_tokens(rows.recoded_contracts, stored, gathered)),
         )
 
 
-def _silent_changes(tx: Transaction, token: int) -> int:
-    rows = tx.rows(SQL.silent_changes, (token,))
-    return int(rows[0][0]) if rows else 0
+def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:
+    """Addresses whose balance or code was changed, or read from state."""
+    yield from (row.address for row in block.native)
+    yield from (address for address, _ in (*block.earlier_code, *block.code))
+
+
+def _contracts(rows: BlockRows) -> Iterable[bytes]:
+    """Contracts of which it matters whether they are tokens."""
+    yield from (made.address for made in rows.deployments)
+    yield from rows.silent_contracts
+    yield from rows.recoded_contracts
 
 
 def _put_meta(tx: Transaction, meta: Mapping[str, str]) -> None:

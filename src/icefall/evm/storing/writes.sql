@@ -21,6 +21,12 @@ select number from block order by number limit 1;
 -- name: address_id
 select id from address where address = ?;
 
+-- name: address_ids
+select address, id from address where address = ?;
+
+-- postgres: address_ids
+select address, id from address where address = any(?);
+
 -- name: next_address
 select coalesce(max(id), 0) + 1 from address;
 
@@ -93,11 +99,17 @@ order by block desc limit 1;
 insert into native_balance (address, block, balance, before) values (?, ?, ?, ?)
 on conflict (address, block) do update set balance = excluded.balance;
 
--- The newest balance, else the one before the index; null for a pair never seen.
+-- Of each (holder, token, token address): the newest balance, else the one before the index; null for a pair never seen.
 -- name: known_erc20
-select coalesce(
+select ?1, ?2, coalesce(
     (select balance from erc20_balance where holder = ?1 and token = ?2 order by block desc limit 1),
     (select baseline from erc20_holding where holder = ?1 and token_address = ?3));
+
+-- postgres: known_erc20
+select k.holder, k.token, coalesce(
+    (select balance from erc20_balance b where b.holder = k.holder and b.token = k.token order by block desc limit 1),
+    (select baseline from erc20_holding h where h.holder = k.holder and h.token_address = k.address))
+from unnest(?, ?, ?) as k(holder, token, address);
 
 -- name: put_erc20_balance
 insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
@@ -105,10 +117,19 @@ insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
 -- name: put_erc20_holding
 insert into erc20_holding (holder, token_address, token, since, baseline) values (?, ?, ?, ?, ?);
 
+-- The same of each (holder, token, token address, token ID).
 -- name: known_erc1155
-select coalesce(
+select ?1, ?2, ?4, coalesce(
     (select balance from erc1155_balance where holder = ?1 and token = ?2 and token_id = ?4 order by block desc limit 1),
     (select baseline from erc1155_holding where holder = ?1 and token_address = ?3 and token_id = ?4));
+
+-- postgres: known_erc1155
+select k.holder, k.token, k.token_id, coalesce(
+    (select balance from erc1155_balance b
+     where b.holder = k.holder and b.token = k.token and b.token_id = k.token_id order by block desc limit 1),
+    (select baseline from erc1155_holding h
+     where h.holder = k.holder and h.token_address = k.address and h.token_id = k.token_id))
+from unnest(?, ?, ?, ?) as k(holder, token, address, token_id);
 
 -- name: put_erc1155_balance
 insert into erc1155_balance (holder, token, token_id, block, balance) values (?, ?, ?, ?, ?);
@@ -117,7 +138,12 @@ insert into erc1155_balance (holder, token, token_id, block, balance) values (?,
 insert into erc1155_holding (holder, token_address, token_id, token, since, baseline) values (?, ?, ?, ?, ?, ?);
 
 -- name: newest_owner
-select owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
+select token, token_id, owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
+
+-- postgres: newest_owner
+select distinct on (o.token, o.token_id) o.token, o.token_id, o.owner
+from unnest(?, ?) as k(token, token_id) join nft_owner o on o.token = k.token and o.token_id = k.token_id
+order by o.token, o.token_id, o.block desc;
 
 -- name: put_nft_owner
 insert into nft_owner (token, token_id, block, owner, before) values (?, ?, ?, ?, ?);
@@ -131,8 +157,8 @@ on conflict (owner, token_address, token_id) do nothing;
 
 -- name: put_token
 insert into token (token, first_block, standards) values (?, ?, ?)
-on conflict (token) do update set standards = standards | excluded.standards
-where standards | excluded.standards <> standards;
+on conflict (token) do update set standards = token.standards | excluded.standards
+where token.standards | excluded.standards <> token.standards;
 
 -- name: restart_token
 update token set standards = 0, kind = null where token = ?;
@@ -140,8 +166,12 @@ update token set standards = 0, kind = null where token = ?;
 -- name: put_standards_since
 update token set standards_since = ? where token = ?;
 
--- name: silent_changes
-select silent_changes from token where token = ?;
+-- Of contracts, those that moved tokens: whether they have a row, and how often their storage changed silently.
+-- name: known_tokens
+select token, silent_changes from token where token = ?;
+
+-- postgres: known_tokens
+select token, silent_changes from token where token = any(?);
 
 -- name: put_silent_changes
 update token set silent_changes = ? where token = ?;
@@ -160,12 +190,9 @@ select kind from token where token = ?;
 -- name: mark_untrusted
 update token set untrusted_since = :block where token = :token and untrusted_since is null;
 
--- name: standards
-select standards from token where token = ?;
-
 -- name: put_nft
 insert into nft (token, token_id, first_block) values (?, ?, ?) on conflict (token, token_id) do nothing;
 
 -- name: reread_nfts
-update nft set retry_at = 0, failures = 0 where token = ? and token_id between ? and ? and retry_at is not 0;
+update nft set retry_at = 0, failures = 0 where token = ? and token_id between ? and ? and (retry_at is null or retry_at <> 0);
 

@@ -203,9 +203,9 @@ class BatchRows:
         """Whether the address was deployed anew after that block."""
         return block < self._restarted.get(token, 0)
 
-    def count_silent_change(self, token: int, stored: Callable[[], int]) -> int:
-        count = self._silent_changes.get(token)
-        self._silent_changes[token] = count = (stored() if count is None else count) + 1
+    def count_silent_change(self, token: int, stored: int) -> int:
+        """How often, with the `stored` ones."""
+        self._silent_changes[token] = count = self._silent_changes.get(token, stored) + 1
         return count
 
     def has_token(self, token: int) -> bool:

@@ -1,0 +1,97 @@
+"""Copies the rows of a store into an empty one, on any engine, and compares the two by digests.
+
+Rows go in the order of their keys, a page per transaction. So a copy that was interrupted goes on behind the last row
+that its target has.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import NamedTuple
+
+from icefall.db.engine import BlockingReader, Row, Store
+from icefall.db.migrate import migrations
+from icefall.db.statements import load
+
+SQL = load("icefall.db", "sqlite.sql")
+TEXTS = load("icefall.db", "copying.sql")
+PAGE_ROWS = 5_000
+Progress = Callable[[str, int], None]  # table, and how many of its rows were copied
+
+
+class StoredTable(NamedTuple):
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+
+class RowsDiffer(Exception):
+    """The copy of a table is not what it was made from."""
+
+
+def tables_of(package: str) -> list[StoredTable]:
+    """The tables of a package's stores: the same on every engine, so those that its migrations make in memory."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        for migration in migrations(package, "sqlite"):
+            made.executescript(migration.script)
+        return [_table(made, name) for (name,) in made.execute(SQL.tables).fetchall()]
+
+
+def _table(made: sqlite3.Connection, name: str) -> StoredTable:
+    columns = made.execute(SQL.columns, (name,)).fetchall()
+    key = [column for column, place in sorted(columns, key=lambda row: int(row[1])) if place]
+    key = key or [column for (column,) in made.execute(SQL.unique_columns, (name,))]
+    return StoredTable(name, tuple(column for column, _ in columns), tuple(key))
+
+
+def copy_table(source: BlockingReader, target: Store, table: StoredTable, progress: Progress) -> None:
+    last = target.read(_filled(TEXTS.last_key, table))
+    done = int(target.read(_filled(TEXTS.count, table))[0][0])
+    put = _filled(TEXTS.put, table)
+    for page in _pages(source, table, last[0] if last else None):
+        target.write_here(lambda tx, rows=page: tx.run_many(put, rows))  # type: ignore[misc]
+        done += len(page)
+        progress(table.name, done)
+
+
+def compare_table(source: BlockingReader, target: BlockingReader, table: StoredTable) -> int:
+    """The number of rows, if all of them are the same. RowsDiffer if not."""
+    (count, expected), (copied, found) = table_digest(source, table), table_digest(target, table)
+    if (count, expected) != (copied, found):
+        raise RowsDiffer(f"{table.name}: {count} rows with digest {expected}, and in the copy {copied} with {found}")
+    return count
+
+
+def table_digest(store: BlockingReader, table: StoredTable) -> tuple[int, str]:
+    """How many rows there are, and a digest of them that does not depend on the engine."""
+    total, count = hashlib.sha256(), 0
+    for page in _pages(store, table, None):
+        count += len(page)
+        for row in page:
+            total.update(repr(row).encode())
+    return count, total.hexdigest()[:16]
+
+
+def _pages(store: BlockingReader, table: StoredTable, after: Row | None) -> Iterator[list[Row]]:
+    """All rows behind a key, in the order of the keys."""
+    at = [table.columns.index(column) for column in table.key]
+    while True:
+        page = store.read(_filled(TEXTS.first_rows if after is None else TEXTS.rows_behind, table), after or ())
+        if page:
+            yield page
+        if len(page) < PAGE_ROWS:
+            return
+        after = tuple(page[-1][index] for index in at)
+
+
+def _filled(text: str, table: StoredTable) -> str:
+    return text.format(
+        table=table.name,
+        columns=", ".join(table.columns),
+        marks=", ".join("?" for _ in table.columns),
+        key=", ".join(table.key),
+        key_marks=", ".join("?" for _ in table.key),
+        key_descending=", ".join(f"{column} desc" for column in table.key),
+        page=PAGE_ROWS,
+    )

@@ -1,0 +1,259 @@
+"""The client/server engine: PostgreSQL 14 or newer, one schema per store.
+
+The writer has one session of its own, which holds the store's lock and commits everything: if the session is lost, so
+is the lock, and nothing can be committed with it any more. The store must then be opened again.
+"""
+
+import asyncio
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from icefall.db.engine import (
+    Row,
+    StatementParams,
+    StoreBusy,
+    StoreError,
+    StoreInUse,
+    StoreLost,
+    Transaction,
+)
+from icefall.db.migrate import migrations, pending
+from icefall.db.postgres_pool import BROKEN, ServerPool
+from icefall.db.postgres_session import (
+    QUERY_LIMIT_S,
+    SQL,
+    Connection,
+    SessionKind,
+    connect,
+    params_of_each,
+    shown_url,
+    unreachable,
+)
+from icefall.db.statements import for_postgres
+
+T = TypeVar("T")
+
+WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
+_COPY_MIN = 16  # rows; fewer are inserted one by one
+_PLAIN_INSERT = re.compile(r"\s*insert\s+into (\w+) \(([^)]*)\)\s*values\s*\(([^)]*)\)\s*", re.IGNORECASE)
+_LOST = "the session of the writer was ended: the store must be opened again"
+_WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of the store
+
+
+class PostgresReader:
+    def __init__(self, pool: ServerPool, schema: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
+        self._pool = pool
+        self._schema = schema
+        self._kind = SessionKind(schema, query_limit_s)
+
+    async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        try:
+            return await self._pool.of_loops.query(self._kind, statement, params)
+        except psycopg.Error as error:
+            raise _translated(error) from error
+
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        return await self.rows(statement, params_of_each(keys)) if keys else []
+
+    def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        try:
+            return self._pool.blocking.query(self._kind, statement, params)
+        except psycopg.Error as error:
+            raise _translated(error) from error
+
+    def close(self) -> None:
+        """The connections belong to the pool."""
+
+
+class _PostgresTransaction:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        return self._connection.execute(for_postgres(statement), params, binary=True).fetchall()
+
+    def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        return self.rows(statement, params_of_each(keys)) if keys else []
+
+    def run(self, statement: str, params: StatementParams = ()) -> int:
+        return self._connection.execute(for_postgres(statement), params).rowcount
+
+    def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
+        if not params:
+            return
+        text = for_postgres(statement)
+        copy = _copy_of(text) if len(params) >= _COPY_MIN else None
+        with self._connection.cursor() as cursor:
+            if copy is None:
+                cursor.executemany(text, params)
+                return
+            command, names = copy
+            with cursor.copy(command) as rows:
+                for row in params:
+                    rows.write_row(_values(row, names))
+
+
+def _values(row: StatementParams, names: Sequence[str]) -> Sequence[Any]:
+    return [row[name] for name in names] if isinstance(row, Mapping) else row
+
+
+@lru_cache(maxsize=256)
+def _copy_of(text: str) -> tuple[str, list[str]] | None:
+    """The COPY that does the same as a plain insert, and the names of its parameters; None for any other statement."""
+    found = _PLAIN_INSERT.fullmatch(text)
+    if found is None:
+        return None
+    table, columns, values = found[1], found[2], [value.strip() for value in found[3].split(",")]
+    names = [match[1] for value in values if (match := re.fullmatch(r"%\((\w+)\)s", value))]
+    if len(names) not in (0, len(values)) or (not names and set(values) != {"%s"}):
+        return None
+    return f"copy {table} ({columns}) from stdin (format binary)", names
+
+
+class PostgresStore(PostgresReader):
+    """For the process that writes: migrated when opened, one transaction at a time.
+
+    `exclusive`: as the only writer. StoreInUse while there is another.
+    """
+
+    def __init__(
+        self,
+        pool: ServerPool,
+        schema: str,
+        package: str,
+        query_limit_s: float = QUERY_LIMIT_S,
+        *,
+        exclusive: bool = True,
+    ) -> None:
+        super().__init__(pool, schema, query_limit_s)
+        self._writer = connect(pool.url, {"search_path": schema, "statement_timeout": str(WRITE_LIMIT_S * 1000)})
+        try:
+            if exclusive:
+                self._lock()
+            self._prepare(package)
+        except psycopg.Error as error:
+            self._writer.close()
+            raise _translated(error) from error
+        except BaseException:
+            self._writer.close()
+            raise
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
+        self._one_at_a_time = threading.Lock()
+
+    def _lock(self) -> None:
+        key = {"key": _lock_key(self._schema)}
+        if self._on_citus() and not self._one(SQL.citus_is_coordinator):
+            raise StoreError("a writer must be connected to the coordinator of Citus: this server is a worker")
+        if not self._one(SQL.try_lock, key):
+            held = self._writer.execute(SQL.holder.postgres, key).fetchall()
+            owner = f" by {held[0][1]} at {held[0][0]}" if held else ""
+            raise StoreInUse(f"{self._where()} is in use{owner}: it has one writer at a time", can_wait=True)
+
+    def _where(self) -> str:
+        return f"schema {self._schema} of {shown_url(self._pool.url)}"
+
+    def _one(self, statement: str, params: StatementParams = ()) -> Any:
+        return self._writer.execute(for_postgres(statement), params).fetchall()[0][0]
+
+    def _on_citus(self) -> bool:
+        return bool(self._one(SQL.citus))
+
+    def _prepare(self, package: str) -> None:
+        known = migrations(package, "postgres")
+        if not pending(known, self._version(), self._where()):
+            return
+        is_citus = self._on_citus()
+        self._writer.execute(f"create schema if not exists {self._schema}")
+        for number in range(1, len(known) + 1):
+            with self._writer.transaction():
+                if is_citus:
+                    self._writer.execute(SQL.citus_modify_one_after_the_other.postgres)
+                self._one(SQL.lock_migrations, {"key": _lock_key(f"{self._schema} migrations")})
+                at = self._version()
+                pending(known, at, self._where())
+                if at == number - 1:
+                    if number == 1:
+                        self._writer.execute(SQL.create_schema_version.postgres)
+                    for statement in known[at].statements():
+                        self._writer.execute(statement)
+                    self._writer.execute(SQL.put_schema_version.postgres, {"number": number})
+
+    def _version(self) -> int:
+        """The number of the last migration; 0 for a schema without tables."""
+        ((tables, ours),) = self._writer.execute(SQL.tables_of_schema.postgres, {"schema": self._schema}).fetchall()
+        if tables and not ours:
+            raise StoreError(f"{self._where()} is not an Icefall store: use another --store-prefix")
+        return int(self._one(SQL.schema_version)) if ours else 0
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        with self._writer.transaction():
+            yield _PostgresTransaction(self._writer)
+
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
+
+    def write_here(self, change: Callable[[Transaction], T]) -> T:
+        with self._one_at_a_time:
+            if self._writer.closed:
+                raise StoreLost(_LOST)
+            try:
+                with self._transaction() as tx:
+                    return change(tx)
+            except _WRONG_STATEMENT:
+                raise
+            except psycopg.Error as error:
+                raise (StoreLost(_LOST) if self._writer.closed else _translated(error)) from error
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)
+        self._writer.close()
+
+
+def has_tables(pool: ServerPool, schema: str) -> bool:
+    ((tables, _),) = PostgresReader(pool, schema).read(SQL.tables_of_schema, {"schema": schema})
+    return bool(tables)
+
+
+def schema_location(pool: ServerPool, schema: str) -> tuple[str, int]:
+    """The server that holds a schema, without credentials, and the bytes it takes there."""
+    reader, named = PostgresReader(pool, schema), {"schema": schema}
+    if not reader.read(SQL.citus)[0][0]:
+        return shown_url(pool.url), int(reader.read(SQL.schema_size, named)[0][0])
+    node = reader.read(SQL.citus_node, named)
+    return node[0][0] if node else shown_url(pool.url), int(reader.read(SQL.citus_size, named)[0][0])
+
+
+def schemas_of(pool: ServerPool, prefix: str) -> list[str]:
+    return [schema for (schema,) in PostgresReader(pool, "public").read(SQL.schemas, {"prefix": prefix})]
+
+
+def rename_schema(pool: ServerPool, old: str, new: str) -> None:
+    try:
+        with connect(pool.url, {}) as connection:
+            connection.execute(f"alter schema {old} rename to {new}")
+    except psycopg.Error as error:
+        raise _translated(error) from error
+
+
+def _lock_key(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"icefall {name}".encode()).digest()[:8], "big", signed=True)
+
+
+def _translated(error: psycopg.Error) -> StoreError:
+    if isinstance(error, errors.QueryCanceled):
+        return StoreBusy("a query was stopped at its time limit")
+    if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
+        return StoreBusy("the store was locked for too long")
+    if isinstance(error, BROKEN) and not isinstance(error, errors.DiskFull):
+        return unreachable(error)
+    return StoreError(f"the store failed: {error}")

@@ -1,0 +1,63 @@
+-- What the engine for PostgreSQL asks of the server itself, and the one table it keeps in each schema.
+
+-- name: server
+select current_setting('server_version_num')::bigint, pg_backend_pid();
+
+-- name: session
+select pg_backend_pid();
+
+-- name: try_lock
+select pg_try_advisory_lock(:key);
+
+-- name: lock_migrations
+select pg_advisory_xact_lock(:key);
+
+-- Who holds the lock of a writer: its address and the name it gave.
+-- name: holder
+select coalesce(host(a.client_addr), 'this machine'), a.application_name
+from pg_locks l join pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'advisory' and l.granted and l.database = (select oid from pg_database where datname = current_database())
+  and l.objsubid = 1 and l.classid::bigint = (:key >> 32) & 4294967295 and l.objid::bigint = :key & 4294967295;
+
+-- name: tables_of_schema
+select count(*), count(*) filter (where relname = 'schema_version') from pg_class
+where relnamespace = to_regnamespace(:schema) and relkind in ('r', 'p', 'v');
+
+-- name: schema_version
+select max(number) from schema_version;
+
+-- name: create_schema_version
+create table schema_version (number bigint not null primary key);
+
+-- name: put_schema_version
+insert into schema_version (number) values (:number);
+
+-- name: citus
+select count(*) from pg_extension where extname = 'citus';
+
+-- name: citus_is_coordinator
+select citus_is_coordinator();
+
+-- name: citus_modify_one_after_the_other
+set local citus.multi_shard_modify_mode to 'sequential';
+
+-- The node of Citus that holds a schema, if it is spread at all.
+-- name: citus_node
+select n.nodename || ':' || n.nodeport
+from public.citus_schemas s
+join pg_dist_partition p on p.colocationid = s.colocation_id
+join pg_dist_shard h on h.logicalrelid = p.logicalrelid
+join pg_dist_placement l on l.shardid = h.shardid
+join pg_dist_node n on n.groupid = l.groupid and n.noderole = 'primary'
+where s.schema_name = to_regnamespace(:schema) limit 1;
+
+-- name: citus_size
+select coalesce(sum(citus_total_relation_size(oid)), 0)::bigint from pg_class
+where relnamespace = to_regnamespace(:schema) and relkind = 'r';
+
+-- name: schema_size
+select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint from pg_class
+where relnamespace = to_regnamespace(:schema) and relkind = 'r';
+
+-- name: schemas
+select nspname from pg_namespace where starts_with(nspname, :prefix) order by nspname;

@@ -1,0 +1,208 @@
+"""The sessions of a process for reading, of one server and every schema on it: a bounded number, kept for more queries.
+
+Queries of an event loop run on the loop itself, without threads: handing one to a thread and back costs several times
+what the query does.
+"""
+
+import asyncio
+import threading
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from icefall.db.engine import Row, StatementParams, StoreBusy
+from icefall.db.postgres_session import (
+    CONNECT_LIMIT_S,
+    Connection,
+    SessionKind,
+    connect,
+    connection_info,
+    register_types,
+    session_settings,
+    set_configs,
+    unreachable,
+)
+from icefall.db.statements import for_postgres
+
+POOL_SIZE = 8
+_BLOCKING_SIZE = 2
+WAITING_MAX = 256
+_NO_ANSWER_S = 3.0  # after the server's own limit on a query
+AsyncConnection = psycopg.AsyncConnection[Row]
+BROKEN = (psycopg.OperationalError, psycopg.InterfaceError)  # what a connection that has ended raises
+
+
+class AsyncSessions:
+    """At most `size` sessions, and as many queries at once. Idle ones may be used by another loop later."""
+
+    def __init__(self, url: str, size: int = POOL_SIZE) -> None:
+        self._url = url
+        self._size = size
+        self._idle: list[tuple[SessionKind, AsyncConnection]] = []
+        self._open = 0
+        self._waiting = 0
+        self._is_checked = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._slots = asyncio.Semaphore(size)
+
+    async def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
+        """StoreBusy if the server does not answer long after it should have."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._slots, self._waiting = loop, asyncio.Semaphore(self._size), 0
+        if self._waiting >= WAITING_MAX:
+            raise StoreBusy("too many queries are waiting for the store")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(kind.limit_s + CONNECT_LIMIT_S + _NO_ANSWER_S), self._slots:
+                return await self._asked(kind, for_postgres(statement), params)
+        except TimeoutError as error:
+            raise StoreBusy("the store does not answer in time") from error
+        finally:
+            self._waiting -= 1
+
+    async def _asked(self, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:
+        """Once more on a new connection if the one at hand was broken: it only reads."""
+        connection, is_fresh = await self._take(kind)
+        try:
+            return await self._rows(connection, kind, text, params)
+        except BROKEN:
+            if is_fresh or not connection.closed:
+                raise
+        self.close()  # the other idle ones are of the same server, and as old
+        return await self._rows((await self._take(kind))[0], kind, text, params)
+
+    async def _rows(
+        self, connection: AsyncConnection, kind: SessionKind, text: str, params: StatementParams
+    ) -> list[Row]:
+        try:
+            cursor = await connection.execute(text, params, binary=True)
+            return await cursor.fetchall()
+        finally:
+            if connection.info.transaction_status == TransactionStatus.IDLE:
+                self._idle.append((kind, connection))
+            else:  # broken, or given up in the middle of a query
+                self._end(connection)
+
+    async def _take(self, kind: SessionKind) -> tuple[AsyncConnection, bool]:
+        """A connection, and whether it is new."""
+        index = next((at for at in reversed(range(len(self._idle))) if self._idle[at][0] == kind), None)
+        if index is None and self._idle and self._open >= self._size:
+            index = 0
+        if index is None:
+            self._open += 1
+            try:
+                return await self._connected(kind), True
+            except BaseException:
+                self._open -= 1
+                raise
+        was, connection = self._idle.pop(index)
+        if was != kind:
+            try:
+                await connection.execute(*set_configs(kind.settings()))
+            except BaseException:
+                self._end(connection)
+                raise
+        return connection, False
+
+    def _end(self, connection: AsyncConnection) -> None:
+        self._open -= 1
+        connection.pgconn.finish()
+
+    async def _connected(self, kind: SessionKind) -> AsyncConnection:
+        if not self._is_checked:
+            (await asyncio.to_thread(connect, self._url, {})).close()  # the server's version, and poolers
+            self._is_checked = True
+        try:
+            connection = await psycopg.AsyncConnection.connect(
+                connection_info(self._url), autocommit=True, prepare_threshold=1
+            )
+            register_types(connection.adapters)
+            settings: Any = session_settings(connection.info.host, kind.settings())
+            await connection.execute(*set_configs(settings))
+        except psycopg.Error as error:
+            raise unreachable(error) from error
+        return connection
+
+    def close(self) -> None:
+        """Ends the idle sessions."""
+        dropped, self._idle = self._idle, []
+        for _, connection in dropped:
+            self._end(connection)
+
+
+class BlockingSessions:
+    """For queries that wait on the calling thread: as a process starts, and in plain functions."""
+
+    def __init__(self, url: str, size: int = _BLOCKING_SIZE) -> None:
+        self._url = url
+        self._size = size
+        self._idle: list[tuple[SessionKind, Connection]] = []
+        self._guard = threading.Lock()
+
+    def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
+        """On the calling thread. Once more on a new connection if the one at hand was broken: it only reads."""
+        text = for_postgres(statement)
+        connection, is_fresh = self._take(kind)
+        try:
+            return self._rows(connection, kind, text, params)
+        except BROKEN as error:
+            if is_fresh or not connection.closed:
+                raise
+            self._drop_idle()  # they are of the same server, and as old
+            try:
+                return self._rows(self._take(kind)[0], kind, text, params)
+            except BROKEN as again:
+                raise again from error
+
+    def _rows(self, connection: Connection, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:
+        try:
+            return connection.execute(text, params, binary=True).fetchall()
+        finally:
+            self._put_back(kind, connection)
+
+    def _take(self, kind: SessionKind) -> tuple[Connection, bool]:
+        """A connection, and whether it is new."""
+        with self._guard:
+            index = next((i for i, (of, _) in enumerate(self._idle) if of == kind), None)
+            if index is None and len(self._idle) >= self._size:
+                index = 0
+            found = None if index is None else self._idle.pop(index)
+        if found is None:
+            return connect(self._url, kind.settings()), True
+        was, connection = found
+        if was != kind:
+            connection.execute(*set_configs(kind.settings()))
+        return connection, False
+
+    def _put_back(self, kind: SessionKind, connection: Connection) -> None:
+        if connection.closed:
+            return
+        with self._guard:
+            if len(self._idle) < self._size:
+                self._idle.append((kind, connection))
+                return
+        connection.close()
+
+    def _drop_idle(self) -> None:
+        with self._guard:
+            dropped, self._idle = self._idle, []
+        for _, connection in dropped:
+            connection.close()
+
+    def close(self) -> None:
+        self._drop_idle()
+
+
+class ServerPool:
+    """Both."""
+
+    def __init__(self, url: str, size: int = POOL_SIZE) -> None:
+        self.url = url
+        self.of_loops = AsyncSessions(url, size)
+        self.blocking = BlockingSessions(url)
+
+    def close(self) -> None:
+        self.of_loops.close()
+        self.blocking.close()

@@ -1,0 +1,49 @@
+"""A throwaway cluster of Citus: a coordinator and two workers, with schemas spread over them.
+
+Where the extension is not installed, or not for this server, the tests that want it are skipped and say so."""
+
+import atexit
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.postgres.server import PostgresServer, ServerRefused
+
+NODES = 3
+DATABASE = "icefall"
+SETTINGS = {"shared_preload_libraries": "'citus'", "wal_level": "logical", "max_prepared_transactions": "50"}
+
+
+@cache
+def _cluster() -> list[PostgresServer] | str:
+    """The servers, the coordinator first; or why there are none."""
+    servers: list[PostgresServer] = []
+    for _ in range(NODES):
+        server = PostgresServer(Path(tempfile.mkdtemp(prefix="icefall-citus-")), SETTINGS)
+        try:
+            server.start()
+        except ServerRefused as refused:
+            return f"Citus cannot be loaded by this PostgreSQL: {refused}"
+        atexit.register(server.remove)
+        servers.append(server)
+        with psycopg.connect(server.url, autocommit=True) as admin:
+            admin.execute(f"create database {DATABASE}")
+        server.url = server.url.removesuffix("postgres") + DATABASE
+        with psycopg.connect(server.url, autocommit=True) as admin:
+            admin.execute("create extension citus")
+    with psycopg.connect(servers[0].url, autocommit=True) as admin:
+        admin.execute(f"select citus_set_coordinator_host('127.0.0.1', {servers[0].port})")
+        for worker in servers[1:]:
+            admin.execute(f"select citus_add_node('127.0.0.1', {worker.port})")
+        admin.execute(f"alter database {DATABASE} set citus.enable_schema_based_sharding to on")
+    return servers
+
+
+def citus_nodes() -> list[str]:
+    """The URLs of the nodes, the coordinator first."""
+    found = _cluster()
+    if isinstance(found, str):
+        pytest.skip(found)
+    return [server.url for server in found]

@@ -1,0 +1,107 @@
+"""A throwaway PostgreSQL server for the tests of this process: found in PATH or where Debian puts it."""
+
+import atexit
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from tests.counterparts import missing
+
+DEBIAN = Path("/usr/lib/postgresql")
+SETTINGS = {
+    "listen_addresses": "'127.0.0.1'",
+    "unix_socket_directories": "''",
+    "shared_buffers": "'64MB'",
+    "max_connections": "200",
+    "fsync": "off",  # an immediate stop of the server, not of the machine, is what tests try
+    "max_wal_size": "'1GB'",
+}
+URL = "ICEFALL_TEST_POSTGRES"
+_prefixes = itertools.count()
+
+
+def programs() -> Path | None:
+    """The folder of the server's programs."""
+    found = shutil.which("postgres")
+    if found is not None:
+        return Path(found).resolve().parent
+    versions = [path.parent for path in DEBIAN.glob("*/bin/postgres")]
+    return max(versions, key=lambda path: int(path.parent.name), default=None)
+
+
+def as_server_user(command: list[str]) -> list[str]:
+    """The server refuses to run as root."""
+    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class ServerRefused(Exception):
+    """The server did not start; its last words."""
+
+
+class PostgresServer:
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+        found = programs()
+        if found is None:
+            missing("PostgreSQL")
+        self._programs = found
+        self._folder = folder
+        self.port = free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        if os.geteuid() == 0:
+            shutil.chown(folder, "postgres")
+        self._run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
+        text = "".join(f"{name} = {value}\n" for name, value in {**SETTINGS, **(settings or {})}.items())
+        with (folder / "data" / "postgresql.conf").open("a") as file:
+            file.write(f"port = {self.port}\n{text}")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = as_server_user([str(self._programs / program), *arguments])
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd="/")
+        assert done.returncode == 0, done.stderr + done.stdout
+
+    def start(self) -> None:
+        data, log = self._folder / "data", self._folder / "log"
+        # Its output would keep our pipe open for as long as it runs.
+        command = as_server_user([str(self._programs / "pg_ctl"), "-D", str(data), "-l", str(log), "-w", "start"])
+        done = subprocess.run(
+            command, check=False, timeout=120, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        if done.returncode:
+            raise ServerRefused(log.read_text(errors="replace")[-300:] if log.exists() else "no log")
+
+    def stop(self, how: str = "fast") -> None:
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", how, "-w", "stop")
+
+    def remove(self) -> None:
+        self.stop("immediate")
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """One for all tests of this process, which use prefixes of their own; stopped when it ends."""
+    server = PostgresServer(Path(tempfile.mkdtemp(prefix="icefall-postgres-")))
+    server.start()
+    atexit.register(server.remove)
+    os.environ[URL] = server.url
+    return server
+
+
+def server_url() -> str:
+    """Of the server of this process, or of the test that started it."""
+    return os.environ.get(URL) or shared_server().url
+
+
+def new_prefix() -> str:
+    return f"t{os.getpid()}_{next(_prefixes)}"

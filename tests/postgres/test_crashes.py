@@ -1,0 +1,84 @@
+"""The writer killed and the server stopped, again and again: in the end there is what a clean run on SQLite stores.
+
+ICEFALL_FUZZ_POSTGRES_KILLS and ICEFALL_FUZZ_POSTGRES_STOPS: how often.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.evm.digest import digests
+from tests.evm.test_index_crashes import ROOT, command, run_child, tip_of
+from tests.postgres.server import URL, PostgresServer, server_url
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.threaded import in_thread
+
+KILLS = int(os.environ.get("ICEFALL_FUZZ_POSTGRES_KILLS", "10"))
+STOPS = int(os.environ.get("ICEFALL_FUZZ_POSTGRES_STOPS", "3"))
+CHAIN, LAST = "geth-1", 110
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    clean = tmp_path_factory.mktemp("clean") / "clean.sqlite"
+    with in_thread(EvmReplay(CHAIN)) as replay:
+        assert run_child(clean, replay, LAST) == 0
+    return digests(clean)
+
+
+def test_kill_9_of_the_writer_at_any_write(expected: dict[str, str], tmp_path: Path) -> None:
+    server_url()  # for the children too
+    source, crashes, number, tips = random.Random(15), 0, 0, set()
+    with in_thread(EvmReplay(CHAIN)) as replay:
+        while crashes < KILLS:
+            number += 1
+            crashed = tmp_path / f"crashed-{number}.postgres"
+            while run_child(crashed, replay, LAST, str(source.randint(2, source.choice((60, 400))))) != 0:
+                crashes += 1
+                tips.add(tip_of(crashed))
+            assert digests(crashed) == expected
+    assert len(tips) > 1, "the crashes were all at one block"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
+    """One of this test's own, which it may stop."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    for above in tmp_path.parents:
+        if above.owner() != "root" or above == Path("/tmp"):
+            break
+        above.chmod(0o755)  # the user of the server must reach it
+    tmp_path.chmod(0o755)
+    own = PostgresServer(folder)
+    own.start()
+    monkeypatch.setenv(URL, own.url)
+    yield own
+    own.stop("immediate")
+
+
+def test_immediate_stops_of_the_server(expected: dict[str, str], tmp_path: Path, server: PostgresServer) -> None:
+    source, stored, stops = random.Random(4), tmp_path / "stopped.postgres", 0
+    with in_thread(EvmReplay(CHAIN)) as replay:
+        while True:
+            child = subprocess.Popen(
+                command(stored, replay, LAST), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            if stops < STOPS:
+                began = tip_of(stored)
+                while child.poll() is None and tip_of(stored) == began:  # until it has stored something
+                    time.sleep(0.02)
+                time.sleep(source.uniform(0, 0.2))
+                server.stop("immediate")
+                server.start()
+                stops += 1
+            if child.wait(120) == 0:
+                break
+            assert child.returncode != -signal.SIGKILL
+    assert stops == STOPS
+    assert digests(stored) == expected

@@ -1,0 +1,222 @@
+"""Specific to PostgreSQL: one writer, lost sessions, poolers, the pool of connections, and what is refused."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.counterparts import missing
+from tests.postgres.server import as_server_user, free_port, new_prefix, server_url
+from tests.store.engines import NOTES, PostgresKit
+from tests.waiting import until
+
+from icefall.cli import main
+from icefall.db import postgres_pool, postgres_session
+from icefall.db.engine import StoreBusy, StoreError, StoreInUse, StoreLost, StoreUnreachable, Transaction
+from icefall.db.postgres import PostgresReader, PostgresStore
+from icefall.db.postgres_pool import ServerPool
+from icefall.db.postgres_session import SessionKind, connect
+from icefall.run.stores import Stores
+
+V1 = {"0001_notes": NOTES}
+PUT = "insert into note (id, text) values (:id, :text)"
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Iterator[PostgresKit]:
+    kit = PostgresKit(tmp_path)
+    yield kit
+    kit.close()
+
+
+def end_sessions() -> None:
+    """As an administrator, a failover or the network does."""
+    with psycopg.connect(server_url(), autocommit=True) as admin:
+        admin.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where starts_with(application_name, 'icefall')"
+        )
+
+
+def put(number: int) -> dict[str, object]:
+    return {"id": number, "text": "x"}
+
+
+def test_there_is_one_writer(kit: PostgresKit) -> None:
+    first = kit.open(V1, exclusive=True)
+    with pytest.raises(StoreInUse, match=r"is in use by icefall \d+ at 127\.0\.0\.1") as refused:
+        kit.open(V1, exclusive=True)
+    assert refused.value.can_wait
+    first.close()
+    kit.open(V1, exclusive=True).close()
+
+
+def test_a_writer_that_lost_its_session_commits_nothing(kit: PostgresKit) -> None:
+    store = kit.open(V1, exclusive=True)
+
+    def change(tx: Transaction) -> None:
+        tx.run(PUT, put(1))
+        end_sessions()
+        tx.run(PUT, put(2))
+
+    with pytest.raises(StoreLost, match="must be opened again"):
+        store.write_here(change)
+    other = kit.open(V1, exclusive=True)  # the lock went with the session
+    with pytest.raises(StoreLost):
+        asyncio.run(store.write(lambda tx: tx.run(PUT, put(3))))
+    assert other.read("select * from note") == []
+
+
+def test_a_broken_connection_is_replaced_and_the_query_asked_again(kit: PostgresKit) -> None:
+    kit.open(V1)
+    reader = kit.reader()
+    for _ in range(3):
+        assert asyncio.run(reader.rows("select count(*) from note")) == [(0,)]
+        end_sessions()
+
+
+def test_connections_are_bounded_and_shared_by_schemas(kit: PostgresKit) -> None:
+    kit.open(V1)
+    pool = ServerPool(server_url(), size=2)
+    readers = [PostgresReader(pool, schema) for schema in (kit.schema, "public", "pg_catalog")]
+
+    async def ask_all() -> None:
+        await asyncio.gather(*(reader.rows("select current_schema()") for reader in readers * 20))
+
+    asyncio.run(ask_all())
+    assert 0 < len(pool.of_loops._idle) <= 2
+    assert [reader.read("select current_schema()")[0][0] for reader in readers] == [kit.schema, "public", "pg_catalog"]
+    pool.close()
+
+
+def test_too_many_waiting_queries_are_refused(kit: PostgresKit, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit.open(V1)
+    monkeypatch.setattr(postgres_pool, "WAITING_MAX", 3)
+
+    async def ask_all() -> list[object]:
+        asked = [kit.reader().rows("select pg_sleep(0.05)") for _ in range(6)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    refused = [one for one in asyncio.run(ask_all()) if isinstance(one, StoreBusy)]
+    assert len(refused) == 3
+
+
+def test_a_server_that_is_not_there() -> None:
+    pool = ServerPool(f"postgresql://someone:secret@127.0.0.1:{free_port()}/db")
+    with pytest.raises(StoreUnreachable, match="Connection refused") as refused:
+        PostgresReader(pool, "public").read("select 1")
+    assert "secret" not in str(refused.value)
+    assert "127.0.0.1" not in str(refused.value)
+    pool.close()
+
+
+def test_a_schema_of_something_else_is_refused(kit: PostgresKit) -> None:
+    with psycopg.connect(server_url(), autocommit=True) as admin:
+        admin.execute(f"create schema {kit.schema}")
+        admin.execute(f"create table {kit.schema}.mine (id int)")
+    with pytest.raises(StoreError, match="is not an Icefall store: use another --store-prefix"):
+        kit.open(V1)
+
+
+def test_an_old_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_session, "SERVER_MIN", 990000)
+    with pytest.raises(StoreError, match="needs PostgreSQL 14 or newer"):
+        connect(server_url(), {})
+
+
+def test_text_with_a_zero_character_is_found_again(kit: PostgresKit) -> None:
+    store = kit.open(V1)
+    store.write_here(lambda tx: tx.run(PUT, {"id": 1, "text": "a\0b"}))
+    assert store.read("select id from note where text = :text", {"text": "a\0b"}) == [(1,)]
+    assert store.read("select id from note where text = :text", {"text": "ab"}) == []
+
+
+def test_roles_as_documented(kit: PostgresKit) -> None:
+    """A reader needs SELECT everywhere, and INSERT and UPDATE on access tables only."""
+    store, role = kit.open(V1), f"r_{kit.schema}"
+    store.write_here(lambda tx: tx.run(PUT, put(1)))
+    with psycopg.connect(server_url(), autocommit=True) as admin:
+        admin.execute(f"create role {role} login")
+        admin.execute(f"grant usage on schema {kit.schema} to {role}")
+        admin.execute(f"grant select on all tables in schema {kit.schema} to {role}")
+    pool = ServerPool(server_url().replace("postgres@", f"{role}@"))
+    assert PostgresReader(pool, kit.schema).read("select id from note") == [(1,)]
+    pool.close()
+
+
+# -- poolers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pooler(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """pgbouncer before the server: URLs by mode."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        missing("pgbouncer")
+    port, file = free_port(), tmp_path / "pgbouncer.ini"
+    upstream = psycopg.conninfo.conninfo_to_dict(server_url())
+    target = f"host=127.0.0.1 port={upstream['port']} dbname=postgres user=postgres"
+    file.write_text(
+        f"[databases]\nshared = {target} pool_mode=transaction\nown = {target} pool_mode=session\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\nunix_socket_dir =\n"
+        "ignore_startup_parameters = extra_float_digits\n"
+    )
+    for path in (tmp_path, *list(tmp_path.parents)[:2], file):
+        path.chmod(0o755)
+    command = as_server_user([program, "--quiet", str(file)])
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    urls = {mode: f"postgresql://postgres@127.0.0.1:{port}/{mode}" for mode in ("shared", "own")}
+
+    def listens() -> bool:
+        try:
+            psycopg.connect(urls["own"]).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    try:
+        until(listens, "pgbouncer listens")
+        yield urls
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_a_transaction_pooler_is_refused_and_a_session_pooler_is_not(
+    pooler: dict[str, str], kit: PostgresKit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kit.open(V1)
+    with closing(connect(pooler["own"], SessionKind(kit.schema, 5.0).settings())) as session:
+        assert session.execute("select count(*) from note").fetchall() == [(0,)]
+    with pytest.raises(StoreError, match="this is a transaction pooler, which gives one session to several clients"):
+        connect(pooler["shared"], {})
+    assert main(["migrate", f"--store={pooler['shared']}", f"--store-prefix={new_prefix()}"]) == 1
+    assert "transaction pooler" in capsys.readouterr().err
+
+
+# -- without the driver ------------------------------------------------------------------------------------------
+
+
+def test_without_the_driver_a_url_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "psycopg.py").write_text("raise ImportError\n")
+    command = [sys.executable, "-m", "icefall.cli", "migrate", f"--data-dir={tmp_path}", "--store=postgresql://a/b"]
+    path = f"{tmp_path}:{Path(__file__).parents[2] / 'src'}"
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": path, "HOME": "/"})
+    assert done.returncode == 1
+    assert done.stderr == "icefall: a PostgreSQL store needs its driver: pip install icefall[postgres]\n"
+
+
+def test_stores_of_chains_may_be_on_other_servers(tmp_path: Path) -> None:
+    prefix = new_prefix()
+    with closing(Stores(tmp_path, "", prefix, {"7": server_url()})) as stores:
+        stores.chain_store("7").close()
+        stores.chain_store("8").close()
+        assert stores.has_chain_store("7")
+        assert (tmp_path / "chains" / "8.sqlite").exists()
+        assert not (tmp_path / "chains" / "7.sqlite").exists()
+        with closing(stores.chain_store("7")) as store:
+            assert isinstance(store, PostgresStore)

@@ -1,0 +1,138 @@
+"""Readers without a data directory or a config file: what they serve, their keys, page tokens and budgets come from the
+store, so that any number of them answer alike."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pytest
+from tests.api.data_scene import chain_id, put_chains
+from tests.postgres.server import new_prefix, server_url
+from tests.server import Server, serving
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.threaded import in_thread
+
+from icefall.access.budget_leases import BudgetLeases
+from icefall.access.budgets import Tier
+from icefall.access.stored_budgets import StoredBudgets
+from icefall.cli import main
+from icefall.config.load import load
+from icefall.observe.log import quiet
+from icefall.run.chain_configs import put_chain_configs, with_stored_chains
+from icefall.run.stores import Stores, stores_of
+
+CHAIN = "berlin-1"
+
+
+class Readers(NamedTuple):
+    servers: list[Server]
+    stores: Stores
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
+    """Two programs that share nothing but the store."""
+    folder, prefix = tmp_path_factory.mktemp("readers"), new_prefix()
+    settings = [f"--store={server_url()}", f"--store-prefix={prefix}"]
+    with ExitStack() as stack:
+        replay = stack.enter_context(in_thread(EvmReplay(CHAIN)))
+        put_chains(folder, tmp_path_factory, {CHAIN: replay.url})
+        assert main(["copy", str(folder / "data"), server_url(), settings[1]]) == 0
+        file = f"--config-file={folder / 'icefall.toml'}"
+        config = load("index", [file, *settings, f"--data-dir={folder / 'none'}"], {}, folder).config
+        stores = stack.enter_context(closing(stores_of(config)))
+        put_chain_configs(config, stores)
+        servers = [
+            stack.enter_context(serving("data", folder / name, *settings, "--rate-limits=on"))
+            for name in ("one", "other")
+        ]
+        yield Readers(servers, stores)
+
+
+def test_they_serve_the_chains_of_the_store(readers: Readers) -> None:
+    answers = [server.ask("GET", "/v1/chains", listener="data").json() for server in readers.servers]
+    assert [chain["chainId"] for chain in answers[0]["chains"]] == [chain_id(CHAIN)]
+    assert answers[0] == answers[1]
+
+
+def test_a_page_token_of_one_continues_at_the_other(readers: Readers) -> None:
+    target = f"/v1/chains/{chain_id(CHAIN)}/blocks?pageSize=5"
+    first = readers.servers[0].ask("GET", target, listener="data").json()
+    following = f"{target}&pageToken={quote(first['nextPageToken'])}"
+    pages = [server.ask("GET", following, listener="data") for server in readers.servers]
+    assert [page.status for page in pages] == [200, 200]
+    assert pages[0].body == pages[1].body
+
+
+def test_keys_are_known_to_all(readers: Readers) -> None:
+    header = {"x-service-api-key": readers.stores.access_writer().add_key("alice", "pro", 5)}
+    target = f"/v1/chains/{chain_id(CHAIN)}/blocks?pageSize=1"
+    left = []
+    for server in readers.servers:
+        answer = server.ask("GET", target, headers=header, listener="data")
+        assert answer.status == 200
+        left.append(int(answer.header("ratelimit-remaining") or 0))
+    assert left[1] < left[0], "what the first was granted is gone for the second"
+    readers.stores.access_writer().revoke_key("alice", 6)
+    assert [server.ask("GET", target, headers=header, listener="data").status for server in readers.servers] == [
+        403
+    ] * 2
+
+
+def test_budgets_are_shared_exactly(readers: Readers) -> None:
+    now = [86_400.0 * 20_000 + 5]
+    owners = [StoredBudgets(readers.stores.access_store, lambda: now[0]) for _ in range(2)]
+    leases = [BudgetLeases(owner.call, 2, quiet(), lambda: now[0]) for owner in owners]
+    tier = Tier("t", 1_000, 1_500)
+
+    async def spend_all() -> int:
+        spent = 0
+        while True:
+            taken = [(await one.take("caller", tier, 20)).allowed for one in leases]
+            spent += 20 * sum(taken)
+            if not any(taken):
+                return spent
+
+    async def scene() -> list[int]:
+        spent = [await spend_all()]
+        now[0] += 60
+        spent.append(await spend_all())
+        now[0] += 86_400
+        return [*spent, await spend_all()]
+
+    assert asyncio.run(scene()) == [1_000, 500, 1_000]
+    for owner in owners:
+        assert owner._store is not None
+        owner._store.close()
+
+
+def test_on_files_too_data_serves_what_up_indexes(tmp_path: Path) -> None:
+    with in_thread(EvmReplay(CHAIN)) as replay:
+        config = tmp_path / "elsewhere.toml"
+        config.write_text(f'[[chain]]\nid = "{replay.chain_id}"\nrpc = "{replay.url}"\nname = "Berlin"\n')
+        with serving("up", tmp_path, f"--config-file={config}", "--no-nft-metadata"):
+            pass
+        with serving("data", tmp_path) as server:
+            (chain,) = server.ask("GET", "/v1/chains", listener="data").json()["chains"]
+    assert chain["chainName"] == "Berlin"
+
+
+def test_an_own_config_file_wins_and_other_releases_are_read(tmp_path: Path) -> None:
+    config = load("data", [f"--data-dir={tmp_path}"], {}, tmp_path).config
+    stores = Stores(tmp_path)
+    rows = {
+        "7": '{"id": "7", "rpc": ["http://a"], "name": "stored", "of_a_later_release": 1}',
+        "8": '{"id": "8", "rpc": ["http://b"], "name": "other", "prices_interval": 5}',
+    }
+    stores.access_writer().put_chain_configs(rows)
+    found = with_stored_chains(config, stores).chain
+    assert [(chain.id, chain.name, chain.prices_interval) for chain in found] == [
+        ("7", "stored", 300_000_000_000),
+        ("8", "other", 5),
+    ]
+    (tmp_path / "icefall.toml").write_text('[[chain]]\nid = "7"\nrpc = "http://own"\n')
+    own = load("data", [f"--data-dir={tmp_path}"], {}, tmp_path).config
+    assert [chain.rpc for chain in with_stored_chains(own, stores).chain] == [("http://own",), ("http://b",)]

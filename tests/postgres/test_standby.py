@@ -1,0 +1,115 @@
+"""Two indexers of one store: the second takes over when the first dies. A server that is gone for a while: 503, then
+answers again, without a restart."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.api.data_scene import chain_id, data_server
+from tests.evm.digest import digests, digests_of
+from tests.evm.indexed import messenger_of
+from tests.evm.reading_scene import index
+from tests.postgres.server import PostgresServer, new_prefix, server_url
+from tests.postgres.test_crashes import server  # noqa: F401
+from tests.store.opened import SchemaTables
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.threaded import in_thread
+from tests.waiting import until
+
+CHAIN = "geth-1"
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def indexer(folder: Path, replay: EvmReplay, prefix: str, url: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    folder.mkdir()
+    config, terminal = folder / "icefall.toml", folder / "terminal.txt"
+    teleporter = f'teleporter = "0x{messenger_of(replay).hex()}"'
+    config.write_text(f'[[chain]]\nid = "{replay.chain_id}"\nrpc = "{replay.url}"\n{teleporter}\n')
+    settings = [
+        f"--config-file={config}",
+        f"--data-dir={folder / 'data'}",
+        f"--store={url}",
+        f"--store-prefix={prefix}",
+    ]
+    with terminal.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "icefall.cli", "index", *settings], stdout=output, stderr=output
+        )
+    try:
+        yield process, terminal
+    finally:
+        process.kill()
+        process.wait()
+
+
+def tip_of(url: str, schema: str) -> int:
+    tables = SchemaTables(url, schema)
+    try:
+        ((newest,),) = tables.rows("block", "coalesce(max(number), -1)")[1]
+    finally:
+        tables.close()
+    return int(newest)
+
+
+def quietly(ask: Callable[[], int]) -> int:
+    try:
+        return ask()
+    except Exception:  # nothing there yet
+        return -1
+
+
+def test_a_standby_takes_over_with_no_gap_and_no_double(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prefix, url = new_prefix(), server_url()
+    with in_thread(EvmReplay(CHAIN)) as replay:
+        schema = f"{prefix}_chain_{replay.chain_id}"
+        replay.shown = 60
+        with indexer(tmp_path / "first", replay, prefix, url) as (first, _):
+            until(lambda: quietly(lambda: tip_of(url, schema)) == 60, "the first indexer has stored what there is")
+            with indexer(tmp_path / "second", replay, prefix, url) as (second, said):
+                until(lambda: "the chain is not indexed yet" in said.read_text(), "the second one waits")
+                assert "is in use by icefall" in said.read_text()
+                replay.shown = 110
+                until(lambda: tip_of(url, schema) > 60, "the first one goes on")
+                first.kill()
+                began = time.monotonic()
+                replay.shown = None
+                until(lambda: tip_of(url, schema) == replay.head, "the second one has stored the rest")
+                with capsys.disabled():
+                    print(f"\nstandby: took over and stored the rest after {time.monotonic() - began:.1f} s")
+                assert second.poll() is None
+    clean = tmp_path / "clean.sqlite"
+    asyncio.run(index(clean, EvmReplay(CHAIN)))
+    tables = SchemaTables(url, schema)
+    try:
+        found, expected = digests_of(tables), digests(clean)
+    finally:
+        tables.close()
+    # How far audits are, and what they found of tokens, is not waited for.
+    different = {table for table in expected if found[table] != expected[table]}
+    assert different <= {"meta", "token", "nft_state_owner"}, different
+
+
+def test_while_the_server_is_gone_answers_are_503_and_then_right_again(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    server: PostgresServer,  # noqa: F811
+) -> None:
+    with data_server(tmp_path / "served", tmp_path_factory, chains=("berlin-1",), store="postgres") as served:
+        target = f"/v1/chains/{chain_id('berlin-1')}/blocks"
+        before = served.result(target)["blocks"]
+        server.stop("immediate")
+        for _ in range(3):
+            gone = served.get(target)
+            assert (gone.status, gone.header("retry-after")) == (503, "1")
+            assert str(server.port).encode() not in gone.body
+        server.start()
+        until(lambda: served.get(target).status == 200, "it answers again")
+        assert served.result(target)["blocks"] == before
+        for _ in range(20):  # of the connections that were there before, none is used twice
+            assert served.get(target).status == 200

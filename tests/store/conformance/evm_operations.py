@@ -1,0 +1,209 @@
+"""Every operation on the store of an EVM chain: a recorded chain indexed, enriched, rolled back, read and verified."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.api.data_scene import erc20_tokens
+from tests.evm.indexed import indexing_of, messenger_of
+from tests.evm.reading_scene import RecordedStateReader
+from tests.evm.recordings import LOCAL_AVAX, derived
+from tests.store.conformance.explorer_operations import explorer_outcomes
+from tests.upstream.evm_recording import recorded_blocks, recorded_state
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.evm_scene import upstream_of
+
+from icefall.db.engine import Store, Transaction
+from icefall.evm.auditing.sample import SQL as AUDIT_SQL
+from icefall.evm.auditing.verify import Verification, stored_blocks
+from icefall.evm.auditing.verify_state import StateVerification
+from icefall.evm.enriching.counts import EnrichCounts
+from icefall.evm.enriching.loops import EnrichSettings, rounds_of
+from icefall.evm.enriching.nft_loop import NftSettings
+from icefall.evm.enriching.reader import SQL as ENRICH_SQL
+from icefall.evm.enriching.reader import EnrichReader
+from icefall.evm.following.follower import BlockRange
+from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.reading.balances import SQL as BALANCES_SQL
+from icefall.evm.reading.balances import BalanceReader
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.contracts import ContractReader
+from icefall.evm.reading.model import PageRange
+from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.storing.store import SQL as WRITES_SQL
+from icefall.evm.storing.store import ChainStore
+from icefall.metrics.catalogue import METRICS
+from icefall.metrics.reader import MetricsReader
+from icefall.metrics.store import SQL as METRICS_SQL
+from icefall.metrics.store import RollupWriter
+from icefall.upstream.meter import Clock
+
+CHAIN = "berlin-1"
+Outcomes = dict[str, Any]
+
+
+def comparable(value: Any) -> Any:
+    """Without interned IDs, which depend on how blocks arrived."""
+    if isinstance(value, msgspec.Struct):
+        fields = [name for name in value.__struct_fields__ if not name.endswith("_ref")]
+        return type(value).__name__, [comparable(getattr(value, name)) for name in fields]
+    if isinstance(value, dict):
+        return {key: comparable(one) for key, one in value.items()}
+    return [comparable(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+async def evm_outcomes(store: Store, folder: Path) -> Outcomes:
+    replay = EvmReplay(CHAIN)
+    found: Outcomes = {}
+    chain = ChainStore(store, [RollupWriter(lambda: 0.0)])
+    async with upstream_of(replay) as upstream:
+        await indexing_of(chain, upstream, BlockRange(last=5), messenger=messenger_of(replay)).follower.run()
+        await chain.start_anew({})
+        found["anew"] = chain.tip()
+        scene = indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay))
+        await scene.follower.run()
+        for name, one in rounds_of(
+            store, upstream, _lists(folder), scene.log, counts=EnrichCounts(), clock=Clock(), wall=lambda: 1e9
+        ).items():
+            while await one():
+                found[f"enriched {name}"] = True
+        found["parents"] = [chain.hash_at(number) for number in (-1, 0, 5)]
+        await chain.roll_back(replay.head // 2)  # and indexed again
+        found["rolled back"] = chain.tip()
+        await indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay)).follower.run()
+        found["lowest"], found["meta"] = chain.lowest(), chain.meta("chain_id")
+        block_hash = chain.block_hash(replay.head)
+        assert block_hash is not None
+        verification = Verification(chain, upstream, messenger_of(replay), LOCAL_AVAX, verify_roots=False)
+        found["verified"] = await verification.run(stored_blocks(chain, None, None), lambda _: None)
+        found["state"] = await StateVerification(chain, upstream, replay.head, block_hash).run(everything=True)
+    found |= await _read(store)
+    found |= await _metrics(store)
+    found |= await explorer_outcomes(store, CHAIN)
+    found["rare"] = await store.write(_rare)
+    return found
+
+
+def _rare(tx: Transaction) -> list[Any]:
+    """What the recorded chain gives no reason to do, with rows that it has; how many rows each changes or finds."""
+    ((token, address),) = tx.rows(
+        "select t.token, a.address from token t join address a on a.id = t.token order by 1 limit 1"
+    )
+    ((nft_token, nft_address, token_id),) = tx.rows(
+        "select n.token, a.address, n.token_id from nft n join address a on a.id = n.token order by 1, 3 limit 1"
+    )
+    nft = {"token": nft_token, "address": nft_address, "token_id": token_id, "retry_at": 5, "failures": 2}
+    owner = {"owner": b"\5" * 20, "token_address": address, "token_id": token_id, "token": token, "block": 9}
+    between = {"first": 0, "end": 1 << 60, "creation": 2}
+    return [
+        len(tx.rows(METRICS_SQL.senders_between, between)), len(tx.rows(METRICS_SQL.recipients_between, between)),
+        len(tx.rows(METRICS_SQL.creators_between, between)), tx.rows(BALANCES_SQL.tip),
+        tx.run(AUDIT_SQL.put_state_owner, owner), tx.run(AUDIT_SQL.put_state_owner, owner),
+        tx.run(AUDIT_SQL.drop_state_owner, {"token_address": address, "token_id": token_id}),
+        tx.run(AUDIT_SQL.reread_token, (token,)),
+        tx.run(ENRICH_SQL.postpone_token, {"token": token, "address": address, "retry_at": 7}),
+        tx.run(ENRICH_SQL.make_nft_due, (nft_token, token_id)),
+        tx.run(ENRICH_SQL.claim_nft, nft | {"retry_at": 0}), tx.run(ENRICH_SQL.postpone_nft, nft),
+        tx.run(ENRICH_SQL.drop_price, (address, "usd", -1)), tx.run(ENRICH_SQL.drop_reputation, (address,)),
+        tx.run(WRITES_SQL.restart_token, (token,)), tx.run(WRITES_SQL.put_standards_since, (3, token)),
+    ]  # fmt: skip
+
+
+def _lists(folder: Path) -> EnrichSettings:
+    """Made-up prices and reputations of the first tokens, in place of others that are dropped."""
+    first, second, third = (f"0x{token.hex()}" for token in erc20_tokens(CHAIN)[:3])
+    prices, words = folder / "prices.json", folder / "words.json"
+    prices.write_text(json.dumps({"currencies": {"usd": {"native": {"current": "1.5"}, first: {"current": "2"}}}}))
+    words.write_text(json.dumps({"Malicious": [second], "Benign": [third]}))
+    return EnrichSettings(nfts=NftSettings(web=False), prices=str(prices), reputation=str(words))
+
+
+def _addresses() -> list[bytes]:
+    seen: dict[bytes, None] = {bytes(20): None, b"\x77" * 20: None}
+    for one in derived(CHAIN):
+        for participant in one.rows.participants:
+            seen[participant.address] = None
+        for made in one.rows.deployments:
+            seen[made.address] = seen[made.creator] = None
+        for token in one.rows.erc20_deltas:
+            seen[token.token] = None
+    return list(seen)
+
+
+def _spans(rows: Sequence[Any]) -> Iterator[PageRange]:
+    yield PageRange()
+    yield PageRange(3, 30)
+    yield from (PageRange(before=row.cursor) for row in rows[2:3])
+
+
+async def _read(store: Store) -> Outcomes:
+    chain, transfers, contracts = ChainReader(store), TransferReader(store), ContractReader(store)
+    enriched = EnrichReader(store)
+    numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(CHAIN).values()}
+    balances = BalanceReader(store, RecordedStateReader(recorded_state(CHAIN), numbers))
+    tip = await chain.tip()
+    assert tip is not None
+    found: Outcomes = {"tip": tip, "lowest block": await chain.lowest(), "blocks": await chain.blocks(None, 7)}
+    found["by hash"], found["by number"] = await chain.block(tip.block_hash), await chain.block(3)
+    newest, _ = await chain.newest_txs(None, 40, None)
+    found["newest"] = newest
+    found["failed"] = [await chain.newest_txs(None, 10, status) for status in (0, 1)]
+    for tx in newest:
+        at, key = tx.tx_at, f"tx {tx.tx_at}"
+        found[key] = [
+            await chain.tx(tx.location.tx_hash), await chain.full_tx_at(at), await transfers.parts_of_tx(at),
+            await transfers.message(at), await chain.txs_of_block(tx.location.block_number, None, 5),
+            await transfers.internals_of_tx(at, 0, 3),
+        ]  # fmt: skip
+    for address in _addresses():
+        found[f"address {address.hex()}"] = await _of_address(
+            address, tip.number, chain, transfers, contracts, balances, enriched
+        )
+    return found
+
+
+async def _of_address(
+    address: bytes,
+    last: int,
+    chain: ChainReader,
+    transfers: TransferReader,
+    contracts: ContractReader,
+    balances: BalanceReader,
+    enriched: EnrichReader,
+) -> list[Any]:
+    found: list[Any] = [await chain.is_known(address), await contracts.contract(address)]
+    found += [await chain.txs_of(address, span, 4) for span in _spans(())]
+    for ascending in (True, False):
+        txs = await chain.touched_txs(address, PageRange(), 5, ascending=ascending)
+        found += [txs, await transfers.parts_of_page(address, txs)]
+    for standard in (ERC20, ERC721, ERC1155):
+        first = await transfers.of_address(standard, address, PageRange(), 5)
+        found += [await transfers.of_address(standard, address, span, 3) for span in _spans(first)]
+        details = await enriched.nft_metadata([(row.token_ref, row.token_id) for row in first])
+        found.append([details[row.token_ref, row.token_id] for row in first])
+    found += [await transfers.in_token(address, PageRange(), 6), await transfers.internals_of(address, PageRange(), 4)]
+    found += [await transfers.deployment(address), await transfers.deployed_by(address, None, 4)]
+    held, _ = await balances.erc20(address, last, None, 5)
+    priced = await enriched.priced_tokens([one.token_ref for one in held], "usd")
+    found += [held, [priced.get(one.token_ref) for one in held]]
+    found += [await balances.erc20(address, last // 2, None, 5), await balances.native(address, last)]
+    found.append(await balances.erc20(address, last, None, 5, erc20_tokens(CHAIN)[:3]))
+    many, _ = await balances.erc1155(address, last, None, 5)
+    nfts, _ = await balances.nfts(address, None, 5)
+    found += [many, nfts, await balances.owners([(one.token, one.token_id) for one in nfts])]
+    prices = enriched.native_price("usd"), enriched.historic_price(address, "usd", 0), enriched.reputation([address])
+    return [*found, *[await one for one in prices]]
+
+
+async def _metrics(store: Store) -> Outcomes:
+    reader, last = MetricsReader(store), derived(CHAIN)[-1].rows.block.time
+    found: Outcomes = {"last run": await reader.last_run()}
+    for metric in METRICS:
+        for span in metric.spans:
+            found[f"{metric.name} {span}"] = await reader.series(metric, span, None, None, None, 20)
+        if metric.has_rolling:
+            for now in (last, last - 7):
+                found[f"{metric.name} rolling {now}"] = await reader.rolling(metric, now)
+    return found

@@ -1,0 +1,134 @@
+"""Every operation of the explorer's endpoints on the store of an EVM chain that is indexed already."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from tests.evm.recordings import derived
+
+from icefall.db.engine import Store, Transaction
+from icefall.evm.amounts import pack_data
+from icefall.evm.call_trees import pack_calls
+from icefall.evm.enriching.nft_loop import reindex_nft
+from icefall.evm.enriching.reader import EnrichReader
+from icefall.evm.model import ERC1155
+from icefall.evm.positions import position_of
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.history import HistoryReader
+from icefall.evm.reading.model import AFTER_ALL, PageRange, TxRead
+from icefall.evm.reading.raw import SQL, RawReader
+from icefall.evm.reading.tokens import TokenReader
+from icefall.evm.reading.transfers import TransferReader
+from icefall.metrics.periods import SPANS
+from icefall.wire.evm.call_tree import TreeCall
+
+TOPICS = tuple(bytes([number]) * 32 for number in (1, 2, 0))
+CURRENCIES = ("usd", "none")
+
+
+async def explorer_outcomes(store: Store, chain: str) -> dict[str, Any]:
+    parties = {one.address for block in derived(chain) for one in block.rows.participants}
+    found: dict[str, Any] = {"tokens": await _tokens(store)}
+    for address in sorted(parties):
+        found[f"history {address.hex()}"] = await _history(store, address)
+    history, reader = HistoryReader(store), ChainReader(store)
+    for span in SPANS:
+        ends = await history.periods(span)
+        assert ends is not None
+        found[f"span {span}"] = [ends, [await history.last_block(span, ends[0] + by) for by in (-1, 0, 1, 10**9)]]
+    times = [block.rows.block.time + by for block in derived(chain)[::9] for by in (-1, 0)]
+    found["by time"] = [await reader.at_or_before(time) for time in times]
+    found["raw"] = await _raw(store)
+    found["many"] = await _pieces(store)
+    return found
+
+
+async def _tokens(store: Store) -> list[Any]:
+    reader, names = TokenReader(store), list[str]()
+    await store.write(_put_names)
+    found: list[Any] = [await reader.tokens(None, 3), await reader.tokens((5, 1 << 40), 100, "ERC-20")]
+    listed, _ = await reader.tokens(None, 100)
+    names += [one.name[:2] for one in listed] + [one.symbol for one in listed]
+    searched = sorted({*names, *(name.upper() for name in names), "", "ä", "Ä", "z\0", "z%_"})
+    found += [[name, await reader.search(name, 5)] for name in searched]
+    for token in listed:
+        nfts = await reader.nfts(token.address, b"", 4)
+        found += [nfts, [await reader.nft(token.address, one.token_id) for one in nfts]]
+        found.append(await reader.nft(token.address, 10**40))
+        for currency in CURRENCIES:
+            found.append(await reader.prices(token.address, currency, -1, 10**6, 3))
+            found.append(await EnrichReader(store).current_price(token.address, currency))
+    found.append(await reader.prices(b"", "usd", -1, 10**6, 3))
+    return found
+
+
+def _put_names(tx: Transaction) -> None:
+    """Names whose order differs between collations, for the first tokens."""
+    tokens = tx.rows("select token from token where standards <> 0 order by first_block, token")
+    for (token,), name in zip(tokens, ("Zebra", "äpfel", "Äpfel", "zebra b", "z_", "ZEBRA"), strict=False):
+        values = {"name": name, "symbol": name[:3], "token": token}
+        tx.run("update token set name = :name, symbol = :symbol where token = :token", values)
+
+
+async def _history(store: Store, address: bytes) -> list[Any]:
+    reader, tokens = HistoryReader(store), TokenReader(store)
+    found: list[Any] = [await reader.native(address, 0, AFTER_ALL, 5), await reader.native(address, 3, 9, 2)]
+    listed, _ = await tokens.tokens(None, 100)
+    for token in listed:
+        found.append(await reader.is_untrusted(address, token.address))
+        found.append(await reader.erc20(address, token.address, 0, AFTER_ALL, 3))
+    return found
+
+
+async def _raw(store: Store) -> list[Any]:
+    """Stored logs and calls, which recorded chains are indexed without."""
+    txs, _ = await ChainReader(store).newest_txs(None, 20, None)
+    await store.write(partial(_put_raw, txs))
+    reader = RawReader(store, None)
+    found: list[Any] = []
+    for one in txs:
+        found += [await reader.logs_of_tx(one, None, 9), await reader.calls_of_tx(one)]
+        found.append(await reader.logs_of_tx(one, position_of(one.location.block_number, one.tx_index), 9))
+    wanted: list[tuple[bytes | None, ...]] = [(), (TOPICS[0],), (None, TOPICS[1]), (TOPICS[2],)]
+    for address in (bytes(20), b"\1" * 20):
+        found += [await reader.logs_of(address, topics, span, 4) for topics in wanted
+                  for span in (PageRange(), PageRange(0, AFTER_ALL >> 24))]  # fmt: skip
+    # What the reader asks of blocks when an upstream has the logs.
+    return [*found, await store.rows(SQL.tip), await store.rows(SQL.block, {"number": 3})]
+
+
+def _put_raw(txs: Sequence[TxRead], tx: Transaction) -> None:
+    for name in ("logs_from", "calls_from"):
+        tx.run("insert into meta (name, value) values (?, '0')", (name,))
+    for number, one in enumerate(txs):
+        _put_logs(tx, number, one)
+
+
+def _put_logs(tx: Transaction, number: int, one: TxRead) -> None:
+    tx.run(
+        "insert into log (log_at, tx_index, address, topic0, topics, data) values (?, ?, ?, ?, ?, ?)",
+        (
+            position_of(one.location.block_number, one.tx_index), one.tx_index, bytes([number % 2]) * 20,
+            TOPICS[number % 3] if number % 4 else b"", TOPICS[1] if number % 4 == 1 else b"", pack_data(bytes(number)),
+        ),
+    )  # fmt: skip
+    call = TreeCall(0, "CALL", b"\1" * 20, b"\2" * 20, number, 5, 4, b"in", b"", "", is_reverted=False)
+    tx.run("insert into call_tree (tx_at, calls) values (?, ?)", (one.tx_at, pack_calls((call,))))
+
+
+async def _pieces(store: Store) -> list[Any]:
+    """NFTs that are to be read again; transfers of several tokens in one log, piece by piece."""
+    tokens, transfers = TokenReader(store), TransferReader(store)
+    listed, _ = await tokens.tokens(None, 100)
+    found: list[Any] = []
+    for token in listed:
+        for _, token_id in await store.rows(
+            "select n.token, n.token_id from nft n join address a on a.id = n.token where a.address = :address "
+            "order by n.token_id limit 2",
+            {"address": token.address},
+        ):
+            await reindex_nft(store, token.address, token_id)
+        moved = await transfers.of_address(ERC1155, token.address, PageRange(), 3)
+        found.append(moved)
+    found.append(await store.rows("select count(*) from nft where retry_at = 0 and failures = 0"))
+    return found

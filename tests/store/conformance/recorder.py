@@ -1,0 +1,58 @@
+"""A store that writes down which statements were executed."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from icefall.db.engine import Row, StatementParams, Store, Transaction
+
+T = TypeVar("T")
+
+
+class RecordedTransaction:
+    def __init__(self, tx: Transaction, used: set[str]) -> None:
+        self._tx = tx
+        self._used = used
+
+    def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        self._used.add(statement)
+        return self._tx.rows(statement, params)
+
+    def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        self._used |= {statement} if keys else set()
+        return self._tx.rows_of_each(statement, keys)
+
+    def run(self, statement: str, params: StatementParams = ()) -> int:
+        self._used.add(statement)
+        return self._tx.run(statement, params)
+
+    def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
+        self._used |= {statement} if params else set()
+        self._tx.run_many(statement, params)
+
+
+class RecordedStore:
+    """`rows` answers without suspending, so that plain functions can ask."""
+
+    def __init__(self, store: Store, used: set[str]) -> None:
+        self._store = store
+        self._used = used
+
+    async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        return self.read(statement, params)
+
+    async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
+        self._used |= {statement} if keys else set()
+        return await self._store.rows_of_each(statement, keys)
+
+    def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        self._used.add(statement)
+        return self._store.read(statement, params)
+
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        return await self._store.write(lambda tx: change(RecordedTransaction(tx, self._used)))
+
+    def write_here(self, change: Callable[[Transaction], T]) -> T:
+        return self._store.write_here(lambda tx: change(RecordedTransaction(tx, self._used)))
+
+    def close(self) -> None:
+        self._store.close()

@@ -1,0 +1,120 @@
+"""Every store operation, on every engine: the same outcomes and the same rows as on SQLite.
+
+That those of SQLite are right is what the other suites show.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pytest
+from tests.evm.digest import digests_of
+from tests.postgres.citus import citus_nodes
+from tests.postgres.server import new_prefix, server_url
+from tests.store.conformance.evm_operations import comparable, evm_outcomes
+from tests.store.conformance.node_operations import access_outcomes, node_outcomes, usage_outcomes, xchain_outcomes
+from tests.store.conformance.recorder import RecordedStore
+from tests.store.opened import FileTables, SchemaTables, Tables
+from tests.store.test_every_statement import FILES
+from tests.xchain.stored import digest_of
+
+from icefall.db.statements import load
+from icefall.run.stores import StoreName, Stores
+
+CHAIN = StoreName("chain", "7")
+NODE = StoreName("node")
+
+
+class Place(NamedTuple):
+    stores: Stores
+    folder: Path
+    url: str
+    prefix: str
+
+    @contextmanager
+    def tables(self, name: StoreName) -> Iterator[Tables]:
+        if self.url:
+            found: Tables = SchemaTables(self.url, f"{self.prefix}_{name.schema}")
+        else:
+            found = FileTables(name.path(self.folder))
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@contextmanager
+def place(engine: str) -> Iterator[Place]:
+    url = "" if engine == "sqlite" else server_url() if engine == "postgres" else citus_nodes()[0]
+    with TemporaryDirectory() as folder, ExitStack() as opened:
+        prefix = new_prefix()
+        stores = Stores(Path(folder), url, prefix)
+        opened.callback(stores.close)
+        yield Place(stores, Path(folder), url, prefix)
+
+
+def evm(at: Place, used: set[str]) -> Any:
+    store = RecordedStore(at.stores.chain_store("7"), used)
+    found = asyncio.run(evm_outcomes(store, at.folder))
+    store.close()
+    with at.tables(CHAIN) as tables:
+        return comparable(found), digests_of(tables)
+
+
+def node(at: Place, used: set[str]) -> Any:
+    store = RecordedStore(at.stores.node_store(), used)
+    found = asyncio.run(node_outcomes(store))
+    store.close()
+    with at.tables(NODE) as tables:
+        return found, digest_of(tables)
+
+
+def xchain(at: Place, used: set[str]) -> Any:
+    store = RecordedStore(at.stores.node_store(), used)
+    found = asyncio.run(xchain_outcomes(store, at.folder))
+    store.close()
+    with at.tables(NODE) as tables:
+        return found, digest_of(tables)
+
+
+def access(at: Place, used: set[str]) -> Any:
+    writer = at.stores.access_writer()
+    writer.ensure()
+    found = asyncio.run(access_outcomes(writer, at.stores.access_reader()))
+    store = RecordedStore(at.stores.access_store(), used)
+    found += asyncio.run(usage_outcomes(store))
+    store.close()
+    return found
+
+
+AREAS: dict[str, Callable[[Place, set[str]], Any]] = {"evm": evm, "node": node, "xchain": xchain, "access": access}
+
+
+@cache
+def on_sqlite(area: str) -> tuple[Any, set[str]]:
+    used: set[str] = set()
+    with place("sqlite") as at:
+        return AREAS[area](at, used), used
+
+
+@pytest.mark.parametrize("area", AREAS)
+@pytest.mark.parametrize("engine", ["postgres", "citus"])
+def test_the_same_on_every_engine(engine: str, area: str) -> None:
+    expected, _ = on_sqlite(area)
+    with place(engine) as at:
+        assert AREAS[area](at, set()) == expected
+
+
+def test_every_statement_is_among_them() -> None:
+    """Of the chain's and the node's stores; the access store has no statement that its few operations do not use."""
+    used = on_sqlite("evm")[1] | on_sqlite("node")[1] | on_sqlite("xchain")[1]
+    unused = {
+        f"{package}/{file}": missing
+        for package, file in (*FILES["icefall.evm"], *FILES["icefall.node"])
+        if (missing := {name for name in load(package, file).names() if getattr(load(package, file), name) not in used})
+    }
+    assert unused == {}

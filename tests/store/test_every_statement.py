@@ -1,0 +1,71 @@
+"""Every statement of every `.sql` file is understood by PostgreSQL, in the schema it belongs to."""
+
+import re
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from tests.postgres.server import new_prefix, shared_server
+
+from icefall.db.postgres import PostgresStore
+from icefall.db.postgres_pool import ServerPool
+from icefall.db.statements import load
+
+READING = ("balances", "chain", "contracts", "history", "raw", "tokens", "transfers")
+FILES = {
+    "icefall.access": [("icefall.access", "queries.sql")],
+    "icefall.node": [("icefall.node", "queries.sql"), ("icefall.node", "index.sql"), ("icefall.xchain", "queries.sql")],
+    "icefall.evm": [
+        *(("icefall.evm.reading", f"{name}.sql") for name in READING),
+        *(("icefall.evm.auditing", f"{name}.sql") for name in ("audit", "verify")),
+        ("icefall.evm.enriching", "queries.sql"),
+        *(("icefall.evm.storing", f"{name}.sql") for name in ("writes", "rollback", "clear")),
+        ("icefall.metrics", "queries.sql"),
+    ],
+}
+STATEMENTS = [
+    pytest.param(schema, getattr(load(*file), name).postgres, id=f"{'/'.join(file)}:{name}")
+    for schema, files in FILES.items()
+    for file in files
+    for name in load(*file).names()
+]
+
+
+@pytest.fixture(scope="module")
+def sessions() -> Iterator[dict[str, psycopg.Connection[tuple[object, ...]]]]:
+    prefix, pool = new_prefix(), ServerPool(shared_server().url)
+    opened = {}
+    for package in FILES:
+        schema = f"{prefix}_{package.partition('.')[2]}"
+        PostgresStore(pool, schema, package).close()
+        opened[package] = psycopg.Connection.connect(pool.url, autocommit=True, options=f"-c search_path={schema}")
+    yield opened
+    for session in opened.values():
+        session.close()
+    pool.close()
+
+
+@pytest.mark.parametrize(("package", "statement"), STATEMENTS)
+def test_it_is_understood(
+    package: str, statement: str, sessions: dict[str, psycopg.Connection[tuple[object, ...]]]
+) -> None:
+    numbers: list[str] = []
+
+    def placeholder(found: re.Match[str]) -> str:
+        if not found[1] or found[1] not in numbers:
+            numbers.append(found[1])
+        return f"${numbers.index(found[1]) + 1 if found[1] else len(numbers)}"
+
+    text = re.sub(r"%(?:\((\w+)\))?s", placeholder, statement).replace("%%", "%")
+    text = re.sub(r"unnest\(([^)]*)\)", _typed_arrays, text)
+    text = text.replace("substr($1", "substr($1::bytea")
+    result = sessions[package].pgconn.prepare(b"", text.encode())
+    assert not result.error_message, (result.error_message.decode(), text)
+
+
+def _typed_arrays(found: re.Match[str]) -> str:
+    """psycopg sends the types of its parameters; a statement that is only prepared does not know them."""
+    first = "bytea" if "k(address, token_id)" in found.string else "bigint"
+    kinds = {2: [first, "bytea"], 3: ["bigint", "bigint", "bytea"], 4: ["bigint", "bigint", "bytea", "bytea"]}
+    arrays = found[1].split(", ")
+    return f"unnest({', '.join(f'{one}::{kind}[]' for one, kind in zip(arrays, kinds[len(arrays)], strict=True))})"

@@ -4,11 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEVSTAMP := $(VENV)/.installed-dev
+PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 # The tests start the program some hundred times. Without bytecode files every start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install up test lint bench docs lock dist clean
+.PHONY: install up test coverage lint bench docs lock dist clean
 
 install: $(STAMP)
 
@@ -38,7 +39,11 @@ lint: $(DEVSTAMP)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --cov --cov-report=term $(ARGS)
+	$(PYTEST) $(ARGS)
+
+# Tracing every line makes the tests half as slow again, so it is not part of `make test`.
+coverage: $(DEVSTAMP)
+	$(PYTEST) --cov --cov-report=term $(ARGS)
 
 bench: $(DEVSTAMP)
 	$(BIN)/python -m bench $(ARGS)

@@ -1,19 +1,32 @@
 """A throwaway cluster of Citus: a coordinator and two workers, with schemas spread over them.
 
-Where the extension is not installed, or not for this server, the tests that want it are skipped and say so."""
+Citus is in no registry. Where it is not installed, the tests that want it are skipped and say so; where it is but this
+server does not load it, they fail on CI."""
 
 import atexit
+import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
 
 import psycopg
 import pytest
-from tests.postgres.server import PostgresServer, ServerRefused
+from tests.counterparts import missing
+from tests.postgres.server import PostgresServer, ServerRefused, programs
 
 NODES = 3
 DATABASE = "icefall"
 SETTINGS = {"shared_preload_libraries": "'citus'", "wal_level": "logical", "max_prepared_transactions": "50"}
+
+
+def is_installed() -> bool:
+    """For the server that tests start."""
+    found = programs()
+    if found is None:
+        missing("PostgreSQL")
+    command = [str(found / "pg_config"), "--sharedir"]
+    shared = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return (Path(shared) / "extension" / "citus.control").exists()
 
 
 @cache
@@ -25,7 +38,7 @@ def _cluster() -> list[PostgresServer] | str:
         try:
             server.start()
         except ServerRefused as refused:
-            return f"Citus cannot be loaded by this PostgreSQL: {refused}"
+            return str(refused)
         atexit.register(server.remove)
         servers.append(server)
         with psycopg.connect(server.url, autocommit=True) as admin:
@@ -43,7 +56,9 @@ def _cluster() -> list[PostgresServer] | str:
 
 def citus_nodes() -> list[str]:
     """The URLs of the nodes, the coordinator first."""
+    if not is_installed():
+        pytest.skip("Citus is not installed for the PostgreSQL of this machine")
     found = _cluster()
     if isinstance(found, str):
-        pytest.skip(found)
+        missing(f"a Citus that this PostgreSQL loads ({found})")
     return [server.url for server in found]

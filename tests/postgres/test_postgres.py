@@ -135,19 +135,6 @@ def test_text_with_a_zero_character_is_found_again(kit: PostgresKit) -> None:
     assert store.read("select id from note where text = :text", {"text": "ab"}) == []
 
 
-def test_roles_as_documented(kit: PostgresKit) -> None:
-    """A reader needs SELECT everywhere, and INSERT and UPDATE on access tables only."""
-    store, role = kit.open(V1), f"r_{kit.schema}"
-    store.write_here(lambda tx: tx.run(PUT, put(1)))
-    with psycopg.connect(server_url(), autocommit=True) as admin:
-        admin.execute(f"create role {role} login")
-        admin.execute(f"grant usage on schema {kit.schema} to {role}")
-        admin.execute(f"grant select on all tables in schema {kit.schema} to {role}")
-    pool = ServerPool(server_url().replace("postgres@", f"{role}@"))
-    assert PostgresReader(pool, kit.schema).read("select id from note") == [(1,)]
-    pool.close()
-
-
 # -- poolers -----------------------------------------------------------------------------------------------------
 
 

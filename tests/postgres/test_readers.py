@@ -2,18 +2,22 @@
 store, so that any number of them answer alike."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+import psycopg
 import pytest
 from tests.api.data_scene import chain_id, put_chains
 from tests.postgres.server import new_prefix, server_url
 from tests.server import Server, serving
+from tests.tidy.source import ROOT
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
+from tests.waiting import until
 
 from icefall.access.budget_leases import BudgetLeases
 from icefall.access.budgets import Tier
@@ -28,13 +32,28 @@ CHAIN = "berlin-1"
 
 
 class Readers(NamedTuple):
+    """`role_url`: the server of the store, for the role of a reader."""
+
     servers: list[Server]
     stores: Stores
+    prefix: str
+    role_url: str
+
+
+def reader_role(prefix: str) -> str:
+    """Creates the role that docs/scaling.md describes, with its words; the URL of the server for it."""
+    role = f"reader_{prefix}"
+    (grants,) = re.findall(r"```sql\n(grant .+?)```", (ROOT / "docs" / "scaling.md").read_text(), re.DOTALL)
+    text = re.sub(r"icefall_chain_\d+", f"icefall_chain_{chain_id(CHAIN)}", grants).replace("icefall_", f"{prefix}_")
+    with psycopg.connect(server_url(), autocommit=True) as admin:
+        admin.execute(f"create role {role} login")
+        admin.execute(re.sub(r"to reader\b", f"to {role}", text))
+    return server_url().replace("postgres@", f"{role}@")
 
 
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
-    """Two programs that share nothing but the store."""
+    """Two programs that share nothing but the store: one as its owner, the other in the role of a reader."""
     folder, prefix = tmp_path_factory.mktemp("readers"), new_prefix()
     settings = [f"--store={server_url()}", f"--store-prefix={prefix}"]
     with ExitStack() as stack:
@@ -45,11 +64,13 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
         config = load("index", [file, *settings, f"--data-dir={folder / 'none'}"], {}, folder).config
         stores = stack.enter_context(closing(stores_of(config)))
         put_chain_configs(config, stores)
+        stores.node_store().close()
+        url = reader_role(prefix)
         servers = [
-            stack.enter_context(serving("data", folder / name, *settings, "--rate-limits=on"))
-            for name in ("one", "other")
+            stack.enter_context(serving("data", folder / name, f"--store={at}", settings[1], "--rate-limits=on"))
+            for name, at in (("one", server_url()), ("other", url))
         ]
-        yield Readers(servers, stores)
+        yield Readers(servers, stores, prefix, url)
 
 
 def test_they_serve_the_chains_of_the_store(readers: Readers) -> None:
@@ -82,6 +103,43 @@ def test_keys_are_known_to_all(readers: Readers) -> None:
     ] * 2
 
 
+def test_the_role_of_a_reader_stores_usage_and_may_change_nothing_else(readers: Readers) -> None:
+    header = {"x-service-api-key": readers.stores.access_writer().add_key("bob", "pro", 5)}
+    target = f"/v1/chains/{chain_id(CHAIN)}/blocks?pageSize=1"
+    assert readers.servers[1].ask("GET", target, headers=header, listener="data").status == 200
+    with psycopg.connect(readers.role_url, autocommit=True) as role:
+
+        def calls() -> int:
+            counted = f"select coalesce(sum(calls), 0) from {readers.prefix}_access.usage_day where caller like '%bob%'"
+            return int(role.execute(counted).fetchall()[0][0])
+
+        until(lambda: calls() == 1, "the reader has stored its usage")
+        for change in (
+            f"delete from {readers.prefix}_access.usage_day",
+            f"delete from {readers.prefix}_chain_{chain_id(CHAIN)}.block",
+            f"update {readers.prefix}_chain_{chain_id(CHAIN)}.meta set value = ''",
+            f"insert into {readers.prefix}_node.meta (name, value) values ('a', 'b')",
+            f"create table {readers.prefix}_access.mine (id bigint)",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                role.execute(change)
+
+
+def test_usage_is_stored_again_after_the_sessions_were_ended(readers: Readers) -> None:
+    header = {"x-service-api-key": readers.stores.access_writer().add_key("carol", "pro", 5)}
+    target = f"/v1/chains/{chain_id(CHAIN)}/blocks?pageSize=1"
+    with psycopg.connect(server_url(), autocommit=True) as admin:
+
+        def calls() -> int:
+            rows = f"select sum(calls) from {readers.prefix}_access.usage_day where caller like '%carol%'"
+            return int(admin.execute(rows).fetchall()[0][0] or 0)
+
+        for stored in (1, 2):
+            until(lambda: readers.servers[0].ask("GET", target, headers=header, listener="data").status == 200, "200")
+            until(lambda wanted=stored: calls() >= wanted, "its usage is stored")
+            admin.execute("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()")
+
+
 def test_budgets_are_shared_exactly(readers: Readers) -> None:
     now = [86_400.0 * 20_000 + 5]
     owners = [StoredBudgets(readers.stores.access_store, lambda: now[0]) for _ in range(2)]
@@ -105,8 +163,7 @@ def test_budgets_are_shared_exactly(readers: Readers) -> None:
 
     assert asyncio.run(scene()) == [1_000, 500, 1_000]
     for owner in owners:
-        assert owner._store is not None
-        owner._store.close()
+        owner.close()
 
 
 def test_on_files_too_data_serves_what_up_indexes(tmp_path: Path) -> None:

@@ -53,6 +53,46 @@ def test_the_manifests_hold_one_replica_with_probes_that_exist(tmp_path: Path) -
     assert load("up", [], {"HOME": "/"}, tmp_path).config.chain[0].id == "43114"
 
 
+def test_the_compose_file_runs_commands_that_exist(tmp_path: Path) -> None:
+    compose = yaml.safe_load((DEPLOY / "container" / "compose.yaml").read_text())
+    services = compose["services"]
+    assert set(services) == {"postgres", "indexer", "standby", "reader-1", "reader-2", "balancer"}
+    config = tmp_path / "icefall.toml"
+    config.write_text('[[chain]]\nid = "7"\nrpc = "http://127.0.0.1:1"\n')
+    found = {}
+    for name in ("indexer", "standby", "reader-1", "reader-2"):
+        service = services[name]
+        assert service["read_only"] is True
+        verb, *argv = service["command"]
+        environ = {**service["environment"], "HOME": "/"}
+        if mounted := environ.get("ICEFALL_CONFIG_FILE"):
+            assert service["volumes"] == [f"./icefall.toml:{mounted}:ro"]
+            environ["ICEFALL_CONFIG_FILE"] = str(config)
+        found[name] = load(verb, argv, environ, tmp_path / "elsewhere").config
+        assert found[name].store.startswith("postgresql://icefall:")
+        assert f"@{next(iter(service['depends_on']))}/icefall" in found[name].store
+    assert [chain.id for chain in found["standby"].chain] == ["7"]
+    assert services["indexer"] == services["standby"]
+    assert services["reader-1"] == services["reader-2"]
+    for reader in (found["reader-1"], found["reader-2"]):
+        path = re.findall(rf"'http://127.0.0.1:{reader.data_port}(/[\w/-]+)'", str(services["reader-1"]["healthcheck"]))
+        assert path[0] in PATHS
+    balanced = (DEPLOY / "container" / "nginx.conf").read_text()
+    port = found["reader-1"].data_port
+    assert re.findall(rf"server (reader-\d):{port} ", balanced) == ["reader-1", "reader-2"]
+    assert services["balancer"]["ports"] == [f"8080:{port}" for port in re.findall(r"listen (\d+);", balanced)]
+
+
+def test_nginx_accepts_the_balancer(tmp_path: Path) -> None:
+    nginx = program("nginx")
+    text = (DEPLOY / "container" / "nginx.conf").read_text()
+    text = re.sub(r"reader-\d:", "127.0.0.1:", text)  # names that only the network of the containers resolves
+    (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid; error_log {tmp_path}/log;\n{text}")
+    command = [nginx, "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_container_file_runs_as_another_user_and_is_checked() -> None:
     lines = (DEPLOY / "container" / "Containerfile").read_text()
     assert "\nUSER 10001\n" in lines

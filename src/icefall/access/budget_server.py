@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from icefall.access.budgets import DAY_S, Budgets, Grant, Tier
+from icefall.access.budgets import Budgets, Grant, Tier
+from icefall.access.reopened_store import ReopenedStore
 from icefall.access.usage import AnsweredRequest, UsageRow
 from icefall.access.usage_store import UsageStore
 from icefall.db.engine import Store, StoreError
@@ -47,13 +48,11 @@ def budget_commands(budgets: Budgets, clock: Callable[[], float] = time.time) ->
 class OwnedUsage:
     """Budgets and reported usage on their way to the store. Where it fails, what was not stored is kept and counted."""
 
-    def __init__(self, budgets: Budgets, store: UsageStore, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, budgets: Budgets, store: UsageStore) -> None:
         self._budgets = budgets
         self._store = store
-        self._clock = clock
         self._usage: list[UsageRow] = []
         self._requests: list[AnsweredRequest] = []
-        self._day = 0
 
     def record(self, usage: list[Any], requests: list[Any]) -> None:
         """The command of workers. With a store that fails for long, the newest are dropped."""
@@ -63,7 +62,6 @@ class OwnedUsage:
 
     async def save(self) -> None:
         spent, usage, requests = self._budgets.changes(), self._usage, self._requests
-        now = self._clock()
         if spent or usage:
             self._usage, self._requests = [], []
             try:
@@ -72,27 +70,26 @@ class OwnedUsage:
                 self._usage, self._requests = usage + self._usage, requests + self._requests
                 self._budgets.keep_changes(spent)
                 raise
-        if int(now) // DAY_S != self._day:
-            await self._store.drop_old(now)
-            self._day = int(now) // DAY_S
 
     async def save_forever(self) -> None:
         while True:
-            with suppress(StoreError):  # a full disk: the budgets in memory hold on
+            with suppress(StoreError):  # a full disk, a server that is gone: the budgets in memory hold on
                 await self.save()
             await asyncio.sleep(_SAVE_S)
 
 
-async def serve_budgets(data_dir: Path, open_store: Callable[[], Store]) -> None:
-    """Own the budgets as soon as no other process does, until cancelled. They go on as the last owner stored them."""
+async def serve_budgets(data_dir: Path, open_store: Callable[[], Store], *, drops_old: bool = True) -> None:
+    """Own the budgets as soon as no other process does, until cancelled. They go on as the last owner stored them.
+
+    `drops_old`: deletes rows that are too old as well, which the role of a reader may not."""
     lock = await _lock(data_dir / "run" / "limits.lock")
-    store = await _opened(open_store)
-    budgets = Budgets()
-    budgets.load(store.spent_today(time.time()))
+    store, budgets = UsageStore(ReopenedStore(open_store)), Budgets()
+    await _load(budgets, store)
     usage = OwnedUsage(budgets, store)
     commands = {**budget_commands(budgets), "record": usage.record}
     server = SocketServer(budget_socket(data_dir), commands, lambda: lambda: None)
-    saving = asyncio.create_task(usage.save_forever())
+    loops = [usage.save_forever(), *([store.drop_old_forever()] if drops_old else [])]
+    tasks = [asyncio.create_task(loop) for loop in loops]
     try:
         while True:
             try:
@@ -103,19 +100,21 @@ async def serve_budgets(data_dir: Path, open_store: Callable[[], Store]) -> None
         await asyncio.Event().wait()
     finally:
         await server.stop()
-        saving.cancel()
-        await asyncio.gather(saving, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(StoreError):
             await usage.save()
         store.close()
         lock.release()
 
 
-async def _opened(open_store: Callable[[], Store]) -> UsageStore:
-    """As soon as it can be opened; until then each worker grants its share."""
+async def _load(budgets: Budgets, store: UsageStore) -> None:
+    """As soon as the store can be opened; until then each worker grants its share."""
     while True:
         try:
-            return UsageStore(open_store())
+            budgets.load(await store.spent_today(time.time()))
+            return
         except StoreError:
             await asyncio.sleep(_RETRY_S)
 

@@ -8,38 +8,31 @@ from collections.abc import Callable
 from typing import Any
 
 from icefall.access.budgets import DAY_S, MINUTE_S, Budgets, Grant, Spent, Tier
+from icefall.access.reopened_store import ReopenedStore
 from icefall.access.store import SQL
-from icefall.db.engine import Store, StoreLost, Transaction
+from icefall.db.engine import Store, Transaction
 
 
 class StoredBudgets:
-    """Called by `BudgetLeases` in place of the owner's socket. Opens its store at the first lease, and again when the
-    session was lost."""
+    """Called by `BudgetLeases` in place of the owner's socket. Rows of callers that were not seen for long are deleted
+    by the writer of the store: the role of a reader may not."""
 
     def __init__(self, open_store: Callable[[], Store], clock: Callable[[], float] = time.time) -> None:
-        self._open_store = open_store
+        self._store = ReopenedStore(open_store)
         self._clock = clock
-        self._store: Store | None = None
-        self._day = 0
 
     async def call(self, command: str, **params: Any) -> Any:
         commands: dict[str, Callable[..., Callable[[Transaction], Any]]]
         commands = {"lease": self._lease, "give_back": self._give_back}
-        change = commands[command](**params)
-        if self._store is None:
-            self._store = self._open_store()
-        try:
-            return await self._store.write(change)
-        except StoreLost:
-            self._store.close()
-            self._store = None
-            raise
+        return await self._store.write(commands[command](**params))
+
+    def close(self) -> None:
+        self._store.close()
 
     def _lease(self, caller: str, per_minute: int, per_day: int, need: int) -> Callable[[Transaction], Grant]:
         now = int(self._clock())
 
         def change(tx: Transaction) -> Grant:
-            self._drop_old(tx, now // DAY_S)
             tx.run(SQL.open_spent, {"caller": caller, "minute": now // MINUTE_S, "day": now // DAY_S})
             budgets = _stored(tx, caller)
             grant = budgets.lease(caller, Tier("", per_minute, per_day), need, now)
@@ -56,12 +49,6 @@ class StoredBudgets:
                 _put(tx, budgets)
 
         return change
-
-    def _drop_old(self, tx: Transaction, day: int) -> None:
-        """Once a day: callers that were not seen since."""
-        if day != self._day:
-            tx.run(SQL.drop_spent, {"day": day})
-            self._day = day
 
 
 def _stored(tx: Transaction, caller: str) -> Budgets:

@@ -1,17 +1,23 @@
 """The tables of budgets and usage in the access store: written by the owner of the budgets, read by workers."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from icefall.access.budgets import DAY_S, Spent
 from icefall.access.store import PAGE_TOKENS, SQL
 from icefall.access.usage import AnsweredRequest, UsageCounts, UsageKey, UsageRow
-from icefall.db.engine import Reader, Store, Transaction
+from icefall.db.engine import Reader, StoreError, Transaction
+
+T = TypeVar("T")
 
 LOG_DAYS, LOG_ROWS_MAX = 7, 100_000
 USAGE_DAYS = 400
+_DROP_EVERY_S = 3600.0
 
 
 class LoggedRequest(msgspec.Struct, frozen=True):
@@ -19,14 +25,21 @@ class LoggedRequest(msgspec.Struct, frozen=True):
     request: AnsweredRequest
 
 
+class Written(Protocol):
+    async def write(self, change: Callable[[Transaction], T]) -> T: ...
+
+    def close(self) -> None: ...
+
+
 class UsageStore:
     """For the owner. Keys are written next to it by `icefall keys`, so its transactions are short."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Written) -> None:
         self._store = store
 
-    def spent_today(self, now: float) -> list[Spent]:
-        return [Spent(*row) for row in self._store.read(SQL.spent_of_day, {"day": int(now) // DAY_S})]
+    async def spent_today(self, now: float) -> list[Spent]:
+        rows = await self._store.write(lambda tx: tx.rows(SQL.spent_of_day, {"day": int(now) // DAY_S}))
+        return [Spent(*row) for row in rows]
 
     async def save(
         self, spent: Sequence[Spent], usage: Sequence[UsageRow], requests: Sequence[AnsweredRequest]
@@ -42,6 +55,12 @@ class UsageStore:
             tx.run(SQL.drop_requests, {"before": now - LOG_DAYS * DAY_S, "rows_max": LOG_ROWS_MAX})
 
         await self._store.write(change)
+
+    async def drop_old_forever(self, clock: Callable[[], float] = time.time) -> None:
+        while True:
+            with suppress(StoreError):  # what is old is dropped later
+                await self.drop_old(clock())
+            await asyncio.sleep(_DROP_EVERY_S)
 
     def close(self) -> None:
         self._store.close()

@@ -12,6 +12,8 @@ from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from icefall.access.reopened_store import ReopenedStore
+from icefall.access.usage_store import UsageStore
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, DiskLow
 from icefall.db.engine import StoreError, StoreInUse, StoreUnreachable
@@ -76,11 +78,15 @@ async def run_indexer(config: Config, *, show: bool) -> int:
         opened.callback(decoder.close)
         indexing = _Indexing(config, logs, decoder, retries=not show)
         following = [asyncio.create_task(indexing.run_chain(entry)) for entry in config.chain]
-        reporting = asyncio.create_task(_report_forever(indexing, display))
+        background = [asyncio.create_task(_report_forever(indexing, display))]
+        if show and indexing.stores.url:  # else the owner of the budgets does
+            usage = UsageStore(ReopenedStore(indexing.stores.access_store))
+            opened.callback(usage.close)
+            background.append(asyncio.create_task(usage.drop_old_forever()))
         await _until(following, stopped, for_ever=not show)
-        for task in (*following, reporting):
+        for task in (*following, *background):
             task.cancel()
-        await asyncio.gather(*following, reporting, return_exceptions=True)
+        await asyncio.gather(*following, *background, return_exceptions=True)
         await indexing.close()
         if display is not None:
             display.finish(time.monotonic(), indexing.statuses, indexing.sources())
@@ -102,7 +108,7 @@ class _Indexing:
 
     def __init__(self, config: Config, logs: Logs, decoder: BlockDecoder, *, retries: bool) -> None:
         self._config = config
-        self._stores = stores_of(config)
+        self.stores = stores_of(config)
         self._logs = logs
         self._decoder = decoder
         self._retries = retries
@@ -139,10 +145,10 @@ class _Indexing:
         if not reason:
             return None
         await self._close(chain)
-        return _Setback(reason, waits=bool(self._stores.chain_url(entry.id)))
+        return _Setback(reason, waits=bool(self.stores.chain_url(entry.id)))
 
     def _open(self, entry: ChainConfig) -> IndexedChain:
-        chain = _indexed_chain(entry, self._config, self._stores, self._logs, self._decoder)
+        chain = _indexed_chain(entry, self._config, self.stores, self._logs, self._decoder)
         self.statuses[chain.name] = chain.follower.status
         settings = _enrich_settings(entry, self._config)
         calls = chain.serve_calls(Path(self._config.data_dir))
@@ -169,7 +175,7 @@ class _Indexing:
     async def close(self) -> None:
         for chain in list(self._background):
             await self._close(chain)
-        self._stores.close()
+        self.stores.close()
 
 
 def _indexed_chain(

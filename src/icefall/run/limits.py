@@ -19,7 +19,7 @@ async def run_limits(config: Config) -> int:
     clear(data_dir / "run")  # as the engine does
     codes: list[int] = []
     stores = stores_of(config)
-    owning = asyncio.create_task(serve_budgets(data_dir, stores.access_store))
+    owning = asyncio.create_task(serve_budgets(data_dir, stores.access_store, drops_old=not stores.url))
 
     def stop(code: int) -> None:
         codes.append(code)

@@ -149,7 +149,7 @@ async def usage_outcomes(store: Store) -> list[Any]:
         spent.append(Spent("old", 0, 1, today - 1, 1))
         await owner.save(spent, [UsageRow(key, counts) for key in keys], requests)
     await owner.save([], [], [])
-    found: list[Any] = [sorted(owner.spent_today(now)), sorted(owner.spent_today(now - DAY_S))]
+    found: list[Any] = [sorted(await owner.spent_today(now)), sorted(await owner.spent_today(now - DAY_S))]
     for dropped in (False, True):
         if dropped:
             await owner.drop_old(now)
@@ -167,5 +167,5 @@ async def usage_outcomes(store: Store) -> list[Any]:
         for wanted in some:
             listed = await reader.requests(**(everything | wanted), count=20)
             found.append([(one.id, one.request.caller, one.request.at, one.request.duration_ms) for one in listed])
-    found.append(sorted(owner.spent_today(now - DAY_S)))
+    found.append(sorted(await owner.spent_today(now - DAY_S)))
     return found

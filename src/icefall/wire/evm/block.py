@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, amount, data, fixed
+from icefall.wire.evm.hex import HexAddresses, HexNumbers, HexTexts, amount, data, fixed
 from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ _any_bare = msgspec.json.Decoder(_AnyBareText)
 _receipts = msgspec.json.Decoder(list[_ReceiptText] | None)
 
 
-def decode_block(raw: bytes) -> DecodedBlock | None:
+def decode_block(raw: bytes, texts: HexTexts | None = None) -> DecodedBlock | None:
     """A full block; None where the node answered null: it has no such block (yet)."""
     try:
         try:
@@ -148,7 +148,9 @@ def decode_block(raw: bytes) -> DecodedBlock | None:
         except msgspec.ValidationError:  # a field we do not know, or a damaged one that the next line refuses too
             text = _any_block.decode(raw)
             has_unknown = True
-        return None if text is None else _to_block(text, text.transactions, unknown_fields=has_unknown)
+        if text is None:
+            return None
+        return _to_block(text, text.transactions, texts or HexTexts(), unknown_fields=has_unknown)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"block: {error}") from error
 
@@ -157,27 +159,27 @@ def decode_header(raw: bytes) -> DecodedBlock:
     """A block of which only the header is read: without transactions, whatever form they have."""
     try:
         try:
-            return _to_block(_bare.decode(raw), (), unknown_fields=False)
+            return _to_block(_bare.decode(raw), (), HexTexts(), unknown_fields=False)
         except msgspec.ValidationError:
-            return _to_block(_any_bare.decode(raw), (), unknown_fields=True)
+            return _to_block(_any_bare.decode(raw), (), HexTexts(), unknown_fields=True)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"header: {error}") from error
 
 
-def decode_receipts(raw: bytes) -> tuple[Receipt, ...] | None:
+def decode_receipts(raw: bytes, texts: HexTexts | None = None) -> tuple[Receipt, ...] | None:
     """A block's receipts; None where the node answered null."""
     try:
-        texts = _receipts.decode(raw)
-        if texts is None:
+        receipts = _receipts.decode(raw)
+        if receipts is None:
             return None
-        return _ReceiptReader().read(texts)
+        return _ReceiptReader(texts or HexTexts()).read(receipts)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"receipts: {error}") from error
 
 
-def _to_block(text: _HeaderText, txs: Iterable[_TxText], *, unknown_fields: bool) -> DecodedBlock:
-    count, address, word = HexNumbers(), HexAddresses(), HexWords()
-    tx = _TxReader(count, address, word)
+def _to_block(text: _HeaderText, txs: Iterable[_TxText], texts: HexTexts, *, unknown_fields: bool) -> DecodedBlock:
+    count, address, word = texts.count, texts.address, texts.word
+    tx = _TxReader(texts)
     withdrawals = text.withdrawals
     return DecodedBlock(
         number=count[text.number],
@@ -219,40 +221,42 @@ def _maybe(read: Callable[[str], T], text: str | None) -> T | None:
 
 
 class _TxReader:
+    """Fields are given in the order of the struct, which costs less than by name."""
+
     __slots__ = ("address", "amount", "count", "word")
 
-    def __init__(self, count: HexNumbers, address: HexAddresses, word: HexWords) -> None:
-        self.count = count
-        self.address = address
-        self.word = word
-        self.amount = HexAmounts()
+    def __init__(self, texts: HexTexts) -> None:
+        self.count = texts.count
+        self.address = texts.address
+        self.word = texts.word
+        self.amount = texts.amount
 
     def read(self, text: _TxText) -> EvmTx:
-        count, money = self.count, self.amount
+        count, money, address = self.count, self.amount, self.address
         type_id = count[text.type]
-        max_fee, max_priority = text.max_fee_per_gas, text.max_priority_fee_per_gas
-        if text.gas_price is None and max_fee is None:
+        max_fee, max_priority, price = text.max_fee_per_gas, text.max_priority_fee_per_gas, text.gas_price
+        if price is None and max_fee is None:
             raise WireError("a transaction without a gas price")
         return EvmTx(
-            tx_hash=fixed(text.hash, 32),
-            type_id=type_id,
-            nonce=count[text.nonce],
-            gas=count[text.gas],
-            gas_price=money[text.gas_price or max_fee or ""],
-            max_fee=None if max_fee is None else money[max_fee],
-            max_priority_fee=None if max_priority is None else money[max_priority],
-            sender=self.address[text.from_],
-            to=self.address[text.to] if text.to else b"",
-            value=money[text.value],
-            input=data(text.input),
-            chain_id=money[text.chain_id] if text.chain_id else 0,
-            v=money[text.v if type_id == 0 or text.y_parity is None else text.y_parity],
-            r=amount(text.r),
-            s=amount(text.s),
-            access_list=tuple([self._access(one) for one in text.access_list]) if text.access_list else (),
-            authorizations=tuple([_authorization(one) for one in text.authorization_list or ()]),
-            max_blob_fee=money[text.max_fee_per_blob_gas],
-            blob_hashes=tuple([fixed(one, 32) for one in text.blob_versioned_hashes or ()]),
+            self.word[text.hash],
+            type_id,
+            count[text.nonce],
+            count[text.gas],
+            money[price or max_fee or ""],
+            None if max_fee is None else money[max_fee],
+            None if max_priority is None else money[max_priority],
+            address[text.from_],
+            address[text.to] if text.to else b"",
+            money[text.value],
+            data(text.input),
+            money[text.chain_id] if text.chain_id else 0,
+            money[text.v if type_id == 0 or text.y_parity is None else text.y_parity],
+            amount(text.r),
+            amount(text.s),
+            tuple([self._access(one) for one in text.access_list]) if text.access_list else (),
+            tuple([_authorization(one) for one in text.authorization_list]) if text.authorization_list else (),
+            money[text.max_fee_per_blob_gas],
+            tuple([fixed(one, 32) for one in text.blob_versioned_hashes]) if text.blob_versioned_hashes else (),
         )
 
     def _access(self, text: _AccessText) -> Access:
@@ -275,47 +279,48 @@ def _withdrawal(text: _WithdrawalText, count: HexNumbers, address: HexAddresses)
 
 
 class _ReceiptReader:
-    __slots__ = ("address", "blooms", "count", "word")
+    __slots__ = ("address", "amount", "blooms", "count", "word")
 
-    def __init__(self) -> None:
-        self.count = HexNumbers()
-        self.address = HexAddresses()
-        self.word = HexWords()
+    def __init__(self, texts: HexTexts) -> None:
+        self.count = texts.count
+        self.amount = texts.amount
+        self.address = texts.address
+        self.word = texts.word
         self.blooms: dict[str, bytes] = {}  # most are equal: those of receipts without logs
 
     def read(self, texts: list[_ReceiptText]) -> tuple[Receipt, ...]:
         return tuple([self._receipt(text) for text in texts])
 
     def _receipt(self, text: _ReceiptText) -> Receipt:
-        count, word = self.count, self.word
+        count, word, address, status = self.count, self.word, self.address, text.status
         bloom = self.blooms.get(text.logs_bloom)
         if bloom is None:
             bloom = self.blooms[text.logs_bloom] = fixed(text.logs_bloom, 256)
-        if text.status is None and text.root is None:
+        if status is None and text.root is None:
             raise WireError("a receipt without a status")
         return Receipt(
-            tx_hash=word[text.transaction_hash],
-            block_hash=word[text.block_hash],
-            index=count[text.transaction_index],
-            type_id=count[text.type],
-            status=None if text.status is None else count[text.status],
-            state_root=b"" if text.status is not None or text.root is None else word[text.root],
-            gas_used=count[text.gas_used],
-            cumulative_gas=count[text.cumulative_gas_used],
-            gas_price=None if text.effective_gas_price is None else amount(text.effective_gas_price),
-            sender=self.address[text.from_],
-            contract=self.address[text.contract_address] if text.contract_address else b"",
-            bloom=bloom,
-            logs=tuple([self._log(log) for log in text.logs]) if text.logs else (),
+            word[text.transaction_hash],
+            word[text.block_hash],
+            count[text.transaction_index],
+            count[text.type],
+            None if status is None else count[status],
+            b"" if status is not None or text.root is None else word[text.root],
+            count[text.gas_used],
+            count[text.cumulative_gas_used],
+            None if text.effective_gas_price is None else self.amount[text.effective_gas_price],
+            address[text.from_],
+            address[text.contract_address] if text.contract_address else b"",
+            bloom,
+            tuple([self._log(log) for log in text.logs]) if text.logs else (),
         )
 
     def _log(self, text: _LogText) -> EventLog:
-        word = self.word
-        if len(text.topics) > 4:
-            raise WireError(f"a log has at most 4 topics, got {len(text.topics)}")
+        word, topics = self.word, text.topics
+        if len(topics) > 4:
+            raise WireError(f"a log has at most 4 topics, got {len(topics)}")
         return EventLog(
             self.address[text.address],
-            tuple([word[topic] for topic in text.topics]),
+            tuple([word[topic] for topic in topics]),
             data(text.data),
             self.count[text.log_index],
         )

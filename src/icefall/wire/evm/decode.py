@@ -3,6 +3,7 @@
 from icefall.wire.errors import WireError
 from icefall.wire.evm.authorizations import with_delegations
 from icefall.wire.evm.block import decode_block, decode_receipts
+from icefall.wire.evm.hex import HexTexts
 from icefall.wire.evm.parity import decode_parity_diffs, decode_parity_traces
 from icefall.wire.evm.trace import decode_diffs, decode_traces
 from icefall.wire.evm.types import FullBlock, IncompleteBlock
@@ -23,8 +24,9 @@ def decode_full(
 
     `calls_by` and `diffs_by` name the requests that gave `calls` and `diffs`, as FetchedBlock has them.
     """
-    read_block = decode_block(block)
-    read_receipts = decode_receipts(receipts)
+    texts = HexTexts()
+    read_block = decode_block(block, texts)
+    read_receipts = decode_receipts(receipts, texts)
     if read_block is None or read_receipts is None:
         raise IncompleteBlock("the block is missing" if read_block is None else "the block's receipts are missing")
     if (calls is not None and calls_by not in _CALLS_BY) or (diffs is not None and diffs_by not in _DIFFS_BY):
@@ -32,6 +34,6 @@ def decode_full(
     return FullBlock(
         block=read_block,
         receipts=read_receipts,
-        traces=None if calls is None else _CALLS_BY[calls_by](calls),
-        diffs=None if diffs is None else with_delegations(read_block.txs, _DIFFS_BY[diffs_by](diffs)),
+        traces=None if calls is None else _CALLS_BY[calls_by](calls, texts),
+        diffs=None if diffs is None else with_delegations(read_block.txs, _DIFFS_BY[diffs_by](diffs, texts)),
     )

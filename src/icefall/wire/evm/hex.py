@@ -13,9 +13,10 @@ class HexNumbers(dict[str, int]):
     """Numbers that fit 64 bits: heights, gas, nonces, positions, times."""
 
     def __missing__(self, text: str) -> int:
-        value = self[text] = amount(text)
+        value = amount(text)
         if value >> 64:
             raise WireError(f"expected a hex number of at most 64 bits, got {text}")
+        self[text] = value
         return value
 
 
@@ -41,11 +42,24 @@ class HexWords(dict[str, bytes]):
         return value
 
 
+class HexTexts:
+    """The readers of one block. Its parts share them: each names the same accounts and transactions."""
+
+    __slots__ = ("address", "amount", "count", "word")
+
+    def __init__(self) -> None:
+        self.count = HexNumbers()
+        self.amount = HexAmounts()
+        self.address = HexAddresses()
+        self.word = HexWords()
+
+
 def amount(text: str) -> int:
     """A number of at most 256 bits. Leading zeros are let through: clients pad signatures."""
-    if text[:2] == "0x" and 2 < len(text) <= 66 and text.isalnum() and text.isascii():
+    # After 0x, what int() takes besides digits is underscores, blanks at the end and other scripts' digits.
+    if text[:2] == "0x" and 2 < len(text) <= 66 and text.isascii() and "_" not in text and text[-1] > " ":
         try:
-            return int(text[2:], 16)
+            return int(text, 16)
         except ValueError:
             pass
     raise WireError(f"expected a hex number of at most 256 bits, got {shown(text)}")
@@ -53,10 +67,15 @@ def amount(text: str) -> int:
 
 def fixed(text: str, size: int) -> bytes:
     """Exactly `size` bytes."""
-    raw = data(text)
-    if len(raw) != size:
-        raise WireError(f"expected {size} bytes in hex, got {len(raw)}: {shown(text)}")
-    return raw
+    if text[:2] == "0x" and len(text) == 2 * size + 2:
+        try:
+            raw = bytes.fromhex(text[2:])
+        except ValueError:
+            pass
+        else:
+            if len(raw) == size:  # otherwise there were blanks in it
+                return raw
+    raise WireError(f"expected {size} bytes in hex, got {len(data(text))}: {shown(text)}")
 
 
 def data(text: str) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, shown
+from icefall.wire.evm.hex import HexTexts, shown
 from icefall.wire.evm.trace import CREATE3_PROXY_CODE, IMPLEMENTATION_SLOTS
 from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 
@@ -75,14 +75,14 @@ _rows = msgspec.json.Decoder(list[_TraceRow])
 _replayed = msgspec.json.Decoder(list[_TxReplayText])
 
 
-def decode_parity_traces(raw: bytes) -> tuple[Trace, ...]:
+def decode_parity_traces(raw: bytes, texts: HexTexts | None = None) -> tuple[Trace, ...]:
     """trace_block's rows as frames, transaction by transaction. Rewards of miners are no part of any."""
     try:
         of_tx: dict[str, dict[tuple[int, ...], _TraceRow]] = {}
         for row in _rows.decode(raw):
             if row.type != "reward":
                 _put(row, of_tx)
-        reader = _ParityTraceReader()
+        reader = _ParityTraceReader(texts or HexTexts())
         return tuple([reader.trace(tx_hash, rows) for tx_hash, rows in of_tx.items()])
     except IncompleteBlock:
         raise
@@ -90,10 +90,10 @@ def decode_parity_traces(raw: bytes) -> tuple[Trace, ...]:
         raise WireError(f"traces: {error}") from error
 
 
-def decode_parity_diffs(raw: bytes) -> tuple[TxDiff, ...]:
+def decode_parity_diffs(raw: bytes, texts: HexTexts | None = None) -> tuple[TxDiff, ...]:
     """What each transaction changed, as trace_replayBlockTransactions gives it for "stateDiff"."""
     try:
-        reader = _ParityDiffReader()
+        reader = _ParityDiffReader(texts or HexTexts())
         return tuple([reader.diff(text) for text in _replayed.decode(raw)])
     except IncompleteBlock:
         raise
@@ -114,11 +114,11 @@ def _put(row: _TraceRow, of_tx: dict[str, dict[tuple[int, ...], _TraceRow]]) -> 
 class _ParityTraceReader:
     __slots__ = ("address", "amount", "count", "word")
 
-    def __init__(self) -> None:
-        self.count = HexNumbers()
-        self.amount = HexAmounts()
-        self.address = HexAddresses()
-        self.word = HexWords()
+    def __init__(self, texts: HexTexts) -> None:
+        self.count = texts.count
+        self.amount = texts.amount
+        self.address = texts.address
+        self.word = texts.word
 
     def trace(self, tx_hash: str, rows: Mapping[tuple[int, ...], _TraceRow]) -> Trace:
         """Sorted by position is pre-order; some clients put a destruction before the calls that went ahead of it."""
@@ -203,10 +203,10 @@ def _needed(text: str | None, name: str) -> str:
 class _ParityDiffReader:
     __slots__ = ("address", "amount", "word")
 
-    def __init__(self) -> None:
-        self.amount = HexAmounts()
-        self.address = HexAddresses()
-        self.word = HexWords()
+    def __init__(self, texts: HexTexts) -> None:
+        self.amount = texts.amount
+        self.address = texts.address
+        self.word = texts.word
 
     def diff(self, text: _TxReplayText) -> TxDiff:
         if text.state_diff is None:

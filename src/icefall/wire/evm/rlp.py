@@ -9,21 +9,25 @@ Item: TypeAlias = "bytes | Sequence[Item]"
 Decoded: TypeAlias = "bytes | list[Decoded]"
 
 EMPTY_STRING = b"\x80"
+_TABLE_SIZE = 2048  # lengths whose headers are kept
 _DEPTH_MAX = 64  # nothing in Ethereum nests deeper than five; this only keeps hostile input off the Python stack
 
 
 def encode(item: Item) -> bytes:
     """The RLP bytes of an item."""
     if isinstance(item, bytes):
-        return item if len(item) == 1 and item[0] < 0x80 else _header(0x80, len(item)) + item
-    body = b"".join(map(encode, item))
-    return _header(0xC0, len(body)) + body
+        size = len(item)
+        if size == 1 and item[0] < 0x80:
+            return item
+        return (_STRINGS[size] if size < _TABLE_SIZE else _header(0x80, size)) + item
+    return encode_list(list(map(encode, item)))
 
 
 def encode_list(encoded: Sequence[bytes]) -> bytes:
     """A list whose items are RLP already."""
     body = b"".join(encoded)
-    return _header(0xC0, len(body)) + body
+    size = len(body)
+    return (_LISTS[size] if size < _TABLE_SIZE else _header(0xC0, size)) + body
 
 
 def number(value: int) -> bytes:
@@ -72,6 +76,11 @@ def _header(base: int, length: int) -> bytes:
         return bytes([base + length])
     digits = number(length)
     return bytes([base + 55 + len(digits)]) + digits
+
+
+# The headers of most items: computing one costs more than the rest of encoding an item.
+_STRINGS = tuple([_header(0x80, size) for size in range(_TABLE_SIZE)])
+_LISTS = tuple([_header(0xC0, size) for size in range(_TABLE_SIZE)])
 
 
 def _decode(raw: bytes, start: int, limit: int, depth: int) -> tuple[Decoded, int]:

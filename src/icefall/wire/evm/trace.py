@@ -1,11 +1,11 @@
 """Results of debug_traceBlockByNumber: callTracer, and prestateTracer in diff mode."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, fixed, shown
+from icefall.wire.evm.hex import HexTexts, shown
 from icefall.wire.evm.types import CREATIONS, AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 from icefall.wire.text.jsondeep import CutJson
 
@@ -16,7 +16,9 @@ _KEPT_TYPES = frozenset(["CALL", "CALLCODE", *CREATIONS, "SELFDESTRUCT"])
 _NO_CODE_SIZE = 4  # of `"0x"` with its quotes, and of null
 _NO_CODE_HASHES = ("0x" + "00" * 32, "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
 _SLOT_SIZE = 64  # hex digits of a slot
-_NO_STORAGE = (b"", b"{}", b"null")
+_ABSENT = msgspec.Raw()  # a default that is found again by its identity
+_NO_TEXT = b""
+_NO_STORAGE = (_NO_TEXT, b"{}", b"null")
 # Where proxies keep the address of their code: EIP-1967 (implementation, beacon) and EIP-1822.
 IMPLEMENTATION_SLOTS = (
     b"360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc",
@@ -45,10 +47,10 @@ class _TraceText(msgspec.Struct, gc=False, rename="camel"):
 
 class _AccountText(msgspec.Struct, gc=False, rename="camel"):
     balance: str | None = None
-    code: msgspec.Raw = msgspec.Raw()  # most of a diff is code, of which only the presence counts
+    code: msgspec.Raw = _ABSENT  # most of a diff is code, of which only the presence counts
     code_hash: str | None = None  # geth: the only sign of a cleared delegation (EIP-7702)
     nonce: int | str | None = None  # left out where it is 0
-    storage: msgspec.Raw = msgspec.Raw()
+    storage: msgspec.Raw = _ABSENT
 
 
 class _DiffText(msgspec.Struct, gc=False):
@@ -80,25 +82,25 @@ _diffs = msgspec.json.Decoder(list[_TxDiffText])
 _NOTHING = _AccountText()
 
 
-def decode_traces(raw: bytes) -> tuple[Trace, ...]:
+def decode_traces(raw: bytes, texts: HexTexts | None = None) -> tuple[Trace, ...]:
     """callTracer's frames, transaction by transaction."""
     try:
         try:
-            texts: Sequence[_TraceText] = _traces.decode(raw)
+            traces: Sequence[_TraceText] = _traces.decode(raw)
         except RecursionError:  # calls may nest 1,024 deep, which is more than msgspec allows
-            texts = _deep(raw)
-        reader = _CallTraceReader()
-        return tuple([reader.trace(text) for text in texts])
+            traces = _deep(raw)
+        reader = _CallTraceReader(texts or HexTexts())
+        return tuple([reader.trace(trace) for trace in traces])
     except IncompleteBlock:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
         raise WireError(f"traces: {error}") from error
 
 
-def decode_diffs(raw: bytes) -> tuple[TxDiff, ...]:
+def decode_diffs(raw: bytes, texts: HexTexts | None = None) -> tuple[TxDiff, ...]:
     """prestateTracer's view of what each transaction changed."""
     try:
-        reader = _PrestateReader()
+        reader = _PrestateReader(texts or HexTexts())
         return tuple([reader.diff(text) for text in _diffs.decode(raw)])
     except IncompleteBlock:
         raise
@@ -107,12 +109,13 @@ def decode_diffs(raw: bytes) -> tuple[TxDiff, ...]:
 
 
 class _CallTraceReader:
-    __slots__ = ("address", "amount", "count")
+    __slots__ = ("address", "amount", "count", "word")
 
-    def __init__(self) -> None:
-        self.count = HexNumbers()
-        self.amount = HexAmounts()
-        self.address = HexAddresses()
+    def __init__(self, texts: HexTexts) -> None:
+        self.count = texts.count
+        self.amount = texts.amount
+        self.address = texts.address
+        self.word = texts.word
 
     def trace(self, text: _TraceText) -> Trace:
         if text.result is None:
@@ -130,7 +133,7 @@ class _CallTraceReader:
             number += 1
             if one.calls:
                 pending.extend([(child, is_reverted) for child in reversed(one.calls)])
-        return Trace(b"" if text.tx_hash is None else fixed(text.tx_hash, 32), tuple(frames), number)
+        return Trace(b"" if text.tx_hash is None else self.word[text.tx_hash], tuple(frames), number)
 
     def _frame(self, text: _FrameText, number: int, *, is_reverted: bool) -> CallFrame:
         # anvil leaves both out where a contract destroys itself in favour of itself and lives on: nothing moves.
@@ -151,61 +154,53 @@ class _CallTraceReader:
 
 
 class _PrestateReader:
-    __slots__ = ("address", "amount")
+    __slots__ = ("address", "amount", "word")
 
-    def __init__(self) -> None:
-        self.amount = HexAmounts()
-        self.address = HexAddresses()
+    def __init__(self, texts: HexTexts) -> None:
+        self.amount = texts.amount
+        self.address = texts.address
+        self.word = texts.word
 
     def diff(self, text: _TxDiffText) -> TxDiff:
         if text.result is None:
             raise _failed(text.tx_hash, text.error)
-        return TxDiff(b"" if text.tx_hash is None else fixed(text.tx_hash, 32), tuple(self._accounts(text.result)))
-
-    def _accounts(self, text: _DiffText) -> Iterator[AccountDiff]:
-        pre, post = text.pre, text.post
-        for address, before in pre.items():
-            yield self._account(address, before, post.get(address))
-        for address, after in post.items():
-            if address not in pre:
-                yield self._account(address, _NOTHING, after)
+        pre, post = text.result.pre, text.result.post
+        accounts = [self._account(address, before, post.get(address)) for address, before in pre.items()]
+        accounts += [self._account(address, _NOTHING, post[address]) for address in post if address not in pre]
+        return TxDiff(b"" if text.tx_hash is None else self.word[text.tx_hash], tuple(accounts))
 
     def _account(self, address: str, before: _AccountText, after: _AccountText | None) -> AccountDiff:
-        balance = self.amount[before.balance] if before.balance else 0
+        """Fields are given in the order of the struct, which costs less than by name."""
+        amount, nonce = self.amount, before.nonce
+        balance = amount[before.balance] if before.balance else 0
         had_code = _has_code(before)
+        old = _NO_TEXT if before.storage is _ABSENT else bytes(before.storage)
         if after is None:
-            return AccountDiff(self.address[address], balance, 0, had_code, False, True, _has_storage(before))
+            return AccountDiff(self.address[address], balance, 0, had_code, False, True, old not in _NO_STORAGE)
+        new = _NO_TEXT if after.storage is _ABSENT else bytes(after.storage)
         return AccountDiff(
-            address=self.address[address],
-            balance_before=balance,
-            balance_after=self.amount[after.balance] if after.balance else balance,
-            had_code=had_code,
-            has_code=_has_code(after) if after.code_hash or _size(after.code) else had_code,
-            is_gone=False,
-            changed_storage=_has_storage(before) or _has_storage(after),
-            changed_implementation=_has_slot(before) or _has_slot(after),
-            nonce_before=self.amount[before.nonce] if isinstance(before.nonce, str) else before.nonce or 0,
+            self.address[address],
+            balance,
+            amount[after.balance] if after.balance else balance,
+            had_code,
+            _has_code(after) if after.code_hash or after.code is not _ABSENT else had_code,
+            False,
+            old not in _NO_STORAGE or new not in _NO_STORAGE,
+            (len(old) > _SLOT_SIZE and _names_implementation(old))
+            or (len(new) > _SLOT_SIZE and _names_implementation(new)),
+            amount[nonce] if isinstance(nonce, str) else nonce or 0,
         )
 
 
 def _has_code(account: _AccountText) -> bool:
-    if _size(account.code):
-        return _size(account.code) > _NO_CODE_SIZE
+    if account.code is not _ABSENT:
+        return memoryview(account.code).nbytes > _NO_CODE_SIZE
     return account.code_hash is not None and account.code_hash not in _NO_CODE_HASHES
 
 
-def _has_storage(account: _AccountText) -> bool:
-    return bytes(account.storage) not in _NO_STORAGE
-
-
-def _has_slot(account: _AccountText) -> bool:
-    storage = bytes(account.storage)
-    return len(storage) > _SLOT_SIZE and any(slot in storage for slot in IMPLEMENTATION_SLOTS)
-
-
-def _size(raw: msgspec.Raw) -> int:
-    """Bytes of JSON text; 0 where the field is absent."""
-    return memoryview(raw).nbytes
+def _names_implementation(storage: bytes) -> bool:
+    implementation, beacon, proxiable = IMPLEMENTATION_SLOTS
+    return implementation in storage or beacon in storage or proxiable in storage
 
 
 def _failed(tx_hash: str | None, error: msgspec.Raw) -> IncompleteBlock:

@@ -41,18 +41,14 @@ class Turns:
             if not waiter.done():  # it may have been cancelled
                 waiter.set_result(None)
 
-    def _may_begin(self) -> bool:
-        if self._is_first:
-            self._is_first = False
-            return True
-        return self._now() < self._until
-
     @coroutine
     def run(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
         """The result of `work`, step by step."""
         error: BaseException | None = None
         while True:
-            if not self._may_begin():
+            if self._is_first:
+                self._is_first = False
+            elif self._now() >= self._until:
                 try:
                     yield from self._pause()
                 except BaseException as cancelled:
@@ -76,6 +72,7 @@ class Turns:
             add(waiter)
             self._plan()
             yield from waiter
-            if self._may_begin():
+            if self._is_first or self._now() < self._until:
+                self._is_first = False
                 return
             add = self._paused.appendleft

@@ -12,6 +12,7 @@ from icefall.access.page_tokens import CURSOR_SIZE_MAX, LIFETIME_S, NUMBER_MAX, 
 from icefall.api.paging import NumberPaging, Paging
 from icefall.api.params.rest_binder import RestBinder
 from icefall.api.params.rest_kinds import PAGE_TOKEN, PAGE_TOKEN_SIZE_MAX
+from icefall.api.schema.holders import HoldersAboveParams
 from icefall.errors import BadRequest
 
 SECRET = bytes(range(32))
@@ -166,3 +167,16 @@ def test_the_scope_does_not_depend_on_spelling() -> None:
         clock[0] += LIFETIME_S + 1
         with pytest.raises(BadRequest, match="expired"):
             paging.after("list", ask(f"pageToken={token}&startBlock=5"))
+
+
+def test_a_query_may_have_an_amount_of_256_bits() -> None:
+    def above(threshold: int, token: str = "") -> HoldersAboveParams:
+        return HoldersAboveParams(
+            chain_id="1", address=bytes(20), threshold=threshold, page_token=token, page_size=1000
+        )
+
+    paging = NumberPaging(NUMBERS, lambda: NOW)
+    token = paging.token("above", above(2**256 - 1), 7)
+    assert paging.after("above", above(2**256 - 1, token)) == 7
+    with pytest.raises(BadRequest):
+        paging.after("above", above(2**256 - 2, token))

@@ -2,7 +2,8 @@
 
 Interned numbers are written as the addresses they stand for. Left out is what may differ between correct stores: the
 numbers themselves, since when a token is untrusted (that it is, is kept) and what was folded for it meanwhile, when
-code was read from state, how far the audit is, and enrichment.
+code was read from state, how far the audit is, the hash of block 0 (unknown while no upstream sends that block), and
+enrichment.
 """
 
 import hashlib
@@ -52,7 +53,7 @@ INTERNED = {
     "deployer": {"address"},
 }
 FOLDED = {"erc20_balance", "erc1155_balance"}
-META = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "blockchain_id"}
+META = {"has_calls", "has_diffs", "chain_id", "first_block", "blockchain_id"}
 
 
 def digests(path: Path) -> dict[str, str]:

@@ -134,30 +134,6 @@ def test_connections_accepted_during_a_stop_do_not_delay_it() -> None:
     run(scenario())
 
 
-def test_few_requests_begin_while_turns_are_slow() -> None:
-    """Each step of a request takes a millisecond here, by a clock of its own."""
-
-    async def scenario() -> None:
-        async with running() as server:
-            clock = [0.0]
-            most = [0]
-
-            def step() -> None:
-                clock[0] += 0.001
-                most[0] = max(most[0], server.app.stepping)
-
-            server.listener.now = lambda: clock[0]
-            server.app.on_step = step
-            clients = [await server.connect() for _ in range(100)]
-            for _, writer in clients:
-                writer.write(get("/steps/50"))
-            for reader, _ in clients:
-                assert (await read_answer(reader))[0] == 200
-            assert most[0] < 50
-
-    run(scenario())
-
-
 def test_a_burst_of_connections_is_accepted_in_a_few_turns() -> None:
     async def scenario() -> None:
         async with running() as server:

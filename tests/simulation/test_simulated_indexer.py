@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from tests.evm.digest import digests
-from tests.simulation.evm_chains import WORLDS
+from tests.simulation.evm_chains import WORLDS, world
 from tests.simulation.simulated_indexer import SimulatedIndexer
 from tests.simulation.simulated_program import SEEDS, play, report
+from tests.store.opened import tables_of
 
 pytestmark = pytest.mark.no_cover  # tests/evm traces the same lines
 
@@ -51,3 +52,11 @@ def test_a_seed_is_one_schedule(tmp_path: Path) -> None:
         traces.append(simulation.events.lines)
     assert traces[0] == traces[1]
     assert len(traces[0]) > 12, "little happened"
+
+
+def test_block_0_is_remembered_wherever_the_index_begins(clean: CleanRuns) -> None:
+    for number in (0, 1):
+        clean.digest(number)
+        with tables_of(clean.path(number)) as tables:
+            meta: dict[str, str] = dict(tables.rows("meta", "name, value")[1])
+        assert meta["genesis_hash"] == world(number).true.blocks[0].sent.hash

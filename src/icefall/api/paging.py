@@ -18,8 +18,13 @@ _LEFT_OUT = ("page_token", "page_size")
 def scope_of(route: str, params: msgspec.Struct) -> bytes:
     """Identifies a query. `route` distinguishes lists that take the same parameters."""
     scope: list[Any] = [route]
-    scope += [getattr(params, name) for name in params.__struct_fields__ if name not in _LEFT_OUT]
+    scope += [_packable(getattr(params, name)) for name in params.__struct_fields__ if name not in _LEFT_OUT]
     return msgspec.msgpack.encode(scope)
+
+
+def _packable(value: Any) -> Any:
+    """Amounts and token IDs may have 256 bits, which msgpack does not pack."""
+    return str(value) if isinstance(value, int) and value.bit_length() > 63 else value
 
 
 class Paging:

@@ -78,7 +78,7 @@ class IndexedChain:
             maker,
             log,
             rules=reorg_rules(chain, self._upstream, reorg_depth_max),
-            meta=partial(_trace_meta, self._upstream),
+            meta=partial(_learnt_meta, self._chain_store, self._upstream),
         )
 
     @property
@@ -178,10 +178,13 @@ def _upstream_states(upstream: EvmUpstream) -> tuple[UpstreamStatus, ...]:
     )
 
 
-def _trace_meta(upstream: EvmUpstream) -> dict[str, str]:
-    """Which traces an index was begun with, once that is known."""
-    required = upstream.required
-    return {"has_calls": str(int(required.calls)), "has_diffs": str(int(required.diffs))} if required else {}
+def _learnt_meta(store: ChainStore, upstream: EvmUpstream) -> dict[str, str]:
+    """Which traces an index was begun with, and its block 0: once they are known, which may be after the start."""
+    required, genesis = upstream.required, upstream.genesis_hash
+    meta = {"has_calls": str(int(required.calls)), "has_diffs": str(int(required.diffs))} if required else {}
+    if genesis is not None and store.meta("genesis_hash") is None:
+        meta["genesis_hash"] = genesis
+    return meta
 
 
 def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:

@@ -6,7 +6,7 @@ the listener closes the connection.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from math import inf
 from typing import Protocol, cast
@@ -28,6 +28,9 @@ _DISCARD_S = 5.0
 _WITHOUT_BODY = (204, 304)
 
 
+Respond = Callable[[HttpRequest], Awaitable[Response]]
+
+
 class ConnectionOwner(Protocol):
     """What a connection needs of the listener. `held`: bytes that all connections keep for their clients."""
 
@@ -45,8 +48,6 @@ class ConnectionOwner(Protocol):
     def submit(self, connection: "Connection", request: HttpRequest) -> None: ...
 
     def finished(self, connection: "Connection") -> None: ...
-
-    async def respond(self, request: HttpRequest) -> Response: ...
 
     def failure(self, error: IcefallError) -> Response: ...
 
@@ -247,12 +248,12 @@ class Connection(asyncio.Protocol):
             self.deadline = inf
             self._listener.submit(self, self._current)
 
-    def start(self, request: HttpRequest) -> None:
+    def start(self, request: HttpRequest, respond: Respond) -> None:
         if self._transport.is_closing():  # no client waits for the answer
             self._listener.finished(self)
             self._finish(request)
             return
-        self._task = asyncio.get_running_loop().create_task(self._answer(request))
+        self._task = asyncio.get_running_loop().create_task(self._answer(request, respond))
 
     def refuse(self, request: HttpRequest, response: Response) -> None:
         """Answers without asking the app."""
@@ -260,9 +261,9 @@ class Connection(asyncio.Protocol):
         self._send(request, response, response.body)
         self._finish(request)
 
-    async def _answer(self, request: HttpRequest) -> None:
+    async def _answer(self, request: HttpRequest, respond: Respond) -> None:
         try:
-            response = await self._listener.respond(request)
+            response = await respond(request)
             if isinstance(response.body, bytes):
                 self._send(request, response, response.body)
             else:
@@ -390,4 +391,5 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def abort(self) -> None:
+        self.deadline = inf
         abort(self._transport)

@@ -1,36 +1,37 @@
 """What the connections of one worker share: limits on their number, time and memory, and the order of requests.
 
-Each turn of the event loop begins a few requests and then looks for new bytes, so that urgent requests (health) are
-answered at once however many others wait. While turns take long, requests that have begun go on and few others begin.
+Each turn of the event loop begins a few requests, does a little of each (`turns.py`) and then looks for new bytes, so
+that urgent requests (health) are answered at once however many others wait, and however much those do.
 """
 
 import asyncio
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from email.utils import formatdate
-from typing import Protocol
+from typing import Any, Protocol
 
 from icefall.errors import IcefallError, Unavailable
-from icefall.server.connection import Connection
+from icefall.server.connection import Connection, Respond
 from icefall.server.limits import HttpLimits
 from icefall.server.request import HttpRequest
 from icefall.server.response import Response
+from icefall.server.turns import Turns
 
 BACKLOG = 4096  # connections that the kernel keeps for us; it may allow fewer
 WAITING_MAX = 1024  # requests
-RUNNING_MAX = 4096  # requests that have begun; those beyond the few per turn wait for something else
+RUNNING_MAX = 4096  # requests that have begun, with those that wait for something else
+PAUSED_MAX = 256  # requests that have begun and have more to do; each may hold a part of its answer
 _STARTS_PER_TURN = 8
 _ACCEPTS_PER_TURN = 64  # by itself the loop accepts one, and a health check would wait behind all other connections
-_TURN_S = 0.02  # a turn that takes longer is slow
-_START_S = 0.1  # at least one waiting request begins in this time, however slow turns are
+_CLOSES_PER_TURN = 64
 _CHECK_S = 0.25
 
 
 class Application(Protocol):
-    async def respond(self, request: HttpRequest) -> Response: ...
+    def respond(self, request: HttpRequest) -> Coroutine[Any, Any, Response]: ...
 
     def failure(self, error: IcefallError) -> Response: ...
 
@@ -53,11 +54,9 @@ class Listener:
         self._waiting: deque[tuple[Connection, HttpRequest]] = deque()
         self._running = 0
         self._turn_planned = False
-        self._turn_began = 0.0
+        self._turns = Turns(self._plan_turn)
         self._listening: socket.socket | None = None
         self._accepting: set[asyncio.Task[None]] = set()
-        self._starts = _STARTS_PER_TURN
-        self._last_start = 0.0
         self._loop = asyncio.get_running_loop()
         self._empty = asyncio.Event()
         self.held = 0
@@ -111,50 +110,48 @@ class Listener:
         """Closes connections whose time is over, again and again."""
         self.date_line = f"date: {formatdate(time.time(), usegmt=True)}"
         now = self._loop.time()
-        for connection in [one for one in self._connections if one.deadline <= now]:
+        over = [one for one in self._connections if one.deadline <= now]
+        for connection in over[:_CLOSES_PER_TURN]:
             connection.abort()
-        self._loop.call_later(_CHECK_S, self._check)
+        self._loop.call_later(_CHECK_S if len(over) <= _CLOSES_PER_TURN else 0, self._check)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
     def submit(self, connection: Connection, request: HttpRequest) -> None:
         if request.path.startswith(self._urgent):
-            self._start(connection, request)
+            self._start(connection, request, self.respond)
         elif len(self._waiting) >= WAITING_MAX or self._running >= RUNNING_MAX:
             self._loop.call_soon(connection.refuse, request, self.failure(self.overloaded()))
         else:
             self._waiting.append((connection, request))
             self._plan_turn()
 
-    def _start(self, connection: Connection, request: HttpRequest) -> None:
+    def _start(self, connection: Connection, request: HttpRequest, respond: Respond) -> None:
         self._running += 1
-        connection.start(request)
+        connection.start(request, respond)
+
+    def _respond_in_turns(self, request: HttpRequest) -> Awaitable[Response]:
+        return self._turns.run(self.respond(request))
 
     def _plan_turn(self) -> None:
         if not self._turn_planned:
             self._turn_planned = True
-            self._turn_began = self.now()
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
         self._turn_planned = False
-        starts = min(self._starts_now(), len(self._waiting)) if self._waiting else 0
+        starts = self._starts_now()
+        self._turns.begin()
         for _ in range(starts):
-            self._start(*self._waiting.popleft())
+            connection, request = self._waiting.popleft()
+            self._start(connection, request, self._respond_in_turns)
         if self._accept_more() or self._waiting:
             self._plan_turn()
 
     def _starts_now(self) -> int:
-        """How many requests may begin in this turn."""
-        now = self.now()
-        if now - self._turn_began <= _TURN_S:
-            self._starts = min(self._starts + 1, _STARTS_PER_TURN)
-        else:
-            self._starts = max(1, self._starts // 2)
-            if self._running and now - self._last_start < _START_S:
-                return 0
-        self._last_start = now
-        return self._starts
+        """How many requests begin in this turn: at least one, unless too many have begun and have more to do."""
+        paused = self._turns.paused
+        return min(len(self._waiting), max(1, _STARTS_PER_TURN - paused)) if paused < PAUSED_MAX else 0
 
     def finished(self, connection: Connection) -> None:
         self._running -= 1

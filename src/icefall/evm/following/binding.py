@@ -61,8 +61,6 @@ async def _bind_once(store: ChainStore, upstream: EvmUpstream, binding: Binding)
     if not upstream.capabilities():
         raise Contradiction("no upstream answers: " + "; ".join(problems.values()))
     meta = {"chain_id": binding.chain_id, "first_block": str(binding.first_block)}
-    if upstream.genesis_hash:
-        meta["genesis_hash"] = upstream.genesis_hash
     blockchain_id = await _blockchain_id(upstream, binding)
     if blockchain_id:
         meta["blockchain_id"] = id_text(blockchain_id)

@@ -1,0 +1,207 @@
+"""A turn of the event loop is short however many requests are in progress, and health waits for a few turns only."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import pairwise
+
+import pytest
+from tests.http_server.serving import Running, get, read_answer, run, running
+
+from icefall.server import listener as listener_module
+from icefall.server.turns import TURN_S, Turns
+
+STEP_S = TURN_S / 2
+STEPS_PER_TURN = 4  # two that fit, and one that begins whatever the clock says; one of the next turn
+REQUESTS, STEPS = 100, 50
+
+
+class SlowSteps:
+    """By a clock of its own, in which only steps of requests take time."""
+
+    def __init__(self, server: Running) -> None:
+        self.now = 0.0
+        self.done = 0
+        self.most = 0  # requests between their first and last step
+        self._app = server.app
+        server.app.on_step = self._step
+        server.listener._turns._now = lambda: self.now
+
+    def _step(self) -> None:
+        self.now += STEP_S
+        self.done += 1
+        self.most = max(self.most, self._app.stepping)
+
+
+async def _ask(server: Running) -> list[asyncio.StreamReader]:
+    readers = []
+    for _ in range(REQUESTS):
+        reader, writer = await server.connect()
+        writer.write(get(f"/steps/{STEPS}"))
+        readers.append(reader)
+    return readers
+
+
+def test_no_turn_is_long_however_many_requests_are_in_progress() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            slow, longest = SlowSteps(server), [0]
+
+            async def count() -> None:
+                while True:
+                    before = slow.done
+                    await asyncio.sleep(0)
+                    longest[0] = max(longest[0], slow.done - before)
+
+            counting = asyncio.ensure_future(count())
+            for reader in await _ask(server):
+                assert (await read_answer(reader))[0] == 200
+            counting.cancel()
+            assert slow.done == REQUESTS * STEPS
+            assert longest[0] <= STEPS_PER_TURN
+
+    run(scenario())
+
+
+def test_an_urgent_request_is_answered_between_the_steps_of_others() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            slow = SlowSteps(server)
+            readers = await _ask(server)
+            await server.until(lambda: slow.done > 0)
+            reader, writer = await server.connect()
+            before = slow.done
+            writer.write(get("/urgent"))
+            assert (await read_answer(reader))[0] == 200
+            assert slow.done - before < STEPS, "the work of one request"
+            assert slow.done < REQUESTS * STEPS
+            for reader in readers:
+                assert (await read_answer(reader))[0] == 200
+
+    run(scenario())
+
+
+def test_a_number_of_requests_that_have_more_to_do_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        monkeypatch.setattr(listener_module, "PAUSED_MAX", 5)
+        async with running() as server:
+            slow = SlowSteps(server)
+            for reader in await _ask(server):
+                assert (await read_answer(reader))[0] == 200
+            assert slow.most <= 5 + listener_module._STARTS_PER_TURN
+
+    run(scenario())
+
+
+def test_connections_whose_time_is_over_are_closed_in_portions() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            count = 200
+            for _ in range(count):
+                await server.connect()
+            await server.until(lambda: len(server.listener._connections) == count)
+            for connection in server.listener._connections:
+                connection.deadline = 0.0
+            left = {count}
+            async with asyncio.timeout(60):
+                while server.listener._connections:
+                    await asyncio.sleep(0)
+                    left.add(len(server.listener._connections))
+            at_once = max(more - fewer for fewer, more in pairwise(sorted(left)))
+            assert at_once <= listener_module._CLOSES_PER_TURN
+
+    run(scenario())
+
+
+class Planned:
+    """Turns that begin when the test says so, on a clock that stands in the last moment of the turn."""
+
+    def __init__(self) -> None:
+        self.plans = 0
+        self.turns = Turns(self._plan, lambda: 0.0)
+        self.turns._until = 0.0
+        self.turns._is_first = False
+
+    def _plan(self) -> None:
+        self.plans += 1
+
+
+def _in_turns(test: Callable[[Planned], Awaitable[None]]) -> None:
+    async def scenario() -> None:
+        await test(Planned())
+
+    run(scenario())
+
+
+def test_a_step_waits_for_its_turn() -> None:
+    async def test(planned: Planned) -> None:
+        async def work() -> str:
+            await asyncio.sleep(0)
+            return "done"
+
+        async def request() -> str:
+            return await planned.turns.run(work())
+
+        task = asyncio.ensure_future(request())
+        await asyncio.sleep(0)
+        assert (planned.turns.paused, planned.plans) == (1, 1)
+        planned.turns.begin()
+        assert await task == "done"
+
+    _in_turns(test)
+
+
+def test_an_error_passes_through() -> None:
+    async def test(planned: Planned) -> None:
+        planned.turns.begin()
+        failing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def work() -> None:
+            with pytest.raises(ValueError, match="of what it awaited"):
+                await failing
+            raise KeyError("its own")
+
+        async def request() -> None:
+            await planned.turns.run(work())
+
+        task = asyncio.ensure_future(request())
+        await asyncio.sleep(0)
+        failing.set_exception(ValueError("of what it awaited"))
+        with pytest.raises(KeyError, match="its own"):
+            await task
+
+    _in_turns(test)
+
+
+@pytest.mark.parametrize("paused", [True, False], ids=["while it waits for a turn", "while it awaits something"])
+def test_a_cancelled_request_ends(paused: bool) -> None:
+    async def test(planned: Planned) -> None:
+        seen: list[str] = []
+
+        async def work() -> None:
+            seen.append("began")
+            try:
+                if paused:
+                    planned.turns._until = 0.0
+                    await asyncio.sleep(0)
+                else:
+                    await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+                raise
+
+        async def request() -> None:
+            await planned.turns.run(work())
+
+        planned.turns.begin()
+        task = asyncio.ensure_future(request())
+        await asyncio.sleep(0)
+        assert planned.turns.paused == paused
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert seen == ["began", "cancelled"]
+        planned.turns.begin()
+        assert planned.turns.paused == 0
+
+    _in_turns(test)

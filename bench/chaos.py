@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from tests.e2e.program import Process, all_gone, family
 from tests.evm.digest import digests
@@ -47,12 +48,22 @@ from icefall.wire.text import checksum_hex
 
 SECONDS = float(os.environ.get("ICEFALL_BENCH_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("ICEFALL_BENCH_SEED", "1"))
-KILL_EVERY_S = 2.0
 BLOCKS_PER_S, PER_BLOCK, ADDRESSES = 4, 5, 200
 PROCESSES = 8  # supervisor, engine, indexer and decoder, three workers, replay
-ISSUERS, READERS, UTXOS = 4, 4, 64
+UTXOS = 64
 LIMIT_S = 300.0
 _POLL_S = 0.1
+
+
+class Plan(NamedTuple):
+    """`watch` is called several times a second between the first kill and the last."""
+
+    name: str
+    seconds: float
+    kill_every_s: float
+    issuers: int
+    readers: int
+    watch: Callable[["Program"], None]
 
 
 class GrowingChain(EncodedChain):
@@ -99,8 +110,13 @@ def _free_ports(count: int) -> list[int]:
 
 
 def run() -> None:
+    disturb(Plan("chaos", SECONDS, 2.0, 4, 4, lambda _: None))
+
+
+def disturb(plan: Plan) -> None:
+    """Runs the program with load and kills, prints what clients saw, and exits if anything was wrong or lost."""
     chain = TransferChain(PER_BLOCK, ADDRESSES)
-    blocks = list(chain.blocks(int((SECONDS + 30) * BLOCKS_PER_S)))
+    blocks = list(chain.blocks(int((plan.seconds + 30) * BLOCKS_PER_S)))
     with TemporaryDirectory() as name:
         folder = Path(name)
         with upstream(EncodedChain(CHAIN_ID, blocks, chain.state)) as (url, _):
@@ -108,7 +124,7 @@ def run() -> None:
         with upstream(GrowingChain(blocks, chain.state)) as (url, _):
             program = Program(folder / "chaos", _config(folder / "growing.toml", url))
             try:
-                _chaos(program, stores, len(blocks) - 1)
+                _chaos(plan, program, stores, len(blocks) - 1)
             finally:
                 everybody = program.processes()
                 program.server.stop()
@@ -170,7 +186,7 @@ def _await(condition: Callable[[], bool], what: str, pause_s: float = _POLL_S) -
 # -- the run -----------------------------------------------------------------------------------------------------
 
 
-def _chaos(program: Program, stores: Mapping[str, Mapping[str, str]], head: int) -> None:
+def _chaos(plan: Plan, program: Program, stores: Mapping[str, Mapping[str, str]], head: int) -> None:
     program.server.await_start()
     program.server.await_ready()
     counts, done = Counts(), threading.Event()
@@ -179,23 +195,24 @@ def _chaos(program: Program, stores: Mapping[str, Mapping[str, str]], head: int)
     _await(lambda: _is_indexed(undisturbed, None), "the demo's indexes")
     expected = _stable_answers(undisturbed)
     issuers = [
-        Issuer(Client(program.urls, counts), counts, utxos[number::ISSUERS], done.is_set) for number in range(ISSUERS)
+        Issuer(Client(program.urls, counts), counts, utxos[number :: plan.issuers], done.is_set)
+        for number in range(plan.issuers)
     ]
     threads = [threading.Thread(target=one.run) for one in issuers]
     threads.append(threading.Thread(target=recheck_accepted, args=(Client(program.urls, counts), counts, done, 0)))
     threads.append(threading.Thread(target=read_growing, args=(Client(program.urls, counts), counts, CHAIN_ID, done)))
     threads += [
         threading.Thread(target=read_all, args=(Client(program.urls, counts), counts, expected, done, seed))
-        for seed in range(READERS)
+        for seed in range(plan.readers)
     ]
     for thread in threads:
         thread.start()
-    kills, load = _kill(program), os.getloadavg()[0]
+    kills, load = _kill(plan, program), os.getloadavg()[0]
     done.set()
-    healthy_s = _await_health(program, head)
+    healthy_s = plan.kill_every_s + _await_health(program, head)
     for thread in threads:
         thread.join()
-    _report(program, counts, kills, healthy_s, load)
+    _report(plan, program, counts, kills, healthy_s, load)
     problems = [*counts.wrong, *_lost(program, counts, [utxo for one in issuers for utxo in one.utxos])]
     assert program.server.stop() == 0, program.server.output()
     for chain_id, want in stores.items():
@@ -213,13 +230,13 @@ def _utxos(server: Server) -> list[Utxo]:
     return list(produced(tx))
 
 
-def _kill(program: Program) -> Counter[str]:
+def _kill(plan: Plan, program: Program) -> Counter[str]:
     """By role."""
     chosen = random.Random(SEED)
     kills: Counter[str] = Counter()
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + plan.seconds
     while time.monotonic() < until:
-        next_kill = time.monotonic() + KILL_EVERY_S
+        next_kill = time.monotonic() + plan.kill_every_s
         processes = sorted(program.processes())
         if len(processes) < PROCESSES:
             processes = [one for one in processes if one.pid != program.server.process.pid]
@@ -227,22 +244,23 @@ def _kill(program: Program) -> Counter[str]:
             victim = chosen.choice(processes)
             with suppress(ProcessLookupError):
                 os.kill(victim.pid, signal.SIGKILL)
-                kills[_role(victim, program.server.process.pid, processes)] += 1
+                kills[role(victim, program, processes)] += 1
         while time.monotonic() < next_kill:
             program.keep_running()
+            plan.watch(program)
             time.sleep(_POLL_S)
     return kills
 
 
-def _role(process: Process, supervisor: int, processes: Sequence[Process]) -> str:
-    if process.pid == supervisor:
+def role(process: Process, program: Program, processes: Sequence[Process]) -> str:
+    if process.pid == program.server.process.pid:
         return "supervisor"
     return process.role or f"child of the {next(one.role for one in processes if one.pid == process.parent)}"
 
 
 def _await_health(program: Program, head: int) -> float:
-    """Seconds from the last kill until everything is healthy and indexed."""
-    began = time.monotonic() - KILL_EVERY_S
+    """Seconds until everything is healthy and indexed."""
+    began = time.monotonic()
     client = Client(program.urls, Counts())
 
     def healthy() -> bool:
@@ -275,8 +293,9 @@ def _lost(program: Program, counts: Counts, utxos: Sequence[Utxo]) -> list[str]:
     return [*problems, *(f"output {utxo.output_index} of {utxo.txid.hex()} is missing" for utxo in missing)]
 
 
-def _report(program: Program, counts: Counts, kills: Counter[str], healthy_s: float, load: float) -> None:
-    print(f"chaos: kill -9 of a random process every {KILL_EVERY_S:.0f} s for {SECONDS:.0f} s (seed {SEED})")
+def _report(plan: Plan, program: Program, counts: Counts, kills: Counter[str], healthy_s: float, load: float) -> None:
+    every = f"every {plan.kill_every_s:.0f} s for {plan.seconds:.0f} s"
+    print(f"{plan.name}: kill -9 of a random process {every} (seed {SEED})")
     print(f"  load average of the machine at the end: {load:.1f}")
     print(f"  killed {kills.total()}: {', '.join(f'{role} {count}' for role, count in kills.most_common())}")
     for listener, count in counts.answers.items():

@@ -5,7 +5,8 @@ import sqlite3
 from pathlib import Path
 
 from icefall.db.migrate import migrations
-from icefall.db.sqlite import APPLICATION_ID, SqliteStore
+from icefall.db.sqlite import SqliteStore
+from icefall.db.wal import APPLICATION_ID
 from icefall.node.store import PACKAGE, NodeReader, read_meta, store_path
 
 FIRST_RELEASE = 3  # migrations

@@ -16,7 +16,8 @@ from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
 from icefall.db.engine import StoreBusy, StoreError, Transaction
-from icefall.db.sqlite import APPLICATION_ID, SqliteReader, SqliteStore, copy_store
+from icefall.db.sqlite import SqliteReader, SqliteStore, copy_store
+from icefall.db.wal import APPLICATION_ID
 
 V1 = {"0001_notes": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"

@@ -13,7 +13,8 @@ SQL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 CONTROL = re.compile(r"^\s*(pragma\s+\w|begin\b|commit\b|rollback\b(?!\.sql)|savepoint\b|attach\s)", re.IGNORECASE)
-ENGINES = ("src/icefall/db/sqlite.py", "src/icefall/db/postgres.py")  # may control transactions, know no table
+# They may control transactions, and know no table.
+ENGINES = ("src/icefall/db/sqlite.py", "src/icefall/db/wal.py", "src/icefall/db/postgres.py")
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE = re.compile(r"(?<![\w.$}/:-])/(root|home/\w+|Users/\w+|work/(main|shared))/")
 MIXED = {"utils", "util", "helpers", "common", "misc", "tools", "shared", "base"}

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
+from icefall.db.wal import APPLICATION_ID, SETTINGS, WRITING_ID, MarkedWal, lost_its_wal
 
 T = TypeVar("T")
 
-APPLICATION_ID = 0x49434546  # "ICEF": distinguishes our files from other SQLite files
 QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
@@ -31,6 +31,11 @@ sqlite3.register_adapter(list, json.dumps)  # a list is a parameter of json_each
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
+    if lost_its_wal(path):
+        raise StoreCorrupt(
+            f"{path} was copied while a program wrote it, without its -wal file, and is not whole: restore a copy made "
+            "by `icefall backup`, or move it away to begin with an empty one"
+        )
     mode = "rwc" if writable else "ro"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
@@ -101,14 +106,15 @@ class SqliteStore(SqliteReader):
             self._writer = _connect(path, writable=True)
         except sqlite3.Error as error:
             raise _unusable(error, path, "opened") from error
+        self._wal = MarkedWal(path, self._writer)
         try:
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
         except sqlite3.Error as error:
-            self._writer.close()
+            self._wal.close_writer()
             raise _unusable(error, path, "used") from error
         except BaseException:
-            self._writer.close()
+            self._wal.close_writer()
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
@@ -117,7 +123,7 @@ class SqliteStore(SqliteReader):
         at = int(self._writer.execute("pragma user_version").fetchone()[0])
         owner = int(self._writer.execute("pragma application_id").fetchone()[0])
         schema = int(self._writer.execute("pragma schema_version").fetchone()[0])  # 0: nothing was ever created here
-        if owner != APPLICATION_ID and (owner or schema):
+        if owner not in (APPLICATION_ID, WRITING_ID) and (owner or schema):
             raise StoreError(f"{path} is not an Icefall store: use another --data-dir")
         missing = pending(migrations(package, "sqlite"), at, str(path))
         if not schema:
@@ -129,13 +135,15 @@ class SqliteStore(SqliteReader):
         self._writer.execute("pragma synchronous = normal")
         self._writer.execute("pragma foreign_keys = on")
         self._writer.execute("pragma cache_size = -65536")
-        self._writer.execute("pragma wal_autocheckpoint = 4000")
+        for setting in SETTINGS:
+            self._writer.execute(setting)
         for migration in missing:
             with self._transaction() as tx:
                 for statement in migration.statements():  # `executescript` would commit the open transaction
                     tx.run(statement)
                 tx.run(f"pragma user_version = {migration.number}")
                 tx.run(f"pragma application_id = {APPLICATION_ID}")
+            self._wal.merge_if_long()
 
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
@@ -153,8 +161,11 @@ class SqliteStore(SqliteReader):
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
         try:
-            with self._one_at_a_time, self._transaction() as tx:
-                return change(tx)
+            with self._one_at_a_time:
+                with self._transaction() as tx:
+                    result = change(tx)
+                self._wal.after_commit()
+                return result
         except _WRONG_STATEMENT:
             raise
         except sqlite3.DatabaseError as error:
@@ -163,7 +174,7 @@ class SqliteStore(SqliteReader):
     def close(self) -> None:
         self._thread.shutdown(wait=True)
         super().close()
-        self._writer.close()
+        self._wal.close_writer()
 
 
 def file_size(path: Path) -> int:
@@ -179,6 +190,7 @@ def copy_store(source: Path, target: Path) -> int:
             closing(sqlite3.connect(target, isolation_level=None)) as copy,
         ):
             store.backup(copy)  # all pages in one step: readers see one moment, and do not hold up the writer
+            copy.execute(f"pragma application_id = {APPLICATION_ID}")  # whole, whatever the page said at that moment
             copy.execute("pragma wal_checkpoint(truncate)").fetchone()
         return target.stat().st_size
     except sqlite3.Error as error:

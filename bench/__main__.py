@@ -19,8 +19,10 @@ SUITES = {
     "data": "chain data API with a million transfers: CPU per request",
     "explorer": "home page of the Explorer: first paint and bytes",
     "stores": "SQLite and the servers of --store: rows in, disk, and pages",
+    "peers": "SQD, Ponder and ethereum-etl beside ours: transfers per second, CPU, memory, disk, and pages",
     "first_answer": "seconds from `make up` to the first answer of each API",
 }
+_PACKAGES = {"peers": "peers.table"}
 
 
 def main() -> None:
@@ -38,7 +40,7 @@ def main() -> None:
         if name not in SUITES:
             parser.error(f"no benchmark named {name}; there are {', '.join(SUITES)}")
     for name in [*names, *(["stores"] if given.store and "stores" not in names else [])]:
-        module = importlib.import_module(f"bench.{name}")
+        module = importlib.import_module(f"bench.{_PACKAGES.get(name, name)}")
         module.run(given.store) if name == "stores" else module.run()
 
 

@@ -127,7 +127,7 @@ async def _serve(encoded: EncodedChain, parent: Connection) -> None:
 def _one(encoded: EncodedChain, call: dict[str, Any]) -> bytes:
     head = b'{"jsonrpc":"2.0","id":%s,' % msgspec.json.encode(call["id"])
     try:
-        return head + b'"result":' + encoded.answer(call["method"], call["params"]) + b"}"
+        return head + b'"result":' + encoded.answer(call["method"], call.get("params", [])) + b"}"
     except Reverts as reverts:
         error: dict[str, Any] = {"code": 3, "message": "execution reverted", "data": reverts.data}
     except LookupError as missing:

@@ -1,0 +1,162 @@
+"""SQD, Ponder and ethereum-etl beside ours: each takes the same chain from the same replay, then pages by address.
+
+Equal work is: no tracers, roots not proven, PostgreSQL. Ours stores all transactions with their receipts all the same,
+so SQD is measured twice: with transfers and balances alone, and with transactions and indexes by address.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.evm_upstream import upstream
+from bench.load import LoadStats, descendants, measure, worker_pids
+from bench.peers import ethereum_etl, ours, ponder, sqd
+from bench.peers.database import Database, DatabaseServer, database_server
+from bench.peers.processes import Missing, PeerFailed, Spent
+from bench.peers.replay import History
+
+BLOCKS, PER_BLOCK, ADDRESSES, BUSY = 2_000, 20, 5_000, 0.05
+PONDER_PAGE, PONDER_GRAPHQL = "Ponder, SQL", "Ponder, GraphQL"
+Rows = list[tuple[str, str, int]]
+Done = Callable[[Spent, Database | int], None]  # prints the line; the database that was filled, or bytes on disk
+
+
+class Comparison:
+    """Runs the peers one after the other and prints a line for each; a peer that is missing or fails gets one too."""
+
+    def __init__(self, history: History, folder: Path) -> None:
+        self._history = history
+        self._folder = folder
+        self._rates: dict[str, float] = {}
+        self._pages: list[tuple[str, str, LoadStats]] = []
+        self._rows: dict[str, Rows] = {}  # of the page of each address
+        addresses = history.chain.addresses
+        self._addresses = {"quiet": "0x" + addresses[1].hex(), "busy": "0x" + addresses[0].hex()}
+
+    def run(self, plain: str, traced: str) -> None:
+        """`plain` and `traced`: URLs of the replay without and with tracers."""
+        print(
+            f"  {'what':<46}{'transfers/s':>12}{'seconds':>9}{'CPU us':>8}{'database':>9}{'RSS MB':>8}{'B each':>8}"
+            f"{'of SQD':>8}"
+        )
+        try:
+            with database_server() as server:
+                self._on_postgres(plain, server)
+        except Missing as missing:
+            self._missing("SQD, Ponder and Icefall on PostgreSQL", str(missing))
+        with self._line("ethereum-etl, transactions and transfers as CSV") as done:
+            done(*self._ethereum_etl(plain))
+        with self._line("Icefall, SQLite") as done:
+            self._icefall(done, plain, None, "SQLite", prove=False)
+        with self._line("Icefall, SQLite, traces, diffs, roots proven") as done:
+            self._icefall(done, traced, None, "", prove=True)
+        self._print_pages()
+
+    def _on_postgres(self, url: str, server: DatabaseServer) -> None:
+        for name, label, more in (
+            ("sqd", "SQD, transfers and balances", False),
+            ("sqd_more", "SQD, transactions and indexes by address too", True),
+        ):
+            with self._line(label) as done:
+                database = Database(server, name)
+                spent = sqd.take(self._history, url, database, self._log(name), with_transactions=more)
+                done(spent, database)
+        with self._line("Icefall, PostgreSQL") as done:
+            self._icefall(done, url, Database(server, "icefall"), "PostgreSQL", prove=False)
+        with self._line("Ponder, transfers and balances") as done:
+            database = Database(server, "ponder")
+            with ponder.taken(self._history, url, database, self._log("ponder")) as running:
+                done(running.spent, database)
+                self._ponder_pages(running)
+
+    def _ethereum_etl(self, url: str) -> tuple[Spent, int]:
+        folder = self._folder / "ethereum-etl"
+        folder.mkdir()
+        return ethereum_etl.take(self._history, url, folder, self._log("ethereum-etl"))
+
+    def _icefall(self, done: Done, url: str, database: Database | None, pages: str, prove: bool) -> None:
+        """`pages`: the name of its lines in the table of pages; empty for none."""
+        with TemporaryDirectory(dir=self._folder) as folder:
+            installation = ours.Installation(Path(folder), url, database)
+            spent = installation.take(self._history, self._log("icefall"), prove)
+            done(spent, database or installation.bytes_on_disk())
+            if not pages:
+                return
+            with installation.serving() as server:
+                for kind, address in self._addresses.items():
+                    self._compare_rows(kind, ours.rows(server, address))
+                    target = server.url("data") + ours.page(address)
+                    self._add_page(f"Icefall, {pages}", kind, target, None, worker_pids(server))
+
+    def _ponder_pages(self, running: ponder.RunningPonder) -> None:
+        for kind, address in self._addresses.items():
+            pids, body = descendants(running.pid), running.graphql_page(address)
+            for shown in (ponder.fetch(running.page(address)), ponder.fetch(f"{running.url}/graphql", body)):
+                self._compare_rows(kind, ponder.rows(shown))
+            self._add_page(PONDER_PAGE, kind, running.page(address), None, pids)
+            self._add_page(PONDER_GRAPHQL, kind, f"{running.url}/graphql", body, pids)
+
+    def _compare_rows(self, kind: str, rows: Rows) -> None:
+        known = self._rows.setdefault(kind, rows)
+        if not rows or rows != known:
+            raise PeerFailed(f"its page of the {kind} address has other rows: {rows[:2]} instead of {known[:2]}")
+
+    def _add_page(self, label: str, kind: str, url: str, body: bytes | None, pids: list[int]) -> None:
+        try:
+            self._pages.append((label, kind, measure(url, body, pids)))
+        except RuntimeError as error:  # wrk met a refusal or a timeout
+            raise PeerFailed(f"its pages: {error}") from None
+
+    @contextmanager
+    def _line(self, label: str) -> Iterator[Done]:
+        def done(spent: Spent, where: Database | int) -> None:
+            count = self._history.transfers
+            self._rates[label] = count / spent.seconds
+            in_database = f"{where.cpu_s() / count * 1e6:.1f}" if isinstance(where, Database) else "-"
+            size = where.bytes_added() if isinstance(where, Database) else where
+            first = next((rate for name, rate in self._rates.items() if name.startswith("SQD")), None)
+            ratio = f"{self._rates[label] / first:.2f}" if first else "-"
+            print(
+                f"  {label:<46}{count / spent.seconds:>12.0f}{spent.seconds:>9.2f}{spent.cpu_s / count * 1e6:>8.1f}"
+                f"{in_database:>9}{spent.rss_mb:>8.0f}{size / count:>8.0f}{ratio:>8}",
+                flush=True,
+            )
+
+        try:
+            yield done
+        except Missing as missing:
+            self._missing(label, str(missing))
+        except PeerFailed as failure:
+            self._missing(label, f"failed: {failure}")
+
+    def _missing(self, label: str, why: str) -> None:
+        print(f"  {label:<46}  {why}", flush=True)
+
+    def _print_pages(self) -> None:
+        """`of Ponder`: requests per second divided by those of Ponder's faster page of the same address."""
+        print(f"  {'page of ten transfers of an address':<46}{'req/s':>12}{'p99 ms':>9}{'CPU us':>8}{'of Ponder':>11}")
+        for label, kind, load in self._pages:
+            peers = [one.per_second for name, of, one in self._pages if of == kind and name.startswith("Ponder")]
+            ratio = f"{load.per_second / max(peers):.1f}" if peers else "-"
+            shown = f"{label}, {kind} address"
+            print(f"  {shown:<46}{load.per_second:>12.0f}{load.p99_ms:>9.2f}{load.cpu_us:>8.1f}{ratio:>11}")
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+
+def run() -> None:
+    blocks = int(os.environ.get("ICEFALL_BENCH_BLOCKS", BLOCKS))
+    history = History(blocks, PER_BLOCK, ADDRESSES, BUSY)
+    print(
+        f"peers: {blocks} blocks, {history.transfers} ERC-20 transfers among {ADDRESSES} addresses, one in {BUSY:.0%}"
+        " of them; start and end of each program included; CPU of its own processes and of the database, per transfer"
+    )
+    with (
+        TemporaryDirectory(prefix="icefall-peers-") as folder,
+        upstream(history.replay(tracers=False)) as (plain, _),
+        upstream(history.replay(tracers=True)) as (traced, _),
+    ):
+        Comparison(history, Path(folder)).run(plain, traced)

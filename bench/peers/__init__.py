@@ -1,0 +1,1 @@
+"""Benchmarks beside other programs that do the same work, each in the same run."""

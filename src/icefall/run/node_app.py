@@ -19,9 +19,9 @@ from icefall.ipc.socket import SocketClient, socket_path
 from icefall.node.chains import Chain, Chains
 from icefall.node.health.runner import Freshness
 from icefall.node.health.unstored import UnstoredFailureReader
-from icefall.node.identity import ensure_identity
 from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.info import NodeInfo
+from icefall.node.node_id import read_node_id
 from icefall.node.store import NodeReader, read_learned
 from icefall.observe.log import LevelPage
 from icefall.primary.network import LearnedNetwork, Network, is_public
@@ -46,7 +46,7 @@ def node_app(config: Config) -> App:
     version = stores.node_version()
     node = NodeReader(store, version)
     chains = Chains(network.chains, node)
-    info = _node_info(config, network, ensure_identity(data_dir / "staking").node_id_text)
+    info = _node_info(config, network, read_node_id(data_dir / "staking"))
     services: dict[type, Any] = {
         NodeReader: node,
         Chains: chains,

@@ -20,6 +20,7 @@ SUITES = {
     "explorer": "home page of the Explorer: first paint and bytes",
     "stores": "SQLite and the servers of --store: rows in, disk, and pages",
     "peers": "SQD, Ponder and ethereum-etl beside ours: transfers per second, CPU, memory, disk, and pages",
+    "peers.avalanchego": "node API beside AvalancheGo, given by ICEFALL_AVALANCHEGO: CPU per request",
     "first_answer": "seconds from `make up` to the first answer of each API",
 }
 _PACKAGES = {"peers": "peers.table"}
@@ -29,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Run benchmarks; without arguments all of them.",
-        epilog="\n".join(f"  {name:<14}{summary}" for name, summary in SUITES.items()),
+        epilog="\n".join(f"  {name:<20}{summary}" for name, summary in SUITES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("suite", nargs="*", help="one of those below")

@@ -7,9 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from tests.server import Server, serving
+from tests.server import serving
 
 from bench.history import ADDRESS, FEE, signed_transfer
 from bench.load import cpu_seconds, worker_pids
@@ -24,6 +25,12 @@ X_CHAIN = id_from_text("2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed")
 TXS, CLIENTS, FANOUT = 3000, 8, 600
 
 
+class CalledNode(Protocol):
+    """Ours, or another with the same calls."""
+
+    def call(self, path: str, method: str, params: Any = None) -> Any: ...
+
+
 def transfer(utxo: Utxo, outputs: int, to: bytes = ADDRESS) -> Tx:
     """Splits one UTXO of the key into equal parts."""
     assert isinstance(utxo.output, TransferOutput)
@@ -31,7 +38,7 @@ def transfer(utxo: Utxo, outputs: int, to: bytes = ADDRESS) -> Tx:
     return signed_transfer(X_CHAIN, utxo, [(share, to)] * outputs)
 
 
-def issue(server: Server, tx: Tx) -> str:
+def issue(server: CalledNode, tx: Tx) -> str:
     answer = server.call("/ext/bc/X", "avm.issueTx", {"tx": checksum_hex.encode(tx.raw)})
     txid = str(answer["result"]["txID"])
     while server.call("/ext/bc/X", "avm.getTxStatus", {"txID": txid})["result"]["status"] != "Accepted":
@@ -39,18 +46,18 @@ def issue(server: Server, tx: Tx) -> str:
     return txid
 
 
-def richest(server: Server) -> Utxo:
+def richest(server: CalledNode) -> Utxo:
     texts = server.call("/ext/bc/X", "avm.getUTXOs", {"addresses": [ADDRESS_TEXT]})["result"]["utxos"]
     utxos = [unpack_utxo(checksum_hex.decode(text)) for text in texts]
     return max(utxos, key=lambda utxo: utxo.output.amount if isinstance(utxo.output, TransferOutput) else 0)
 
 
-def fund(server: Server, outputs: int) -> str:
+def fund(server: CalledNode, outputs: int) -> str:
     """One transaction that gives the key that many outputs."""
     return issue(server, transfer(richest(server), outputs))
 
 
-def _spread(server: Server, count: int) -> list[Utxo]:
+def _spread(server: CalledNode, count: int) -> list[Utxo]:
     """That many UTXOs, from a tree of transactions."""
     first = transfer(richest(server), -(-count // FANOUT))
     issue(server, first)

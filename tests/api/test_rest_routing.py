@@ -16,7 +16,7 @@ from icefall.api.params.rest_binder import RestBinder
 from icefall.api.params.rest_kinds import ADDRESSES_MAX, BLOCK_NUMBER_MAX, PAGE_TOKEN_SIZE_MAX
 from icefall.api.routes import PathPatterns, Route
 from icefall.errors import BadRequest
-from icefall.evm.enriching.prices import CURRENCIES
+from icefall.evm.enriching.listed import CURRENCIES
 
 LOW = ADDRESS.lower()
 HASH = "0x" + "Ab" * 32

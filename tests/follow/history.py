@@ -17,6 +17,7 @@ from icefall.db.sqlite import SqliteStore
 from icefall.node import index
 from icefall.node.admission import StartRequest, admit
 from icefall.node.following.foreign import ForeignChain, ForeignContainer
+from icefall.node.identity import ensure_identity
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.chains import index_x
 from icefall.run.node_setup import configured_network, node_logs
@@ -68,6 +69,7 @@ async def followed(directory: Path) -> Config:
     (directory / "run").mkdir(parents=True)
     network = configured_network(config, START)
     node_logs(config, "engine", network, create=True)
+    ensure_identity(directory / "staking")
     store = SqliteStore(store_path(directory), PACKAGE)
     await store.write(lambda tx: admit(tx, StartRequest(config.network_id, False, True, False), START))
     spec = network.asset_chains[0]

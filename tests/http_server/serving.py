@@ -26,6 +26,7 @@ class PathApp:
     def __init__(self) -> None:
         self.released = asyncio.Event()
         self.begun: list[str] = []
+        self.bodies: list[bytes] = []
         self.streams_ended = 0
         self.stepping = 0  # requests between their first and last turn
         self.on_step: Callable[[], None] = lambda: None
@@ -36,6 +37,7 @@ class PathApp:
             body = await request.body(1 << 20)
         except IcefallError as error:
             return self.failure(error)
+        self.bodies.append(body)
         if request.path.startswith("/big/"):
             return Response(200, [], b"x" * int(request.path.removeprefix("/big/")))
         if request.path.startswith("/steps/"):

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.http_server.serving import LIMIT_S, get, read_answer, run, running
 
+from icefall.server.response import PackedHeads, Response
+
 POST = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = (
     b"PUT /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: v\r\n\r\n"
@@ -41,6 +43,41 @@ def test_requests_are_the_same_however_they_are_cut(sent: list[bytes], data: st.
             assert server.listener.held == 0
 
     run(scenario())
+
+
+@pytest.mark.parametrize("body_max", [4, 1 << 20])
+def test_a_request_with_the_head_of_the_last_one_has_its_own_body(body_max: int) -> None:
+    """Whole requests in one piece are read in a shorter way from the second on."""
+    head = POST.removesuffix(b"hello")
+    bodies = [b"hello", b"world", b"12345"]
+
+    async def scenario() -> None:
+        async with running(body_max=body_max) as server:
+            reader, writer = await server.connect()
+            for body in bodies:
+                writer.write(head + body)
+                status, answer = await read_answer(reader)
+                assert (status, answer == b"POST /echo 5") == ((200, True) if body_max > 5 else (413, False))
+                assert server.app.bodies[-1:] == ([body] if body_max > 5 else [])
+            writer.write(head + bodies[0] + head)  # more than one: the rest is not lost
+            writer.write(bodies[1] + get("/a"))
+            for _ in range(3):
+                assert (await read_answer(reader))[0] in (200, 413)
+            await server.until(lambda: server.listener.held == 0)
+
+    run(scenario())
+
+
+def test_heads_of_answers_do_not_mix() -> None:
+    """Those of the last answer are kept, and used only for the same headers and status."""
+    heads = PackedHeads()
+    heads.set_date("now")
+    plain, other = [("a", "b")], [("a", "c")]
+    for status, headers in ((200, plain), (200, other), (503, other), (200, other), (200, plain), (200, plain)):
+        begin = f"HTTP/1.1 {status} ".encode()
+        packed = heads.pack(Response(status, headers, b""), 7)
+        assert packed.startswith(begin)
+        assert packed.endswith(b"\r\na: %b\r\ncontent-length: 7\r\ndate: now\r\n\r\n" % headers[0][1].encode())
 
 
 def test_a_client_that_ends_its_input_gets_its_answers() -> None:

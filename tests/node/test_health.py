@@ -33,7 +33,7 @@ from icefall.node.health.checks import (
     shutting_down,
 )
 from icefall.node.health.runner import HEALTH, NOT_YET_RUN, READINESS, Check, Freshness, Health, Unhealthy
-from icefall.node.health.unstored import UnstoredFailure, unstored_failure
+from icefall.node.health.unstored import UnstoredFailure, UnstoredFailureReader
 from icefall.node.store import PACKAGE, NodeReader
 from icefall.observe.log import LevelPage, Log
 from icefall.wire.ids import PRIMARY_NETWORK, id_text
@@ -383,7 +383,7 @@ def test_a_store_that_fails_keeps_old_results_and_the_runner_alive(play: Play) -
 
 
 def test_workers_see_at_once_that_results_cannot_be_stored(play: Play, tmp_path: Path) -> None:
-    fresh = Freshness(10**12, tmp_path / "unstored")
+    fresh = Freshness(10**12, UnstoredFailureReader(tmp_path / "unstored"))
     assert fresh.stale_result(time.time_ns()) is None
     unstored = UnstoredFailure(tmp_path / "unstored")
 
@@ -405,9 +405,9 @@ def test_workers_see_at_once_that_results_cannot_be_stored(play: Play, tmp_path:
 
 def test_an_unstored_failure_of_an_earlier_run_is_forgotten(tmp_path: Path) -> None:
     UnstoredFailure(tmp_path / "unstored").put(b"{}")
-    assert unstored_failure(tmp_path / "unstored") == b"{}"
+    assert UnstoredFailureReader(tmp_path / "unstored").read() == b"{}"
     UnstoredFailure(tmp_path / "unstored")
-    assert unstored_failure(tmp_path / "unstored") is None
+    assert UnstoredFailureReader(tmp_path / "unstored").read() is None
 
 
 # -- this node's own checks --------------------------------------------------------------------------------------

@@ -1,5 +1,8 @@
 """Import direction: MAY_IMPORT says which package may import which. No cycles, and modules with rules are pure."""
 
+import subprocess
+import sys
+
 import pytest
 from tests.tidy.source import Module, imports, modules
 
@@ -105,3 +108,23 @@ def test_only_run_stores_names_a_store_engine() -> None:
         if module.part != "db" and any(name in STORE_ENGINES for name, _ in imports(module))
     }
     assert naming == {"icefall.run.stores"}
+
+
+# Modules that take long to import, and the parts of the program that start without them.
+SLOW = ("aiohttp", "cryptography", "Crypto", "difflib", "psycopg")
+STARTED = {
+    "icefall.cli": SLOW,
+    "icefall.run.up": SLOW,
+    "icefall.run.worker": SLOW,
+    "icefall.run.node_app": SLOW,
+    "icefall.run.data_app": SLOW,
+    "icefall.run.metrics_app": SLOW,
+    "icefall.run.engine": tuple(name for name in SLOW if name != "cryptography"),
+}
+
+
+@pytest.mark.parametrize("module", STARTED)
+def test_a_process_starts_without_what_it_may_never_need(module: str) -> None:
+    code = f"import sys, {module}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split()
+    assert [name for name in STARTED[module] if name in loaded] == []

@@ -60,6 +60,10 @@ class Request(Protocol):
         """All headers of that name: a proxy may add another."""
         ...
 
+    def body_now(self, limit: int) -> bytes | None:
+        """The whole body if it is there and can be used; None: `body` waits for it, or says why it cannot."""
+        ...
+
     async def body(self, limit: int) -> bytes:
         """The whole body; BodyTooLarge as soon as it exceeds `limit`, BadRequest when it breaks off."""
         ...
@@ -232,11 +236,13 @@ class App:
         content_type = (request.header("content-type") or "").partition(";")[0]
         if content_type != "application/json" and content_type.lower() != "application/json":
             raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
-        waiting = self._body_timeout.begin()
-        try:
-            body = await request.body(BODY_MAX)
-        finally:
-            self._body_timeout.end(waiting)
+        body = request.body_now(BODY_MAX)
+        if body is None:
+            waiting = self._body_timeout.begin()
+            try:
+                body = await request.body(BODY_MAX)
+            finally:
+                self._body_timeout.end(waiting)
         answer, method, error = await route.service.answer(body)
         if isinstance(error, InternalError):  # errors of the caller are not logged
             cause = error.__cause__ or error

@@ -29,6 +29,9 @@ class AsgiRequest:
     def headers(self, name: str) -> list[str]:
         return self._headers.get(name, [])
 
+    def body_now(self, _limit: int) -> bytes | None:
+        return None
+
     async def body(self, limit: int) -> bytes:
         pieces: list[bytes] = []
         size, more = 0, True

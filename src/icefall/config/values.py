@@ -1,6 +1,5 @@
 """One value as it was written: where it comes from, what it becomes, and how it is refused."""
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -76,13 +75,19 @@ def _absolute(text: str, source: ValueSource) -> str:
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The end of a refusal: the nearest valid name, as a question if it is close."""
     names = list(valid)
-    choice = difflib.get_close_matches(name[:80], names, n=1, cutoff=0.0)[0]
+    choice = _closest(name, names, 0.0)[0]
     return f"did you mean {choice}?" if close_match(name, names) else f"the nearest is {choice}"
 
 
 def close_match(name: str, valid: Iterable[str]) -> str:
     """The valid name that was probably meant; empty if none is close."""
-    return next(iter(difflib.get_close_matches(name[:80], list(valid), n=1, cutoff=0.6)), "")
+    return next(iter(_closest(name, list(valid), 0.6)), "")
+
+
+def _closest(name: str, names: list[str], cutoff: float) -> list[str]:
+    import difflib  # noqa: PLC0415 - only a refusal needs it
+
+    return difflib.get_close_matches(name[:80], names, n=1, cutoff=cutoff)
 
 
 def bare(name: str, size_max: int = 80) -> str:

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from icefall.db.changes import ChangeCount
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
 from icefall.db.wal import APPLICATION_ID, SETTINGS, WRITING_ID, MarkedWal, lost_its_wal
@@ -101,7 +102,11 @@ class _SqliteTransaction:
 class SqliteStore(SqliteReader):
     """For the process that writes: migrated when opened, one transaction at a time."""
 
-    def __init__(self, path: Path, package: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
+    def __init__(
+        self, path: Path, package: str, query_limit_s: float = QUERY_LIMIT_S, changes: Path | None = None
+    ) -> None:
+        """`changes`: the page that tells readers of commits."""
+        self._changes: ChangeCount | None = None
         try:
             self._writer = _connect(path, writable=True)
         except sqlite3.Error as error:
@@ -110,6 +115,7 @@ class SqliteStore(SqliteReader):
         try:
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
+            self._changes = ChangeCount(changes) if changes else None
         except sqlite3.Error as error:
             self._wal.close_writer()
             raise _unusable(error, path, "used") from error
@@ -150,11 +156,21 @@ class SqliteStore(SqliteReader):
         self._writer.execute("begin immediate")
         try:
             yield _SqliteTransaction(self._writer)
-            self._writer.execute("commit")
+            self._commit()
         except BaseException:
             if self._writer.in_transaction:  # a full disk ends it, or fails the commit and leaves it open
                 self._writer.execute("rollback")
             raise
+
+    def _commit(self) -> None:
+        if self._changes is None:
+            self._writer.execute("commit")
+            return
+        self._changes.begin()
+        try:
+            self._writer.execute("commit")
+        finally:
+            self._changes.end()
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)

@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.utils import CryptographyDeprecationWarning
 
 from icefall.errors import StartRefused
+from icefall.node.node_id import CERTIFICATE_NAME
 from icefall.wire.ids import node_id_text
 
-CERTIFICATE_NAME = "staker.crt"
 KEY_NAME = "staker.key"
 VALID_YEARS = 100
 

@@ -3,9 +3,10 @@
 A row commits with the block it describes. The asset chain's rows only point to bytes its own tables hold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from icefall.db.changes import LastRead, unknown_version
 from icefall.db.engine import Reader, Transaction
 from icefall.db.statements import load
 
@@ -48,15 +49,22 @@ def append(tx: Transaction, series: IndexSeries, rows: Iterable[tuple[bytes, int
 
 
 class IndexReader:
-    """One series. `x_chain_id` says which asset chain its rows point into."""
+    """One series. `x_chain_id` says which asset chain its rows point into; its last number is read once per version of
+    the store."""
 
-    def __init__(self, reader: Reader, series: IndexSeries, x_chain_id: bytes) -> None:
+    def __init__(
+        self, reader: Reader, series: IndexSeries, x_chain_id: bytes, version: Callable[[], int] = unknown_version
+    ) -> None:
         self._reader = reader
+        self._last_number = LastRead(version, self._read_last_number)
         self._series = series
         self._statement: str = getattr(SQL, series.statement)
         self._base = {"series": series.number} | ({"chain_id": x_chain_id} if series.statement != "containers" else {})
 
     async def last_number(self) -> int | None:
+        return await self._last_number.get()
+
+    async def _read_last_number(self) -> int | None:
         rows = await self._reader.rows(SQL.last_number, {"series": self._series.number})
         return int(rows[0][0]) if rows[0][0] is not None else None
 

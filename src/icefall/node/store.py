@@ -1,11 +1,14 @@
 """The node store's tables: what an administrator has set and the last results of health checks. Any process reads, only
 the engine writes."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from icefall.db.changes import LastRead, unknown_version
 from icefall.db.engine import Reader, Row, StatementParams, Transaction
 from icefall.db.statements import load
 
@@ -34,11 +37,14 @@ class StoredPlugin(msgspec.Struct, frozen=True):
 
 
 class NodeReader:
-    """Everything a worker reads from the node store."""
+    """Everything a worker reads from the node store. `version`: what hardly changes is read once per version."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, version: Callable[[], int] = unknown_version) -> None:
         self._reader = reader
+        self._version = version
         self._tags = msgspec.json.Decoder(list[str])
+        self._bootstrapping = LastRead(version, self._read_bootstrapping)
+        self._health: dict[str, LastRead[list[StoredResult]]] = {}
 
     async def endpoint_of(self, alias: str) -> str | None:
         rows = await self._reader.rows(SQL.endpoint_of_alias, {"alias": alias})
@@ -55,6 +61,12 @@ class NodeReader:
         return {name: (log, display) for name, log, display in await self._reader.rows(SQL.logger_levels)}
 
     async def health_results(self, kind: str) -> list[StoredResult]:
+        known = self._health.get(kind)
+        if known is None:
+            known = self._health[kind] = LastRead(self._version, partial(self._read_health, kind))
+        return await known.get()
+
+    async def _read_health(self, kind: str) -> list[StoredResult]:
         rows = await self._reader.rows(SQL.health_results, {"kind": kind})
         return [
             StoredResult(
@@ -65,6 +77,9 @@ class NodeReader:
 
     async def bootstrapping(self) -> list[str]:
         """The names of the chains that are not bootstrapped yet."""
+        return await self._bootstrapping.get()
+
+    async def _read_bootstrapping(self) -> list[str]:
         rows = await self._reader.rows(SQL.meta, {"name": "bootstrapping"})
         return self._tags.decode(rows[0][0]) if rows else []
 

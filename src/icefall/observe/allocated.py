@@ -20,3 +20,17 @@ def map_allocated(path: Path, size: int, *, truncate: bool = False) -> mmap.mmap
     finally:
         if fd >= 0:
             os.close(fd)
+
+
+def map_existing(path: Path) -> mmap.mmap | None:
+    """The first page of such a file, to be read; None if it was not made, or not with all of its space."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return mmap.mmap(fd, mmap.PAGESIZE, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(fd)

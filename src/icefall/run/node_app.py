@@ -18,9 +18,10 @@ from icefall.evm.reading.directory import ChainDirectory
 from icefall.ipc.socket import SocketClient, socket_path
 from icefall.node.chains import Chain, Chains
 from icefall.node.health.runner import Freshness
-from icefall.node.identity import ensure_identity
+from icefall.node.health.unstored import UnstoredFailureReader
 from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.info import NodeInfo
+from icefall.node.node_id import read_node_id
 from icefall.node.store import NodeReader, read_learned
 from icefall.observe.log import LevelPage
 from icefall.primary.network import LearnedNetwork, Network, is_public
@@ -42,9 +43,10 @@ def node_app(config: Config) -> App:
     learned = read_learned(store) if config.upstream else None
     network = configured_network(config, int(time.time()), LearnedNetwork(*learned) if learned else None)
     logs = node_logs(config, "worker", network, create=False)
-    node = NodeReader(store)
+    version = stores.node_version()
+    node = NodeReader(store, version)
     chains = Chains(network.chains, node)
-    info = _node_info(config, network, ensure_identity(data_dir / "staking").node_id_text)
+    info = _node_info(config, network, read_node_id(data_dir / "staking"))
     services: dict[type, Any] = {
         NodeReader: node,
         Chains: chains,
@@ -52,7 +54,8 @@ def node_app(config: Config) -> App:
         SocketClient: SocketClient(socket_path(data_dir), "the engine"),
         NodeInfo: info,
         Freshness: Freshness(
-            2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS, unstored_path(data_dir)
+            2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS,
+            UnstoredFailureReader(unstored_path(data_dir)),
         ),
         ChainDirectory: chain_directory(config, stores),
     }
@@ -64,25 +67,27 @@ def node_app(config: Config) -> App:
         origins=node_origins(config),
         node=node,
         headers=[("node-id", info.node_id_text)],
-        mounts=_mounts(network, store, chains, node if config.upstream else None),
+        mounts=_mounts(network, store, version, chains, node if config.upstream else None),
         site=links_page("Node interfaces", config) if DIALECTS[config.dialect].has_links_page else None,
     )
 
 
-def _mounts(network: Network, store: Reader, chains: Chains, followed: NodeReader | None) -> list[Mount]:
+def _mounts(
+    network: Network, store: Reader, version: Callable[[], int], chains: Chains, followed: NodeReader | None
+) -> list[Mount]:
     """Each asset chain under all its names, each series of the index, and P."""
     mounts = []
     for spec in network.asset_chains:
         naming = spec.view.naming
         services: dict[type, Any] = {
-            AssetChainReader: AssetChainReader(store, spec.chain.chain_id),
+            AssetChainReader: AssetChainReader(store, spec.chain.chain_id, version),
             ChainView: spec.view,
             AddressParser: AddressParser(chains, spec.chain.chain_id, naming.chain, naming.hrp),
         }
         mounts.append(Mount(X, _paths(spec.chain), services, _closed(followed, spec.chain)))
     x_chain_id = network.genesis.x_chain_id
     for series in ALL_SERIES:
-        services = {IndexReader: IndexReader(store, series, x_chain_id)}
+        services = {IndexReader: IndexReader(store, series, x_chain_id, version)}
         mounts.append(Mount(INDEX, (f"/ext/index/{series.path}",), services))
     platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
     return [*mounts, Mount(P, _paths(platform), {}, _closed(followed, platform))]

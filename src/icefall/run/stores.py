@@ -5,7 +5,7 @@ store is a SQLite file in the data directory, or a schema of the PostgreSQL serv
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from icefall.access import store as access
 from icefall.config.settings import Config
 from icefall.db import sqlite
+from icefall.db.changes import StoreVersion, unknown_version
 from icefall.db.engine import BlockingReader, Store
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteReader, SqliteStore
@@ -130,12 +131,20 @@ class Stores:
         """For the engine, which is the only writer."""
         if self.url:
             return self._schema_store(self.url, "node", node.PACKAGE)
-        return _LockedFile(node.store_path(self.data_dir), self.data_dir / "node.lock", node.PACKAGE)
+        path, lock_path = node.store_path(self.data_dir), self.data_dir / "node.lock"
+        return _LockedFile(path, lock_path, node.PACKAGE, self._changes_path())
 
     def node_reader(self) -> BlockingReader:
         if self.url:
             return self._schema_reader(self.url, "node")
         return SqliteReader(node.store_path(self.data_dir))
+
+    def node_version(self) -> Callable[[], int]:
+        """Tells a reader whether the node's store has changed. A server is written by other machines too."""
+        return unknown_version if self.url else StoreVersion(self._changes_path())
+
+    def _changes_path(self) -> Path:
+        return self.data_dir / "run" / "node-changes"
 
     # -- EVM chains --------------------------------------------------------------------------------------------
 
@@ -247,11 +256,11 @@ def copy_store(path: Path, target: Path) -> int:
 class _LockedFile(SqliteStore):
     """A file whose lock is held while it is open."""
 
-    def __init__(self, path: Path, lock_path: Path, package: str) -> None:
+    def __init__(self, path: Path, lock_path: Path, package: str, changes: Path | None = None) -> None:
         with ExitStack() as on_failure:
             lock = StoreLock(lock_path)
             on_failure.callback(lock.release)
-            super().__init__(path, package)
+            super().__init__(path, package, changes=changes)
             on_failure.pop_all()
         self._held = lock
 

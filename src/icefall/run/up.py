@@ -70,10 +70,10 @@ def run(verb: str, config: Config) -> int:
                 supervisor.start(listener, listening.socket)
         if verb in HAS_ENGINE:
             supervisor.await_engine()
+        supervisor.await_listeners(addresses.values())
         if replay:
             supervisor.start(REPLAY, replay.socket)
-        supervisor.await_listeners([*addresses.values(), *([replay.address] if replay else [])])
-        if verb == "up" and config.chain:
+        if verb == "up" and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
         _put_process_file(process_file, processes)
         print(start_text, flush=True)

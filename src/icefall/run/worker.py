@@ -21,9 +21,6 @@ from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 from icefall.observe.log import Log
 from icefall.run.child import ENGINE_READY, ChildArguments, watch_stop
-from icefall.run.data_app import data_app
-from icefall.run.metrics_app import metrics_app
-from icefall.run.node_app import node_app
 from icefall.run.starting_app import starting_app
 from icefall.server.limits import HttpLimits
 from icefall.server.listener import Listener
@@ -99,9 +96,17 @@ def raise_file_limit() -> int:
 def build_app(listener: str, config: Config, *, with_engine: bool) -> App:
     """`with_engine`: the program runs an engine too, whose log levels hold here."""
     if listener == NODE:
+        from icefall.run.node_app import node_app  # noqa: PLC0415 - a worker imports only its own interface
+
         app = node_app(config)
+    elif listener == DATA:
+        from icefall.run.data_app import data_app  # noqa: PLC0415
+
+        app = data_app(config, with_engine=with_engine)
     else:
-        app = (data_app if listener == DATA else metrics_app)(config, with_engine=with_engine)
+        from icefall.run.metrics_app import metrics_app  # noqa: PLC0415
+
+        app = metrics_app(config, with_engine=with_engine)
     gc.collect()
     gc.freeze()  # what lives as long as the worker need not be scanned again and again
     gc.set_threshold(50_000, 20, 100)

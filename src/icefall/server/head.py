@@ -20,7 +20,19 @@ class RequestHead:
     """UnreadableRequest for what is none. `fields` by names in lower case, `repeated` those after the first of a name;
     `length` is that of the body, None if it comes in chunks."""
 
-    __slots__ = ("expects", "fields", "host", "keep_alive", "length", "method", "minor", "path", "query", "repeated")
+    __slots__ = (
+        "_texts",
+        "expects",
+        "fields",
+        "host",
+        "keep_alive",
+        "length",
+        "method",
+        "minor",
+        "path",
+        "query",
+        "repeated",
+    )
 
     def __init__(self, head: bytes | bytearray) -> None:
         found = _HEAD.fullmatch(head)
@@ -29,6 +41,7 @@ class RequestHead:
         method, target, major, minor, lines = found.groups()
         if major != b"1":
             raise VersionUnsupported("only HTTP/1.0 and HTTP/1.1 are served")
+        self._texts: dict[str, str | None] = {}
         self.method = method.decode("ascii")
         self.minor = int(minor)
         self._read_fields(lines)
@@ -40,6 +53,15 @@ class RequestHead:
         if expected not in (b"", b"100-continue"):
             raise UnreadableExpectation("the only expectation that can be met is 100-continue", "")
         self.expects = bool(expected) and self.minor > 0 and self.length != 0
+
+    def text(self, name: str) -> str | None:
+        """The first header of that name. What is asked of one request is asked of the next with the same head."""
+        try:
+            return self._texts[name]
+        except KeyError:
+            value = self.fields.get(name.encode())
+            text = self._texts[name] = None if value is None else value.decode("latin-1")
+            return text
 
     def _read_fields(self, lines: bytes) -> None:
         self.fields: dict[bytes, bytes] = {}

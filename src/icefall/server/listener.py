@@ -17,7 +17,7 @@ from icefall.errors import IcefallError, Unavailable
 from icefall.server.connection import Connection, Respond
 from icefall.server.limits import HttpLimits
 from icefall.server.request import HttpRequest
-from icefall.server.response import Response
+from icefall.server.response import PackedHeads, Response
 from icefall.server.turns import Turns
 
 BACKLOG = 4096  # connections that the kernel keeps for us; it may allow fewer
@@ -55,6 +55,7 @@ class Listener:
         self._running = 0
         self._turn_planned = False
         self._turns = Turns(self._plan_turn)
+        self._more_to_accept = False  # the loop has accepted one, and others may wait behind it
         self._listening: socket.socket | None = None
         self._accepting: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -62,7 +63,7 @@ class Listener:
         self.held = 0
         self.is_stopping = False
         self.now = self._loop.time
-        self.date_line = ""
+        self.heads = PackedHeads()
         self._check()
 
     def use(self, app: Application) -> None:
@@ -80,7 +81,8 @@ class Listener:
             idle = next((one for one in self._connections if one.is_idle), connection)
             del self._connections[idle]
             idle.abort()
-        self._plan_turn()  # more of them may have come
+        self._more_to_accept = True
+        self._plan_turn()
 
     def _accept_more(self) -> bool:
         """Whether there were any."""
@@ -108,7 +110,7 @@ class Listener:
 
     def _check(self) -> None:
         """Closes connections whose time is over, again and again."""
-        self.date_line = f"date: {formatdate(time.time(), usegmt=True)}"
+        self.heads.set_date(formatdate(time.time(), usegmt=True))
         now = self._loop.time()
         over = [one for one in self._connections if one.deadline <= now]
         for connection in over[:_CLOSES_PER_TURN]:
@@ -145,7 +147,9 @@ class Listener:
         for _ in range(starts):
             connection, request = self._waiting.popleft()
             self._start(connection, request, self._respond_in_turns)
-        if self._accept_more() or self._waiting:
+        if self._more_to_accept:
+            self._more_to_accept = self._accept_more()
+        if self._more_to_accept or self._waiting:
             self._plan_turn()
 
     def _starts_now(self) -> int:

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from icefall.errors import BadRequest, BodyTooLarge, IcefallError
-from icefall.server.body import reader_of
+from icefall.server.body import Chunks, KnownLength, reader_of
 from icefall.server.head import RequestHead
+
+_NOTHING_MISSING = KnownLength(0)
 
 
 def cut_off() -> BadRequest:
@@ -18,7 +20,7 @@ def too_large(limit: int) -> BodyTooLarge:
 
 class HttpRequest:
     """`body_max`: longer bodies are not kept; `body` raises BodyTooLarge then. `head_size`: bytes that count as held.
-    `is_last`: the connection ends after it."""
+    `whole`: the body, if all of it is there and not too long. `is_last`: the connection ends after it."""
 
     __slots__ = (
         "_body",
@@ -39,7 +41,13 @@ class HttpRequest:
     )
 
     def __init__(
-        self, head: RequestHead, peer: str, body_max: int, send_continue: Callable[[], None], head_size: int = 0
+        self,
+        head: RequestHead,
+        peer: str,
+        body_max: int,
+        send_continue: Callable[[], None],
+        head_size: int = 0,
+        whole: bytes | None = None,
     ) -> None:
         self._head = head
         self.method = head.method
@@ -51,11 +59,14 @@ class HttpRequest:
         self._continue = send_continue if head.expects else None
         self._head_size = head_size
         self.is_last = False
-        self._body = bytearray()
-        self._reader = reader_of(head.length)
         self._failure: IcefallError | None = None
         self._waiting: asyncio.Future[None] | None = None
-        self.size = 0  # of what was kept of the body
+        self._body: bytes | bytearray = whole or b""
+        self.size = len(self._body)  # of what was kept of the body
+        if whole is not None:
+            self._reader: KnownLength | Chunks = _NOTHING_MISSING
+            return
+        self._reader = reader_of(head.length)
         if head.length is not None and head.length > body_max:
             self.fail(too_large(body_max))
 
@@ -77,8 +88,7 @@ class HttpRequest:
         return not self._head.minor
 
     def header(self, name: str) -> str | None:
-        value = self._head.fields.get(name.encode())
-        return None if value is None else value.decode("latin-1")
+        return self._head.text(name)
 
     def headers(self, name: str) -> list[str]:
         key = name.encode()
@@ -92,7 +102,12 @@ class HttpRequest:
         """The part of the body at the start of `data`; how many bytes it took. InvalidChunk for what is no chunk."""
         piece, used = self._reader.take(data)
         if self._failure is None:
-            self._body += piece
+            if not self.size:
+                self._body = piece
+            else:
+                if isinstance(self._body, bytes):
+                    self._body = bytearray(self._body)
+                self._body += piece
             self.size += len(piece)
             if self.size > self._body_max:
                 self.fail(too_large(self._body_max))
@@ -104,7 +119,7 @@ class HttpRequest:
         """The body is of no use: `body` raises this."""
         if self._failure is None:
             self._failure = failure
-            self._body = bytearray()
+            self._body = b""
         self._wake()
 
     def _wake(self) -> None:
@@ -112,6 +127,12 @@ class HttpRequest:
             self._waiting.set_result(None)
 
     # -- from the app's side -------------------------------------------------------------------------------------
+
+    def body_now(self, limit: int) -> bytes | None:
+        """The whole body if it is there and can be used; None: `body` waits for it, or says why it cannot."""
+        if self._failure is None and self._reader.is_complete and self.size <= limit:
+            return bytes(self._body)
+        return None
 
     async def body(self, limit: int) -> bytes:
         """The whole body; BodyTooLarge as soon as it exceeds `limit`, BadRequest when it breaks off."""

@@ -2,8 +2,10 @@
 
 import zlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-import aiohttp
+if TYPE_CHECKING:
+    import aiohttp
 
 _READ_SIZE = 1 << 16
 
@@ -13,7 +15,7 @@ class InvalidGzip(Exception):
 
 
 async def body_chunks(
-    response: aiohttp.ClientResponse, *, is_gzip: bool, chunk_size_max: int = _READ_SIZE
+    response: "aiohttp.ClientResponse", *, is_gzip: bool, chunk_size_max: int = _READ_SIZE
 ) -> AsyncIterator[bytes]:
     """The body, decompressed if it is gzip. InvalidGzip where that fails, possibly after some chunks."""
     if not is_gzip:

@@ -6,14 +6,16 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import aiohttp
 import msgspec
 from yarl import URL
 
 from icefall.upstream.body import InvalidGzip, body_chunks
 from icefall.upstream.meter import Clock, Meter
+
+if TYPE_CHECKING:  # importing it takes long, and most processes never call an upstream
+    import aiohttp
 
 _T = TypeVar("_T")
 _EXCERPT_SIZE = 200
@@ -226,6 +228,8 @@ class Client:
 
     async def post(self, path: str, body: bytes, budget: ByteBudget | None = None) -> bytes:
         """One attempt: the body of an answer with status 200."""
+        import aiohttp  # noqa: PLC0415 - with the first call
+
         url = self._base
         if path:
             url = url.with_path(url.path.rstrip("/") + path).with_query(url.query)
@@ -245,7 +249,7 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamDown(f"{self.name} disconnected: {error or type(error).__name__}") from error
 
-    async def _read(self, response: aiohttp.ClientResponse, budget: ByteBudget | None) -> bytes:
+    async def _read(self, response: "aiohttp.ClientResponse", budget: ByteBudget | None) -> bytes:
         """The whole body. One that is longer than allowed is not read to its end."""
         raw = bytearray()
         is_gzip = self._compressed and response.headers.get("content-encoding", "").lower() == "gzip"
@@ -267,7 +271,7 @@ class Client:
             raise
         return bytes(raw)
 
-    async def _refusal(self, response: aiohttp.ClientResponse, path: str) -> UpstreamFailure:
+    async def _refusal(self, response: "aiohttp.ClientResponse", path: str) -> UpstreamFailure:
         status = response.status
         body = excerpt((await response.content.read(_EXCERPT_SIZE)).decode("utf-8", "replace"))
         text = f"{self.name}{path} answered {status}{': ' if body else ''}{body}"
@@ -281,7 +285,9 @@ class Client:
             text += " (nothing is served at the path of its URL: a node serves a chain at a path like /ext/bc/C/rpc)"
         return UpstreamError(text, status)
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self) -> "aiohttp.ClientSession":
+        import aiohttp  # noqa: PLC0415 - with the first call
+
         if self._session is None:
             encoding = "gzip" if self._compressed else "identity"
             self._session = aiohttp.ClientSession(
@@ -294,7 +300,7 @@ class Client:
         return self._session
 
 
-def _retry_after_s(response: aiohttp.ClientResponse) -> float:
+def _retry_after_s(response: "aiohttp.ClientResponse") -> float:
     """The retry-after header in seconds; if it is a date, counted from the date header."""
     text = response.headers.get("retry-after", "")
     try:

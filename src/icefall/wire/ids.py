@@ -7,8 +7,6 @@ import hashlib
 from functools import lru_cache
 from hashlib import sha256
 
-from Crypto.Hash import RIPEMD160
-
 from icefall.wire.errors import WireError
 from icefall.wire.text import cb58
 
@@ -45,7 +43,11 @@ AVM_FX_IDS = (SECP256K1_FX_ID, NFT_FX_ID, PROPERTY_FX_ID)  # in the order of the
 
 
 def _ripemd160(raw: bytes) -> bytes:
-    return hashlib.new("ripemd160", raw).digest() if _FAST_RIPEMD160 else RIPEMD160.new(raw).digest()
+    if _FAST_RIPEMD160:
+        return hashlib.new("ripemd160", raw).digest()
+    from Crypto.Hash import RIPEMD160  # noqa: PLC0415 - importing it takes long, and most systems do not need it
+
+    return RIPEMD160.new(raw).digest()
 
 
 def hash256(raw: bytes) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from icefall.db.changes import LastRead, unknown_version
 from icefall.db.engine import Reader, Store, StoreError, Transaction
 from icefall.db.statements import load
 from icefall.wire.avm.codec import unpack_tx, unpack_utxo
@@ -224,12 +225,13 @@ class StoredState:
 
 
 class AssetChainReader:
-    """Everything a worker reads of one asset chain."""
+    """Everything a worker reads of one asset chain. `version`: the height is read once per version of the store."""
 
-    def __init__(self, reader: Reader, chain_id: bytes) -> None:
+    def __init__(self, reader: Reader, chain_id: bytes, version: Callable[[], int] = unknown_version) -> None:
         self._reader = reader
         self._chain_id = chain_id
         self._number: int | None = None
+        self._height = LastRead(version, self._read_height)
 
     async def _chain(self) -> int:
         """The chain's number in this store never changes once it has one."""
@@ -241,6 +243,9 @@ class AssetChainReader:
         return self._number
 
     async def height(self) -> int:
+        return await self._height.get()
+
+    async def _read_height(self) -> int:
         return int((await self._reader.rows(SQL.height, {"chain": await self._chain()}))[0][0])
 
     async def block_at(self, height: int) -> bytes | None:

@@ -29,7 +29,7 @@ from icefall.api.schema.transactions import (
 )
 from icefall.api.schema.transfers import AddressPage
 from icefall.errors import NotFound
-from icefall.evm.enriching.prices import NATIVE_ADDRESS
+from icefall.evm.enriching.listed import NATIVE_ADDRESS
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import FullTxRead, InternalRead, MessageRead, TransferRead, TxParts
 from icefall.wire.ids import id_text

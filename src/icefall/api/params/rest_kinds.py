@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from icefall.api.params.kinds import InvalidValue, ParamKind
-from icefall.evm.enriching.prices import CURRENCIES
+from icefall.evm.enriching.listed import CURRENCIES
 
 BLOCK_NUMBER_MAX = 2**63 - 1
 ADDRESSES_MAX = 100

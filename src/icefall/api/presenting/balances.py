@@ -10,8 +10,8 @@ from icefall.api.presenting.hex import address_text
 from icefall.api.presenting.money import Money
 from icefall.api.presenting.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
 from icefall.api.schema.balances import Erc20TokenBalance, Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
+from icefall.evm.enriching.listed import Reputation
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
-from icefall.evm.enriching.reputation import Reputation
 from icefall.evm.reading.directory import ChainInfo
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
 

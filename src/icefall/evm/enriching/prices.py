@@ -9,12 +9,10 @@ import msgspec
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.enriching.feeds import ADDRESS, FeedError
+from icefall.evm.enriching.listed import CURRENCIES, NATIVE_ADDRESS, NOW
 from icefall.upstream.client import MALFORMED
 
-CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
 NATIVE = "native"
-NATIVE_ADDRESS = b""  # price.token_address of the native token
-NOW = -1  # price.day of the current price
 POINTS_MAX = 1_000_000
 _VALUE = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -7,9 +7,9 @@ import msgspec
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.enriching.listed import NATIVE_ADDRESS, NOW
 from icefall.evm.enriching.nft_metadata import NftMetadata, unpack
 from icefall.evm.enriching.nft_outcomes import DAY_S, IndexStatus
-from icefall.evm.enriching.prices import NATIVE_ADDRESS, NOW
 
 SQL = load("icefall.evm.enriching", "queries.sql")
 

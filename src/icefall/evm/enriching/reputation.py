@@ -1,15 +1,13 @@
 """Reads the list of malicious and benign tokens (docs/lists.md)."""
 
-from typing import Literal
-
 import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.enriching.feeds import ADDRESS, FeedError
+from icefall.evm.enriching.listed import Reputation
 from icefall.upstream.client import MALFORMED
 
-Reputation = Literal["Malicious", "Benign"]
 Reputations = dict[bytes, Reputation]
 _DECODER = msgspec.json.Decoder(dict[Reputation, list[str]])
 SQL = load("icefall.evm.enriching", "queries.sql")

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icefall.errors import StartRefused
-from icefall.evm.following.follower import FollowerLog
 from icefall.ipc.socket import SocketClient, SocketServer, socket_path
+
+if TYPE_CHECKING:  # workers import this module, and nothing that follows
+    from icefall.evm.following.follower import FollowerLog
 
 
 def indexer_socket(data_dir: Path, chain_id: str) -> Path:
@@ -15,7 +17,7 @@ def indexer_socket(data_dir: Path, chain_id: str) -> Path:
 
 
 async def serve_indexer_calls(
-    data_dir: Path, chain_id: str, commands: Mapping[str, Callable[..., Any]], log: FollowerLog
+    data_dir: Path, chain_id: str, commands: Mapping[str, Callable[..., Any]], log: "FollowerLog"
 ) -> None:
     """Until cancelled, in the process that holds the lock of the chain's store."""
     server = SocketServer(indexer_socket(data_dir, chain_id), commands, lambda: lambda: None)

@@ -1,10 +1,11 @@
 """The indexer's status, which it writes to the chain's store for workers, health checks and counters."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from icefall.evm.following.follower import FollowerStatus
+if TYPE_CHECKING:  # workers import this module, and nothing that follows
+    from icefall.evm.following.follower import FollowerStatus
 
 UpstreamWord = Literal["usable", "backing off", "disabled"]
 
@@ -43,7 +44,7 @@ COUNTED = ("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_bloc
 
 
 def status_of(
-    status: FollowerStatus,
+    status: "FollowerStatus",
     before: dict[str, int],
     degraded: list[str],
     now: float,

@@ -7,13 +7,12 @@ limit and reported, and the others never notice. Readiness latches: once passed,
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from icefall.db.engine import Store, StoreError, Transaction
-from icefall.node.health.unstored import UnstoredFailure, unstored_failure
+from icefall.node.health.unstored import UnstoredFailure, UnstoredFailureReader
 from icefall.node.store import SQL
 from icefall.observe.log import Log
 from icefall.wire.text.duration import format_duration, rfc3339_nano
@@ -34,15 +33,15 @@ class Unhealthy(Exception):
 class Freshness(msgspec.Struct, frozen=True):
     """How old the newest result may be before the engine, or its disk, is considered to hang.
 
-    `unstored`: the file of a failure that the engine could not store.
+    `unstored`: a failure that the engine could not store.
     """
 
     limit_ns: int
-    unstored: Path | None = None
+    unstored: UnstoredFailureReader | None = None
 
     def stale_result(self, newest_ns: int) -> bytes | None:
         """A failed check response if the newest result is too old, or newer ones could not be stored; else None."""
-        unstored = unstored_failure(self.unstored) if self.unstored else None
+        unstored = self.unstored.read() if self.unstored else None
         if unstored is not None:
             return unstored
         now_ns = time.time_ns()

@@ -5,10 +5,9 @@ it.
 """
 
 import mmap
-import os
 from pathlib import Path
 
-from icefall.observe.allocated import map_allocated
+from icefall.observe.allocated import map_allocated, map_existing
 
 
 class UnstoredFailure:
@@ -28,13 +27,17 @@ class UnstoredFailure:
             self._memory[:] = bytes(mmap.PAGESIZE)
 
 
-def unstored_failure(path: Path) -> bytes | None:
-    """The worker's side: the failed check result, or None."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        return os.read(fd, mmap.PAGESIZE).rstrip(b"\0") or None
-    finally:
-        os.close(fd)
+class UnstoredFailureReader:
+    """The worker's side."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._memory: mmap.mmap | None = None
+
+    def read(self) -> bytes | None:
+        """The failed check result, or None."""
+        if self._memory is None:
+            self._memory = map_existing(self._path)  # the engine may not have made it yet
+        if self._memory is None or not self._memory[0]:
+            return None
+        return self._memory[:].rstrip(b"\0") or None

@@ -1,0 +1,81 @@
+"""What readers keep of a store is valid until its next commit, and not a moment longer."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from icefall.db.changes import ChangeCount, LastRead, StoreVersion, unknown_version
+from icefall.db.engine import Transaction
+from icefall.db.sqlite import SqliteReader, SqliteStore
+from icefall.node.store import PACKAGE, SQL
+
+
+def _put(tx: Transaction, value: str) -> None:
+    tx.run(SQL.put_meta, {"name": "x", "value": value})
+
+
+class CountedReads:
+    def __init__(self, directory: Path, version: StoreVersion | None = None) -> None:
+        self._reader = SqliteReader(directory / "node.sqlite")
+        self.count = 0
+        self.last = LastRead(version or unknown_version, self._read)
+
+    async def _read(self) -> str:
+        self.count += 1
+        return str((await self._reader.rows(SQL.meta, {"name": "x"}))[0][0])
+
+    def get(self) -> tuple[str, int]:
+        """The value, and how many times the store was read for it."""
+        before = self.count
+        return asyncio.run(self.last.get()), self.count - before
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    store = SqliteStore(tmp_path / "node.sqlite", PACKAGE, changes=tmp_path / "changes")
+    store.write_here(lambda tx: _put(tx, "1"))
+    return store
+
+
+def test_a_value_is_read_again_after_each_commit(tmp_path: Path, store: SqliteStore) -> None:
+    reads = CountedReads(tmp_path, StoreVersion(tmp_path / "changes"))
+    assert [reads.get(), reads.get()] == [("1", 1), ("1", 0)]
+    store.write_here(lambda tx: _put(tx, "2"))
+    assert [reads.get(), reads.get()] == [("2", 1), ("2", 0)]
+
+
+def test_what_is_rolled_back_changes_nothing(tmp_path: Path, store: SqliteStore) -> None:
+    reads = CountedReads(tmp_path, StoreVersion(tmp_path / "changes"))
+    reads.get()
+
+    def fail(tx: Transaction) -> None:
+        _put(tx, "2")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.write_here(fail)
+    assert reads.get() == ("1", 0)
+
+
+def test_nothing_is_kept_while_a_commit_is_under_way(tmp_path: Path, store: SqliteStore) -> None:
+    """A writer that was killed within one leaves the number odd; the next writer ends that."""
+    changes = ChangeCount(tmp_path / "changes")
+    reads = CountedReads(tmp_path, StoreVersion(tmp_path / "changes"))
+    reads.get()
+    changes.begin()
+    assert [reads.get(), reads.get()] == [("1", 1), ("1", 1)]
+    store.close()
+    SqliteStore(tmp_path / "node.sqlite", PACKAGE, changes=tmp_path / "changes").close()
+    assert [reads.get(), reads.get()] == [("1", 1), ("1", 0)]
+
+
+@pytest.mark.parametrize("size", [None, 0])
+@pytest.mark.usefixtures("store")
+def test_without_a_page_the_store_is_read_each_time(tmp_path: Path, size: int | None) -> None:
+    """On a full disk the writer has made none, or an empty file."""
+    page = tmp_path / "none"
+    if size is not None:
+        page.write_bytes(bytes(size))
+    reads = CountedReads(tmp_path, StoreVersion(page))
+    assert [reads.get(), reads.get()] == [("1", 1), ("1", 1)]

@@ -2,27 +2,33 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from tests.postgres.server import new_prefix, shared_server
 
+import icefall
 from icefall.db.postgres import PostgresStore
 from icefall.db.postgres_pool import ServerPool
 from icefall.db.statements import load
 
-READING = ("balances", "chain", "contracts", "history", "raw", "tokens", "transfers")
-FILES = {
-    "icefall.access": [("icefall.access", "queries.sql")],
-    "icefall.node": [("icefall.node", "queries.sql"), ("icefall.node", "index.sql"), ("icefall.xchain", "queries.sql")],
-    "icefall.evm": [
-        *(("icefall.evm.reading", f"{name}.sql") for name in READING),
-        *(("icefall.evm.auditing", f"{name}.sql") for name in ("audit", "verify")),
-        ("icefall.evm.enriching", "queries.sql"),
-        *(("icefall.evm.storing", f"{name}.sql") for name in ("writes", "rollback", "clear")),
-        ("icefall.metrics", "queries.sql"),
-    ],
-}
+SOURCE = Path(icefall.__file__).parent
+SCHEMA_OF = {"access": "icefall.access", "node": "icefall.node", "xchain": "icefall.node"}
+SCHEMA_OF |= {"evm": "icefall.evm", "metrics": "icefall.evm"}
+
+
+def statement_files() -> dict[str, list[tuple[str, str]]]:
+    """Every `.sql` file that is neither a migration nor about an engine itself, by the package of its tables."""
+    found: dict[str, list[tuple[str, str]]] = {package: [] for package in dict.fromkeys(SCHEMA_OF.values())}
+    for path in sorted(SOURCE.rglob("*.sql")):
+        folder = path.relative_to(SOURCE).parent
+        if folder.name != "migrations" and folder.parts[0] != "db":
+            found[SCHEMA_OF[folder.parts[0]]].append((".".join(("icefall", *folder.parts)), path.name))
+    return found
+
+
+FILES = statement_files()
 STATEMENTS = [
     pytest.param(schema, getattr(load(*file), name).postgres, id=f"{'/'.join(file)}:{name}")
     for schema, files in FILES.items()

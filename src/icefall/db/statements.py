@@ -2,7 +2,7 @@
 
 A file is a list of statements, each headed `-- name: its_name`. The comment lines above a statement say what a row
 means and which endpoints use it. One text serves both engines wherever that is natural: parameters are `:name` or `?`,
-and a list is given as `in (select value from json_each(:name))`. Where PostgreSQL wants another text, it follows the
+bytes are `x'00'`, and a list is given as `in (select value from json_each(:name))`. Where PostgreSQL wants another text, it follows the
 first one, headed `-- postgres: its_name`.
 """
 
@@ -12,7 +12,8 @@ from importlib.resources import files
 
 _HEAD = re.compile(r"^-- (name|postgres): *([a-z][a-z0-9_]*) *$", re.MULTILINE)
 _TOKEN = re.compile(
-    r"(?P<kept>'(?:[^']|'')*'|--[^\n]*|::)"
+    r"\bx'(?P<bytes>[0-9a-f]*)'"
+    r"|(?P<kept>'(?:[^']|'')*'|--[^\n]*|::)"
     r"|in \(\w+ \w+ \w+ json_each\(:(?P<list>[a-z_]\w*)\)\)"
     r"|:(?P<name>[a-z_]\w*)|(?P<next>\?)|(?P<percent>%)"
 )
@@ -79,6 +80,8 @@ def translated(statement: str) -> str:
 def _translate_token(found: re.Match[str]) -> str:
     if found["kept"]:
         return found["kept"].replace("%", "%%")
+    if found["bytes"] is not None:
+        return rf"'\x{found['bytes']}'::bytea"
     if found["list"]:
         return f"= any(%({found['list']})s)"
     if found["name"]:

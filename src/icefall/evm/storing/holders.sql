@@ -10,7 +10,7 @@ insert into meta (name, value) values (:name, :value) on conflict (name) do upda
 select number from block order by number desc limit 1;
 
 -- name: zero_address
-select id from address where address = zeroblob(20);
+select id from address where address = x'0000000000000000000000000000000000000000';
 
 -- Pairs that transfers of a range name: standard, token, holder.
 -- name: moved

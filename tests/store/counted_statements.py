@@ -1,0 +1,123 @@
+"""The apps of all listeners in this process, on the demo's stores of one engine, with their queries counted."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from icefall.api.app import App
+from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, example_path
+from icefall.api.examples import example_call
+from icefall.config.load import load
+from icefall.db.postgres_pool import AsyncSessions, BlockingSessions
+from icefall.db.sqlite import SqliteReader
+from icefall.run.chain_configs import with_stored_chains
+from icefall.run.data_app import data_app
+from icefall.run.metrics_app import metrics_app
+from icefall.run.node_app import node_app
+from icefall.run.stores import stores_of
+
+HOST = "127.0.0.1"
+
+
+class LocalRequest:
+    def __init__(self, method: str, target: str, body: bytes = b"") -> None:
+        self.method = method
+        self.host = HOST
+        self.peer = HOST
+        self.path, _, self.query = target.partition("?")
+        self._body = body
+
+    def header(self, name: str) -> str | None:
+        return {"content-type": "application/json"}.get(name) if self._body else None
+
+    def headers(self, _: str) -> list[str]:
+        return []
+
+    async def body(self, _: int) -> bytes:
+        return self._body
+
+
+class StatementCount:
+    """Of all engines: what a reader sends to SQLite or to a server."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.total = 0
+        for owner, name in ((SqliteReader, "read"), (AsyncSessions, "query"), (BlockingSessions, "query")):
+            patch.setattr(owner, name, self._counted(getattr(owner, name)))
+
+    def _counted(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any) -> Any:
+            self.total += 1
+            return method(*args)
+
+        return counted
+
+
+class CountedApps:
+    """Each request is made twice, because the first one opens stores; the second one is counted."""
+
+    def __init__(self, apps: dict[str, App], count: StatementCount, run: Callable[[Awaitable[Any]], Any]) -> None:
+        self._apps = apps
+        self._count = count
+        self._run = run
+
+    def statements(self, listener: str, row: Rest | Rpc) -> tuple[int, int, bytes]:
+        """How many statements the example of a row takes; the status and the beginning of the answer."""
+        return self._run(self._statements(listener, row))  # type: ignore[no-any-return]
+
+    async def _statements(self, listener: str, row: Rest | Rpc) -> tuple[int, int, bytes]:
+        await self._answer(listener, row)
+        before = self._count.total
+        status, body = await self._answer(listener, row)
+        return self._count.total - before, status, body
+
+    async def _answer(self, listener: str, row: Rest | Rpc) -> tuple[int, bytes]:
+        if isinstance(row, Rpc):
+            request = LocalRequest("POST", row.path, json.dumps(example_call(row)).encode())
+        else:
+            request = LocalRequest(row.verb.replace("*", "GET"), example_path(row))
+        response = await self._apps[listener].respond(request)
+        body = response.body if isinstance(response.body, bytes) else await _first_block(response.body)
+        return response.status, body
+
+
+async def _first_block(pieces: AsyncGenerator[bytes, None]) -> bytes:
+    """Of a stream: up to the position behind the first blocks."""
+    text = b""
+    async with aclosing(pieces):
+        async for piece in pieces:
+            text += piece
+            if piece.startswith(b"id:"):
+                break
+    return text
+
+
+@contextmanager
+def counted_apps(data_dir: Path, url: str, prefix: str) -> Iterator[CountedApps]:
+    """`url`: the server that has a copy of the stores, empty for those in the data directory. Calls to the engine go to
+    the program that runs there."""
+    store = [f"--store={url}", f"--store-prefix={prefix}"] if url else []
+    arguments = [f"--data-dir={data_dir}", "--api-admin-enabled=true", *store]
+    config = load("up", arguments, {}, data_dir).config
+    stores = stores_of(config)
+    config = msgspec.structs.replace(with_stored_chains(config, stores), http_host=HOST)
+    with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
+        for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
+            patch.setattr(f"icefall.run.{module}.stores_of", lambda _: stores)
+        apps = {
+            NODE: node_app(config),
+            DATA: data_app(config, with_engine=True),
+            METRICS: metrics_app(config, with_engine=True),
+        }
+        try:
+            yield CountedApps(apps, StatementCount(patch), runner.run)  # type: ignore[arg-type]
+        finally:
+            for app in apps.values():
+                runner.run(app.close())
+            stores.close()

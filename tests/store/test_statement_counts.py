@@ -1,0 +1,70 @@
+"""How many statements each endpoint and each method takes, on every engine: none may grow unnoticed.
+
+A request is the example of its row, on the demo. Where a handler needs fewer than before, lower its number in
+`statement_table.py`.
+"""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.demo.test_demo_up import COIN, L1, data, read_nfts, synced
+from tests.postgres.citus import citus_nodes
+from tests.postgres.server import new_prefix, server_url
+from tests.server import Server, serving
+from tests.store.counted_statements import CountedApps, counted_apps
+from tests.store.statement_table import ENGINES, FAILS, STATEMENTS
+from tests.waiting import until
+
+from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
+from icefall.api.endpoints.table import rows_of
+from icefall.cli import main
+from icefall.run.stores import copy_store, store_paths
+
+ROWS = [(listener, row) for listener in LISTENERS for row in rows_of(listener)]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    began = time.time()
+    with serving("up", tmp_path_factory.mktemp("counted"), "--demo", "--api-admin-enabled=true") as server:
+        until(lambda: synced(server.data_dir, began), "both chains indexed")
+        until(lambda: read_nfts(server), "NFT metadata read")
+        until(lambda: bool(data(server, f"{L1}/tokens/{COIN}/holders")["holders"]), "holders counted")
+        yield server
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def counted(
+    request: pytest.FixtureRequest, demo: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, CountedApps]]:
+    engine = request.param
+    url = {"sqlite": lambda: "", "postgres": server_url, "citus": lambda: citus_nodes()[0]}[engine]()
+    prefix = new_prefix()
+    if url:
+        copy = tmp_path_factory.mktemp("copy")
+        for path in store_paths(demo.data_dir):
+            beside = copy / path.relative_to(demo.data_dir)
+            beside.parent.mkdir(exist_ok=True)
+            copy_store(path, beside)
+        assert main(["copy", str(copy), url, f"--store-prefix={prefix}"]) == 0
+    with counted_apps(demo.data_dir, url, prefix) as apps:
+        yield engine, apps
+
+
+@pytest.mark.parametrize(("listener", "row"), ROWS, ids=lambda one: one if isinstance(one, str) else one.label)
+def test_it_takes_as_many_statements_as_the_table_says(
+    listener: str, row: Rest | Rpc, counted: tuple[str, CountedApps]
+) -> None:
+    engine, apps = counted
+    statements, status, answer = apps.statements(listener, row)
+    if row.label not in FAILS:
+        assert status == (row.success if isinstance(row, Rest) else 200), answer
+        assert isinstance(row, Rest) or b'"result"' in answer, answer
+    assert statements == STATEMENTS[listener][row.label][ENGINES.index(engine)]
+
+
+def test_the_table_has_every_row_and_no_other() -> None:
+    assert {(listener, label) for listener, counts in STATEMENTS.items() for label in counts} == {
+        (listener, row.label) for listener, row in ROWS
+    }

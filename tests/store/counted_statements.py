@@ -42,6 +42,9 @@ class LocalRequest:
     async def body(self, _: int) -> bytes:
         return self._body
 
+    def body_now(self, _: int) -> bytes:
+        return self._body
+
 
 class StatementCount:
     """Of all engines: what a reader sends to SQLite or to a server."""

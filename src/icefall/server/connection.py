@@ -26,7 +26,6 @@ _LAST_HEAD_MAX = 4096
 _DISCARD_MAX = 4 << 20  # bytes of a refused body that are read, so that the client gets its answer
 _DISCARD_S = 5.0
 
-
 Respond = Callable[[HttpRequest], Awaitable[Response]]
 
 

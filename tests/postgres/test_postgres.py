@@ -97,7 +97,7 @@ def test_connections_are_bounded_and_shared_by_schemas(kit: PostgresKit) -> None
     readers = [PostgresReader(pool, schema) for schema in (kit.schema, "public", "pg_catalog")]
 
     async def ask_all() -> None:
-        await asyncio.gather(*(reader.rows("select current_schema()") for reader in readers * 20))
+        await asyncio.gather(*(reader.rows("select current_schema()") for reader in readers * 5))
 
     asyncio.run(ask_all())
     assert 0 < len(pool.of_loops._idle) <= 2

@@ -60,7 +60,7 @@ def tip_of(url: str, schema: str) -> int:
 
 def writers(url: str) -> set[str]:
     """The names of the sessions that hold the lock of a writer."""
-    held = "select application_name from pg_stat_activity join pg_locks using (pid) where locktype = 'advisory' and granted"
+    held = "select application_name from pg_stat_activity join pg_locks using (pid) where locktype = 'advisory'"
     with psycopg.connect(url, autocommit=True) as session:
         return {name for (name,) in session.execute(held)}
 

@@ -26,5 +26,8 @@ def test_recorded_calls_get_the_recorded_answers(tmp_path_factory: pytest.TempPa
     assert main(["copy", str(directory), server_url(), f"--store-prefix={prefix}"]) == 0
     store_path(directory).unlink()
     app = build_app("node", msgspec.structs.replace(config, store=server_url(), store_prefix=prefix), with_engine=True)
-    equal, _ = asyncio.run(compare(AsgiApp(app), calls()[::EVERY]))
+    try:
+        equal, _ = asyncio.run(compare(AsgiApp(app), calls()[::EVERY]))
+    finally:
+        asyncio.run(app.close())
     assert equal > 11_900 / EVERY * 0.9

@@ -9,10 +9,12 @@ ROOT = Path(__file__).parent
 # xdist gives whole files to its processes in this order. What takes longest goes first: otherwise one process would be
 # busy with such a file at the end while the others have nothing left to do.
 SLOW = (
+    "store/conformance/",
     "evm/adversarial/",
     "api/test_recorded.py",
     "demo/",
     "e2e/",
+    "postgres/",
     "simulation/",
     "follow/",
     "evm/",
@@ -25,6 +27,9 @@ SLOW = (
 # longest recorded chain.
 UNTRACED = (
     "anvil-1",
+    "[citus-",
+    "postgres/test_answers.py",
+    "postgres/test_node_answers.py",
     "evm/adversarial/",
     "test_an_upstream_failure_changes_nothing",
     "test_batches_of_any_size_store_the_same",

@@ -79,13 +79,25 @@ def test_a_broken_connection_is_replaced_and_the_query_asked_again(kit: Postgres
         end_sessions()
 
 
+def test_one_that_was_of_another_schema_is_replaced_too(kit: PostgresKit) -> None:
+    kit.open(V1)
+    pool = ServerPool(server_url(), size=1)
+    pool.blocking._size = 1
+    readers = [PostgresReader(pool, schema) for schema in (kit.schema, "public", "pg_catalog")]
+    for reader in readers:
+        assert asyncio.run(reader.rows("select count(*) from pg_class where false")) == [(0,)]
+        assert reader.read("select count(*) from pg_class where false") == [(0,)]
+        end_sessions()
+    pool.close()
+
+
 def test_connections_are_bounded_and_shared_by_schemas(kit: PostgresKit) -> None:
     kit.open(V1)
     pool = ServerPool(server_url(), size=2)
     readers = [PostgresReader(pool, schema) for schema in (kit.schema, "public", "pg_catalog")]
 
     async def ask_all() -> None:
-        await asyncio.gather(*(reader.rows("select current_schema()") for reader in readers * 20))
+        await asyncio.gather(*(reader.rows("select current_schema()") for reader in readers * 5))
 
     asyncio.run(ask_all())
     assert 0 < len(pool.of_loops._idle) <= 2

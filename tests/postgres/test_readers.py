@@ -5,6 +5,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -130,13 +131,13 @@ def test_usage_is_stored_again_after_the_sessions_were_ended(readers: Readers) -
     target = f"/v1/chains/{chain_id(CHAIN)}/blocks?pageSize=1"
     with psycopg.connect(server_url(), autocommit=True) as admin:
 
-        def calls() -> int:
+        def has_stored(calls: int) -> bool:
             rows = f"select sum(calls) from {readers.prefix}_access.usage_day where caller like '%carol%'"
-            return int(admin.execute(rows).fetchall()[0][0] or 0)
+            return int(admin.execute(rows).fetchall()[0][0] or 0) >= calls
 
-        for stored in (1, 2):
+        for calls in (1, 2):
             until(lambda: readers.servers[0].ask("GET", target, headers=header, listener="data").status == 200, "200")
-            until(lambda wanted=stored: calls() >= wanted, "its usage is stored")
+            until(partial(has_stored, calls), "its usage is stored")
             admin.execute("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()")
 
 

@@ -64,47 +64,43 @@ class AsyncSessions:
 
     async def _asked(self, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:
         """Once more on a new connection if the one at hand was broken: it only reads."""
-        connection, is_fresh = await self._take(kind)
+        if (idle := self._take_idle(kind)) is not None:
+            try:
+                return await self._rows(*idle, kind, text, params)
+            except BROKEN:
+                if not idle[1].closed:
+                    raise
+            self.close()  # the other idle ones are of the same server, and as old
+        self._open += 1
         try:
-            return await self._rows(connection, kind, text, params)
-        except BROKEN:
-            if is_fresh or not connection.closed:
-                raise
-        self.close()  # the other idle ones are of the same server, and as old
-        return await self._rows((await self._take(kind))[0], kind, text, params)
+            connection = await self._connected(kind)
+        except BaseException:
+            self._open -= 1
+            raise
+        return await self._rows(kind, connection, kind, text, params)
 
     async def _rows(
-        self, connection: AsyncConnection, kind: SessionKind, text: str, params: StatementParams
+        self, was: SessionKind, connection: AsyncConnection, kind: SessionKind, text: str, params: StatementParams
     ) -> list[Row]:
+        is_set = was == kind
         try:
+            if not is_set:
+                await connection.execute(*set_configs(kind.settings()))
+                is_set = True
             cursor = await connection.execute(text, params, binary=True)
             return await cursor.fetchall()
         finally:
-            if connection.info.transaction_status == TransactionStatus.IDLE:
+            if is_set and connection.info.transaction_status == TransactionStatus.IDLE:
                 self._idle.append((kind, connection))
             else:  # broken, or given up in the middle of a query
                 self._end(connection)
 
-    async def _take(self, kind: SessionKind) -> tuple[AsyncConnection, bool]:
-        """A connection, and whether it is new."""
+    def _take_idle(self, kind: SessionKind) -> tuple[SessionKind, AsyncConnection] | None:
+        """One of the same kind, or any if there may be no more."""
         index = next((at for at in reversed(range(len(self._idle))) if self._idle[at][0] == kind), None)
         if index is None and self._idle and self._open >= self._size:
             index = 0
-        if index is None:
-            self._open += 1
-            try:
-                return await self._connected(kind), True
-            except BaseException:
-                self._open -= 1
-                raise
-        was, connection = self._idle.pop(index)
-        if was != kind:
-            try:
-                await connection.execute(*set_configs(kind.settings()))
-            except BaseException:
-                self._end(connection)
-                raise
-        return connection, False
+        return None if index is None else self._idle.pop(index)
 
     def _end(self, connection: AsyncConnection) -> None:
         self._open -= 1
@@ -144,55 +140,47 @@ class BlockingSessions:
     def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
         """On the calling thread. Once more on a new connection if the one at hand was broken: it only reads."""
         text = for_postgres(statement)
-        connection, is_fresh = self._take(kind)
-        try:
-            return self._rows(connection, kind, text, params)
-        except BROKEN as error:
-            if is_fresh or not connection.closed:
-                raise
-            self._drop_idle()  # they are of the same server, and as old
+        if (idle := self._take_idle(kind)) is not None:
             try:
-                return self._rows(self._take(kind)[0], kind, text, params)
-            except BROKEN as again:
-                raise again from error
+                return self._rows(*idle, kind, text, params)
+            except BROKEN:
+                if not idle[1].closed:
+                    raise
+            self.close()  # the others are of the same server, and as old
+        return self._rows(kind, connect(self._url, kind.settings()), kind, text, params)
 
-    def _rows(self, connection: Connection, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:
+    def _rows(
+        self, was: SessionKind, connection: Connection, kind: SessionKind, text: str, params: StatementParams
+    ) -> list[Row]:
+        is_set = was == kind
         try:
+            if not is_set:
+                connection.execute(*set_configs(kind.settings()))
+                is_set = True
             return connection.execute(text, params, binary=True).fetchall()
         finally:
-            self._put_back(kind, connection)
+            self._put_back(kind, connection, is_set=is_set)
 
-    def _take(self, kind: SessionKind) -> tuple[Connection, bool]:
-        """A connection, and whether it is new."""
+    def _take_idle(self, kind: SessionKind) -> tuple[SessionKind, Connection] | None:
         with self._guard:
             index = next((i for i, (of, _) in enumerate(self._idle) if of == kind), None)
             if index is None and len(self._idle) >= self._size:
                 index = 0
-            found = None if index is None else self._idle.pop(index)
-        if found is None:
-            return connect(self._url, kind.settings()), True
-        was, connection = found
-        if was != kind:
-            connection.execute(*set_configs(kind.settings()))
-        return connection, False
+            return None if index is None else self._idle.pop(index)
 
-    def _put_back(self, kind: SessionKind, connection: Connection) -> None:
-        if connection.closed:
-            return
+    def _put_back(self, kind: SessionKind, connection: Connection, *, is_set: bool) -> None:
         with self._guard:
-            if len(self._idle) < self._size:
+            if is_set and not connection.closed and len(self._idle) < self._size:
                 self._idle.append((kind, connection))
                 return
         connection.close()
 
-    def _drop_idle(self) -> None:
+    def close(self) -> None:
+        """Ends the idle sessions."""
         with self._guard:
             dropped, self._idle = self._idle, []
         for _, connection in dropped:
             connection.close()
-
-    def close(self) -> None:
-        self._drop_idle()
 
 
 class ServerPool:

@@ -156,7 +156,7 @@ def chain_directory(
         state = RequestState(chain.rpc, int(chain.id)) if with_state else None
         states += [state] if state else []
         chains.append(EvmChain(_chain_info(chain), stores.chain_reader(chain.id), state, method_names, state))
-    return ChainDirectory(chains, states)
+    return ChainDirectory(chains, states, stores.close)
 
 
 def _chain_info(chain: ChainConfig) -> ChainInfo:

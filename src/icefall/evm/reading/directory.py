@@ -158,10 +158,16 @@ class EvmChain:
 class ChainDirectory:
     """Chains by EVM chain ID and blockchain ID, which are case-sensitive, and by alias, which is not."""
 
-    def __init__(self, chains: Iterable[EvmChain], states: Sequence["RequestState"] = ()) -> None:
-        """`states`: those to close in the end."""
+    def __init__(
+        self,
+        chains: Iterable[EvmChain],
+        states: Sequence["RequestState"] = (),
+        close_stores: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`states`: those to close in the end, and then the connections that the readers of stores share."""
         self._chains = list(chains)
         self._states = states
+        self._close_stores = close_stores
         self._by_name: dict[str, EvmChain] = {}
         self._by_alias: dict[str, EvmChain] = {}
         for chain in self._chains:
@@ -187,6 +193,7 @@ class ChainDirectory:
             chain.reader.close()
         for state in self._states:
             await state.close()
+        self._close_stores()
 
     def all(self) -> list[EvmChain]:
         """In the order of the configuration."""

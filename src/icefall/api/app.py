@@ -277,7 +277,8 @@ class App:
             headers = [*headers, *self._origins.headers(origin, named=named_origins)]
         if not isinstance(body, bytes):
             return Response(response.status, headers, body)
-        if len(body) >= _GZIP_MIN and takes_gzip(request.header("accept-encoding") or ""):
+        accepted = request.header("accept-encoding") if len(body) >= _GZIP_MIN else None
+        if accepted and takes_gzip(accepted):
             body = _gzip(body) if len(body) < _THREAD_MIN else await asyncio.to_thread(_gzip, body)
             headers = [*headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
         return (

@@ -94,6 +94,8 @@ def _time_text(ns_since_epoch: int) -> str:
     """`rfc3339_nano`, at a fraction of its cost where many containers were accepted within one second."""
     seconds, ns = divmod(ns_since_epoch, SECOND_NS)
     moment, zone = _second_text(seconds)
+    if ns % 10:
+        return f"{moment}.{ns:09d}{zone}"
     return moment + f".{ns:09d}".rstrip("0").rstrip(".") + zone
 
 

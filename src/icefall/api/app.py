@@ -107,6 +107,7 @@ class App:
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
+        self._deprecated = [*self._json, ("deprecation", "true")]
         self._site = site
 
     async def close(self) -> None:
@@ -251,7 +252,7 @@ class App:
         if not answer:
             return Response(status, self._base, b"")
         if method is not None and method.row.deprecated:
-            return Response(status, [*self._json, ("deprecation", "true")], answer)
+            return Response(status, self._deprecated, answer)
         return Response(status, self._json, answer)
 
     def _closed(self) -> Response:
@@ -276,7 +277,8 @@ class App:
             headers = [*headers, *self._origins.headers(origin, named=named_origins)]
         if not isinstance(body, bytes):
             return Response(response.status, headers, body)
-        if len(body) >= _GZIP_MIN and takes_gzip(request.header("accept-encoding") or ""):
+        accepted = request.header("accept-encoding") if len(body) >= _GZIP_MIN else None
+        if accepted and takes_gzip(accepted):
             body = _gzip(body) if len(body) < _THREAD_MIN else await asyncio.to_thread(_gzip, body)
             headers = [*headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
         return (

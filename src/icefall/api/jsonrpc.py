@@ -127,7 +127,8 @@ class RpcService:
         began = self._counters.begin(method.slot)
         error: IcefallError | None = None
         try:
-            result = _encode(await method.call(params))
+            found = await method.call(params)
+            result = found if type(found) is msgspec.Raw else _encode(found)
         except IcefallError as raised:
             error = raised
         except Exception as bug:  # the caller gets no details, the log does

@@ -66,21 +66,32 @@ class ExportedUtxos:
 
 async def page_of(lists: UtxoLists, addresses: Iterable[bytes], start: UtxoCursor, limit: int) -> UtxoPage:
     found: list[StoredUtxo] = []
-    seen: set[bytes] = set()
+    seen: set[bytes] | None = None  # one address has no output twice
     end = start
     for address in sorted(set(addresses)):
         if address < start.address:
             continue
         begin = start.utxo_id if address == start.address else EMPTY_ID
-        searched: list[StoredUtxo] = []
-        for utxo in await lists.after(address, begin, limit):
-            searched.append(utxo)
-            if utxo.utxo_id not in seen:
-                seen.add(utxo.utxo_id)
-                found.append(utxo)
-                if len(found) == limit:
-                    break
-        end = UtxoCursor(address, lists.end_of(address, begin, searched, end.utxo_id))
+        rows = await lists.after(address, begin, limit)
+        if found:
+            seen = seen if seen is not None else {utxo.utxo_id for utxo in found}
+            rows = _add_new(found, seen, rows, limit)
+        else:
+            found += rows
+        end = UtxoCursor(address, lists.end_of(address, begin, rows, end.utxo_id))
         if len(found) == limit:
             break
     return UtxoPage(found, end)
+
+
+def _add_new(found: list[StoredUtxo], seen: set[bytes], rows: list[StoredUtxo], limit: int) -> list[StoredUtxo]:
+    """Adds what was not seen, up to the limit; the rows that were searched for it."""
+    searched = []
+    for utxo in rows:
+        searched.append(utxo)
+        if utxo.utxo_id not in seen:
+            seen.add(utxo.utxo_id)
+            found.append(utxo)
+            if len(found) == limit:
+                break
+    return searched

@@ -75,8 +75,8 @@ async def _series(store: Store, chain_id: bytes) -> list[Any]:
     for series in ALL_SERIES:
         reader = IndexReader(store, series, chain_id)
         rows = await reader.run(0, 1000)
-        found += [await reader.last_number(), [(row.number, row.container_id, row.raw) for row in rows]]
-        found.append(await reader.number_of(rows[-1].container_id if rows else b""))
+        found += [await reader.last_number(), [(number, key, raw) for number, key, _, raw in rows]]
+        found.append(await reader.number_of(rows[-1][1] if rows else b""))
     return found
 
 

@@ -123,13 +123,11 @@ async def get_balance(
 ) -> schema.Balance:
     address = await _owner(params.address, addresses)
     wanted = _asset_id(params.asset_id, view)
-    total, references = 0, []
-    for asset_id, amount, txid, output_index in await _spendable(chain, address, partial=params.include_partial):
-        if asset_id == wanted:
-            total += amount
-            references.append(schema.UtxoReference(id_text(txid), output_index))
+    outputs = await _spendable(chain, address, partial=params.include_partial)
+    total = sum([amount for asset_id, amount, _, _ in outputs if asset_id == wanted])
     if total > UINT64_MAX:
         raise CallFailed("overflow")
+    references = [schema.UtxoReference(id_text(txid), at) for asset_id, _, txid, at in outputs if asset_id == wanted]
     return schema.Balance(str(total), references)
 
 
@@ -154,7 +152,7 @@ async def _spendable(chain: AssetChainReader, address: bytes, *, partial: bool) 
         last_try = attempt == _ATTEMPTS - 1  # then in one piece, whatever its size
         while True:
             utxos = await chain.utxos(address, below, -1 if last_try else PAGE_MAX)
-            found += spendable((utxo.raw for utxo in utxos), now_s, partial=partial)
+            found += spendable([utxo.raw for utxo in utxos], now_s, partial=partial)
             if last_try or len(utxos) < PAGE_MAX:
                 break
             below = utxos[-1].position

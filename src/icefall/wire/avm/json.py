@@ -151,8 +151,13 @@ def _numbers(values: tuple[int, ...]) -> str:
 
 def _addresses(owners: Owners, naming: ChainNaming) -> str:
     chain, hrp = naming
-    quoted = ",".join([json_string(address_text(chain, hrp, address)) for address in owners.addresses])
+    quoted = ",".join([_address(chain, hrp, address) for address in owners.addresses])
     return f'"addresses":[{quoted}]'
+
+
+@lru_cache(maxsize=4096)
+def _address(chain: str, hrp: str, address: bytes) -> str:
+    return json_string(address_text(chain, hrp, address))
 
 
 def _owners(owners: Owners, naming: ChainNaming) -> str:

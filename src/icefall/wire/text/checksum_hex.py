@@ -1,6 +1,7 @@
 """The node's hex encodings: `0x` and hex digits, with (`hex`, `hexc`) or without (`hexnc`) four bytes of checksum."""
 
 import binascii
+from hashlib import sha256
 
 from icefall.wire.errors import WireError
 from icefall.wire.text.cb58 import CHECKSUM_SIZE, checksum
@@ -23,7 +24,7 @@ def encoding_name(text: str) -> str:
 def encode(payload: bytes, encoding: str = "hex") -> str:
     """`payload` as text. `json` is not a text of bytes, so it is refused like the node refuses it."""
     if encoding in _CHECKED:
-        return "0x" + payload.hex() + checksum(payload).hex()
+        return f"0x{payload.hex()}{sha256(payload).hexdigest()[-2 * CHECKSUM_SIZE :]}"
     if encoding == "hexnc":
         return "0x" + payload.hex()
     raise WireError("unsupported encoding in method")

@@ -52,7 +52,7 @@ INTERNED = {
     "deployer": {"address"},
 }
 FOLDED = {"erc20_balance", "erc1155_balance"}
-META = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "blockchain_id"}
+META = {"has_calls", "has_diffs", "chain_id", "first_block", "genesis_hash", "blockchain_id", "logs_from", "calls_from"}
 
 
 def digests(path: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ FILES = {
         *(("icefall.evm.reading", f"{name}.sql") for name in READING),
         *(("icefall.evm.auditing", f"{name}.sql") for name in ("audit", "verify")),
         ("icefall.evm.enriching", "queries.sql"),
-        *(("icefall.evm.storing", f"{name}.sql") for name in ("writes", "rollback", "clear")),
+        *(("icefall.evm.storing", f"{name}.sql") for name in ("writes", "rollback", "clear", "raw")),
         ("icefall.metrics", "queries.sql"),
     ],
 }

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
-from tests.evm.indexed import MESSENGER, indexing
+from tests.evm.indexed import MESSENGER, NO_RAW, indexing
 from tests.evm.recordings import derived
 from tests.postgres.server import server_url
 from tests.server import Reply, Server, serving, store_settings
@@ -105,7 +105,7 @@ def _lists(chain: str, folder: Path) -> EnrichSettings:
 
 async def _index(chain: str, path: Path) -> None:
     replay, counts = EvmReplay(chain), EnrichCounts()
-    async with indexing(path, replay) as scene:
+    async with indexing(path, replay, kept=NO_RAW) as scene:
         await scene.follower.run()
         store = SqliteStore(path, PACKAGE)
         settings = _lists(chain, path.parent)

@@ -1,18 +1,24 @@
-"""Raw logs, call trees and revert reasons, read from an upstream during the request: compared with the recordings."""
+"""Raw logs, call trees and revert reasons, from an upstream or from the store: compared with the recordings."""
 
+import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.data_naive import Naive, address_text, naive, number
-from tests.api.data_scene import InProcess, Served, data_server, put_chains, walked
+from tests.api.data_scene import InProcess, Served, chain_id, data_server, put_chains, walked
+from tests.evm.indexed import fill
 from tests.evm.recordings import unhex
 from tests.upstream.evm_replay import EvmFault, EvmReplay
+from tests.upstream.evm_scene import RecordingLog
 from tests.upstream.threaded import in_thread
 
 from icefall.evm.call_trees import pack_calls, unpack_calls
 from icefall.evm.reading import raw
+from icefall.evm.storing.store import store_path
+from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.evm.call_tree import decode_call_tree
 from icefall.wire.evm.keccak import keccak256
 from icefall.wire.evm.revert import reason_of
@@ -20,10 +26,27 @@ from icefall.wire.evm.revert import reason_of
 CHAINS = ("geth-1", "anvil-1")
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with data_server(tmp_path_factory.mktemp("raw"), tmp_path_factory, chains=CHAINS) as program:
+RAW_CALLS = {"eth_getTransactionReceipt", "eth_getLogs", "debug_traceTransaction", "trace_transaction"}
+
+
+@pytest.fixture(scope="module", params=["upstream", "store"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("raw")
+    with data_server(folder, tmp_path_factory, chains=CHAINS) as program:
+        if request.param == "store":
+            for chain, replay in program.replays.items():
+                asyncio.run(_fill(store_path(folder / "data", chain_id(chain)), replay))
+                replay.off |= RAW_CALLS  # so that what is answered is from the store
         yield program
+
+
+async def _fill(path: Path, replay: EvmReplay) -> None:
+    """While the program reads the same file, as the indexer does it."""
+    upstream = EvmUpstream([replay.url], replay.chain_id, RecordingLog())
+    try:
+        await fill(path, upstream)
+    finally:
+        await upstream.close()
 
 
 @pytest.fixture(params=CHAINS)
@@ -112,7 +135,7 @@ def traced(recorded: Naive) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("tracer", ["callTracer", "trace_transaction"])
 def test_calls_of_a_transaction(tracer: str, recorded: Naive, served: Served) -> None:
     if tracer == "trace_transaction":
-        if recorded.chain != "anvil-1":
+        if recorded.chain != "anvil-1" or "eth_getLogs" in served.replays[recorded.chain].off:
             return  # the others do not offer it
         served.replays[recorded.chain].off.add("debug_traceTransaction")
     try:
@@ -131,7 +154,8 @@ def test_calls_of_a_transaction(tracer: str, recorded: Naive, served: Served) ->
                 assert ("error" in shown) == ("error" in frame)
                 assert shown["input"] == "0x" + unhex(frame["input"])[:4096].hex()
     finally:
-        served.replays[recorded.chain].off.discard("debug_traceTransaction")
+        if "eth_getLogs" not in served.replays[recorded.chain].off:
+            served.replays[recorded.chain].off.discard("debug_traceTransaction")
 
 
 def test_revert_reasons(recorded: Naive, served: Served) -> None:
@@ -157,6 +181,8 @@ def test_revert_reasons(recorded: Naive, served: Served) -> None:
 
 def test_an_upstream_without_tracers_is_a_503(served: Served) -> None:
     recorded, replay = naive("geth-1"), served.replays["geth-1"]
+    if "eth_getLogs" in replay.off:
+        return  # not asked
     txid = recorded.txs[0]["here"]["txHash"]
     replay.off.add("debug_traceTransaction")
     try:

@@ -94,6 +94,8 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             cumulative_tx_offset=0,
             confirmations=0,
             verify_roots=None,
+            store_logs=False,
+            store_traces=False,
             prices="",
             prices_interval=300_000_000_000,
             store="",

@@ -53,7 +53,7 @@ INTERNED = {
     "deployer": {"address"},
 }
 FOLDED = {"erc20_balance", "erc1155_balance"}
-META = {"has_calls", "has_diffs", "chain_id", "first_block", "blockchain_id"}
+META = {"has_calls", "has_diffs", "chain_id", "first_block", "blockchain_id", "logs_from", "calls_from"}
 
 
 def digests(path: Path) -> dict[str, str]:

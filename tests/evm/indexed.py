@@ -16,10 +16,11 @@ from icefall.evm.auditing.audit import Auditor
 from icefall.evm.auditing.loop import audit_forever, finish_audits
 from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.contracts import ContractCache
-from icefall.evm.following.decoder import DecoderState, Ticket, VerifiedChunk, parts_of
+from icefall.evm.following.decoder import DecoderState, RawChunk, Ticket, VerifiedChunk, decode_raw, parts_of
+from icefall.evm.following.filling import RawFilling
 from icefall.evm.following.follower import BlockRange, EvmFollower
 from icefall.evm.following.reorgs import ReorgRules
-from icefall.evm.model import BlockRows, ContractInfo
+from icefall.evm.model import BlockRows, ContractInfo, RawKinds
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm.block_parts import FetchedBlock
@@ -28,6 +29,8 @@ from icefall.upstream.evm.upstream import EvmUpstream
 MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
 
 AUDIT_INTERVAL = 5_000
+ALL_RAW = RawKinds(logs=True, calls=True)
+NO_RAW = RawKinds()
 
 
 class Log(RecordingLog):
@@ -41,11 +44,14 @@ class InlineBlockDecoder:
         self._state = DecoderState()
         self._tickets = itertools.count()
 
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool) -> VerifiedChunk:
-        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots)
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> VerifiedChunk:
+        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots, kept)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
         return self._state.derive(ticket, indices, info)
+
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
+        return decode_raw(parts_of(blocks), roots, kept)
 
     def close(self) -> None:
         pass
@@ -90,13 +96,24 @@ def indexing_of(
     roots: bool = False,
     messenger: bytes = MESSENGER,
     rules: ReorgRules | None = None,
+    kept: RawKinds = ALL_RAW,
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
-    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots)
+    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots, kept=kept)
     follower = AuditedFollower(blocks, store, upstream, maker, log, rules=rules)
     follower.auditor = Auditor(store, upstream, AUDIT_INTERVAL, log)
     return Indexing(follower, store, upstream, log)
+
+
+async def fill(path: Path, upstream: EvmUpstream, kinds: RawKinds = ALL_RAW) -> int:
+    """Logs and calls of blocks that were stored without. The number of steps."""
+    store, steps = store_at(path, PACKAGE), 0
+    filling = RawFilling(store, upstream, InlineBlockDecoder(), kinds, verify_roots=True)
+    while await filling.step():
+        steps += 1
+    store.close()
+    return steps
 
 
 @asynccontextmanager
@@ -106,6 +123,7 @@ async def indexing(
     blocks: BlockRange | None = None,
     roots: bool = False,
     rules: ReorgRules | None = None,
+    kept: RawKinds = ALL_RAW,
     **options: Any,
 ) -> AsyncIterator[Indexing]:
     """A follower that is ready to run; without a range, up to the replay's present head."""
@@ -113,6 +131,7 @@ async def indexing(
     try:
         async with upstream_of(*replays, **options) as upstream:
             blocks = blocks or BlockRange(last=replays[0].head)
-            yield indexing_of(store, upstream, blocks, roots=roots, messenger=messenger_of(replays[0]), rules=rules)
+            messenger = messenger_of(replays[0])
+            yield indexing_of(store, upstream, blocks, roots=roots, messenger=messenger, rules=rules, kept=kept)
     finally:
         store.close()

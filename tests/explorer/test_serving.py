@@ -10,7 +10,7 @@ from tests.explorer.browser import chromium, needs_chromium, tab
 from tests.explorer.prefix import behind_prefix
 from tests.server import Reply, Server, serving
 
-from icefall.web.files import explorer_files
+from icefall.web.files import explorer_files, policy_hash
 from icefall.web.site import Link
 
 FORBIDDEN = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc")
@@ -50,9 +50,23 @@ def test_every_file_is_served_with_its_type_and_can_be_cached(program: Server) -
 
 
 def test_files_are_compressed(program: Server) -> None:
-    reply = get(program, "/explorer/explorer.css", accept_encoding="gzip")
+    reply = get(program, "/explorer/parts.js", accept_encoding="gzip")
     assert reply.header("content-encoding") == "gzip"
-    assert len(reply.body) < len(OURS["/explorer/explorer.css"].body) / 2
+    assert len(reply.body) < len(OURS["/explorer/parts.js"].body) / 2
+
+
+def test_the_first_paint_waits_for_the_page_alone(program: Server) -> None:
+    page = get(program, "/").body
+    assert b"stylesheet" not in page
+    assert re.findall(rb"<script[^>]*src=[^>]*>", page) == [b'<script type="module" src="explorer/main.js">']
+    preloaded = set(re.findall(rb'rel="modulepreload" href="explorer/([^"]+)"', page))
+    imported = {b"pages/home.js"}
+    for _ in range(3):
+        imported |= {
+            name.rpartition(b"./")[2] for one in imported
+            for name in re.findall(rb'from "([^"]+)"', get(program, f"/explorer/{one.decode()}").body)
+        }  # fmt: skip
+    assert imported - {b"main.js"} <= preloaded, "what home needs is fetched at once, not one after the other"
 
 
 def test_the_policy_allows_this_host_and_the_two_other_listeners_only(program: Server) -> None:
@@ -62,7 +76,10 @@ def test_the_policy_allows_this_host_and_the_two_other_listeners_only(program: S
     node, metrics = (f"127.0.0.1:{port(program, name)}" for name in ("node", "metrics"))
     assert rules["connect-src"] == ["'self'", node, metrics]
     assert rules["default-src"] == ["'none'"]
-    assert rules["script-src"] == rules["style-src"] == ["'self'"]
+    page = get(program, "/").body
+    (style,), (script,) = (re.findall(b"<%s>(.*?)</" % element, page, re.DOTALL) for element in (b"style", b"script"))
+    assert rules["script-src"] == ["'self'", policy_hash(script)]
+    assert rules["style-src"] == [policy_hash(style)]
     assert "unsafe" not in policy
     config = get(program, "/explorer/config.json").json()
     assert (config["nodeUrl"], config["metricsUrl"]) == (f"//{node}", f"//{metrics}")
@@ -124,7 +141,7 @@ def test_scripts_write_no_markup_and_name_no_other_host() -> None:
         found = {address for address in re.findall(r"https?://[^\s\"'`)]+", text) if "w3.org" not in address}
         assert found == set(), path
         assert " style=" not in text, path
-    assert "<script>" not in OURS["/"].body.decode()
+    assert OURS["/"].body.count(b"<script") == 2  # main.js, and the one whose hash is in the policy
 
 
 @needs_chromium

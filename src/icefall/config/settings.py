@@ -141,6 +141,10 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     development: Annotated[kinds.Flag, Setting(
         "false", "Follow a lower head or a new genesis at once, as anvil and geth --dev have them.")]
     verify_roots: Annotated[kinds.OptionalFlag, Setting("", "As --verify-roots, for this chain; empty for the same.")]
+    store_logs: Annotated[kinds.Flag, Setting(
+        "false", "Store all event logs; else those that are no transfers are read from a node when asked for.")]
+    store_traces: Annotated[kinds.Flag, Setting(
+        "false", "Store every call with its data; else call trees and revert data are read from a node.")]
     prices: Annotated[kinds.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
     prices_interval: Annotated[kinds.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
     reputation: Annotated[kinds.Path, Setting("", "File of token reputations (docs/lists.md).")]

@@ -52,7 +52,13 @@ CHAINS = (
 def tables(base_url: str) -> list[dict[str, Any]]:
     """As `[[chain]]` of a config file, read from a replay at `base_url`."""
     return [
-        chain.table | {"rpc": [f"{base_url}/{chain.name}"], "prices": str(_DATA / chain.name / "prices.json")}
+        {
+            **chain.table,
+            "rpc": [f"{base_url}/{chain.name}"],
+            "prices": str(_DATA / chain.name / "prices.json"),
+            "store_logs": True,
+            "store_traces": True,
+        }
         for chain in CHAINS
     ]
 

@@ -200,6 +200,32 @@ class TeleporterMessage(msgspec.Struct, frozen=True, gc=False):
     is_source: bool
 
 
+class RawKinds(msgspec.Struct, frozen=True):
+    """Which raw data of a chain is stored: `store_logs` and `store_traces` of its settings."""
+
+    logs: bool = False
+    calls: bool = False
+
+
+class RawRows(msgspec.Struct, frozen=True, gc=False):
+    """Raw data of one block, packed as it is stored. None: not wanted, or the upstream cannot send it."""
+
+    wanted: RawKinds = RawKinds()
+    logs: tuple[tuple[int, int, bytes, bytes, bytes, bytes], ...] | None = None  # log index, then as in the table
+    calls: tuple[bytes, ...] | None = None  # of each transaction
+
+
+NO_RAW = RawRows()
+
+
+class RawBlock(msgspec.Struct, frozen=True, gc=False):
+    """Raw data of a block whose other rows are stored already."""
+
+    number: int
+    block_hash: bytes
+    rows: RawRows
+
+
 class BlockRows(msgspec.Struct, frozen=True, gc=False):
     """Everything a block changes: written in one transaction, or not at all. Lists are in chain order."""
 
@@ -224,6 +250,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]
     skipped_logs: Mapping[str, int]  # token events of wrong shape or kind, by event name
+    raw: RawRows = NO_RAW
 
 
 class NativeRow(msgspec.Struct, frozen=True, gc=False):

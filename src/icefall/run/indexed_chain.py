@@ -16,12 +16,15 @@ from icefall.evm.enriching.token_loop import TokenMetadataLoop
 from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.binding import Binding, bind
 from icefall.evm.following.contracts import ContractCache
-from icefall.evm.following.decoder import BlockDecoder
+from icefall.evm.following.decoder import BlockDecoder, DecoderDied
+from icefall.evm.following.filling import RawFilling
 from icefall.evm.following.follower import BlockRange, EvmFollower
 from icefall.evm.following.indexer_calls import serve_indexer_calls
 from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.following.status import ChainStatus, UpstreamStatus, decode_status, encode_status, status_of
+from icefall.evm.model import RawKinds
 from icefall.evm.storing.holders import count_some
+from icefall.evm.storing.raw import drop_marks
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Log
@@ -34,6 +37,7 @@ from icefall.wire.ids import id_from_text
 _STATUS_EVERY_S = 2.0
 _RETRY_S = 5.0
 _COUNT_EVERY_S = 2.0
+_FILL_RETRY_S = 30.0
 _FAILED = "its latest call failed; the log says why"
 
 
@@ -68,8 +72,16 @@ class IndexedChain:
         self._background = upstream_of(chain, self._chain_store, log)
         self.auditor = Auditor(self._chain_store, self._background, audit_interval, log)
         self._contracts = ContractCache(self._chain_store, self._upstream, bytes.fromhex(chain.teleporter[2:]))
+        self._kept = kept = RawKinds(chain.store_logs, chain.store_traces)
+        self._filling = RawFilling(self._store, self._background, decoder, kept, verify_roots=verify_roots)
         maker = BatchMaker(
-            self._chain_store, self._upstream, self._contracts, decoder, blocks.first, verify_roots=verify_roots
+            self._chain_store,
+            self._upstream,
+            self._contracts,
+            decoder,
+            blocks.first,
+            verify_roots=verify_roots,
+            kept=kept,
         )
         self.follower = EvmFollower(
             blocks,
@@ -90,6 +102,8 @@ class IndexedChain:
         binding = Binding(self._chain.id, id_or_empty(self._chain.blockchain_id), self.follower.first_block)
         blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log, self._report)
         self._contracts.native_asset_id = avax_asset_of(blockchain_id)
+        # What is not to be stored is missing from the next block on. This is little, and written on a full disk too.
+        await self._status_store.write(partial(drop_marks, kinds=self._kept))
         await self.follower.run()
         await self._finish()
 
@@ -124,6 +138,22 @@ class IndexedChain:
                 self.log.warn("holders cannot be counted, trying again", error=str(error))
                 more = False
             await self._background.clock.sleep(0 if more else _COUNT_EVERY_S)
+
+    async def fill_raw(self) -> None:
+        """Logs and calls of blocks that were stored without them: in the background, while there are no new blocks."""
+        problem = ""
+        while True:
+            more = False
+            try:
+                more = self.follower.status.synced and await self._filling.step()
+                problem = ""
+                if not more and self.follower.status.synced and not (self._kept.logs or self._kept.calls):
+                    return
+            except (StoreError, UpstreamFailure, DecoderDied) as error:
+                if str(error) != problem:
+                    self.log.warn("older logs and calls cannot be stored, trying again", error=str(error))
+                problem = str(error)
+            await self._background.clock.sleep(0 if more else _COUNT_EVERY_S if not problem else _FILL_RETRY_S)
 
     async def serve_calls(self, data_dir: Path) -> None:
         """Of workers."""

@@ -1,7 +1,5 @@
 """What a listener answers at `/`: the Explorer on chain data, a page of links on the other two."""
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -9,7 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from icefall import __version__
-from icefall.web.files import FOLDER, MEDIA, WebFile, explorer_files
+from icefall.web.files import FOLDER, MEDIA, WebFile, explorer_files, inlined_hashes, policy_hash
 
 Headers = list[tuple[str, str]]
 CONFIG_PATH = f"{FOLDER}config.json"
@@ -56,6 +54,7 @@ class Explorer:
 
     def __init__(self, node: Link, metrics: Link, ipfs_gateway: str) -> None:
         self._files = explorer_files()
+        self._inlined = inlined_hashes()
         self._node = node
         self._metrics = metrics
         self._ipfs_gateway = ipfs_gateway
@@ -88,8 +87,8 @@ class Explorer:
         others = [source for link in (self._node, self._metrics) if (source := link.policy_source(host))]
         return "; ".join((
             "default-src 'none'",
-            "script-src 'self'",
-            "style-src 'self'",
+            f"script-src 'self' {self._inlined[b'script']}",
+            f"style-src {self._inlined[b'style']}",
             " ".join(("img-src 'self' data: https:", *((gateway[0],) if gateway else ()))),
             " ".join(("connect-src 'self'", *others)),
             "base-uri 'none'",
@@ -104,11 +103,10 @@ class LinksPage:
     def __init__(self, title: str, explorer: Link) -> None:
         self._title = title
         self._explorer = explorer
-        digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
         self._headers = [
             (
                 "content-security-policy",
-                f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
+                f"default-src 'none'; style-src {policy_hash(_STYLE.encode())}; base-uri 'none'; form-action 'none'; "
                 "frame-ancestors 'none'",
             ),
             *_COMMON,

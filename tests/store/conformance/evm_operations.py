@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from tests.api.data_scene import erc20_tokens
-from tests.evm.indexed import indexing_of, messenger_of
+from tests.evm.indexed import ALL_RAW, NO_RAW, InlineBlockDecoder, indexing_of, messenger_of
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
@@ -24,6 +25,7 @@ from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
 from icefall.evm.enriching.reader import EnrichReader
+from icefall.evm.following.filling import RawFilling
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.balances import SQL as BALANCES_SQL
@@ -32,12 +34,14 @@ from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.storing.raw import drop_marks, drop_some
 from icefall.evm.storing.store import SQL as WRITES_SQL
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.reader import MetricsReader
 from icefall.metrics.store import SQL as METRICS_SQL
 from icefall.metrics.store import RollupWriter
+from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.meter import Clock
 
 CHAIN = "berlin-1"
@@ -52,6 +56,17 @@ def comparable(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: comparable(one) for key, one in value.items()}
     return [comparable(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+async def _filled(store: Store, upstream: EvmUpstream) -> int:
+    """Logs and calls dropped, as when they are no longer to be stored, and stored again. The number of steps."""
+    await store.write(partial(drop_marks, kinds=NO_RAW))
+    while await store.write(partial(drop_some, kinds=NO_RAW)):
+        pass
+    filling, steps = RawFilling(store, upstream, InlineBlockDecoder(), ALL_RAW, verify_roots=False), 0
+    while await filling.step():
+        steps += 1
+    return steps
 
 
 async def evm_outcomes(store: Store, folder: Path) -> Outcomes:
@@ -74,6 +89,7 @@ async def evm_outcomes(store: Store, folder: Path) -> Outcomes:
         found["rolled back"] = chain.tip()
         await indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay)).follower.run()
         found["lowest"], found["meta"] = chain.lowest(), chain.meta("chain_id")
+        found["filled"] = await _filled(store, upstream)
         block_hash = chain.block_hash(replay.head)
         assert block_hash is not None
         verification = Verification(chain, upstream, messenger_of(replay), LOCAL_AVAX, verify_roots=False)

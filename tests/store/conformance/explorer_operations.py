@@ -1,28 +1,21 @@
 """Every operation of the explorer's endpoints on the store of an EVM chain that is indexed already."""
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from tests.evm.recordings import derived
 
 from icefall.db.engine import Store, Transaction
-from icefall.evm.amounts import pack_data
-from icefall.evm.call_trees import pack_calls
 from icefall.evm.enriching.nft_loop import reindex_nft
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.model import ERC1155
-from icefall.evm.positions import position_of
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.history import HistoryReader
-from icefall.evm.reading.model import AFTER_ALL, PageRange, TxRead
-from icefall.evm.reading.raw import SQL, RawReader
+from icefall.evm.reading.model import AFTER_ALL, PageRange
+from icefall.evm.reading.raw import SQL, LogRead, RawReader
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
 from icefall.metrics.periods import SPANS
-from icefall.wire.evm.call_tree import TreeCall
 
-TOPICS = tuple(bytes([number]) * 32 for number in (1, 2, 0))
 CURRENCIES = ("usd", "none")
 
 
@@ -81,39 +74,21 @@ async def _history(store: Store, address: bytes) -> list[Any]:
 
 
 async def _raw(store: Store) -> list[Any]:
-    """Stored logs and calls, which recorded chains are indexed without."""
+    """Stored logs and calls."""
     txs, _ = await ChainReader(store).newest_txs(None, 20, None)
-    await store.write(partial(_put_raw, txs))
     reader = RawReader(store, None)
     found: list[Any] = []
+    logs: list[LogRead] = []
     for one in txs:
-        found += [await reader.logs_of_tx(one, None, 9), await reader.calls_of_tx(one)]
-        found.append(await reader.logs_of_tx(one, position_of(one.location.block_number, one.tx_index), 9))
-    wanted: list[tuple[bytes | None, ...]] = [(), (TOPICS[0],), (None, TOPICS[1]), (TOPICS[2],)]
-    for address in (bytes(20), b"\1" * 20):
-        found += [await reader.logs_of(address, topics, span, 4) for topics in wanted
+        logs += await reader.logs_of_tx(one, None, 9)
+        found += [await reader.logs_of_tx(one, logs[-1].log_at if logs else None, 9), await reader.calls_of_tx(one)]
+    for log in logs[::3]:
+        wanted: list[tuple[bytes | None, ...]] = [(), log.topics[:1], (None, *log.topics[1:2]), (bytes(32),)]
+        found += [await reader.logs_of(log.address, topics, span, 4) for topics in wanted
                   for span in (PageRange(), PageRange(0, AFTER_ALL >> 24))]  # fmt: skip
+    assert logs
     # What the reader asks of blocks when an upstream has the logs.
-    return [*found, await store.rows(SQL.tip), await store.rows(SQL.block, {"number": 3})]
-
-
-def _put_raw(txs: Sequence[TxRead], tx: Transaction) -> None:
-    for name in ("logs_from", "calls_from"):
-        tx.run("insert into meta (name, value) values (?, '0')", (name,))
-    for number, one in enumerate(txs):
-        _put_logs(tx, number, one)
-
-
-def _put_logs(tx: Transaction, number: int, one: TxRead) -> None:
-    tx.run(
-        "insert into log (log_at, tx_index, address, topic0, topics, data) values (?, ?, ?, ?, ?, ?)",
-        (
-            position_of(one.location.block_number, one.tx_index), one.tx_index, bytes([number % 2]) * 20,
-            TOPICS[number % 3] if number % 4 else b"", TOPICS[1] if number % 4 == 1 else b"", pack_data(bytes(number)),
-        ),
-    )  # fmt: skip
-    call = TreeCall(0, "CALL", b"\1" * 20, b"\2" * 20, number, 5, 4, b"in", b"", "", is_reverted=False)
-    tx.run("insert into call_tree (tx_at, calls) values (?, ?)", (one.tx_at, pack_calls((call,))))
+    return [*found, logs, await store.rows(SQL.tip), await store.rows(SQL.block, {"number": 3})]
 
 
 async def _pieces(store: Store) -> list[Any]:

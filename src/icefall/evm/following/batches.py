@@ -13,7 +13,7 @@ import msgspec
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.following.resolve import NativeBalances, resolve_code
-from icefall.evm.model import BlockRows, ResolvedBlock
+from icefall.evm.model import BlockRows, RawKinds, ResolvedBlock
 from icefall.evm.state_source import StateSource
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
@@ -66,6 +66,7 @@ class BatchMaker:
         start_block: int,
         *,
         verify_roots: bool,
+        kept: RawKinds,
     ) -> None:
         self._store = store
         self._state = state
@@ -73,6 +74,7 @@ class BatchMaker:
         self._decoder = decoder
         self._start_block = start_block
         self._verify_roots = verify_roots
+        self._kept = kept
 
     def forget(self) -> None:
         self._contracts.forget()
@@ -83,7 +85,7 @@ class BatchMaker:
         """InvalidBlock where one fails verification or does not follow the one before it, or what ended the fetching:
         in any case after a batch of the blocks before it."""
         batch = _OpenBatch(self._store, self._state)
-        verify = partial(self._decoder.verify, id(self), roots=self._verify_roots)
+        verify = partial(self._decoder.verify, id(self), roots=self._verify_roots, kept=self._kept)
         ahead = _DecodeAhead(blocks, verify, on_fetched)
         try:
             async for fetched, verified in ahead.chunks():
@@ -112,10 +114,10 @@ class BatchMaker:
         if not outlines:
             return
         fetched_code = await self._contracts.fetch_code(outlines)
-        for outline in outlines:
-            batch.kinds += await self._contracts.fetch_kinds(outline)
         done = 0
         while done < len(outlines):
+            for outline in outlines[done:]:  # those known already cost nothing; a deployment makes one unknown again
+                batch.kinds += await self._contracts.fetch_kinds(outline)
             info = self._contracts.info_for(outlines[done:])
             derived = await self._decoder.derive(verified.ticket, range(done, len(outlines)), info)
             for rows, outline in zip(derived, outlines[done:], strict=False):  # it may stop early

@@ -18,7 +18,8 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from icefall.evm.deriving.derive import contract_lookups, derive
-from icefall.evm.model import BlockRows, ContractInfo, ContractLookups
+from icefall.evm.deriving.raw import raw_rows
+from icefall.evm.model import NO_RAW, BlockRows, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
@@ -58,6 +59,13 @@ class VerifiedChunk(msgspec.Struct, frozen=True):
     rejected: Rejection | None = None
 
 
+class RawChunk(msgspec.Struct, frozen=True):
+    """Logs and calls of the blocks before the first invalid one."""
+
+    blocks: list[RawBlock]
+    rejected: Rejection | None = None
+
+
 class DecoderDied(Exception):
     """The decoding process has died: nothing is lost, the work must be done again."""
 
@@ -66,17 +74,18 @@ class DecoderState:
     """Verified blocks that wait for their second step, in the process that decodes them."""
 
     def __init__(self) -> None:
-        self._held: dict[int, OrderedDict[int, list[FullBlock]]] = {}
+        self._held: dict[int, OrderedDict[int, list[tuple[FullBlock, RawRows]]]] = {}
 
-    def verify(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedChunk:
+    def verify(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds) -> VerifiedChunk:
         outlines: list[BlockOutline] = []
         unverified: dict[str, None] = {}
-        held: list[FullBlock] = []
+        held: list[tuple[FullBlock, RawRows]] = []
         rejected = None
         for index, part in enumerate(parts):
             try:
                 full = decode_full(*part)
                 unverified.update(dict.fromkeys(verify_full(full, None, roots=roots)))
+                raw = _raw_rows(full, part, kept)
             except WireError as error:
                 rejected = Rejection(index, str(error), isinstance(error, RootMismatch))
                 break
@@ -85,7 +94,7 @@ class DecoderState:
             outlines.append(
                 BlockOutline(block.number, block.block_hash, block.parent_hash, lookups, full.diffs is not None)
             )
-            held.append(full)
+            held.append((full, raw))
         chain, number = ticket
         of_chain = self._held.setdefault(chain, OrderedDict())
         of_chain[number] = held
@@ -101,9 +110,9 @@ class DecoderState:
             raise DecoderDied("the process that verified these blocks has died")
         has_code, found = dict(info.has_code), []
         info = msgspec.structs.replace(info, has_code=has_code)
-        for full in held[indices.start : indices.stop]:
+        for full, raw in held[indices.start : indices.stop]:
             rows = derive(full, info)
-            found.append(rows)
+            found.append(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw))
             if any(change.has_code is None for change in rows.code_changes):
                 break
             has_code.update((change.address, bool(change.has_code)) for change in rows.code_changes)
@@ -112,10 +121,31 @@ class DecoderState:
         return found
 
 
+def decode_raw(parts: Sequence[_Parts], roots: bool, kept: RawKinds) -> RawChunk:
+    """Verified logs and calls of blocks that are stored already."""
+    found: list[RawBlock] = []
+    for index, part in enumerate(parts):
+        try:
+            full = decode_full(*part)
+            verify_full(full, None, roots=roots)
+            found.append(RawBlock(full.block.number, full.block.block_hash, _raw_rows(full, part, kept)))
+        except WireError as error:
+            return RawChunk(found, Rejection(index, str(error), isinstance(error, RootMismatch)))
+    return RawChunk(found)
+
+
+def _raw_rows(full: FullBlock, part: _Parts, kept: RawKinds) -> RawRows:
+    return raw_rows(full, part[2], part[4], kept) if kept.logs or kept.calls else NO_RAW
+
+
 class BlockDecoder(Protocol):
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool) -> VerifiedChunk: ...
+    async def verify(
+        self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds
+    ) -> VerifiedChunk: ...
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]: ...
+
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk: ...
 
     def close(self) -> None: ...
 
@@ -139,8 +169,8 @@ def _die_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _verify(ticket: Ticket, parts: Sequence[_Parts], roots: bool) -> VerifiedChunk:
-    return _state.verify(ticket, parts, roots)
+def _verify(ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds) -> VerifiedChunk:
+    return _state.verify(ticket, parts, roots, kept)
 
 
 def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
@@ -154,11 +184,14 @@ class ProcessBlockDecoder:
         self._pool: Executor | None = None
         self._tickets = itertools.count()
 
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool) -> VerifiedChunk:
-        return await self._run(_verify, (chain, next(self._tickets)), parts_of(blocks), roots)
+    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> VerifiedChunk:
+        return await self._run(_verify, (chain, next(self._tickets)), parts_of(blocks), roots, kept)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
         return await self._run(_derive, ticket, indices, info)
+
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
+        return await self._run(decode_raw, parts_of(blocks), roots, kept)
 
     async def _run(self, work: Callable[..., T], *args: Any) -> T:
         if self._pool is None:

@@ -25,6 +25,7 @@ WINDOW = 2_000  # blocks of one call for logs: what most upstreams allow
 CALLS_MAX = 5  # for logs, of one request
 READ_MAX = 5_000  # stored logs read to find those with further topics
 _TOPIC_SIZE = 32
+_REPLACED = "the block of this transaction was replaced a moment ago"
 _CHANGED = "the upstream has another block at this height: the chain was reorganised a moment ago, or it is behind"
 
 
@@ -65,9 +66,9 @@ class RawReader:
         """In log order, behind the position `after`."""
         number = tx.location.block_number
         low = position_of(number, 0) - 1 if after is None else after
-        if await self._is_stored("logs_from", number):
-            where = {"after": low, "high": above(number), "tx_index": tx.tx_index, "limit": limit}
-            rows = await self._reader.rows(SQL.logs_of_tx, where)
+        span = {"after": low, "high": above(number), "tx_index": tx.tx_index, "limit": limit}
+        rows = await self._stored(SQL.logs_of_tx, tx, span)
+        if rows is not None:
             return [LogRead(tx.location, row[0], row[1], _topics(row), unpack_data(row[4])) for row in rows]
         receipt = await self._upstream().receipt(tx.location.tx_hash, tx.location.block_hash)
         if receipt.block_hash != tx.location.block_hash:
@@ -77,11 +78,19 @@ class RawReader:
 
     async def calls_of_tx(self, tx: TxRead) -> Calls:
         """All of them, in pre-order."""
-        if await self._is_stored("calls_from", tx.location.block_number):
-            rows = await self._reader.rows(SQL.calls, {"tx_at": tx.tx_at})
-            if rows:
-                return unpack_calls(rows[0][0])
+        rows = await self._stored(SQL.calls, tx, {"tx_at": tx.tx_at})
+        if rows:
+            return unpack_calls(rows[0][0])
         return await self._upstream().calls(tx.location.tx_hash, tx.location.block_hash)
+
+    async def _stored(self, statement: str, tx: TxRead, where: dict[str, int]) -> list[tuple[Any, ...]] | None:
+        """None: of this block they are not stored. One statement reads block, mark and rows: all are of one moment."""
+        block = {"number": tx.location.block_number, "hash": tx.location.block_hash}
+        rows = await self._reader.rows(statement, block | where)
+        if not rows:
+            raise Unavailable(_REPLACED)
+        is_stored = rows[0][0] is not None and int(rows[0][0]) <= tx.location.block_number
+        return [row[1:] for row in rows if row[1] is not None] if is_stored else None
 
     # -- a contract ----------------------------------------------------------------------------------------------
 
@@ -157,10 +166,6 @@ class RawReader:
     async def _stored_from(self, name: str) -> int | None:
         rows = await self._reader.rows(SQL.meta, {"name": name})
         return int(rows[0][0]) if rows else None
-
-    async def _is_stored(self, name: str, block: int) -> bool:
-        first = await self._stored_from(name)
-        return first is not None and block >= first
 
     def _upstream(self) -> RawSource:
         if self._source is None:

@@ -1,8 +1,13 @@
 -- Raw logs and calls, where they are stored.
 
+-- A row at least, as long as the block is there: from which block on logs are stored, and the logs.
 -- name: logs_of_tx
-select log_at, address, topic0, topics, data from log
-where log_at > :after and log_at < :high and tx_index = :tx_index order by log_at limit :limit;
+select m.value, l.log_at, l.address, l.topic0, l.topics, l.data
+from block b
+left join meta m on m.name = 'logs_from'
+left join log l on l.log_at > :after and l.log_at < :high and l.tx_index = :tx_index
+where b.number = :number and b.hash = :hash
+order by l.log_at limit :limit;
 
 -- name: logs_of
 select l.log_at, l.address, l.topic0, l.topics, l.data, l.tx_index, b.hash, b.time, t.hash
@@ -21,7 +26,11 @@ where l.address = :address and l.topic0 = :topic0 and l.log_at >= :low and l.log
 order by l.log_at desc limit :limit;
 
 -- name: calls
-select calls from call_tree where tx_at = :tx_at;
+select m.value, c.calls
+from block b
+left join meta m on m.name = 'calls_from'
+left join call_tree c on c.tx_at = :tx_at
+where b.number = :number and b.hash = :hash;
 
 -- name: meta
 select value from meta where name = :name;

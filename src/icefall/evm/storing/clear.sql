@@ -1,5 +1,5 @@
 -- Starts a store anew: every row that comes from blocks is deleted. What is left is by name or by address, not by block:
--- meta, price and reputation.
+-- meta (but for the marks of how far blocks were processed), price and reputation.
 
 -- name: clear_address
 delete from address;
@@ -99,3 +99,18 @@ delete from audit;
 
 -- name: clear_nft_state_owner
 delete from nft_state_owner;
+
+-- name: clear_holder
+delete from holder;
+
+-- name: clear_holder_total
+delete from holder_total;
+
+-- name: clear_log
+delete from log;
+
+-- name: clear_call_tree
+delete from call_tree;
+
+-- name: clear_marks
+delete from meta where name in ('holders_to', 'logs_from', 'calls_from');

@@ -6,6 +6,7 @@ from icefall.db.statements import load
 from icefall.evm.positions import above
 from icefall.evm.storing import holders
 from icefall.evm.storing.journal import TouchedAddresses, unpack_touched
+from icefall.evm.storing.raw import roll_back_raw
 
 SQL = load("icefall.evm.storing", "rollback.sql")
 
@@ -62,6 +63,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     tx.run_many(SQL.restate_standards, tokens)
     holders.recount(tx, pairs, ids)
     holders.roll_back_to(tx, ancestor)
+    roll_back_raw(tx, ancestor)
     dropped = {"next_address": min(next_address for _, _, next_address in journal)}
     for statement in (SQL.drop_code_of_dropped, SQL.drop_address):
         tx.run(statement, dropped)

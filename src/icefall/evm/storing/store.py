@@ -14,6 +14,7 @@ from icefall.evm.model import BlockRow, BlockRows, ResolvedBlock
 from icefall.evm.storing.addresses import AddressIds
 from icefall.evm.storing.folding import BalanceFolding, Baselines
 from icefall.evm.storing.journal import TouchedAddresses
+from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.rollback import roll_back_above
 from icefall.evm.storing.writing import BatchRows, Ids, addresses_in
 
@@ -198,6 +199,7 @@ class ChainStore:
         tx.run_many(SQL.put_native_balance, balances)
         tx.run_many(SQL.put_code, codes)
         folding.write()
+        put_raw(tx, [block.rows for block in batch])
         for rollup in self._rollups:
             rollup.put_batch(tx, [block.rows for block in batch], ids)
 

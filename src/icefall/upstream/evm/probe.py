@@ -80,6 +80,18 @@ class Capabilities(msgspec.Struct, frozen=True):
     def may_have_diffs(self) -> bool:
         return bool(self.diffs_by) or not _DIFF_TRACERS.isdisjoint(self.incomplete)
 
+    def limited_to(self, *, calls: bool) -> "Capabilities":
+        """What is left of it where no diffs are to be fetched, and calls only if `calls` is set."""
+        return msgspec.structs.replace(
+            self,
+            call_tracer=calls and (self.call_tracer or self.mux_tracer),
+            trace_block=calls and self.trace_block,
+            prestate_tracer=False,
+            mux_tracer=False,
+            trace_replay=False,
+            incomplete=self.incomplete if calls else (),
+        )
+
     @property
     def omits_code(self) -> bool:
         """Whether diffs are requested without code: it is most of their bytes, and only its presence matters."""

@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -171,9 +172,9 @@ class EvmUpstream:
         """Leave the upstream that sent this invalid block alone for a while: it may send a valid one later."""
         self._back_off(self._named(block.source), InvalidAnswer(why))
 
-    def has_source(self) -> bool:
-        """Whether an upstream can be asked for blocks right now."""
-        return any(source.provides(self.required) for source in self.pool.usable())
+    def has_source(self, only: RequiredTraces | None = None) -> bool:
+        """Whether an upstream can be asked for blocks right now; `only`: with these traces."""
+        return any(source.provides(only or self.required) for source in self.pool.usable())
 
     # -- blocks ------------------------------------------------------------------------------------------------
 
@@ -222,19 +223,33 @@ class EvmUpstream:
                 self._per_block = prefetch.per_block
                 yield block
 
-    async def _run(self, numbers: range, size: int) -> list[FetchedBlock]:
+    async def fetch_without_diffs(self, numbers: Iterable[int], *, calls: bool) -> AsyncGenerator[FetchedBlock, None]:
+        """The same blocks without diffs, and without calls unless they are wanted: what a stored block may lack."""
+        required = RequiredTraces(calls=calls, diffs=False)
+        prefetch = Prefetcher(partial(self._run, only=required), self._prefetch_limits, self._per_block)
+        async with aclosing(prefetch.blocks(numbers)) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def _run(self, numbers: range, size: int, *, only: RequiredTraces | None = None) -> list[FetchedBlock]:
+        """`only`: these traces and no others, whatever the index has."""
+
         async def work(source: Source) -> list[FetchedBlock]:
             assert source.capabilities is not None
-            self._settle_required()
+            capabilities = source.capabilities
+            if only is None:
+                self._settle_required()
+            else:
+                capabilities = capabilities.limited_to(calls=only.calls)
             try:
-                return await fetch_run(source.client, source.capabilities, numbers, ByteBudget(size), name=source.name)
+                return await fetch_run(source.client, capabilities, numbers, ByteBudget(size), name=source.name)
             except TracerUntested as untested:
                 source.capabilities = await probe(source.client, self.chain_id, sample=untested.number)
                 raise IncompleteAnswer(f"{source.name} was probed again") from untested
 
-        if self.pool.usable() and not self.has_source():
+        if self.pool.usable() and not self.has_source(only):
             await self.pool.probe_all()  # what they lacked when they were probed may have been a passing failure
-        return await self._with_failover(work, able=lambda source: source.provides(self.required))
+        return await self._with_failover(work, able=lambda source: source.provides(only or self.required))
 
     # -- state -------------------------------------------------------------------------------------------------
 

@@ -41,12 +41,13 @@ const main = document.getElementById("main");
 let leave = new AbortController();
 let shownBefore = false;
 
-function parse() {
+// `isKnown`: what the page needs can be checked. Before that, the module of the page is loaded in any case.
+function parse(isKnown = true) {
   const [address, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const parts = address.split("/").filter(Boolean).map(decoded);
   for (const [pattern, page, needs] of ROUTES) {
     const wanted = pattern.split("/").filter(Boolean);
-    if (wanted.length !== parts.length || (needs && !needs())) continue;
+    if (wanted.length !== parts.length || (isKnown && needs && !needs())) continue;
     const params = {};
     if (
       wanted.every((part, index) =>
@@ -154,8 +155,10 @@ function installFrame() {
 }
 
 installThemeToggle(document.getElementById("theme"));
+const loaded = loadConfig();
+import(`./pages/${parse(false).page}.js`).catch(() => {}); // meanwhile; `show` reports what fails
 try {
-  await loadConfig();
+  await loaded;
 } catch (error) {
   main.replaceChildren(failure(error));
 }

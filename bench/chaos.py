@@ -48,10 +48,10 @@ from icefall.wire.text import checksum_hex
 
 SECONDS = float(os.environ.get("ICEFALL_BENCH_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("ICEFALL_BENCH_SEED", "1"))
-BLOCKS_PER_S, PER_BLOCK, ADDRESSES = 4, 5, 200
+PER_BLOCK, ADDRESSES = 5, 200
 PROCESSES = 8  # supervisor, engine, indexer and decoder, three workers, replay
 UTXOS = 64
-LIMIT_S = 300.0
+LIMIT_S = 900.0
 _POLL_S = 0.1
 
 
@@ -61,6 +61,7 @@ class Plan(NamedTuple):
     name: str
     seconds: float
     kill_every_s: float
+    blocks_per_s: float
     issuers: int
     readers: int
     watch: Callable[["Program"], None]
@@ -69,13 +70,14 @@ class Plan(NamedTuple):
 class GrowingChain(EncodedChain):
     """Its head rises with the time."""
 
-    def __init__(self, blocks: Sequence[EncodedBlock], state: State) -> None:
+    def __init__(self, blocks: Sequence[EncodedBlock], state: State, blocks_per_s: float) -> None:
         super().__init__(CHAIN_ID, blocks, state)
+        self._blocks_per_s = blocks_per_s
         self._began = time.monotonic()
 
     @property
     def head(self) -> int:
-        return min(super().head, 1 + int((time.monotonic() - self._began) * BLOCKS_PER_S))
+        return min(super().head, 1 + int((time.monotonic() - self._began) * self._blocks_per_s))
 
 
 class Program:
@@ -110,18 +112,18 @@ def _free_ports(count: int) -> list[int]:
 
 
 def run() -> None:
-    disturb(Plan("chaos", SECONDS, 2.0, 4, 4, lambda _: None))
+    disturb(Plan("chaos", SECONDS, 2.0, 4.0, 4, 4, lambda _: None))
 
 
 def disturb(plan: Plan) -> None:
     """Runs the program with load and kills, prints what clients saw, and exits if anything was wrong or lost."""
     chain = TransferChain(PER_BLOCK, ADDRESSES)
-    blocks = list(chain.blocks(int((plan.seconds + 30) * BLOCKS_PER_S)))
+    blocks = list(chain.blocks(int((plan.seconds + 30) * plan.blocks_per_s)))
     with TemporaryDirectory() as name:
         folder = Path(name)
         with upstream(EncodedChain(CHAIN_ID, blocks, chain.state)) as (url, _):
             stores = _undisturbed(folder / "undisturbed", _config(folder / "whole.toml", url), len(blocks) - 1)
-        with upstream(GrowingChain(blocks, chain.state)) as (url, _):
+        with upstream(GrowingChain(blocks, chain.state, plan.blocks_per_s)) as (url, _):
             program = Program(folder / "chaos", _config(folder / "growing.toml", url))
             try:
                 _chaos(plan, program, stores, len(blocks) - 1)

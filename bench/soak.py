@@ -18,7 +18,7 @@ from bench.chaos import Plan, Program, disturb, role
 from bench.chaos_clients import Call, Client, Counts
 
 SECONDS = float(os.environ.get("ICEFALL_BENCH_SECONDS", "120"))
-KILL_EVERY_S = 60.0
+KILL_EVERY_S, BLOCKS_PER_S = 60.0, 1.0
 SAMPLE_EVERY_S = 5.0
 MEMORY_LIMIT, OPEN_LIMIT = 1.2, 1.1  # the last third divided by the first, of all processes together
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -73,7 +73,7 @@ def _use(process: Process) -> Use:
 
 def run() -> None:
     watch = Watch()
-    disturb(Plan("soak", SECONDS, KILL_EVERY_S, 1, 2, watch))
+    disturb(Plan("soak", SECONDS, KILL_EVERY_S, BLOCKS_PER_S, 1, 2, watch))
     print(f"  medians of each third of the time, and the maximum; {len(watch.totals)} samples of all processes")
     print(f"  {'':<22} {'memory, MB':>28}   {'open files':>24}")
     for name, samples in sorted(watch.by_role.items()):

@@ -163,6 +163,7 @@ def _completion(_: str, argv: list[str]) -> int:
     if len(argv) != 1 or argv[0] not in SHELLS:
         raise ConfigError(f"use icefall completion {', '.join(SHELLS[:-1])} or {SHELLS[-1]}")
     words = {verb.name: tuple(word for word, _ in verb.words if word.islower()) for verb in VERBS}
+    words["help"] = tuple(verb.name for verb in VERBS)
     return _print(completion_script(argv[0], {verb.name: verb.summary for verb in VERBS}, words))
 
 

@@ -32,6 +32,7 @@ def test_bash_completes_verbs_settings_and_words(capsys: pytest.CaptureFixture[s
     assert bash(text, "index", "--verify") == ["--verify-roots", "--verify", "--verify-all"]
     assert bash(text, "keys", "r") == ["revoke"]
     assert bash(text, "forget", "--y") == ["--yes"]
+    assert bash(text, "help", "me") == ["metrics"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

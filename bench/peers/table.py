@@ -5,10 +5,12 @@ so SQD is measured twice: with transfers and balances alone, and with transactio
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 from bench.evm_upstream import upstream
 from bench.load import LoadStats, descendants, measure, worker_pids
@@ -161,4 +163,10 @@ def run() -> None:
         upstream(history.replay(tracers=False)) as (plain, _),
         upstream(history.replay(tracers=True)) as (traced, _),
     ):
+        signal.signal(signal.SIGTERM, _end)  # not before: the replays end by the signal itself
         Comparison(history, Path(folder)).run(plain, traced)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """As an exception, so that all that was started is stopped."""
+    raise SystemExit("ended by SIGTERM")

@@ -24,7 +24,7 @@ def npm_project(name: str) -> Path:
     if not stamp.exists() or stamp.read_text() != wanted:
         (folder / "package.json").write_text(wanted)
         command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]
-        _install(name, command, folder)
+        run_installer(name, command, folder)
         stamp.write_text(wanted)
     shutil.copytree(source, folder, dirs_exist_ok=True)
     return folder
@@ -35,15 +35,15 @@ def python_environment(name: str, packages: list[str], customize: str) -> Path:
     folder = CACHE / name
     stamp, wanted = folder / ".installed", "\n".join([*packages, customize])
     if not stamp.exists() or stamp.read_text() != wanted:
-        _install(name, [sys.executable, "-m", "venv", "--clear", str(folder)], HERE)
-        _install(name, [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *packages], HERE)
+        run_installer(name, [sys.executable, "-m", "venv", "--clear", str(folder)], HERE)
+        run_installer(name, [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *packages], HERE)
         for site in folder.glob("lib/*/site-packages"):
             (site / "sitecustomize.py").write_text(customize)
         stamp.write_text(wanted)
     return folder / "bin"
 
 
-def _install(name: str, command: list[str], folder: Path) -> None:
+def run_installer(name: str, command: list[str], folder: Path) -> None:
     print(f"  installing {name} into {CACHE} (once)", flush=True)
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=LIMIT_S, check=False)

@@ -94,12 +94,6 @@ def _is_ready(url: str) -> bool:
         return False
 
 
-def fetch(url: str, body: bytes | None = None) -> bytes:
-    request = urllib.request.Request(url, body, {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return bytes(answer.read())
-
-
 def rows(page: bytes) -> list[tuple[str, str, int]]:
     """Sender, recipient and amount of each transfer of a page of either kind."""
     found: Any = json.loads(page)

@@ -5,20 +5,22 @@ so SQD is measured twice: with transfers and balances alone, and with transactio
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 from bench.evm_upstream import upstream
 from bench.load import LoadStats, descendants, measure, worker_pids
 from bench.peers import ethereum_etl, ours, ponder, sqd
 from bench.peers.database import Database, DatabaseServer, database_server
-from bench.peers.processes import Missing, PeerFailed, Spent
+from bench.peers.processes import Missing, PeerFailed, Spent, fetch
 from bench.peers.replay import History
 
 BLOCKS, PER_BLOCK, ADDRESSES, BUSY = 2_000, 20, 5_000, 0.05
-PONDER_PAGE, PONDER_GRAPHQL = "Ponder, SQL", "Ponder, GraphQL"
+_WARM_UP = 500  # requests before a page is measured
 Rows = list[tuple[str, str, int]]
 Done = Callable[[Spent, Database | int], None]  # prints the line; the database that was filled, or bytes on disk
 
@@ -38,7 +40,7 @@ class Comparison:
     def run(self, plain: str, traced: str) -> None:
         """`plain` and `traced`: URLs of the replay without and with tracers."""
         print(
-            f"  {'what':<46}{'transfers/s':>12}{'seconds':>9}{'CPU us':>8}{'database':>9}{'RSS MB':>8}{'B each':>8}"
+            f"  {'what':<48}{'transfers/s':>12}{'seconds':>9}{'CPU us':>8}{'database':>9}{'RSS MB':>8}{'B each':>8}"
             f"{'of SQD':>8}"
         )
         try:
@@ -46,11 +48,11 @@ class Comparison:
                 self._on_postgres(plain, server)
         except Missing as missing:
             self._missing("SQD, Ponder and Icefall on PostgreSQL", str(missing))
-        with self._line("ethereum-etl, transactions and transfers as CSV") as done:
+        with self.line("ethereum-etl, transactions and transfers as CSV") as done:
             done(*self._ethereum_etl(plain))
-        with self._line("Icefall, SQLite") as done:
+        with self.line("Icefall, SQLite") as done:
             self._icefall(done, plain, None, "SQLite", prove=False)
-        with self._line("Icefall, SQLite, traces, diffs, roots proven") as done:
+        with self.line("Icefall, SQLite, traces, diffs, roots proven") as done:
             self._icefall(done, traced, None, "", prove=True)
         self._print_pages()
 
@@ -59,13 +61,13 @@ class Comparison:
             ("sqd", "SQD, transfers and balances", False),
             ("sqd_more", "SQD, transactions and indexes by address too", True),
         ):
-            with self._line(label) as done:
+            with self.line(label) as done:
                 database = Database(server, name)
                 spent = sqd.take(self._history, url, database, self._log(name), with_transactions=more)
                 done(spent, database)
-        with self._line("Icefall, PostgreSQL") as done:
+        with self.line("Icefall, PostgreSQL") as done:
             self._icefall(done, url, Database(server, "icefall"), "PostgreSQL", prove=False)
-        with self._line("Ponder, transfers and balances") as done:
+        with self.line("Ponder, transfers and balances") as done:
             database = Database(server, "ponder")
             with ponder.taken(self._history, url, database, self._log("ponder")) as running:
                 done(running.spent, database)
@@ -93,10 +95,10 @@ class Comparison:
     def _ponder_pages(self, running: ponder.RunningPonder) -> None:
         for kind, address in self._addresses.items():
             pids, body = descendants(running.pid), running.graphql_page(address)
-            for shown in (ponder.fetch(running.page(address)), ponder.fetch(f"{running.url}/graphql", body)):
+            for shown in (fetch(running.page(address)), fetch(f"{running.url}/graphql", body)):
                 self._compare_rows(kind, ponder.rows(shown))
-            self._add_page(PONDER_PAGE, kind, running.page(address), None, pids)
-            self._add_page(PONDER_GRAPHQL, kind, f"{running.url}/graphql", body, pids)
+            self._add_page("Ponder, SQL", kind, running.page(address), None, pids)
+            self._add_page("Ponder, GraphQL", kind, f"{running.url}/graphql", body, pids)
 
     def _compare_rows(self, kind: str, rows: Rows) -> None:
         known = self._rows.setdefault(kind, rows)
@@ -105,12 +107,14 @@ class Comparison:
 
     def _add_page(self, label: str, kind: str, url: str, body: bytes | None, pids: list[int]) -> None:
         try:
+            for _ in range(_WARM_UP):  # Node.js compiles what is called often
+                fetch(url, body)
             self._pages.append((label, kind, measure(url, body, pids)))
         except RuntimeError as error:  # wrk met a refusal or a timeout
             raise PeerFailed(f"its pages: {error}") from None
 
     @contextmanager
-    def _line(self, label: str) -> Iterator[Done]:
+    def line(self, label: str) -> Iterator[Done]:
         def done(spent: Spent, where: Database | int) -> None:
             count = self._history.transfers
             self._rates[label] = count / spent.seconds
@@ -119,7 +123,7 @@ class Comparison:
             first = next((rate for name, rate in self._rates.items() if name.startswith("SQD")), None)
             ratio = f"{self._rates[label] / first:.2f}" if first else "-"
             print(
-                f"  {label:<46}{count / spent.seconds:>12.0f}{spent.seconds:>9.2f}{spent.cpu_s / count * 1e6:>8.1f}"
+                f"  {label:<48}{count / spent.seconds:>12.0f}{spent.seconds:>9.2f}{spent.cpu_s / count * 1e6:>8.1f}"
                 f"{in_database:>9}{spent.rss_mb:>8.0f}{size / count:>8.0f}{ratio:>8}",
                 flush=True,
             )
@@ -132,16 +136,16 @@ class Comparison:
             self._missing(label, f"failed: {failure}")
 
     def _missing(self, label: str, why: str) -> None:
-        print(f"  {label:<46}  {why}", flush=True)
+        print(f"  {label:<48}  {why}", flush=True)
 
     def _print_pages(self) -> None:
         """`of Ponder`: requests per second divided by those of Ponder's faster page of the same address."""
-        print(f"  {'page of ten transfers of an address':<46}{'req/s':>12}{'p99 ms':>9}{'CPU us':>8}{'of Ponder':>11}")
+        print(f"  {'page of ten transfers of an address':<48}{'req/s':>12}{'p99 ms':>9}{'CPU us':>8}{'of Ponder':>11}")
         for label, kind, load in self._pages:
             peers = [one.per_second for name, of, one in self._pages if of == kind and name.startswith("Ponder")]
             ratio = f"{load.per_second / max(peers):.1f}" if peers else "-"
             shown = f"{label}, {kind} address"
-            print(f"  {shown:<46}{load.per_second:>12.0f}{load.p99_ms:>9.2f}{load.cpu_us:>8.1f}{ratio:>11}")
+            print(f"  {shown:<48}{load.per_second:>12.0f}{load.p99_ms:>9.2f}{load.cpu_us:>8.1f}{ratio:>11}")
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"
@@ -159,4 +163,10 @@ def run() -> None:
         upstream(history.replay(tracers=False)) as (plain, _),
         upstream(history.replay(tracers=True)) as (traced, _),
     ):
+        signal.signal(signal.SIGTERM, _end)  # not before: the replays end by the signal itself
         Comparison(history, Path(folder)).run(plain, traced)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """As an exception, so that all that was started is stopped."""
+    raise SystemExit("ended by SIGTERM")

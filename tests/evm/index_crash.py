@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import os
 import random
 import sys
 from pathlib import Path
@@ -28,13 +29,20 @@ async def index(path: Path, url: str, chain_id: int, last: int) -> None:
         store.close()
 
 
-def main() -> None:
-    path, url, chain_id, last, *die = sys.argv[1:]
+def main(arguments: list[str]) -> None:
+    path, url, chain_id, last, *die = arguments
     batches.BATCH_BLOCKS = random.randint(1, 24)  # a crash meets batches of any size
     if die:
         die_at(int(die[0]))
     asyncio.run(index(Path(path), url, int(chain_id), int(last)))
 
 
+def forked(arguments: list[str], environment: dict[str, str]) -> None:
+    """The same in a process that was forked with everything imported."""
+    os.environ.update(environment)
+    random.seed()
+    main(arguments)
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -55,7 +55,7 @@ def test_the_manifests_hold_one_replica_with_probes_that_exist(tmp_path: Path) -
 
 def test_the_compose_file_runs_commands_that_exist(tmp_path: Path) -> None:
     text = (DEPLOY / "container" / "compose.yaml").read_text()
-    compose = yaml.safe_load(re.sub(r"\$\{ICEFALL_POSTGRES_PASSWORD:\?[^}]*\}", "secret", text))
+    compose = yaml.safe_load(re.sub(r"\$\{ICEFALL_POSTGRES_PASSWORD:\?[^}]+\}", "secret", text))
     services = compose["services"]
     assert set(services) == {"postgres", "indexer", "standby", "reader-1", "reader-2", "balancer"}
     config = tmp_path / "icefall.toml"

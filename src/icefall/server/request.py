@@ -7,6 +7,8 @@ from icefall.errors import BadRequest, BodyTooLarge, IcefallError
 from icefall.server.body import reader_of
 from icefall.server.head import RequestHead
 
+SMALL_BODY_SIZE = 1024
+
 
 def cut_off() -> BadRequest:
     return BadRequest("the request body ended before it was complete; nothing was executed")
@@ -62,6 +64,11 @@ class HttpRequest:
     @property
     def is_complete(self) -> bool:
         return self._reader.is_complete
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its body is known to be a single call."""
+        return self._head.length is not None and self._head.length <= SMALL_BODY_SIZE
 
     @property
     def held(self) -> int:

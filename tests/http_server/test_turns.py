@@ -81,6 +81,40 @@ def test_an_urgent_request_is_answered_between_the_steps_of_others() -> None:
     run(scenario())
 
 
+def test_a_flood_of_urgent_requests_is_no_long_turn_either() -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            clients = [await server.connect() for _ in range(REQUESTS)]
+            begun = [0]
+            for _, writer in clients:
+                writer.write(get("/urgent"))
+            async with asyncio.timeout(60):
+                while begun[-1] < REQUESTS:
+                    await asyncio.sleep(0)
+                    begun.append(len(server.app.begun))
+            at_once = max(later - sooner for sooner, later in pairwise(begun))
+            assert at_once <= listener_module._URGENT_PER_TURN + listener_module._STARTS_PER_TURN
+            for reader, _ in clients:
+                assert (await read_answer(reader))[0] == 200
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "body", [b"Content-Length: 2000\r\n\r\n" + b"x" * 2000, b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]
+)
+def test_what_may_be_many_calls_is_not_urgent(body: bytes) -> None:
+    async def scenario() -> None:
+        async with running() as server:
+            slow = SlowSteps(server)
+            await _ask(server)
+            await server.until(lambda: slow.done > 0)
+            assert (await server.exchange(b"POST /urgent HTTP/1.1\r\nHost: a\r\n" + body)).startswith(b"HTTP/1.1 200")
+            assert server.app.begun.count(f"/steps/{STEPS}") == REQUESTS, "the others had come before"
+
+    run(scenario())
+
+
 def test_a_number_of_requests_that_have_more_to_do_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         monkeypatch.setattr(listener_module, "PAUSED_MAX", 5)

@@ -26,6 +26,7 @@ from icefall.api.routes import Routes
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
+from icefall.observe.program import ProcessReader
 from icefall.run.stores import Stores
 
 
@@ -48,7 +49,7 @@ class Service:
             MetricsClock: MetricsClock(lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
             Pages: Pages(msgspec.json.encode(document(LISTENER, rows, "0")), ""),
-            CounterSource: CounterSource(Path("nowhere"), counter_labels(rows), "0", LISTENER, 0),
+            CounterSource: CounterSource(Path("nowhere"), counter_labels(rows), "0", LISTENER, ProcessReader(0)),
         }
         paths = routes_of(rows, lambda _: True, services, INTERFACE, meters)
         routes = Routes(paths, bases_of(paths), None, full=True)

@@ -1,9 +1,15 @@
 """The processes of one program: its supervisor and all that descend from it, with their roles."""
 
+import asyncio
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from icefall.observe.counters import ProcessStats, process_stats
+
+_READ_EVERY_S = 1.0
 PROGRAM = "_ICEFALL_PROGRAM"  # the supervisor's process ID, in the environment of every process below it
 
 
@@ -47,3 +53,28 @@ def _role(command: list[bytes], parent_role: str) -> str:
     if parent_role == "indexer":
         return "decoder"
     return f"{parent_role}-helper"
+
+
+Processes = list[tuple[ProgramProcess, ProcessStats]]
+
+
+class ProcessReader:
+    """What the kernel reports of the program's processes. It reads the files of every process of the machine, which may
+    be thousands: in a thread, once for all who ask at the same time, and at most once a second."""
+
+    def __init__(self, program: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._program = program
+        self._clock = clock
+        self._read_at = 0.0
+        self._reading: asyncio.Future[Processes] | None = None
+
+    async def read(self) -> Processes:
+        reading = self._reading
+        if reading is None or (reading.done() and self._clock() - self._read_at >= _READ_EVERY_S):
+            self._read_at = self._clock()
+            reading = self._reading = asyncio.ensure_future(asyncio.to_thread(_read, self._program))
+        return await asyncio.shield(reading)  # others may wait for it too
+
+
+def _read(program: int) -> Processes:
+    return [(one, stats) for one in program_processes(program) if (stats := process_stats(one.pid))]

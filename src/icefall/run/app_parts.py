@@ -34,7 +34,7 @@ from icefall.ipc.socket import SocketClient
 from icefall.node.store import NodeReader
 from icefall.observe.counters import CallCounters, counters_directory
 from icefall.observe.log import Log, Logs, open_logs
-from icefall.observe.program import program_pid
+from icefall.observe.program import ProcessReader, program_pid
 from icefall.run.node_setup import configured_network, log_rotation, node_logs
 from icefall.run.stores import Stores
 from icefall.web.site import Link, LinksPage
@@ -75,7 +75,7 @@ def listener_app(
             counters.labels,
             __version__,
             listener,
-            program_pid(),
+            ProcessReader(program_pid()),
             Path(config.data_dir) if reports_program else None,
             node,
         ),

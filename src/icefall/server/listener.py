@@ -25,6 +25,7 @@ WAITING_MAX = 1024  # requests
 RUNNING_MAX = 4096  # requests that have begun, with those that wait for something else
 PAUSED_MAX = 256  # requests that have begun and have more to do; each may hold a part of its answer
 _STARTS_PER_TURN = 8
+_URGENT_PER_TURN = 8  # others wait like all requests: a flood of health checks must not delay a health check
 _ACCEPTS_PER_TURN = 64  # by itself the loop accepts one, and a health check would wait behind all other connections
 _CLOSES_PER_TURN = 64
 _CHECK_S = 0.25
@@ -54,6 +55,7 @@ class Listener:
         self._waiting: deque[tuple[Connection, HttpRequest]] = deque()
         self._running = 0
         self._turn_planned = False
+        self._urgent_left = _URGENT_PER_TURN
         self._turns = Turns(self._plan_turn)
         self._more_to_accept = False  # the loop has accepted one, and others may wait behind it
         self._listening: socket.socket | None = None
@@ -120,7 +122,9 @@ class Listener:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def submit(self, connection: Connection, request: HttpRequest) -> None:
-        if request.path.startswith(self._urgent):
+        if self._urgent_left and request.is_small and request.path.startswith(self._urgent):
+            self._urgent_left -= 1
+            self._plan_turn()
             self._start(connection, request, self.respond)
         elif len(self._waiting) >= WAITING_MAX or self._running >= RUNNING_MAX:
             self._loop.call_soon(connection.refuse, request, self.failure(self.overloaded()))
@@ -142,6 +146,7 @@ class Listener:
 
     def _turn(self) -> None:
         self._turn_planned = False
+        self._urgent_left = _URGENT_PER_TURN
         starts = self._starts_now()
         self._turns.begin()
         for _ in range(starts):

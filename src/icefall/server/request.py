@@ -8,6 +8,7 @@ from icefall.server.body import Chunks, KnownLength, reader_of
 from icefall.server.head import RequestHead
 
 _NOTHING_MISSING = KnownLength(0)
+SMALL_BODY_SIZE = 1024
 
 
 def cut_off() -> BadRequest:
@@ -73,6 +74,11 @@ class HttpRequest:
     @property
     def is_complete(self) -> bool:
         return self._reader.is_complete
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its body is known to be a single call."""
+        return self._head.length is not None and self._head.length <= SMALL_BODY_SIZE
 
     @property
     def held(self) -> int:

@@ -16,8 +16,8 @@ from icefall.evm.following.health import ChainHealth, chain_health
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.node.health.runner import HEALTH
 from icefall.node.store import NodeReader
-from icefall.observe.counters import FIELDS, ProcessStats, process_stats, totals
-from icefall.observe.program import ProgramProcess, program_processes
+from icefall.observe.counters import FIELDS, totals
+from icefall.observe.program import Processes, ProcessReader, ProgramProcess
 
 COUNTER, GAUGE = "counter", "gauge"
 
@@ -30,7 +30,7 @@ class CounterSource(msgspec.Struct, frozen=True):
     labels: list[str]
     version: str
     listener: str
-    program: int
+    processes: ProcessReader
     data_dir: Path | None = None
     node: NodeReader | None = None
 
@@ -99,9 +99,9 @@ async def prometheus(_: NoParams, source: CounterSource, chains: ChainDirectory)
         )
     if source.data_dir is not None:
         lines += await _program_lines(source, source.data_dir, chains)
-    stats = [(one, known) for one in _reported(source) if (known := process_stats(one.pid))]
+    stats = _reported(source, await source.processes.read())
     for field, metric in _PROCESS.items():
-        lines += _process_family(metric, [(one, known, getattr(known, field)) for one, known in stats])
+        lines += _process_family(metric, [(one, getattr(known, field)) for one, known in stats])
     return "\n".join(lines) + "\n"
 
 
@@ -123,14 +123,12 @@ def _sizes(data_dir: Path) -> list[tuple[str, float]]:
     return found
 
 
-def _reported(source: CounterSource) -> list[ProgramProcess]:
+def _reported(source: CounterSource, processes: Processes) -> Processes:
     """Its own processes, and those of no listener where it reports the whole program."""
     others = {"node", "data", "metrics"} - {source.listener}
     whole = source.data_dir is not None
     return [
-        one
-        for one in program_processes(source.program)
-        if one.role == source.listener or (whole and one.role not in others)
+        (one, stats) for one, stats in processes if one.role == source.listener or (whole and one.role not in others)
     ]
 
 
@@ -159,9 +157,9 @@ def _family(metric: CounterFamily, values: Iterable[tuple[str, float]]) -> list[
     return _head(metric) + [f'{metric.name}{{{metric.label}="{one}"}} {_number(value)}' for one, value in values]
 
 
-def _process_family(metric: CounterFamily, values: Iterable[tuple[ProgramProcess, ProcessStats, float]]) -> list[str]:
+def _process_family(metric: CounterFamily, values: Iterable[tuple[ProgramProcess, float]]) -> list[str]:
     """By role and process ID: several workers have one role."""
-    samples = [f'{metric.name}{{process="{one.role}",pid="{one.pid}"}} {_number(value)}' for one, _, value in values]
+    samples = [f'{metric.name}{{process="{one.role}",pid="{one.pid}"}} {_number(value)}' for one, value in values]
     return _head(metric) + samples
 
 

@@ -101,6 +101,8 @@ class _SqliteTransaction:
 class SqliteStore(SqliteReader):
     """For the process that writes: migrated when opened, one transaction at a time."""
 
+    is_only_writer = False  # others may write the same store
+
     def __init__(self, path: Path, package: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
         try:
             self._writer = _connect(path, writable=True)
@@ -111,10 +113,10 @@ class SqliteStore(SqliteReader):
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
         except sqlite3.Error as error:
-            self._wal.close_writer()
+            self._wal.close_writer(is_only_writer=False)
             raise _unusable(error, path, "used") from error
         except BaseException:
-            self._wal.close_writer()
+            self._wal.close_writer(is_only_writer=False)
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
@@ -174,7 +176,7 @@ class SqliteStore(SqliteReader):
     def close(self) -> None:
         self._thread.shutdown(wait=True)
         super().close()
-        self._wal.close_writer()
+        self._wal.close_writer(is_only_writer=self.is_only_writer)
 
 
 def file_size(path: Path) -> int:

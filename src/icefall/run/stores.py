@@ -247,6 +247,8 @@ def copy_store(path: Path, target: Path) -> int:
 class _LockedFile(SqliteStore):
     """A file whose lock is held while it is open."""
 
+    is_only_writer = True
+
     def __init__(self, path: Path, lock_path: Path, package: str) -> None:
         with ExitStack() as on_failure:
             lock = StoreLock(lock_path)

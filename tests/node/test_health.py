@@ -245,6 +245,17 @@ def test_failures_are_counted_from_the_first_and_vanish_with_recovery(play: Play
     play(scenario)
 
 
+def test_a_failure_right_after_the_start_is_reported_but_no_warning(play: Play) -> None:
+    async def scenario(scene: Scene) -> None:
+        for name, seconds in (("starts", 3600.0), ("started", 0.0)):
+            check = await scene.add(name, Switch("not yet").run, starting_s=seconds)
+            assert (await scene.once(check))["error"] == "not yet"
+        assert await scene.passed() == {"started": False, "starts": False}
+        assert [name in scene.terminal.getvalue() for name in ("starts", "started")] == [False, True]
+
+    play(scenario)
+
+
 def test_readiness_once_passed_stays_passed(play: Play) -> None:
     switch = Switch("starting")
 
@@ -569,6 +580,8 @@ def test_all_checks_of_a_node_pass_at_once(play: Play, tmp_path: Path) -> None:
         assert list(await scene.passed()) == names
         assert all((await scene.passed()).values())
         assert await scene.passed(READINESS) == {"bootstrapped": True}
+        wait_for_upstreams = {check.name for check in scene.checks if check.starting_s}
+        assert wait_for_upstreams == {"bootstrapped", "network"}
         tagged = [r.name for r in await NodeReader(scene.store).health_results(HEALTH) if r.tags]
         assert tagged == ["C", "P", "X"]
 

@@ -80,6 +80,26 @@ def test_a_copy_without_its_wal_is_refused_and_left_alone(kit: SqliteKit) -> Non
     assert not wal_of(kit.path).exists()
 
 
+def test_a_stopped_store_is_whole_while_readers_stay(kit: SqliteKit) -> None:
+    store = kit.open(V1)
+    store.is_only_writer = True
+    put(store, range(10))
+    staying = kit.reader()
+    assert staying.read(COUNT) == [(10,)]
+    store.close()
+    assert count_in(copied(kit.path, "copy.sqlite")) == 10
+    assert staying.read(COUNT) == [(10,)]
+
+
+def test_another_writer_that_closes_keeps_the_mark(kit: SqliteKit) -> None:
+    """As `icefall keys` beside a program."""
+    put(kit.open(V1), range(10))
+    other = kit.open(V1)
+    put(other, range(10, 20))
+    other.close()
+    assert refused(copied(kit.path, "copy.sqlite"))
+
+
 def test_an_empty_wal_is_none(kit: SqliteKit) -> None:
     """SQLite creates it for whoever looks at the copy first."""
     put(kit.open(V1), range(10))

@@ -102,6 +102,8 @@ class _SqliteTransaction:
 class SqliteStore(SqliteReader):
     """For the process that writes: migrated when opened, one transaction at a time."""
 
+    is_only_writer = False  # others may write the same store
+
     def __init__(
         self, path: Path, package: str, query_limit_s: float = QUERY_LIMIT_S, changes: Path | None = None
     ) -> None:
@@ -117,10 +119,10 @@ class SqliteStore(SqliteReader):
             super().__init__(path, query_limit_s)
             self._changes = ChangeCount(changes) if changes else None
         except sqlite3.Error as error:
-            self._wal.close_writer()
+            self._wal.close_writer(is_only_writer=False)
             raise _unusable(error, path, "used") from error
         except BaseException:
-            self._wal.close_writer()
+            self._wal.close_writer(is_only_writer=False)
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
@@ -190,7 +192,7 @@ class SqliteStore(SqliteReader):
     def close(self) -> None:
         self._thread.shutdown(wait=True)
         super().close()
-        self._wal.close_writer()
+        self._wal.close_writer(is_only_writer=self.is_only_writer)
 
 
 def file_size(path: Path) -> int:

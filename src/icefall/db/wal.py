@@ -70,8 +70,11 @@ class MarkedWal:
             self._is_marked |= pages == merged  # if not, a reader needs the file as it was
             self._merge_at = _wal_size(self._path) + MERGE_BYTES  # what readers still need is not merged again
 
-    def close_writer(self) -> None:
-        """The last connection to close merges the -wal file, which must say then that the store is whole."""
+    def close_writer(self, *, is_only_writer: bool) -> None:
+        """The last connection to close merges the -wal file, which must say then that the store is whole.
+
+        The only writer merges it even if readers stay, so that a stopped store is whole by itself.
+        """
         with ExitStack() as until_closed:
             with suppress(sqlite3.Error):
                 if self._id() == WRITING_ID:
@@ -80,6 +83,9 @@ class MarkedWal:
                     except sqlite3.Error:  # a full disk: a reader that closes later leaves the -wal file where it is
                         reader = until_closed.enter_context(closing(_open(self._path, "mode=ro")))
                         reader.execute("pragma application_id").fetchone()
+                        is_only_writer = False
+                if is_only_writer:
+                    self._writer.execute("pragma wal_checkpoint(truncate)").fetchone()
             self._writer.close()
 
     def _id(self) -> int:

@@ -256,6 +256,8 @@ def copy_store(path: Path, target: Path) -> int:
 class _LockedFile(SqliteStore):
     """A file whose lock is held while it is open."""
 
+    is_only_writer = True
+
     def __init__(self, path: Path, lock_path: Path, package: str, changes: Path | None = None) -> None:
         with ExitStack() as on_failure:
             lock = StoreLock(lock_path)

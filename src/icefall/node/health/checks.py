@@ -191,6 +191,9 @@ class Thresholds:
         self.peers_min = peers_min
 
 
+CONNECTING_S = 30.0  # upstreams are followed when the engine is ready, and at the first answer a check may pass
+
+
 def node_checks(
     chains: list[ChainCheck],
     store: Store,
@@ -200,11 +203,11 @@ def node_checks(
     peers: Callable[[], PeerStats] | None = None,
 ) -> Iterator[Check]:
     """The table of checks, in the order they are registered."""
-    yield Check("bootstrapped", lambda: bootstrapped(chains), kind=READINESS, latches=True)
-    yield Check("bootstrapped", lambda: bootstrapped(chains))
+    yield Check("bootstrapped", lambda: bootstrapped(chains), kind=READINESS, latches=True, starting_s=CONNECTING_S)
+    yield Check("bootstrapped", lambda: bootstrapped(chains), starting_s=CONNECTING_S)
     for status in chains:
         yield Check(status.chain.name, status.check, tags=(id_text(status.chain.subnet_id),))
     yield Check("database", lambda: database(store))
     yield Check("diskspace", lambda: diskspace(data_dir, limits.disk_warn_percent, limits.disk_required_percent))
-    yield Check("network", lambda: network(peers, limits.peers_min))
+    yield Check("network", lambda: network(peers, limits.peers_min), starting_s=CONNECTING_S)
     yield Check("router", lambda: router(traffic, peers, limits.outstanding_max))

@@ -44,9 +44,12 @@ def _loaded(verb: str, argv: Sequence[str]) -> Loaded:
 
 def _serve(verb: str, argv: list[str]) -> int:
     config = _loaded(verb, argv).config
-    from icefall.run.up import run  # noqa: PLC0415 - --help and refusals need no server
+    from icefall.run.listening import open_sockets  # noqa: PLC0415 - --help and refusals need no server
 
-    return run(verb, config)
+    config, sockets = open_sockets(verb, config)
+    from icefall.run.up import run  # noqa: PLC0415 - most of the time of a start is spent on imports
+
+    return run(verb, config, sockets)
 
 
 def _index(verb: str, argv: list[str]) -> int:

@@ -94,6 +94,13 @@ async def test_a_chain_without_a_store(tmp_path: Path) -> None:
     assert "not indexed yet" in found.problem
 
 
+def test_a_new_indexer_knows_when_the_upstream_answered_last() -> None:
+    """A restart does not make a chain unhealthy before its upstream had time to answer."""
+    before = status_of(FollowerStatus(head=3, tip=3, target=3, upstream_seen_at=999.0), {}, [], NOW, 1000.0)
+    started = status_of(FollowerStatus(), {}, [], NOW + 5, 0.0, previous=before)
+    assert started.upstream_seen_at == before.upstream_seen_at == NOW - 1
+
+
 def test_a_status_reads_back() -> None:
     status = status_of(FollowerStatus(head=5, problem="x"), {}, [], NOW, 0.0)
     assert decode_status(encode_status(status)) == status

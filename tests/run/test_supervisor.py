@@ -10,8 +10,8 @@ from icefall.config.load import load
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
 from icefall.run import up
+from icefall.run.listening import Address, listen, open_sockets
 from icefall.run.stores import stores_of
-from icefall.run.supervisor import Address, listen
 
 
 def config_of(directory: Path, verb: str, *arguments: str) -> Config:
@@ -51,7 +51,7 @@ def test_a_port_in_use_is_refused_with_the_setting_to_change() -> None:
 
 
 def test_every_listener_of_a_verb_gets_a_port_of_its_own(tmp_path: Path) -> None:
-    config, sockets = up._with_ports("up", config_of(tmp_path, "up"))
+    config, sockets = open_sockets("up", config_of(tmp_path, "up"))
     for opened in sockets.values():
         opened.socket.close()
     assert list(sockets) == ["node", "data", "metrics"]

@@ -114,6 +114,7 @@ def test_only_run_stores_names_a_store_engine() -> None:
 SLOW = ("aiohttp", "cryptography", "Crypto", "difflib", "psycopg")
 STARTED = {
     "icefall.cli": SLOW,
+    "icefall.run.listening": (*SLOW, "asyncio", "sqlite3", "subprocess"),
     "icefall.run.up": SLOW,
     "icefall.run.worker": SLOW,
     "icefall.run.node_app": SLOW,

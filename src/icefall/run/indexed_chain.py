@@ -66,6 +66,7 @@ class IndexedChain:
         self._status_stored = _stored_status(self._chain_store)
         self._counts_before = self._status_stored.counts if self._status_stored is not None else {}
         self._status_stored_at = 0.0
+        self._upstream_seen = False  # by the status that was stored last
         self._rate = Rate(time.time(), 0)
         self._upstream = upstream_of(chain, self._chain_store, log)
         # What is not blocks, over connections of its own: a slow call there must not make the follower back off.
@@ -161,12 +162,15 @@ class IndexedChain:
         await serve_indexer_calls(data_dir, self._chain.id, commands, self.log)
 
     async def store_status(self, *, last: bool = False) -> None:
-        """What workers report of this indexer; every two seconds, at the end, and at once when it has a new problem."""
+        """What workers report of this indexer; every two seconds, at the end, and at once when it has a new problem or
+        its upstream has answered for the first time."""
         now = time.time()
         problem = self.follower.status.problem
         is_new = bool(problem) and (self._status_stored is None or self._status_stored.problem != problem)
+        is_new |= bool(self.follower.status.upstream_seen_at) and not self._upstream_seen
         if last or is_new or now - self._status_stored_at >= _STATUS_EVERY_S:
             self._status_stored_at = now
+            self._upstream_seen = bool(self.follower.status.upstream_seen_at)
             self._rate.note(now, self.follower.status.blocks)
             tip = self._chain_store.tip()
             status = status_of(

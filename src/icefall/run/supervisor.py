@@ -14,53 +14,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import msgspec
 
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
 from icefall.run.child import DRAINING, ENGINE, ENGINE_READY, INDEXER, READY, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.run.listening import Address
 from icefall.run.restarts import PAUSE_MAX_S, SERVING_PAUSE_MAX_S, RestartBudget
 
 START_LIMIT_S = 120.0
-BACKLOG = 4096  # connections that the kernel keeps until a worker accepts them; it may allow fewer
-SEND_BUFFER = 128 << 10  # bytes; by itself the kernel would keep megabytes for each client that does not read
 _POLL_S = 0.05
-
-
-class Address(NamedTuple):
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
-
-
-class ListeningSocket(NamedTuple):
-    """Held for as long as the program runs; workers accept from it."""
-
-    address: Address
-    socket: socket.socket
-
-
-def listen(what: str, address: Address) -> ListeningSocket:
-    """StartRefused if the address is in use. Port 0 becomes a free one."""
-    listening = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)  # connections inherit it
-        listening.bind((address.host, address.port))
-        listening.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
-        listening.close()
-        raise StartRefused(
-            f"cannot listen on {address.host}:{address.port} for the {what} interface: "
-            f"{getattr(error, 'strerror', None) or error}; use another --{what.replace('node', 'http')}-port"
-        ) from None
-    return ListeningSocket(Address(address.host, listening.getsockname()[1]), listening)
 
 
 class Child:

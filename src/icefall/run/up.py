@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from icefall import __version__
-from icefall.api.endpoints.row import DATA, METRICS, NODE
+from icefall.api.endpoints.row import DATA, NODE
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
 from icefall.db.engine import StoreCorrupt, StoreError
@@ -24,18 +24,16 @@ from icefall.run.chain_configs import put_chain_configs, with_stored_chains
 from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.demo_data import drop_earlier_demo
-from icefall.run.host import listen_host
+from icefall.run.listening import Address, ListeningSocket, listen
 from icefall.run.stores import Stores, stores_of
-from icefall.run.supervisor import Address, Child, ListeningSocket, Supervisor, listen
+from icefall.run.supervisor import Child, Supervisor
 from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
-LISTENERS_OF = {"up": (NODE, DATA, METRICS), "node": (NODE,), "data": (DATA,), "metrics": (METRICS,)}
 HAS_ENGINE = ("up", "node")
 
 
-def run(verb: str, config: Config) -> int:
-    """`icefall up | node | data | metrics`."""
-    config, sockets = _with_ports(verb, config)
+def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
+    """`icefall up | node | data | metrics`, with the sockets that `listening.py` has opened."""
     addresses = {listener: listening.address for listener, listening in sockets.items()}
     for chain_id in drop_earlier_demo(Path(config.data_dir)):
         _print_error(f"the demo chain {chain_id} of an earlier release is dropped: it has another ID now")
@@ -121,18 +119,6 @@ def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:
         beside.replace(process_file)  # a reader never sees half of it
     except OSError as error:
         raise StartRefused(f"{process_file} cannot be written: {error.strerror}") from error
-
-
-def _with_ports(verb: str, config: Config) -> tuple[Config, dict[str, ListeningSocket]]:
-    """The configuration with real ports in place of 0, and the listening socket of each listener."""
-    ports = {NODE: "http_port", DATA: "data_port", METRICS: "metrics_port"}
-    config = msgspec.structs.replace(config, http_host=listen_host(config.http_host))
-    sockets = {
-        listener: listen(listener, Address(config.http_host, getattr(config, ports[listener])))
-        for listener in LISTENERS_OF[verb]
-    }
-    changed = {ports[listener]: listening.address.port for listener, listening in sockets.items()}
-    return msgspec.structs.replace(config, **changed), sockets
 
 
 def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:

@@ -61,7 +61,7 @@ def status_of(
     was stored last, maybe by an earlier run. `is_usable`: whether there is an upstream that can be used."""
     counts = {name: before.get(name, 0) + getattr(status, name) for name in COUNTED}
     previous = previous or ChainStatus(now, False)
-    seen_at = now - (clock_now - status.upstream_seen_at) if status.upstream_seen_at else 0.0
+    seen_at = now - (clock_now - status.upstream_seen_at) if status.upstream_seen_at else previous.upstream_seen_at
     progress_at = previous.progress_at
     if counts["blocks"] > previous.counts.get("blocks", 0):
         progress_at = now

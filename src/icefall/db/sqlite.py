@@ -6,12 +6,15 @@ at a time limit.
 
 import asyncio
 import json
+import re
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +27,8 @@ APPLICATION_ID = 0x49434546  # "ICEF": distinguishes our files from other SQLite
 QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
+_ROWS_TOGETHER = 64  # inserted by one statement
+_PLAIN_INSERT = re.compile(r"(\s*insert into \w+ \([^)]*\)\s*values)\s*(\(\?(?:, \?)*\))\s*")
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
@@ -90,7 +95,21 @@ class _SqliteTransaction:
         return self._connection.execute(statement, params).rowcount
 
     def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
-        self._connection.executemany(statement, params)
+        together = _insert_of_many(statement) if len(params) >= _ROWS_TOGETHER else None
+        whole = 0
+        if together is not None:  # a third less per row: each run of a statement has its own cost
+            whole = len(params) - len(params) % _ROWS_TOGETHER
+            values = list(chain.from_iterable(params[:whole]))
+            step = _ROWS_TOGETHER * len(params[0])
+            self._connection.executemany(together, [values[at : at + step] for at in range(0, len(values), step)])
+        self._connection.executemany(statement, params[whole:] if whole else params)
+
+
+@lru_cache(maxsize=256)
+def _insert_of_many(statement: str) -> str | None:
+    """A plain insert of one row, for so many at once; None for any other statement."""
+    found = _PLAIN_INSERT.fullmatch(statement)
+    return f"{found[1]} {', '.join([found[2]] * _ROWS_TOGETHER)}" if found is not None else None
 
 
 class SqliteStore(SqliteReader):

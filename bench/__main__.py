@@ -25,6 +25,8 @@ SUITES = {
 }
 _PACKAGES = {"peers": "peers.table"}
 
+_WITH_STORES = ("ingest", "stores")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -34,7 +36,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("suite", nargs="*", help="one of those below")
-    parser.add_argument("--store", action="append", default=[], help="a server for `stores`; may be repeated")
+    parser.add_argument("--store", action="append", default=[], help="a server for ingest and stores; may be repeated")
     given = parser.parse_args()
     names = given.suite or list(SUITES)
     for name in names:
@@ -42,7 +44,7 @@ def main() -> None:
             parser.error(f"no benchmark named {name}; there are {', '.join(SUITES)}")
     for name in [*names, *(["stores"] if given.store and "stores" not in names else [])]:
         module = importlib.import_module(f"bench.{_PACKAGES.get(name, name)}")
-        module.run(given.store) if name == "stores" else module.run()
+        module.run(given.store) if name in _WITH_STORES else module.run()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Indexing an EVM chain from a local replay: transfers per second, compared with parts of the work alone.
 
-`download` only fetches and decodes the same JSON; `SQLite alone` only writes the same rows.
+`download` only fetches and decodes the same JSON; `SQLite alone` only writes the same rows; `started and ended` indexes
+block 0 alone. `make bench ARGS="ingest --store=postgresql://..."`: the same chain into each server too.
 """
 
 import asyncio
@@ -10,12 +11,14 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
+import psycopg
 from tests.upstream.evm_recording import recording
 
 from bench.evm_chain import CHAIN_ID, EncodedBlock, TransferChain
@@ -27,13 +30,14 @@ from icefall.demo.eth_call import answer
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
 from icefall.observe.log import quiet
+from icefall.run.stores import Stores
 from icefall.upstream.evm.upstream import EvmUpstream
 
 BLOCKS, PER_BLOCK, ADDRESSES, MILLION = 2_000, 20, 10_000, 1_000_000
 _POLL_S = 0.02
 
 
-def run() -> None:
+def run(urls: Sequence[str] = ()) -> None:
     blocks = int(os.environ.get("ICEFALL_BENCH_BLOCKS", BLOCKS))
     chain = TransferChain(PER_BLOCK, ADDRESSES)
     encoded = list(chain.blocks(blocks))
@@ -41,7 +45,9 @@ def run() -> None:
     print(f"ingest: {blocks} blocks, {transfers} ERC-20 transfers among {ADDRESSES} addresses, call traces and diffs")
 
     with upstream(EncodedChain(CHAIN_ID, encoded, chain.state)) as (url, _pid):
-        _suite(url, CHAIN_ID, transfers, len(encoded) - 1)
+        sqlite_s = _suite(url, CHAIN_ID, transfers, len(encoded) - 1)
+        for store in urls:
+            _on_server(url, transfers, len(encoded) - 1, store, sqlite_s)
     _recorded("anvil-1")
     _flat()
 
@@ -71,7 +77,8 @@ async def _store_million(path: Path) -> None:
     print("  " + " ".join(f"{cost_us:.1f}" for cost_us in costs_us))
 
 
-def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
+def _suite(url: str, chain_id: int, transfers: int, last: int) -> float:
+    """The seconds of indexing with proven roots."""
     print(f"  {'what':<34}{'per s':>9}{'seconds':>9}{'CPU us':>9}{'of SQLite':>11}{'RSS MB':>8}")
     seconds, cpu = asyncio.run(_download(url, chain_id, last))
     _line("download and decode", transfers, seconds, cpu)
@@ -79,10 +86,10 @@ def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
         data_dir = Path(folder)
         config = data_dir / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{chain_id}"\nrpc = "{url}"\n')
-        results = {}
+        results = {"started and ended": _indexed(data_dir, config, 0)}
         for label, setting in (("indexed, roots proven", "true"), ("indexed, roots not proven", "false")):
             shutil.rmtree(data_dir / "data", ignore_errors=True)
-            results[label] = _indexed(data_dir, config, setting, last)
+            results[label] = _indexed(data_dir, config, last, f"--verify-roots={setting}")
         path = store_path(data_dir / "data", str(chain_id))
         alone = _sqlite_alone(path, data_dir / "alone.sqlite")
         _line("SQLite alone", transfers, *alone)
@@ -91,6 +98,22 @@ def _suite(url: str, chain_id: int, transfers: int, last: int) -> None:
         size = path.stat().st_size
         print(f"  {size / transfers:.0f} bytes on disk per transfer, with its transaction and all indexes")
         asyncio.run(_audits(url, chain_id, path, results["indexed, roots proven"][1]))
+        return results["indexed, roots proven"][0]
+
+
+def _on_server(url: str, transfers: int, last: int, store: str, sqlite_s: float) -> None:
+    """The ratio is to SQLite's transfers per second; the CPU of the server is not counted."""
+    prefix = f"bench{os.getpid()}_{time.time_ns() % 10**6}"
+    with TemporaryDirectory() as folder, closing(Stores(Path(folder) / "data", store, prefix)) as stores:
+        config = Path(folder) / "icefall.toml"
+        config.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\n')
+        spent = _indexed(Path(folder), config, last, f"--store={store}", f"--store-prefix={prefix}")
+        where, size = stores.chain_location(str(CHAIN_ID))
+        _line(f"indexed on {where}"[:34], transfers, *spent[:2], sqlite_s / spent[0], spent[2])
+        print(f"  {size / transfers:.0f} bytes there per transfer; the ratio is to SQLite indexed with roots proven")
+        with psycopg.connect(store, autocommit=True) as session:
+            for name in ("access", f"chain_{CHAIN_ID}"):
+                session.execute(f"drop schema if exists {prefix}_{name} cascade")
 
 
 def _line(
@@ -155,10 +178,10 @@ async def _download(url: str, chain_id: int, last: int) -> tuple[float, float]:
     return spent
 
 
-def _indexed(data_dir: Path, config: Path, roots: str, last: int) -> tuple[float, float, float]:
+def _indexed(data_dir: Path, config: Path, last: int, *settings: str) -> tuple[float, float, float]:
     """Seconds, CPU seconds of all processes, and their peak memory in MB."""
     command = [sys.executable, "-m", "icefall.cli", "index", f"--config-file={config}", f"--to={last}"]
-    command += [f"--data-dir={data_dir / 'data'}", f"--verify-roots={roots}", "--log-level=off"]
+    command += [f"--data-dir={data_dir / 'data'}", "--log-level=off", *settings]
     before = os.times()
     began = time.monotonic()
     process = subprocess.Popen(command)

@@ -41,6 +41,33 @@ def put_many(store: SqliteStore, numbers: range, size: int = 1) -> None:
     asyncio.run(store.write(lambda tx: tx.run_many(PUT, rows)))
 
 
+def test_many_rows_are_inserted_by_few_statements(store: SqliteStore) -> None:
+    rows = [(number, f"text {number}") for number in range(1000)]
+    statements: list[str] = []
+
+    def put(tx: Transaction) -> None:
+        tx.run_many("insert into note (id, text) values (?, ?)", rows)
+
+    store._writer.set_trace_callback(statements.append)
+    asyncio.run(store.write(put))
+    store._writer.set_trace_callback(None)
+    assert asyncio.run(store.rows("select id, text from note order by id")) == rows
+    assert len([one for one in statements if one.startswith("insert")]) == 1000 // 64 + 1000 % 64
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 128])
+def test_of_many_rows_all_are_inserted_or_none(store: SqliteStore, count: int) -> None:
+    def put(tx: Transaction, rows: list[tuple[int, str]]) -> None:
+        tx.run_many("insert into note (id, text) values (?, ?)", rows)
+
+    asyncio.run(store.write(partial(put, rows=[(number, "") for number in range(count)])))
+    assert asyncio.run(store.rows(COUNT)) == [(count,)]
+    taken = [(number, "") for number in (*range(count, 2 * count), 0)]
+    with pytest.raises(sqlite3.IntegrityError):
+        asyncio.run(store.write(partial(put, rows=taken)))
+    assert asyncio.run(store.rows(COUNT)) == [(count,)]
+
+
 def pragma(path: Path, name: str) -> object:
     connection = sqlite3.connect(path)
     try:

@@ -15,6 +15,14 @@ def pack_uint(number: int) -> bytes:
     return size.to_bytes(1, "big") + number.to_bytes(size, "big")
 
 
+class PackedUints(dict[int, bytes]):
+    """`pack_uint` of numbers that repeat, such as prices and limits: each is packed once."""
+
+    def __missing__(self, number: int) -> bytes:
+        packed = self[number] = pack_uint(number)
+        return packed
+
+
 def unpack_uint(packed: bytes) -> int:
     return int.from_bytes(packed[1:], "big")
 

@@ -22,7 +22,7 @@ from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings
-from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder
+from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder, default_processes
 from icefall.evm.following.follower import BlockRange, FollowerStatus
 from icefall.evm.following.progress import Display
 from icefall.evm.storing.store import ChainStore
@@ -73,7 +73,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
     watch_stop(stop, supervised=not show)
     display = Display() if show else None
     logs = indexer_logs(config, display)
-    decoder: BlockDecoder = ProcessBlockDecoder()
+    decoder: BlockDecoder = ProcessBlockDecoder(config.decoders or default_processes())
     async with AsyncExitStack() as opened:
         opened.callback(decoder.close)
         indexing = _Indexing(config, logs, decoder, retries=not show)

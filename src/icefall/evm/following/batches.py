@@ -68,9 +68,9 @@ class BatchMaker:
         verify_roots: bool,
         kept: RawKinds,
     ) -> None:
-        self._store = store
         self._state = state
         self._contracts = contracts
+        self._native = NativeBalances(store.newest_native, state)
         self._decoder = decoder
         self._start_block = start_block
         self._verify_roots = verify_roots
@@ -78,13 +78,15 @@ class BatchMaker:
 
     def forget(self) -> None:
         self._contracts.forget()
+        self._native.forget()
 
     async def batches(
         self, blocks: AsyncIterator[FetchedBlock], parent: bytes | None, on_fetched: Callable[[FetchedBlock], None]
     ) -> AsyncGenerator[BlockBatch, None]:
         """InvalidBlock where one fails verification or does not follow the one before it, or what ended the fetching:
         in any case after a batch of the blocks before it."""
-        batch = _OpenBatch(self._store, self._state)
+        self._trim()
+        batch = _OpenBatch()
         verify = partial(self._decoder.verify, id(self), roots=self._verify_roots, kept=self._kept)
         ahead = _DecodeAhead(blocks, verify, on_fetched)
         try:
@@ -100,13 +102,18 @@ class BatchMaker:
                 parent = linked[-1].block_hash
                 if batch.is_full:
                     yield await self._finished(batch)
-                    batch = _OpenBatch(self._store, self._state)
-                    self._contracts.trim()
+                    batch = _OpenBatch()
+                    self._trim()
             if batch.blocks:
                 yield await self._finished(batch)
             await ahead.finish()
         finally:
             await ahead.close()
+
+    def _trim(self) -> None:
+        """Between batches, when all that were made are stored."""
+        self._contracts.trim()
+        self._native.trim()
 
     async def _add(self, batch: "_OpenBatch", verified: VerifiedChunk, outlines: list[BlockOutline]) -> None:
         """Derives a verified chunk and resolves it block by block."""
@@ -128,7 +135,7 @@ class BatchMaker:
                 self._contracts.forget_kinds(made.address for made in rows.deployments)
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
-                balances = await batch.native.resolve(rows) if outline.has_diffs else ()
+                balances = await self._native.resolve(rows) if outline.has_diffs else ()
                 batch.blocks.append(ResolvedBlock(rows, balances, code, earlier_code))
             done += len(derived)
             await asyncio.sleep(0)  # fetching goes on
@@ -174,11 +181,10 @@ def _failure(fetched: list[FetchedBlock], verified: VerifiedChunk, linked: list[
 class _OpenBatch:
     """A batch that is being filled."""
 
-    def __init__(self, store: ChainStore, state: StateSource) -> None:
+    def __init__(self) -> None:
         self.blocks: list[ResolvedBlock] = []
         self.kinds: list[tuple[bytes, int, str]] = []
         self.unverified: dict[str, None] = {}
-        self.native = NativeBalances(store.newest_native, state)
         self.size = 0
 
     @property

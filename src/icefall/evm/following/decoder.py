@@ -1,4 +1,4 @@
-"""Turns fetched blocks into rows: decodes, verifies and derives them, in another process if there is a core for it.
+"""Turns fetched blocks into rows: decodes, verifies and derives them, in other processes.
 
 In two steps, `verify` and `derive`: between them the follower looks up what the contracts of the blocks are.
 """
@@ -27,6 +27,7 @@ from icefall.wire.evm.types import FullBlock, RootMismatch
 from icefall.wire.evm.verify import verify_full
 
 T = TypeVar("T")
+_PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
 _HELD_MAX = 16  # chunks of a chain between the two steps; for an abandoned batch the second never comes
 Ticket = tuple[int, int]  # a chain, and the number of a chunk
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
@@ -177,23 +178,45 @@ def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRow
     return _state.derive(ticket, indices, info)
 
 
-class ProcessBlockDecoder:
-    """Decodes in another process, which is replaced at the next call if it died."""
+def default_processes() -> int:
+    """One core is left for fetching and storing."""
+    return max(1, min((os.cpu_count() or 1) - 1, _PROCESSES_MAX))
 
-    def __init__(self) -> None:
-        self._pool: Executor | None = None
+
+class ProcessBlockDecoder:
+    """Decodes in other processes, one chunk after the other in each. One that died is replaced at the next call."""
+
+    def __init__(self, processes: int = 1) -> None:
+        self._processes = [_DecoderProcess() for _ in range(processes)]
         self._tickets = itertools.count()
 
     async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> VerifiedChunk:
-        return await self._run(_verify, (chain, next(self._tickets)), parts_of(blocks), roots, kept)
+        ticket = chain, next(self._tickets)
+        return await self._of(ticket).run(_verify, ticket, parts_of(blocks), roots, kept)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
-        return await self._run(_derive, ticket, indices, info)
+        return await self._of(ticket).run(_derive, ticket, indices, info)
 
     async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
-        return await self._run(decode_raw, parts_of(blocks), roots, kept)
+        process = self._processes[next(self._tickets) % len(self._processes)]
+        return await process.run(decode_raw, parts_of(blocks), roots, kept)
 
-    async def _run(self, work: Callable[..., T], *args: Any) -> T:
+    def _of(self, ticket: Ticket) -> "_DecoderProcess":
+        """The same for both steps of a chunk: it holds the verified blocks in between."""
+        return self._processes[ticket[1] % len(self._processes)]
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.close()
+
+
+class _DecoderProcess:
+    """Started by its first call."""
+
+    def __init__(self) -> None:
+        self._pool: Executor | None = None
+
+    async def run(self, work: Callable[..., T], *args: Any) -> T:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_die_with_parent)
         pool = self._pool

@@ -10,6 +10,7 @@ from icefall.evm.model import BlockRows, NativeRow
 from icefall.evm.state_source import StateSource
 from icefall.upstream.evm.errors import NoState
 
+_KEPT = 50_000
 _UNSEEN_MAX = 32  # changes searched for between two blocks whose diffs contain an account
 
 
@@ -23,6 +24,15 @@ class NativeBalances:
         self._newest = newest
         self._state = state
         self._known: dict[bytes, Known | None] = {}
+
+    def forget(self) -> None:
+        """Call it whenever blocks it has seen are not stored after all."""
+        self._known.clear()
+
+    def trim(self) -> None:
+        """Call only when every block it has seen is stored: what is dropped here is read from the store again."""
+        if len(self._known) > _KEPT:
+            self._known.clear()
 
     async def resolve(self, rows: BlockRows) -> tuple[NativeRow, ...]:
         """The balance rows of a block."""

@@ -30,15 +30,21 @@ INSERTS = {
 }
 
 
-class BalanceFolding:
-    """Folds one batch of blocks, after `load`. `baselines` is for indexes that begin inside a chain."""
+Erc20Balances = dict[tuple[int, int], int]  # newest ERC-20 balance by holder and token, as IDs
 
-    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines) -> None:
+
+class BalanceFolding:
+    """Folds one batch of blocks, after `load`. `baselines` is for indexes that begin inside a chain.
+
+    `known` are balances that earlier batches left: they need not be read. It is updated with those of this batch.
+    """
+
+    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances) -> None:
         self._tx = tx
         self._ids = ids
         self._baselines = baselines
         self._untrusted: dict[int, int] = {}
-        self._erc20: dict[tuple[int, int], int] = {}
+        self._erc20 = known
         self._erc1155: dict[tuple[int, int, bytes], int] = {}
         self._owners: dict[tuple[int, bytes], int | None] = {}
         self._owners_before: dict[
@@ -49,8 +55,9 @@ class BalanceFolding:
     def load(self, batch: Sequence[BlockRows], first_new: int) -> None:
         """What is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is stored."""
         ids, tx = self._ids, self._tx
-        erc20 = {(ids(one.holder), ids(one.token), one.token) for rows in batch for one in rows.erc20_deltas}
-        stored = [key for key in erc20 if key[0] < first_new and key[1] < first_new]
+        erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
+        unread = erc20.keys() - self._erc20.keys()
+        stored = [(*key, erc20[key]) for key in unread if key[0] < first_new and key[1] < first_new]
         for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored)):
             if known is not None:
                 self._erc20[holder, token] = unpack_uint(known)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +13,7 @@ from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.model import BlockRow, BlockRows, ResolvedBlock
 from icefall.evm.storing.addresses import AddressIds
-from icefall.evm.storing.folding import BalanceFolding, Baselines
+from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
 from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.rollback import roll_back_above
@@ -21,6 +22,7 @@ from icefall.evm.storing.writing import BatchRows, Ids, addresses_in
 SQL = load("icefall.evm.storing", "writes.sql")
 CLEAR = load("icefall.evm.storing", "clear.sql")
 PACKAGE = "icefall.evm"
+_BALANCES_KEPT = 100_000  # in memory
 
 
 def store_path(data_dir: Path, chain_id: str) -> Path:
@@ -52,6 +54,7 @@ class ChainStore:
         self._rollups = rollups
         self._offset = offset
         self._ids = AddressIds()
+        self._erc20: Erc20Balances = {}
         self.read = store.read
 
     # -- reading -----------------------------------------------------------------------------------------------
@@ -120,9 +123,16 @@ class ChainStore:
         try:
             self._store.write_here(change)
         except BaseException:
-            self._ids.clear()
+            self._forget()
             raise
         self._ids.trim()
+        if len(self._erc20) > _BALANCES_KEPT:
+            self._erc20.clear()
+
+    def _forget(self) -> None:
+        """What is kept in memory of rows that are not stored, or not any more."""
+        self._ids.clear()
+        self._erc20.clear()
 
     async def roll_back(self, ancestor: int) -> None:
         """Delete every block above `ancestor`, and everything derived from them."""
@@ -132,7 +142,7 @@ class ChainStore:
             for rollup in self._rollups:
                 rollup.roll_back_above(tx, ancestor)
 
-        self._ids.clear()
+        self._forget()
         await self._store.write(change)
 
     async def start_anew(self, meta: Mapping[str, str]) -> None:
@@ -143,7 +153,7 @@ class ChainStore:
                 tx.run(getattr(CLEAR, name))
             _put_meta(tx, meta)
 
-        self._ids.clear()
+        self._forget()
         await self._store.write(change)
 
     async def write(self, change: Callable[[Transaction], None]) -> None:
@@ -164,7 +174,7 @@ class ChainStore:
         ids = self._ids.of
         first_new = self._ids.next_id(tx)
         first_ids = self._intern(tx, batch, [address for address, _, _ in kinds])
-        gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines)
+        gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines, self._erc20)
         folding.load([block.rows for block in batch], first_new)
         tokens = self._stored_tokens(tx, batch)
         blocks, balances, codes = [], [], []
@@ -195,7 +205,7 @@ class ChainStore:
         found_kinds = [(ids(address), block, kind) for address, block, kind in kinds]
         current = [row for row in found_kinds if not gathered.is_of_earlier_contract(row[0], row[1])]
         tx.run_many(SQL.put_token_kind, current)
-        balances.sort(key=lambda row: row[:2])
+        balances.sort(key=itemgetter(0, 1))
         tx.run_many(SQL.put_native_balance, balances)
         tx.run_many(SQL.put_code, codes)
         folding.write()
@@ -227,8 +237,10 @@ class ChainStore:
 
     def _touched(self, block: ResolvedBlock, stored: Mapping[int, int], gathered: BatchRows) -> TouchedAddresses:
         ids, rows = self._ids.of, block.rows
-        moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
-        named = [one for one in rows.erc20_deltas if (one.token, one.holder) not in moved]
+        named = [one for one in rows.erc20_deltas if not one.delta]  # any other comes from a transfer
+        if named:
+            moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
+            named = [one for one in named if (one.token, one.holder) not in moved]
         silent: list[int] = []
         silent_again: list[int] = []
         for token in self._known_tokens(rows.silent_contracts, stored, gathered):

@@ -1,10 +1,11 @@
 """The rows of a batch of blocks, gathered by table. Balances and ownership are in folding.py."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_data, pack_uint
+from icefall.evm.amounts import PackedUints, pack_data, pack_uint
 from icefall.evm.model import (
     ERC20,
     ERC721,
@@ -25,7 +26,7 @@ SQL = load("icefall.evm.storing", "writes.sql")
 CALL_TYPES = tuple(CallType)
 _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
 
-Row = tuple[object, ...]
+Row = tuple[Any, ...]
 Ids = Callable[[bytes], int]
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
@@ -85,6 +86,7 @@ class BatchRows:
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
+        self._packed = PackedUints()
         self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
         self._tokens: dict[int, tuple[int, int]] = {}  # first block, standards
         self._restarted: dict[int, int] = {}  # tokens deployed anew, by the block
@@ -108,8 +110,8 @@ class BatchRows:
         self._reread += [(self._ids(one.token), one.first_id, one.last_id) for one in rows.metadata_changes]
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
-        ids, txs, direct = self._ids, self._rows["tx"], self._rows["native_of"]
-        parties = set()
+        ids, txs, direct, packed = self._ids, self._rows["tx"], self._rows["native_of"], self._packed
+        parties = []
         for tx in rows.txs:
             at, sender, to = base | tx.tx_index, ids(tx.sender), ids(tx.to)
             txs.append(
@@ -118,13 +120,13 @@ class BatchRows:
                     tx.tx_hash,
                     sender,
                     to,
-                    pack_uint(tx.value),
-                    pack_uint(tx.nonce),
-                    pack_uint(tx.gas_limit),
-                    pack_uint(tx.gas_used),
-                    pack_uint(tx.gas_price),
-                    None if tx.max_fee is None else pack_uint(tx.max_fee),
-                    None if tx.max_priority_fee is None else pack_uint(tx.max_priority_fee),
+                    packed[tx.value],
+                    packed[tx.nonce],
+                    packed[tx.gas_limit],
+                    packed[tx.gas_used],
+                    packed[tx.gas_price],
+                    None if tx.max_fee is None else packed[tx.max_fee],
+                    None if tx.max_priority_fee is None else packed[tx.max_priority_fee],
                     tx_kind(tx),
                     tx.selector,
                     pack_data(tx.input[len(tx.selector) :]),
@@ -133,10 +135,12 @@ class BatchRows:
             direct.append((sender, at))
             if to != sender:
                 direct.append((to, at))
-            parties.add((sender, at))
-            parties.add((to, at))
-        everyone = {(ids(one.address), base | one.tx_index) for one in rows.participants}
-        self._rows["touch_of"].extend(everyone - parties)
+            parties.append((sender, to))
+        touched = self._rows["touch_of"]
+        for one in rows.participants:  # each address once per transaction
+            address, tx_index = ids(one.address), one.tx_index
+            if address not in parties[tx_index]:
+                touched.append((address, base | tx_index))
 
     def _add_erc20(self, rows: BlockRows, base: int) -> None:
         ids, transfers, by_address = self._ids, self._rows["erc20"], self._rows["erc20_of"]
@@ -146,8 +150,8 @@ class BatchRows:
             by_address.append((sender, at))
             if to != sender:
                 by_address.append((to, at))
-        for held in rows.erc20_deltas:  # Deposit and Withdrawal make a token too
-            self._add_token(ids(held.token), rows.block.number, ERC20)
+        for address in {held.token for held in rows.erc20_deltas}:  # Deposit and Withdrawal make a token too
+            self._add_token(ids(address), rows.block.number, ERC20)
 
     def _add_erc721(self, rows: BlockRows, base: int) -> None:
         ids, number, nfts = self._ids, rows.block.number, self._rows["nft"]
@@ -218,7 +222,7 @@ class BatchRows:
     def write(self, tx: Transaction) -> None:
         for table, rows in self._rows.items():
             if rows:
-                rows.sort(key=_by_key)
+                rows.sort()  # keys stand first and differ, or have only numbers and bytes after them
                 tx.run_many(INSERTS[table], rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
@@ -226,10 +230,6 @@ class BatchRows:
         tx.run_many(SQL.put_standards_since, [(block, token) for token, block in self._restarted.items()])
         ranges = [(token, pack_uint(first), pack_uint(last)) for token, first, last in _merged(self._reread)]
         tx.run_many(SQL.reread_nfts, ranges)
-
-
-def _by_key(row: Row) -> tuple[object, ...]:
-    return row[:2]
 
 
 def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

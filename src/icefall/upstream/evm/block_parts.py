@@ -72,13 +72,15 @@ class BlockSummary(msgspec.Struct, rename="camel"):
 
 
 class _Receipt(msgspec.Struct, rename="camel"):
-    transaction_hash: Hash
-    block_hash: Hash
+    """Hashes need no pattern here: they must equal those of the header."""
+
+    transaction_hash: str
+    block_hash: str
 
 
 class _Traced(msgspec.Struct, rename="camel"):
     result: msgspec.Raw = msgspec.Raw()
-    tx_hash: Hash | None = None  # old clients leave it out
+    tx_hash: str | None = None  # old clients leave it out
     error: str | None = None
 
 
@@ -89,6 +91,14 @@ class _Frame(msgspec.Struct):
 class _Diff(msgspec.Struct):
     pre: msgspec.Raw
     post: msgspec.Raw
+
+
+class _TracedFrame(msgspec.Struct):
+    result: _Frame
+
+
+class _TracedDiff(msgspec.Struct):
+    result: _Diff
 
 
 class _MuxTrace(msgspec.Struct, rename={"calls": "callTracer", "diffs": "prestateTracer"}):
@@ -114,6 +124,8 @@ _TRACED = msgspec.json.Decoder(list[_Traced])
 _FRAME = msgspec.json.Decoder(_Frame)
 _DIFF = msgspec.json.Decoder(_Diff)
 _SIDES = msgspec.json.Decoder(dict[str, dict[str, dict[str, msgspec.Raw]]])
+_TRACED_FRAMES = msgspec.json.Decoder(list[_TracedFrame])
+_TRACED_DIFFS = msgspec.json.Decoder(list[_TracedDiff])
 _MUX_TRACE = msgspec.json.Decoder(_MuxTrace)
 _TRACES = msgspec.json.Decoder(list[_Trace])
 _REPLAYED = msgspec.json.Decoder(list[_Replay])
@@ -196,12 +208,13 @@ def _split_mux(text: _Text, header: Header) -> tuple[bytes, bytes]:
     calls, diffs = [], []
     for txid, row in zip(header.txids, _traced(text, header, "traces"), strict=True):
         both = _decoded(_MUX_TRACE, row.result, f"one of the traces of block {header.number}", deep=True)
-        _decoded(_FRAME, both.calls, f"one of the call traces of block {header.number}", deep=True)
-        _decoded(_DIFF, both.diffs, f"one of the state diffs of block {header.number}")
         start = b'{"txHash":"' + txid.encode() + b'","result":'
         calls.append(b"".join((start, both.calls, b"}")))
         diffs.append(b"".join((start, both.diffs, b"}")))
-    return json_list(calls), json_list(diffs)
+    all_calls, all_diffs = json_list(calls), json_list(diffs)
+    _decoded(_TRACED_FRAMES, all_calls, f"one of the call traces of block {header.number}", deep=True)
+    _decoded(_TRACED_DIFFS, all_diffs, f"one of the state diffs of block {header.number}", deep=True)
+    return all_calls, all_diffs
 
 
 def _traced(raw: _Text, header: Header, what: str) -> list[_Traced]:

@@ -22,13 +22,13 @@ _Path = tuple[bytes, int]  # a path, one nibble per byte, and the position of it
 
 class _Leaf(NamedTuple):
     path: bytes  # what is left of it, compact, as RLP
-    index: int
+    position: int
 
 
 class _Branch(NamedTuple):
     path: bytes  # of the extension above it, compact, as RLP; empty: there is none
     children: "tuple[tuple[int, _Shape], ...]"  # by nibble
-    index: int | None  # of the value whose path ends here
+    position: int | None  # of the value whose path ends here
 
 
 _Shape = _Leaf | _Branch
@@ -87,13 +87,13 @@ def _shape(paths: list[_Path], depth: int) -> _Shape:
 def _node(shape: _Shape, values: Sequence[bytes]) -> bytes:
     """RLP of a node."""
     if isinstance(shape, _Leaf):
-        return rlp.encode_list((shape.path, rlp.encode(values[shape.index])))
+        return rlp.encode_list((shape.path, rlp.encode(values[shape.position])))
     items = [rlp.EMPTY_STRING] * 17
     for nibble, child in shape.children:
         node = _node(child, values)
         items[nibble] = node if len(node) < 32 else _HASH + keccak256(node)  # small ones are written in place
-    if shape.index is not None:
-        items[16] = rlp.encode(values[shape.index])
+    if shape.position is not None:
+        items[16] = rlp.encode(values[shape.position])
     branch = rlp.encode_list(items)
     if not shape.path:
         return branch

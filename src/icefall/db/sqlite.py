@@ -5,7 +5,6 @@ at a time limit.
 """
 
 import asyncio
-import json
 import sqlite3
 import threading
 import time
@@ -14,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
@@ -27,7 +28,7 @@ _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
-sqlite3.register_adapter(list, json.dumps)  # a list is a parameter of json_each
+sqlite3.register_adapter(list, lambda values: msgspec.json.encode(values).decode())  # a list is one of json_each
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
@@ -41,6 +42,8 @@ def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
 
 class SqliteReader:
     """Answers on the calling thread: a seek costs less than a thread hop would."""
+
+    prefers_flat = False
 
     def __init__(self, path: Path, query_limit_s: float = QUERY_LIMIT_S) -> None:
         try:
@@ -61,6 +64,9 @@ class SqliteReader:
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         return [row for key in keys for row in self.read(statement, key)]
+
+    def version(self) -> int | None:
+        return int(self._connection.execute("pragma data_version").fetchone()[0])
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s

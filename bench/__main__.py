@@ -17,6 +17,7 @@ SUITES = {
     "follow": "containers followed per second from a replayed node",
     "ingest": "EVM blocks indexed per second from a replayed node",
     "data": "chain data API with a million transfers: CPU per request",
+    "lists": "lists over a million rows: first and last pages",
     "explorer": "home page of the Explorer: first paint and bytes",
     "stores": "SQLite and the servers of --store: rows in, disk, and pages",
     "peers": "SQD, Ponder and ethereum-etl beside ours: transfers per second, CPU, memory, disk, and pages",
@@ -24,8 +25,7 @@ SUITES = {
     "first_answer": "seconds from `make up` to the first answer of each API",
 }
 _PACKAGES = {"peers": "peers.table"}
-
-_WITH_STORES = ("ingest", "stores")
+_TAKE_STORES = ("ingest", "data", "stores")
 
 
 def main() -> None:
@@ -36,15 +36,19 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("suite", nargs="*", help="one of those below")
-    parser.add_argument("--store", action="append", default=[], help="a server for ingest and stores; may be repeated")
+    parser.add_argument(
+        "--store", action="append", default=[], help=f"a server for {', '.join(_TAKE_STORES)}; may be repeated"
+    )
     given = parser.parse_args()
     names = given.suite or list(SUITES)
     for name in names:
         if name not in SUITES:
             parser.error(f"no benchmark named {name}; there are {', '.join(SUITES)}")
-    for name in [*names, *(["stores"] if given.store and "stores" not in names else [])]:
+    if given.store and not set(names) & set(_TAKE_STORES):
+        parser.error(f"--store is for {', '.join(_TAKE_STORES)}")
+    for name in names:
         module = importlib.import_module(f"bench.{_PACKAGES.get(name, name)}")
-        module.run(given.store) if name in _WITH_STORES else module.run()
+        module.run(given.store) if name in _TAKE_STORES else module.run()
 
 
 if __name__ == "__main__":

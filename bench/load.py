@@ -1,5 +1,6 @@
 """Puts load on a local server and measures its CPU: with wrk where it is installed, else with a simple client."""
 
+import http.client
 import os
 import re
 import selectors
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 from tests.server import Server
 
 CONNECTIONS = 16
+WARM_UP = 30  # requests that are not measured
 SECONDS = float(os.environ.get("ICEFALL_BENCH_SECONDS", "4"))
 
 
@@ -58,6 +60,73 @@ def measure(url: str, body: bytes | None, server_pids: list[int]) -> LoadStats:
     return LoadStats(count / elapsed, (cpu_seconds(server_pids) - before) / count * 1e6, p99_ms)
 
 
+class Latency(NamedTuple):
+    p50_ms: float
+    p99_ms: float
+
+
+def one_by_one(url: str, requests: int = 300) -> Latency:
+    """Each request after the answer to the one before, on one connection."""
+    parts, times_s = urlsplit(url), []
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0)
+    for number in range(requests + WARM_UP):
+        began = time.perf_counter()
+        connection.request("GET", url.removeprefix(f"http://{parts.netloc}"))
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{url}: {body[:300]!r}")
+        if number >= WARM_UP:
+            times_s.append(time.perf_counter() - began)
+    connection.close()
+    return _latency(times_s)
+
+
+def paced(url: str, per_second: float, seconds: float = SECONDS) -> Latency:
+    """Requests at fixed times, whether or not those before are answered: the wait for a free connection counts."""
+    request = _request(url, None)
+    idle, pool = [socket.create_connection(_address(url)) for _ in range(CONNECTIONS)], selectors.DefaultSelector()
+    times_s: list[float] = []
+    began, sent, total = time.monotonic(), 0, round(per_second * seconds)
+    while len(times_s) < total:
+        while idle and sent < total and time.monotonic() >= began + sent / per_second:
+            connection = idle.pop()
+            pool.register(connection, selectors.EVENT_READ, [began + sent / per_second, b""])
+            connection.sendall(request)
+            sent += 1
+        due_s = began + sent / per_second - time.monotonic() if idle and sent < total else 1.0
+        for key, _ in pool.select(max(0.0, due_s)):
+            answered, state = key.fileobj, key.data
+            assert isinstance(answered, socket.socket)
+            state[1] += answered.recv(1 << 20)
+            if _is_complete(state[1]):
+                times_s.append(time.monotonic() - state[0])
+                pool.unregister(answered)
+                idle.append(answered)
+    for connection in idle:
+        connection.close()
+    return _latency(times_s)
+
+
+def _latency(times_s: list[float]) -> Latency:
+    ordered = sorted(times_s)
+    return Latency(ordered[len(ordered) // 2] * 1000, ordered[int(len(ordered) * 0.99)] * 1000)
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or 0
+
+
+def _request(url: str, body: bytes | None) -> bytes:
+    parts = urlsplit(url)
+    target = url.removeprefix(f"http://{parts.netloc}")
+    head = f"{'GET' if body is None else 'POST'} {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+    return f"{head}Content-Type: application/json\r\nContent-Length: {len(body or b'')}\r\n\r\n".encode() + (
+        body or b""
+    )
+
+
 def _wrk(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
     with TemporaryDirectory() as folder:
         script = Path(folder) / "request.lua"
@@ -77,13 +146,10 @@ def _wrk(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
 
 
 def _simple_client(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
-    parts = urlsplit(url)
-    head = f"{'GET' if body is None else 'POST'} {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
-    head += f"Content-Type: application/json\r\nContent-Length: {len(body or b'')}\r\n\r\n"
-    request = head.encode() + (body or b"")
+    request = _request(url, body)
     pool = selectors.DefaultSelector()
     for _ in range(CONNECTIONS):
-        opened = socket.create_connection((parts.hostname, parts.port))
+        opened = socket.create_connection(_address(url))
         pool.register(opened, selectors.EVENT_READ, [time.monotonic(), b""])
         opened.sendall(request)
     latencies_s: list[float] = []

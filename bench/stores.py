@@ -4,21 +4,18 @@
 """
 
 import asyncio
-import http.client
 import os
-import statistics
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.parse import urlsplit
 
 import psycopg
 from tests.server import Server, serving
 
 from bench.evm_rows import BUSY, Rows, mark_audited, runs
-from bench.load import cpu_seconds, worker_pids
+from bench.load import WARM_UP, cpu_seconds, one_by_one, worker_pids
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.run.stores import Stores
@@ -70,19 +67,9 @@ async def _fill(stores: Stores, transfers: int) -> tuple[float, float]:
 def _pages(server: Server) -> tuple[float, float, float]:
     """Milliseconds, and microseconds of CPU of the worker, for a page of ten ERC-20 transfers."""
     target = f"/v1/chains/{CHAIN}/addresses/0x{BUSY.hex()}/transactions:listErc20?pageSize=10"
-    parts = urlsplit(server.url("data"))
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0)
-    times_ms = []
-    for number in range(REQUESTS + 30):
-        if number == 30:
-            before = cpu_seconds(worker_pids(server))
-        began = time.perf_counter()
-        connection.request("GET", target)
-        answer = connection.getresponse()
-        body = answer.read()
-        assert answer.status == 200, body[:300]
-        times_ms.append((time.perf_counter() - began) * 1e3)
+    url = server.url("data") + target
+    one_by_one(url, 1)
+    before = cpu_seconds(worker_pids(server))
+    found = one_by_one(url, REQUESTS)
     spent = cpu_seconds(worker_pids(server)) - before
-    connection.close()
-    steady = sorted(times_ms[30:])
-    return statistics.median(steady), steady[int(len(steady) * 0.99)], spent / REQUESTS * 1e6
+    return found.p50_ms, found.p99_ms, spent / (REQUESTS + WARM_UP) * 1e6

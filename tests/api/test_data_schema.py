@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from tests.api.data_naive import address_text, naive
 from tests.api.data_scene import InProcess, put_chains
@@ -20,11 +21,16 @@ WITHOUT_PARAMETERS = {row.operation for row in CHAIN_DATA_ENDPOINTS if not row.p
 
 
 @pytest.fixture(scope="module")
-def operations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     folder = tmp_path_factory.mktemp("schema")
     put_chains(folder, tmp_path_factory, {CHAIN: "http://127.0.0.1:9"})
     with InProcess(folder, {CHAIN: ""}) as app:
-        yield operations_of(app.app)
+        yield app
+
+
+@pytest.fixture(scope="module")
+def operations(app: InProcess) -> dict[str, Any]:
+    return operations_of(app.app)
 
 
 def real(case: Any) -> Any:
@@ -58,3 +64,36 @@ def test_what_fits_the_document(operation: str, operations: dict[str, Any]) -> N
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one not in WITHOUT_PARAMETERS])
 def test_what_does_not_fit_the_document(operation: str, operations: dict[str, Any]) -> None:
     checked(operations[operation].as_strategy(generation_mode=INVALID), INVALID, may_be_503=operation in MAY_BE_503)
+
+
+# Those whose items are written as JSON text, without a struct (api/presenting/json_text.py).
+WRITTEN = [
+    "/blocks",
+    "/blocks/{blockId}",
+    "/blocks/{blockId}/transactions",
+    "/transactions",
+    "/transactions/{txHash}",
+    "/transactions/{txHash}/transfers",
+    "/addresses/{address}/transactions",
+    "/addresses/{address}/transactions:listNative",
+    "/addresses/{address}/transactions:listErc20",
+    "/addresses/{address}/transactions:listErc721",
+    "/addresses/{address}/transactions:listErc1155",
+    "/addresses/{address}/transactions:listInternals",
+    "/addresses/{address}/balances:listErc20",
+]
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+def test_text_is_what_the_structs_of_the_schema_are_encoded_to(path: str, app: InProcess) -> None:
+    row = next(row for row in CHAIN_DATA_ENDPOINTS if row.path == f"/v1/chains/{{chainId}}{path}")
+    shown, found = naive(CHAIN), 0
+    for tx in shown.txs[::7]:
+        for address in shown.addresses(3) if "{address}" in path else shown.addresses(1):
+            values = {"address": address_text(address), "blockId": tx["here"]["blockNumber"], **tx["here"]}
+            answer = app.get(f"/v1/chains/{shown.id}{path.format_map(values)}").body
+            assert msgspec.json.encode(msgspec.json.decode(answer, type=row.result)) + b"\n" == answer
+            found += answer.count(b"0x")
+        if "txHash" not in path and "blockId" not in path:
+            break
+    assert found > 10

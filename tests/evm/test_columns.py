@@ -21,8 +21,7 @@ READ: dict[Statements, dict[tuple[str, ...], tuple[str, ...]]] = {
     },
     transfers.SQL: {
         transfers.TRANSFER_COLUMNS: (
-            "erc20_of", "erc20_of_page", "erc721_of", "erc721_of_page", "erc1155_of", "erc1155_rest", "erc1155_of_page",
-            "in_token", "transfers_of_tx",
+            "erc20_of", "erc721_of", "erc1155_of", "erc1155_rest", "transfers_of_page", "in_token", "transfers_of_tx",
         ),
         transfers.INTERNAL_COLUMNS: ("internals_of", "internals_of_page", "internals_of_tx"),
         transfers.DEPLOYMENT_COLUMNS: ("deployment", "deployed_by"),

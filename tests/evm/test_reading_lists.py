@@ -40,7 +40,7 @@ def flat_transfer(row: TransferRead) -> Item:
 def flat_part(parts: TxParts, name: str) -> list[Item]:
     if name == "internals":
         return [flat(row) for row in parts.internals]
-    return [flat_transfer(row) for row in parts.of(STANDARDS[name])]
+    return [flat_transfer(row) for row in parts.transfers if row.standard == STANDARDS[name]]
 
 
 Of = Callable[[bytes, PageRange, int], Coroutine[Any, Any, Sequence[Any]]]

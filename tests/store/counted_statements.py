@@ -20,7 +20,7 @@ from icefall.run.chain_configs import with_stored_chains
 from icefall.run.data_app import data_app
 from icefall.run.metrics_app import metrics_app
 from icefall.run.node_app import node_app
-from icefall.run.stores import stores_of
+from icefall.run.stores import Stores
 
 HOST = "127.0.0.1"
 
@@ -102,13 +102,10 @@ async def _first_block(pieces: AsyncGenerator[bytes, None]) -> bytes:
 
 
 @contextmanager
-def counted_apps(data_dir: Path, url: str, prefix: str) -> Iterator[CountedApps]:
-    """`url`: the server that has a copy of the stores, empty for those in the data directory. Calls to the engine go to
-    the program that runs there."""
-    store = [f"--store={url}", f"--store-prefix={prefix}"] if url else []
-    arguments = [f"--data-dir={data_dir}", "--api-admin-enabled=true", *store]
-    config = load("up", arguments, {}, data_dir).config
-    stores = stores_of(config)
+def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
+    """`stores` are a copy that nothing changes. Calls to the engine go to the program that runs on `data_dir`."""
+    store = [f"--store={stores.url}"] if stores.url else []
+    config = load("up", [f"--data-dir={data_dir}", "--api-admin-enabled=true", *store], {}, data_dir).config
     config = msgspec.structs.replace(with_stored_chains(config, stores), http_host=HOST)
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open

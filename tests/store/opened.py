@@ -66,6 +66,8 @@ class _Immediate:
     def __init__(self, reader: BlockingReader) -> None:
         self.read = reader.read
         self.close = reader.close
+        self.version = reader.version
+        self.prefers_flat = False
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)

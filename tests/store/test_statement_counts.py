@@ -19,7 +19,7 @@ from tests.waiting import until
 from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
 from icefall.api.endpoints.table import rows_of
 from icefall.cli import main
-from icefall.run.stores import copy_store, store_paths
+from icefall.run.stores import Stores, copy_store, store_paths
 
 ROWS = [(listener, row) for listener in LISTENERS for row in rows_of(listener)]
 
@@ -38,17 +38,16 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def counted(
     request: pytest.FixtureRequest, demo: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, CountedApps]]:
-    engine = request.param
-    url = {"sqlite": lambda: "", "postgres": server_url, "citus": lambda: citus_nodes()[0]}[engine]()
-    prefix = new_prefix()
+    engine: str = request.param
+    url = "" if engine == "sqlite" else server_url() if engine == "postgres" else citus_nodes()[0]
+    copy, prefix = tmp_path_factory.mktemp("copy"), new_prefix()
+    for path in store_paths(demo.data_dir):
+        beside = copy / path.relative_to(demo.data_dir)
+        beside.parent.mkdir(exist_ok=True)
+        copy_store(path, beside)
     if url:
-        copy = tmp_path_factory.mktemp("copy")
-        for path in store_paths(demo.data_dir):
-            beside = copy / path.relative_to(demo.data_dir)
-            beside.parent.mkdir(exist_ok=True)
-            copy_store(path, beside)
         assert main(["copy", str(copy), url, f"--store-prefix={prefix}"]) == 0
-    with counted_apps(demo.data_dir, url, prefix) as apps:
+    with counted_apps(demo.data_dir, Stores(copy, url, prefix)) as apps:
         yield engine, apps
 
 

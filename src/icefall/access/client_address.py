@@ -41,6 +41,7 @@ def client_name(peer: str) -> str:
     return _client_name(_address(peer))
 
 
+@lru_cache(4096)
 def is_loopback(client: str) -> bool:
     """Of a client's name: IPv6 loopback is named by its network."""
     address = _address(client)

@@ -59,7 +59,9 @@ def count(counts: dict[UsageKey, UsageCounts], request: AnsweredRequest) -> None
     """The chain counts only where the request succeeded: otherwise callers could invent any number of names."""
     chain = request.chain if request.status < 400 else ""
     key = UsageKey(int(request.at) // DAY_S, request.caller, request.route, chain, request.status)
-    of_key = counts.setdefault(key, UsageCounts())
+    of_key = counts.get(key)
+    if of_key is None:
+        of_key = counts[key] = UsageCounts()
     of_key.calls += 1
     of_key.units += request.units
     of_key.durations[bisect_left(DURATIONS_MS, request.duration_ms)] += 1

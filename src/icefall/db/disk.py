@@ -60,6 +60,13 @@ class GuardedStore:
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         return await self._store.rows_of_each(statement, keys)
 
+    @property
+    def prefers_flat(self) -> bool:
+        return self._store.prefers_flat
+
+    def version(self) -> int | None:
+        return self._store.version()
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self._store.read(statement, params)
 

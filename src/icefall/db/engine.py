@@ -36,10 +36,19 @@ class Transaction(Protocol):
 
 
 class Reader(Protocol):
+    @property
+    def prefers_flat(self) -> bool:
+        """Whether several statements with one table each cost less than one that joins them."""
+        ...
+
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         """As that of a transaction."""
+        ...
+
+    def version(self) -> int | None:
+        """A number that is another one after every commit; None where asking for it would cost a round trip."""
         ...
 
     def close(self) -> None: ...

@@ -55,6 +55,10 @@ class PostgresReader:
         self._schema = schema
         self._kind = SessionKind(schema, query_limit_s)
 
+    @property
+    def prefers_flat(self) -> bool:
+        return self._pool.of_loops.is_citus
+
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
             return await self._pool.of_loops.query(self._kind, statement, params)
@@ -63,6 +67,9 @@ class PostgresReader:
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         return await self.rows(statement, params_of_each(keys)) if keys else []
+
+    def version(self) -> int | None:
+        return None
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:

@@ -14,6 +14,7 @@ from psycopg.pq import TransactionStatus
 from icefall.db.engine import Row, StatementParams, StoreBusy
 from icefall.db.postgres_session import (
     CONNECT_LIMIT_S,
+    SQL,
     Connection,
     SessionKind,
     connect,
@@ -43,6 +44,7 @@ class AsyncSessions:
         self._open = 0
         self._waiting = 0
         self._is_checked = False
+        self.is_citus = False  # known once there is a session
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = asyncio.Semaphore(size)
 
@@ -108,7 +110,8 @@ class AsyncSessions:
 
     async def _connected(self, kind: SessionKind) -> AsyncConnection:
         if not self._is_checked:
-            (await asyncio.to_thread(connect, self._url, {})).close()  # the server's version, and poolers
+            with await asyncio.to_thread(connect, self._url, {}) as first:  # the server's version, and poolers
+                self.is_citus = bool(first.execute(SQL.citus.postgres).fetchall()[0][0])
             self._is_checked = True
         try:
             connection = await psycopg.AsyncConnection.connect(

@@ -5,7 +5,6 @@ at a time limit.
 """
 
 import asyncio
-import json
 import re
 import sqlite3
 import threading
@@ -17,6 +16,8 @@ from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from icefall.db.changes import ChangeCount
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
@@ -33,7 +34,7 @@ _PLAIN_INSERT = re.compile(r"(\s*insert into \w+ \([^)]*\)\s*values)\s*(\(\?(?:,
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
-sqlite3.register_adapter(list, json.dumps)  # a list is a parameter of json_each
+sqlite3.register_adapter(list, lambda values: msgspec.json.encode(values).decode())  # a list is one of json_each
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
@@ -52,6 +53,8 @@ def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
 
 class SqliteReader:
     """Answers on the calling thread: a seek costs less than a thread hop would."""
+
+    prefers_flat = False
 
     def __init__(self, path: Path, query_limit_s: float = QUERY_LIMIT_S) -> None:
         try:
@@ -72,6 +75,9 @@ class SqliteReader:
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         return [row for key in keys for row in self.read(statement, key)]
+
+    def version(self) -> int | None:
+        return int(self._connection.execute("pragma data_version").fetchone()[0])
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s

@@ -169,13 +169,13 @@ def test_reputations(tmp_path: Path) -> None:
 
     async def work(scene: Scene) -> None:
         write(path, {"Malicious": [TOKEN, TOKEN.lower()], "Benign": ["0x" + "01" * 20]}, 1)
-        one, reader = rounds(scene, reputation=str(path))["reputation"], EnrichReader(scene.store)
+        one = rounds(scene, reputation=str(path))["reputation"]
+        stored = "select token_address, reputation from reputation"
         assert await one()
-        addresses = [ADDRESS, b"\1" * 20, b"\2" * 20]
-        assert await reader.reputation(addresses) == {ADDRESS: "Malicious", b"\1" * 20: "Benign"}
+        assert dict(scene.rows(stored)) == {ADDRESS: "Malicious", b"\1" * 20: "Benign"}
         write(path, {"Benign": [TOKEN]}, 2)
         assert await one()
-        assert await reader.reputation(addresses) == {ADDRESS: "Benign"}
+        assert dict(scene.rows(stored)) == {ADDRESS: "Benign"}
 
     on(tmp_path, work)
 

@@ -12,11 +12,12 @@ from tests.evm.indexed import ALL_RAW, NO_RAW, InlineBlockDecoder, indexing_of, 
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
+from tests.store.conformance.recorder import FlatReader
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
 
-from icefall.db.engine import Store, Transaction
+from icefall.db.engine import Reader, Store, Transaction
 from icefall.evm.auditing.sample import SQL as AUDIT_SQL
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
@@ -174,10 +175,28 @@ async def _read(store: Store) -> Outcomes:
             await transfers.internals_of_tx(at, 0, 3),
         ]  # fmt: skip
     for address in _addresses():
+        await check_flat(store, address)
         found[f"address {address.hex()}"] = await _of_address(
             address, tip.number, chain, transfers, contracts, balances, enriched
         )
     return found
+
+
+async def check_flat(reader: Reader, address: bytes) -> None:
+    """Lists read table by table are those that one statement with joins returns."""
+    flat = FlatReader(reader)
+    for span in (PageRange(), PageRange(3, 30)):
+        txs = await ChainReader(reader).txs_of(address, span, 4)
+        assert await ChainReader(flat).txs_of(address, span, 4) == txs
+    for standard in (ERC20, ERC721, ERC1155):
+        first = await TransferReader(reader).of_address(standard, address, PageRange(), 5)
+        for span in _spans(first):
+            page = await TransferReader(reader).of_address(standard, address, span, 3)
+            assert await TransferReader(flat).of_address(standard, address, span, 3) == page
+        refs = [ref for row in first for ref in (row.token_ref, row.to_ref)]
+        assert await EnrichReader(flat).priced_tokens(refs, "usd") == await EnrichReader(reader).priced_tokens(
+            refs, "usd"
+        )
 
 
 async def _of_address(
@@ -209,7 +228,7 @@ async def _of_address(
     many, _ = await balances.erc1155(address, last, None, 5)
     nfts, _ = await balances.nfts(address, None, 5)
     found += [many, nfts, await balances.owners([(one.token, one.token_id) for one in nfts])]
-    prices = enriched.native_price("usd"), enriched.historic_price(address, "usd", 0), enriched.reputation([address])
+    prices = enriched.native_price("usd"), enriched.historic_price(address, "usd", 0)
     return [*found, *[await one for one in prices]]
 
 

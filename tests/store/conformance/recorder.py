@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from icefall.db.engine import Row, StatementParams, Store, Transaction
+from icefall.db.engine import Reader, Row, StatementParams, Store, Transaction
 
 T = TypeVar("T")
 
@@ -30,6 +30,18 @@ class RecordedTransaction:
         self._tx.run_many(statement, params)
 
 
+class FlatReader:
+    """As if joins were costly."""
+
+    prefers_flat = True
+
+    def __init__(self, reader: Reader) -> None:
+        self.rows = reader.rows
+        self.rows_of_each = reader.rows_of_each
+        self.version = reader.version
+        self.close = reader.close
+
+
 class RecordedStore:
     """`rows` answers without suspending, so that plain functions can ask."""
 
@@ -43,6 +55,13 @@ class RecordedStore:
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         self._used |= {statement} if keys else set()
         return await self._store.rows_of_each(statement, keys)
+
+    @property
+    def prefers_flat(self) -> bool:
+        return self._store.prefers_flat
+
+    def version(self) -> int | None:
+        return self._store.version()
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._used.add(statement)

@@ -1,7 +1,7 @@
 """Latest blocks and transactions of all chains together: newest first, at equal times in the order of the chains.
 
 A page token holds the time, the chain and the position of the last item: in every other chain the page after it begins
-at the newest block of that time, which is found by a binary search.
+at the newest block of that time, which takes a few queries to find.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

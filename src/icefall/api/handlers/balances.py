@@ -59,7 +59,7 @@ async def list_erc20(
     chain, budget = await chains.find(params.chain_id), CallBudget()
     start = await _start("balances:listErc20", params, paging, chain, params.block_number)
     native = await _native(chain, dialect, params.address, start.block, params.currency)
-    held, reputations, after = await _erc20_page(params, chain, start, budget)
+    held, after = await _erc20_page(params, chain, start, budget)
     context = AnswerContext(
         chain.info.id,
         dialect,
@@ -71,28 +71,26 @@ async def list_erc20(
     result = Erc20Balances(
         next_page_token=_token("balances:listErc20", params, paging, more),
         native_token_balance=native,
-        erc20_token_balances=[erc20_balance(context, one, reputations.get(one.token)) for one in held],
+        erc20_token_balances=[erc20_balance(context, one) for one in held],
     )
     return charged(result, budget)
 
 
 async def _erc20_page(
     params: Erc20BalancesParams, chain: EvmChain, start: BalanceCursor, budget: CallBudget
-) -> tuple[list[Erc20Held], dict[bytes, str], bytes | None]:
-    """A page, without spam if that is requested; the reputations of its tokens, and where the next page begins."""
+) -> tuple[list[Erc20Held], bytes | None]:
+    """A page, without spam if that is requested, and where the next page begins."""
     held: list[Erc20Held] = []
-    reputations: dict[bytes, str] = {}
     after: bytes | None = start.token or None
     for _ in range(_ROUNDS_MAX):
         wanted = params.page_size - len(held)
         found, after = await chain.balances.erc20(
             params.address, start.block, after, wanted, params.contract_addresses, budget
         )
-        reputations |= await chain.enriched.reputation(one.token for one in found)
-        held += [one for one in found if not (params.filter_spam_tokens and reputations.get(one.token) == MALICIOUS)]
+        held += [one for one in found if not (params.filter_spam_tokens and one.reputation == MALICIOUS)]
         if after is None or len(held) >= params.page_size or not budget.left:
             break
-    return held, reputations, after
+    return held, after
 
 
 async def list_erc721(

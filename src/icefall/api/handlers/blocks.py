@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from icefall.api.dialect import Dialect
 from icefall.api.paging import Paging
 from icefall.api.presenting.context import context_for
+from icefall.api.presenting.json_text import Ready
 from icefall.api.presenting.pages import cursor_of, pack_cursor
 from icefall.api.presenting.transactions import block, native
 from icefall.api.schema.blocks import (
@@ -14,7 +15,6 @@ from icefall.api.schema.blocks import (
     BlockParams,
     BlocksParams,
     BlockTxsParams,
-    EvmBlock,
     EvmBlockPage,
 )
 from icefall.api.schema.transactions import NativeTransaction, NativeTransactionPage
@@ -36,7 +36,7 @@ async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Pa
     return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
 
 
-async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> EvmBlock:
+async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> Ready:
     """The newest block that is not later, or with `closest=after` the oldest one that is not earlier."""
     chain = await chains.find(params.chain_id)
     if params.closest == "before":
@@ -50,7 +50,7 @@ async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> Ev
     return block(chain.info.id, found)
 
 
-async def get_block(params: BlockParams, chains: ChainDirectory) -> EvmBlock:
+async def get_block(params: BlockParams, chains: ChainDirectory) -> Ready:
     chain = await chains.find(params.chain_id)
     return block(chain.info.id, await _block(chain, params.block_id))
 

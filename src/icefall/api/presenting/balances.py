@@ -63,7 +63,7 @@ def native_balance(money: Money, info: ChainInfo, balance: int, price: str | Non
     )
 
 
-def erc20_balance(context: AnswerContext, held: Erc20Held, reputation: str | None) -> Erc20TokenBalance:
+def erc20_balance(context: AnswerContext, held: Erc20Held) -> Erc20TokenBalance:
     """Without decimals a balance has no value."""
     details = context.tokens.get(held.token_ref, _NO_TOKEN)
     value = UNSET if details.decimals is None else context.money.value(held.balance, details.decimals, details.price)
@@ -76,7 +76,7 @@ def erc20_balance(context: AnswerContext, held: Erc20Held, reputation: str | Non
         chain_id=context.chain_id,
         balance=str(held.balance),
         balance_value=value,
-        token_reputation=cast(Reputation | None, reputation),
+        token_reputation=cast(Reputation | None, held.reputation),
     )
 
 

@@ -8,8 +8,6 @@ import msgspec
 
 from icefall.api.dialect import Dialect
 from icefall.api.presenting.money import Money
-from icefall.api.schema.parties import Party
-from icefall.api.schema.tokens import Erc20Token
 from icefall.errors import BadGateway, Unavailable
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
 from icefall.evm.model import ERC20, ERC721
@@ -34,8 +32,8 @@ class AnswerContext(msgspec.Struct, frozen=True):
     tokens: Mapping[int, TokenDetails] = {}
     nfts: Mapping[NftRef, NftDetails] = {}
     owners: Mapping[NftKey, bytes] = {}
-    parties: dict[bytes, Party] = {}  # cache: an answer repeats the same few addresses
-    erc20_tokens: dict[bytes, Erc20Token] = {}
+    parties: dict[bytes, str] = {}  # as JSON; an answer repeats the same few addresses
+    erc20_tokens: dict[bytes, str] = {}
 
 
 async def context_for(

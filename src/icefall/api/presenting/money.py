@@ -3,6 +3,7 @@
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import cast
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from icefall.api.schema.parties import CurrencyCode, Price
@@ -11,17 +12,17 @@ _FRACTION = Decimal(1).scaleb(-8)
 _EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)  # any balance times any price
 
 
-class Money:
+class Money(msgspec.Struct, frozen=True):
     """`as_numbers`: prices as JSON numbers, as in the live dialect, instead of strings."""
 
-    def __init__(self, currency: str, *, as_numbers: bool) -> None:
-        self._currency = cast(CurrencyCode, currency)  # checked by the kind of the parameter
-        self._as_numbers = as_numbers
+    currency: str
+    as_numbers: bool
 
     def price(self, price: str | None) -> Price | UnsetType:
         if price is None:
             return UNSET
-        return Price(self._currency, float(price) if self._as_numbers else price)
+        currency = cast(CurrencyCode, self.currency)  # checked by the kind of the parameter
+        return Price(currency, float(price) if self.as_numbers else price)
 
     def value(self, balance: int, decimals: int, price: str | None) -> Price | UnsetType:
         """Value of a balance in the token's smallest unit, with at most eight decimals."""

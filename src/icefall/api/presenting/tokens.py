@@ -1,12 +1,15 @@
 """Parties and tokens as the chain data API returns them."""
 
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.dialect import Dialect
+from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.presenting.context import AnswerContext
 from icefall.api.presenting.hex import address_text
+from icefall.api.presenting.json_text import json_text
+from icefall.api.presenting.money import Money
 from icefall.api.schema.parties import Party
 from icefall.api.schema.tokens import (
     Erc20Token,
@@ -22,18 +25,19 @@ from icefall.evm.model import ZERO_ADDRESS
 _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 
-def party(context: AnswerContext, address: bytes, ref: int) -> Party:
-    """`address` is empty for a creation that failed."""
+def party(context: AnswerContext, address: bytes, ref: int) -> str:
+    """A Party, as JSON. `address` is empty for a creation that failed."""
     shown = context.parties.get(address)
     if shown is None:
-        shown = context.parties[address] = _party(context.tokens.get(ref), address_text(address) if address else "")
+        text = address_text(address) if address else ""
+        details = context.tokens.get(ref)
+        shown = f'{{"address":"{text}"}}' if details is None else json_text(_token_party(details, text))
+        context.parties[address] = shown
     return shown
 
 
-def _party(details: TokenDetails | None, text: str) -> Party:
+def _token_party(details: TokenDetails, text: str) -> Party:
     """What is not known is absent in both dialects: most parties are not tokens."""
-    if details is None:
-        return Party(address=text)
     decimals = _or_absent(details.decimals)
     return Party(name=details.name or UNSET, symbol=details.symbol or UNSET, decimals=decimals, address=text)
 
@@ -49,18 +53,27 @@ def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetTy
     return decimals
 
 
-def erc20_token(context: AnswerContext, address: bytes, ref: int) -> Erc20Token:
+def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
+    """An Erc20Token, as JSON."""
     shown = context.erc20_tokens.get(address)
     if shown is None:
         details = context.tokens.get(ref, _NO_TOKEN)
-        shown = context.erc20_tokens[address] = Erc20Token(
-            address=address_text(address),
-            name=text_or_unknown(context.dialect, details.name),
-            symbol=text_or_unknown(context.dialect, details.symbol),
-            decimals=decimals_or_unknown(context.dialect, details.decimals),
-            price=context.money.price(details.price),
-        )
+        shown = context.erc20_tokens[address] = _erc20_text(context.dialect.name, context.money, address, details)
     return shown
+
+
+@lru_cache(maxsize=4096)  # most transfers are of a few tokens
+def _erc20_text(dialect_name: str, money: Money, address: bytes, details: TokenDetails) -> str:
+    dialect = DIALECTS[dialect_name]
+    return json_text(
+        Erc20Token(
+            address=address_text(address),
+            name=text_or_unknown(dialect, details.name),
+            symbol=text_or_unknown(dialect, details.symbol),
+            decimals=decimals_or_unknown(dialect, details.decimals),
+            price=money.price(details.price),
+        )
+    )
 
 
 def erc721_token(context: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc721Token:

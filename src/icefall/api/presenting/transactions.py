@@ -1,84 +1,72 @@
-"""Blocks and transactions as the chain data API returns them."""
+"""Blocks and transactions as JSON, with the fields of the schema in their order."""
 
-from typing import Any
-
-from msgspec import UNSET
-from msgspec.structs import asdict
+from msgspec import UNSET, Raw
 
 from icefall.api.presenting.context import AnswerContext, in_pieces
-from icefall.api.presenting.hex import hash_text
+from icefall.api.presenting.json_text import Ready, quoted
 from icefall.api.presenting.tokens import party
 from icefall.api.presenting.transfers import nested_internal, nested_transfer
-from icefall.api.schema.blocks import EvmBlock
-from icefall.api.schema.transactions import FullNativeTransaction, Method, NativeTransaction, TransactionDetails
+from icefall.api.schema.transactions import TransactionDetails
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.model import BlockRead, FullTxRead, TxParts, TxRead
 
 
-def block(chain_id: str, row: BlockRead) -> EvmBlock:
-    return EvmBlock(
-        chain_id=chain_id,
-        block_number=str(row.number),
-        block_timestamp=row.time,
-        block_hash=hash_text(row.block_hash),
-        tx_count=row.tx_count,
-        base_fee=str(row.base_fee),
-        gas_used=str(row.gas_used),
-        gas_limit=str(row.gas_limit),
-        gas_cost=str(row.gas_cost),
-        parent_hash=hash_text(row.parent_hash),
-        fees_spent=str(row.fees_spent),
-        cumulative_transactions=str(row.cumulative_txs),
+def block(chain_id: str, row: BlockRead) -> Ready:
+    """An EvmBlock."""
+    return Raw(
+        f'{{"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
+        f'"blockHash":"0x{row.block_hash.hex()}","txCount":{row.tx_count},"baseFee":"{row.base_fee}",'
+        f'"gasUsed":"{row.gas_used}","gasLimit":"{row.gas_limit}","gasCost":"{row.gas_cost}",'
+        f'"parentHash":"0x{row.parent_hash.hex()}","feesSpent":"{row.fees_spent}",'
+        f'"cumulativeTransactions":"{row.cumulative_txs}"}}'
     )
 
 
-def native(context: AnswerContext, tx: TxRead) -> NativeTransaction:
-    return NativeTransaction(
-        block_number=str(tx.location.block_number),
-        block_timestamp=tx.location.time,
-        block_hash=hash_text(tx.location.block_hash),
-        chain_id=context.chain_id,
-        block_index=tx.tx_index,
-        tx_hash=hash_text(tx.location.tx_hash),
-        tx_status="1" if tx.status else "0",
-        tx_type=tx.type_id,
-        gas_limit=str(tx.gas_limit),
-        gas_used=str(tx.gas_used),
-        gas_price=str(tx.gas_price),
-        nonce=str(tx.nonce),
-        from_=party(context, tx.sender, tx.sender_ref),
-        to=party(context, tx.to, tx.to_ref),
-        method=_method(context, tx),
-        value=str(tx.value),
-    )
+def native(context: AnswerContext, tx: TxRead) -> Ready:
+    """A NativeTransaction."""
+    return Raw(f"{{{_native_fields(context, tx)}}}")
 
 
-def _method(context: AnswerContext, tx: TxRead) -> Method:
-    name = context.method_names.get(tx.selector) if tx.selector else None
-    return Method(tx.call_type.value, hash_text(tx.selector), UNSET if name is None else name)
-
-
-def full_native(context: AnswerContext, full: FullTxRead) -> FullNativeTransaction:
-    listed = native(context, full.tx)
+def full_native(context: AnswerContext, full: FullTxRead) -> Ready:
+    """A FullNativeTransaction."""
     max_fee, max_priority_fee = full.tx.max_fee, full.tx.max_priority_fee
-    return FullNativeTransaction(
-        **asdict(listed),
-        input=hash_text(full.input),
-        base_fee_per_gas=str(full.base_fee),
-        max_fee_per_gas=UNSET if max_fee is None else str(max_fee),
-        max_priority_fee_per_gas=UNSET if max_priority_fee is None else str(max_priority_fee),
+    return Raw(
+        f'{{{_native_fields(context, full.tx)},"input":"0x{full.input.hex()}","baseFeePerGas":"{full.base_fee}"'
+        + ("" if max_fee is None else f',"maxFeePerGas":"{max_fee}"')
+        + ("" if max_priority_fee is None else f',"maxPriorityFeePerGas":"{max_priority_fee}"')
+        + "}"
     )
+
+
+def _native_fields(context: AnswerContext, tx: TxRead) -> str:
+    at = tx.location
+    return (
+        f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}",'
+        f'"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_index},"txHash":"0x{at.tx_hash.hex()}",'
+        f'"txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},"gasLimit":"{tx.gas_limit}",'
+        f'"gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
+        f'"from":{party(context, tx.sender, tx.sender_ref)},"to":{party(context, tx.to, tx.to_ref)},'
+        f'"method":{_method(context, tx)},"value":"{tx.value}"'
+    )
+
+
+def _method(context: AnswerContext, tx: TxRead) -> str:
+    name = context.method_names.get(tx.selector) if tx.selector else None
+    named = "" if name is None else f',"methodName":{quoted(name)}'
+    return f'{{"callType":"{tx.call_type.value}","methodHash":"0x{tx.selector.hex()}"{named}}}'
 
 
 async def details(context: AnswerContext, tx: TxRead, parts: TxParts) -> TransactionDetails:
     return TransactionDetails(native(context, tx), *await nested_lists(context, parts), parts.truncated or UNSET)
 
 
-async def nested_lists(context: AnswerContext, parts: TxParts) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+async def nested_lists(
+    context: AnswerContext, parts: TxParts
+) -> tuple[list[Ready], list[Ready], list[Ready], list[Ready]]:
     """ERC-20, ERC-721 and ERC-1155 transfers, and internal transactions."""
-    return (
-        await in_pieces(parts.of(ERC20), lambda row: nested_transfer(context, row)),
-        await in_pieces(parts.of(ERC721), lambda row: nested_transfer(context, row)),
-        await in_pieces(parts.of(ERC1155), lambda row: nested_transfer(context, row)),
-        await in_pieces(parts.internals, lambda row: nested_internal(context, row)),
-    )
+    lists: dict[int, list[Ready]] = {ERC20: [], ERC721: [], ERC1155: []}
+    shown = await in_pieces(parts.transfers, lambda row: nested_transfer(context, row))
+    for row, text in zip(parts.transfers, shown, strict=True):
+        lists[row.standard].append(text)
+    internals = await in_pieces(parts.internals, lambda row: nested_internal(context, row))
+    return lists[ERC20], lists[ERC721], lists[ERC1155], internals

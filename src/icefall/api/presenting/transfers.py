@@ -1,74 +1,62 @@
-"""Transfers and internal transactions, as items of a list or nested in their transaction."""
+"""Transfers and internal transactions as JSON, as items of a list or nested in their transaction."""
 
-from typing import Any, cast
+from msgspec import Raw
 
 from icefall.api.presenting.context import AnswerContext
-from icefall.api.presenting.hex import hash_text
+from icefall.api.presenting.json_text import Ready, json_text, quoted
 from icefall.api.presenting.tokens import erc20_token, erc721_token, erc1155_token, party
-from icefall.api.schema.transfers import (
-    Erc20Transfer,
-    Erc20TransferDetails,
-    Erc721Transfer,
-    Erc721TransferDetails,
-    Erc1155Transfer,
-    Erc1155TransferDetails,
-    InternalTransaction,
-    InternalTransactionDetails,
-    TokenTransfer,
-    TokenTransferDetails,
-)
-from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.model import ERC20, ERC721
 from icefall.evm.reading.model import InternalRead, TransferRead, TxLocation
 
-_LISTED: dict[int, Any] = {ERC20: Erc20Transfer, ERC721: Erc721Transfer, ERC1155: Erc1155Transfer}
-_NESTED: dict[int, Any] = {ERC20: Erc20TransferDetails, ERC721: Erc721TransferDetails, ERC1155: Erc1155TransferDetails}
+
+def transfer(context: AnswerContext, row: TransferRead) -> Ready:
+    """An Erc20Transfer, Erc721Transfer or Erc1155Transfer."""
+    return Raw(f"{{{_location(row.location)},{_transfer_fields(context, row)}}}")
 
 
-def transfer(context: AnswerContext, row: TransferRead) -> TokenTransfer:
-    return cast(TokenTransfer, _LISTED[row.standard](*_location(row.location), *_transfer_fields(context, row)))
+def nested_transfer(context: AnswerContext, row: TransferRead) -> Ready:
+    """The same without its transaction: Erc20TransferDetails and so on."""
+    return Raw(f"{{{_transfer_fields(context, row)}}}")
 
 
-def nested_transfer(context: AnswerContext, row: TransferRead) -> TokenTransferDetails:
-    return cast(TokenTransferDetails, _NESTED[row.standard](*_transfer_fields(context, row)))
+def internal(context: AnswerContext, row: InternalRead) -> Ready:
+    """An InternalTransaction."""
+    return Raw(f"{{{_location(row.location)},{_internal_fields(context, row)}}}")
 
 
-def internal(context: AnswerContext, row: InternalRead) -> InternalTransaction:
-    return InternalTransaction(*_location(row.location), *_internal_fields(context, row))
+def nested_internal(context: AnswerContext, row: InternalRead) -> Ready:
+    """InternalTransactionDetails."""
+    return Raw(f"{{{_internal_fields(context, row)}}}")
 
 
-def nested_internal(context: AnswerContext, row: InternalRead) -> InternalTransactionDetails:
-    return InternalTransactionDetails(*_internal_fields(context, row))
+# -- the fields of both forms, in the order of the schema -------------------------------------------------------------
 
 
-# -- the fields of both forms, in the order of the schema: these are the busiest lists --------------------------------
-
-
-def _location(location: TxLocation) -> tuple[str, int, str, str]:
+def _location(at: TxLocation) -> str:
     return (
-        str(location.block_number),
-        location.time,
-        hash_text(location.block_hash),
-        hash_text(location.tx_hash),
+        f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}",'
+        f'"txHash":"0x{at.tx_hash.hex()}"'
     )
 
 
-def _transfer_fields(context: AnswerContext, row: TransferRead) -> tuple[Any, ...]:
-    sender, to = party(context, row.sender, row.sender_ref), party(context, row.to, row.to_ref)
+def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
+    parties = (
+        f'"from":{party(context, row.sender, row.sender_ref)},"to":{party(context, row.to, row.to_ref)},'
+        f'"logIndex":{row.log_index}'
+    )
     if row.standard == ERC20:
-        return sender, to, row.log_index, str(row.value), erc20_token(context, row.token, row.token_ref)
+        return f'{parties},"value":"{row.value}","erc20Token":{erc20_token(context, row.token, row.token_ref)}'
     if row.standard == ERC721:
-        return sender, to, row.log_index, erc721_token(context, row.token, row.token_ref, row.token_id)
-    token = erc1155_token(context, row.token, row.token_ref, row.token_id)
-    return sender, to, row.log_index, str(row.value), token
+        nft = json_text(erc721_token(context, row.token, row.token_ref, row.token_id))
+        return f'{parties},"erc721Token":{nft}'
+    token = json_text(erc1155_token(context, row.token, row.token_ref, row.token_id))
+    return f'{parties},"value":"{row.value}","erc1155Token":{token}'
 
 
-def _internal_fields(context: AnswerContext, row: InternalRead) -> tuple[Any, ...]:
+def _internal_fields(context: AnswerContext, row: InternalRead) -> str:
     return (
-        party(context, row.sender, row.sender_ref),
-        party(context, row.to, row.to_ref),
-        row.kind,
-        str(row.value),
-        row.is_reverted,
-        str(row.gas_used),
-        str(row.gas_limit),
+        f'"from":{party(context, row.sender, row.sender_ref)},"to":{party(context, row.to, row.to_ref)},'
+        f'"internalTxType":{quoted(row.kind)},"value":"{row.value}",'
+        f'"isReverted":{"true" if row.is_reverted else "false"},'
+        f'"gasUsed":"{row.gas_used}","gasLimit":"{row.gas_limit}"'
     )

@@ -104,6 +104,19 @@ select t.token, t.name, t.symbol, t.decimals,
 from token t join address a on a.id = t.token
 where t.token in (select value from json_each(:tokens));
 
+-- The same, table by table, for stores on Citus (reading/flat.py).
+-- name: tokens_alone
+select token, name, symbol, decimals from token where token in (select value from json_each(:tokens));
+
+-- name: addresses_alone
+select id, address from address where id in (select value from json_each(:tokens));
+
+-- name: prices_alone
+select token_address, value from price where token_address = ? and currency = ? and day = -1;
+
+-- postgres: prices_alone
+select token_address, value from price where token_address = any(?) and currency = any(?) and day = -1;
+
 -- name: nft_metadata
 select token, token_id, status, token_uri, read_at, metadata from nft where token = ? and token_id = ?;
 
@@ -113,9 +126,3 @@ from unnest(?, ?) as k(token, token_id) join nft n on n.token = k.token and n.to
 
 -- name: price
 select value from price where token_address = :token_address and currency = :currency and day = :day;
-
--- name: reputation
-select token_address, reputation from reputation where token_address = ?;
-
--- postgres: reputation
-select token_address, reputation from reputation where token_address = any(?);

@@ -1,5 +1,6 @@
 """Reads the results of enrichment for the API: token and NFT metadata, prices, reputations. Each is one index seek."""
 
+import asyncio
 from collections.abc import Iterable
 
 import msgspec
@@ -12,6 +13,7 @@ from icefall.evm.enriching.nft_metadata import NftMetadata, unpack
 from icefall.evm.enriching.nft_outcomes import DAY_S, IndexStatus
 
 SQL = load("icefall.evm.enriching", "queries.sql")
+KEPT_MAX = 50_000  # addresses whose details are kept, most of them of no token
 
 
 class TokenDetails(msgspec.Struct, frozen=True):
@@ -34,15 +36,46 @@ class NftDetails(msgspec.Struct, frozen=True):
 
 
 class EnrichReader:
+    """Details of tokens are kept until the store changes: at the head of a chain that is once per block."""
+
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+        self._kept: dict[str, dict[int, TokenDetails | None]] = {}  # by currency and token ID
+        self._kept_at: int | None = None
 
     async def priced_tokens(self, tokens: Iterable[int], currency: str) -> dict[int, TokenDetails]:
-        """By token ID, with current prices, in one query; IDs that are not tokens are left out."""
-        rows = await self._reader.rows(SQL.priced_tokens, {"tokens": list(tokens), "currency": currency})
+        """By token ID, with current prices, in one query at most; IDs that are not tokens are left out."""
+        wanted, version = list(tokens), self._reader.version()
+        if version is None:
+            return await self._priced_tokens(wanted, currency)
+        kept = self._kept.setdefault(currency, {})
+        if version != self._kept_at or len(kept) > KEPT_MAX:
+            self._kept_at, self._kept = version, {currency: (kept := {})}
+        if missing := [token for token in wanted if token not in kept]:
+            found = await self._priced_tokens(missing, currency)
+            kept.update((token, found.get(token)) for token in missing)
+        return {token: details for token in wanted if (details := kept[token]) is not None}
+
+    async def _priced_tokens(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
+        if self._reader.prefers_flat:
+            return await self._flat_tokens(tokens, currency)
+        rows = await self._reader.rows(SQL.priced_tokens, {"tokens": tokens, "currency": currency})
         return {
             token: TokenDetails(name or "", symbol or "", decimals, price)
             for token, name, symbol, decimals, price in rows
+        }
+
+    async def _flat_tokens(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
+        rows, ids = await asyncio.gather(
+            self._reader.rows(SQL.tokens_alone, {"tokens": tokens}),
+            self._reader.rows(SQL.addresses_alone, {"tokens": tokens}),
+        )
+        address_of: dict[int, bytes] = dict(ids)
+        keys = [(address_of[row[0]], currency) for row in rows if row[0] in address_of]
+        prices: dict[bytes, str] = dict(await self._reader.rows_of_each(SQL.prices_alone, keys))
+        return {
+            token: TokenDetails(name or "", symbol or "", decimals, prices.get(address_of.get(token, b"")))
+            for token, name, symbol, decimals in rows
         }
 
     async def nft_metadata(self, nfts: Iterable[tuple[int, int]]) -> dict[tuple[int, int], NftDetails]:
@@ -64,11 +97,6 @@ class EnrichReader:
 
     async def current_price(self, token_address: bytes, currency: str) -> str | None:
         return await self._price(token_address, currency, NOW)
-
-    async def reputation(self, token_addresses: Iterable[bytes]) -> dict[bytes, str]:
-        """Malicious or Benign, for the addresses on the list."""
-        keys = [(address,) for address in set(token_addresses)]
-        return dict(await self._reader.rows_of_each(SQL.reputation, keys))
 
     async def _price(self, token_address: bytes, currency: str, day: int) -> str | None:
         key = {"token_address": token_address, "currency": currency, "day": day}

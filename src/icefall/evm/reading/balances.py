@@ -11,6 +11,8 @@ from functools import partial
 from itertools import chain
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.errors import Unavailable
@@ -170,11 +172,11 @@ class BalanceReader:
 
     async def _erc20_resolved(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
         """Of the zero address from state alone: to the logs it is where tokens are minted and burned."""
-        untrusted = [token for token, _, is_untrusted, _ in rows if is_untrusted or address == ZERO_ADDRESS]
+        untrusted = [token for token, _, is_untrusted, *_ in rows if is_untrusted or address == ZERO_ADDRESS]
         from_state = await self._erc20_from_state(address, block, untrusted)
         held = [
-            Erc20Held(token, from_state[token] if token in from_state else unpack_uint(amount), ref)
-            for token, ref, _, amount in rows
+            Erc20Held(token, from_state[token] if token in from_state else unpack_uint(amount), ref, reputation)
+            for token, ref, _, amount, reputation in rows
         ]
         return [one for one in held if one.balance]
 
@@ -186,17 +188,17 @@ class BalanceReader:
         for token in page:
             rows = await self._reader.rows(SQL.erc20_in, {"address": address, "block": block, "token": token})
             if rows:
-                _, ref, is_untrusted, amount = rows[0]
+                _, ref, is_untrusted, amount, reputation = rows[0]
                 is_untrusted = is_untrusted or address == ZERO_ADDRESS
-                held[token] = Erc20Held(token, unpack_uint(amount), ref)
+                held[token] = Erc20Held(token, unpack_uint(amount), ref, reputation)
             else:  # no transfer between them: only state can show that the balance is zero
-                found = await self._reader.rows(SQL.address_id, {"address": token})
-                held[token] = Erc20Held(token, 0, found[0][0] if found else 0)
+                ((ref, reputation),) = await self._reader.rows(SQL.never_held, {"token": token})
+                held[token] = Erc20Held(token, 0, ref or 0, reputation)
                 is_untrusted = self._state is not None
             untrusted += [token] if is_untrusted else []
         budget.left -= len(untrusted)  # a request names 100 tokens at most
         for token, balance in (await self._erc20_from_state(address, block, untrusted)).items():
-            held[token] = Erc20Held(token, balance, held[token].token_ref)
+            held[token] = replace(held[token], balance=balance)
         return [held[token] for token in page], page[-1] if len(wanted) > limit else None
 
     async def _is_nft(self, token: bytes) -> bool:

@@ -22,9 +22,10 @@ select number, hash from block where number >= 0 order by number desc limit 1;
 -- name: erc20
 select h.token_address, h.token, t.is_untrusted, coalesce(
     (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
-     order by b.block desc limit 1), h.baseline)
+     order by b.block desc limit 1), h.baseline), p.reputation
 from erc20_holding h
 left join token_trust t on t.token = h.token
+left join reputation p on p.token_address = h.token_address
 where h.holder = (select id from address where address = :address) and h.token_address > :after
     and coalesce(t.standards & 1 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address limit :limit;
@@ -32,13 +33,15 @@ order by h.token_address limit :limit;
 -- name: erc20_in
 select h.token_address, h.token, t.is_untrusted, coalesce(
     (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
-     order by b.block desc limit 1), h.baseline)
+     order by b.block desc limit 1), h.baseline), p.reputation
 from erc20_holding h
 left join token_trust t on t.token = h.token
+left join reputation p on p.token_address = h.token_address
 where h.holder = (select id from address where address = :address) and h.token_address = :token;
 
--- name: address_id
-select id from address where address = :address;
+-- A contract that the address never received a token of; null where nothing is known.
+-- name: never_held
+select (select id from address where address = :token), (select reputation from reputation where token_address = :token);
 
 -- A row if the contract moved ERC-721 or ERC-1155 tokens and nothing else.
 -- name: nfts_only

@@ -6,6 +6,7 @@ from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_data, unpack_uint
 from icefall.evm.positions import BITS, above, position_of
+from icefall.evm.reading.flat import txs_of_address
 from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, PageRange, TxLocation, TxRead
 from icefall.evm.storing.writing import CALL_TYPES
 
@@ -16,6 +17,7 @@ TX_COLUMNS = (
 )  # fmt: skip  # as `_tx` reads them
 FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
+SHARES_MAX = 6  # steps of a search by time after which it is no longer guessed where the block should be
 
 
 class ChainReader:
@@ -45,19 +47,27 @@ class ChainReader:
         return [_block(row) for row in await self._reader.rows(SQL.blocks, {"before": high, "limit": limit})]
 
     async def at_or_before(self, time: int) -> BlockRead | None:
-        """The newest block that is not later than a Unix time: a binary search, because times never decrease."""
-        tip, low = await self.tip(), await self.lowest()
-        if tip is None or low is None or tip.time <= time:
+        """The newest block that is not later than a Unix time. Times never decrease and mostly grow evenly: it is first
+        looked for where it would be if they did, and after a few steps by halves."""
+        tip, lowest = await self.tip(), await self._reader.rows(SQL.lowest)
+        if tip is None or not lowest or tip.time <= time:
             return tip
-        found, high = None, tip.number
-        while low < high:
-            middle = (low + high) // 2
-            block = await self.block(middle)
-            if block is not None and block.time <= time:
-                found, low = block, middle + 1
+        (low, low_time), high, high_time, found = lowest[0], tip.number, tip.time, None
+        if low_time > time:
+            return None
+        steps = 0
+        while (span := high - low) > 1:
+            steps += 1
+            by_share = steps % 3 and steps <= SHARES_MAX
+            ahead = span * (time - low_time) // (high_time - low_time) if by_share else span // 2
+            block = await self.block(low + min(max(ahead, 1), span - 1))
+            if block is None:  # rolled back meanwhile
+                break
+            if block.time <= time:
+                found, low, low_time = block, block.number, block.time
             else:
-                high = middle
-        return found
+                high, high_time = block.number, block.time
+        return found or await self.block(low)
 
     async def meta(self, name: str) -> str | None:
         """A value of the meta table, written by the indexer."""
@@ -100,6 +110,8 @@ class ChainReader:
     async def txs_of(self, address: bytes, span: PageRange, limit: int) -> list[TxRead]:
         """Transactions whose sender, recipient or created contract is the address."""
         where = {"address": address, "limit": limit, **span.descending()}
+        if self._reader.prefers_flat:
+            return [_tx(row) for row in await txs_of_address(self._reader, where)]
         return [_tx(row) for row in await self._reader.rows(SQL.txs_of, where)]
 
     async def touched_txs(

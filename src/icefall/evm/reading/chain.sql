@@ -5,7 +5,7 @@ select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit,
 from block where number >= 0 order by number desc limit 1;
 
 -- name: lowest
-select number from block where number >= 0 order by number limit 1;
+select number, time from block where number >= 0 order by number limit 1;
 
 -- name: block
 select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs

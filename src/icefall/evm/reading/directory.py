@@ -96,6 +96,13 @@ class LazyChainReader:
             self.close()
             raise
 
+    @property
+    def prefers_flat(self) -> bool:
+        return self._reader is not None and self._reader.prefers_flat
+
+    def version(self) -> int | None:
+        return self._reader.version() if self._reader is not None else None
+
     async def _open(self) -> Reader:
         self._reader = reader = await self._opened()
         return reader

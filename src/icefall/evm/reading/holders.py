@@ -52,15 +52,17 @@ class HolderReader:
     async def by_id(self, token: bytes, standard: int, after: int, limit: int) -> tuple[list[HolderRead], int | None]:
         """Holders of now, and the ID behind which the next page begins. A page may be short although more follow."""
         found: list[HolderRead] = []
-        for _ in range(0, CANDIDATES_MAX, _PIECE):
-            where = {"address": token, "standard": standard, "after": after, "limit": _PIECE}
+        read, count = 0, limit + 1  # most candidates still hold some: a piece of 1,000 would be read for ten
+        while read < CANDIDATES_MAX:
+            where = {"address": token, "standard": standard, "after": after, "limit": count}
             rows = [_holder(row) for row in await self._reader.rows(SQL.by_id, where)]
             found += [row for row in rows if row.balance]
             if len(found) > limit:
                 return found[:limit], found[limit - 1].ref
-            if len(rows) < _PIECE:
+            if len(rows) < count:
                 return found, None
             after = rows[-1].ref
+            read, count = read + count, min(2 * count, _PIECE)
             await asyncio.sleep(0)
         return found, after
 

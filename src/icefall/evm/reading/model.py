@@ -155,9 +155,6 @@ class TxParts(msgspec.Struct):
     internals: list[InternalRead] = msgspec.field(default_factory=list)
     truncated: bool = False
 
-    def of(self, standard: int) -> list[TransferRead]:
-        return [row for row in self.transfers if row.standard == standard]
-
 
 class DeploymentRead(msgspec.Struct, frozen=True, gc=False):
     address: bytes
@@ -182,6 +179,7 @@ class Erc20Held(msgspec.Struct, frozen=True, gc=False):
     token: bytes
     balance: int
     token_ref: int  # 0 for a token that is not in the store
+    reputation: str | None  # Malicious or Benign; None for a token that is not on the list
 
 
 class NftHeld(msgspec.Struct, frozen=True, gc=False):

@@ -49,14 +49,22 @@ class TokenReader:
 
         At most SEARCH_MAX contracts are read for one standard: a page may be short although more follow.
         """
-        read_max = limit + 1 if wanted is None else SEARCH_MAX
         block, token = before or (AFTER_ALL, 0)
-        where = {"block": block, "token": token, "limit": read_max}
-        rows = await self._reader.rows(SQL.tokens, where)
-        found = [one for one in map(_token, rows) if wanted in (None, one.erc_type)]
-        if len(found) > limit:
-            return found[:limit], found[limit - 1].cursor
-        return found, _token(rows[-1]).cursor if len(rows) == read_max else None
+        found: list[TokenRead] = []
+        read, count = 0, min(limit + 1, SEARCH_MAX)
+        while True:
+            rows = await self._reader.rows(SQL.tokens, {"block": block, "token": token, "limit": count})
+            listed = [_token(row) for row in rows]
+            found += [one for one in listed if wanted in (None, one.erc_type)]
+            if len(found) > limit:
+                return found[:limit], found[limit - 1].cursor
+            if len(rows) < count:
+                return found, None
+            block, token = listed[-1].cursor
+            read += count
+            if read >= SEARCH_MAX:
+                return found, (block, token)
+            count = min(2 * count, SEARCH_MAX - read)
 
     async def search(self, text: str, limit: int) -> list[TokenRead]:
         """Tokens whose name or symbol begins with the text, in any case of ASCII letters; symbols first."""

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.positions import BITS, PER_BLOCK, above, block_of, index_of, position_of
+from icefall.evm.reading.flat import transfers_of_address
 from icefall.evm.reading.model import (
     AFTER_ALL,
     DeploymentRead,
@@ -40,18 +40,7 @@ _BLOCK_BITS = ~(PER_BLOCK - 1)
 T = TypeVar("T", TransferRead, InternalRead)
 
 
-class _Queries(NamedTuple):
-    """The statements of one token standard."""
-
-    of_address: str
-    of_page: str
-
-
-_QUERIES = {
-    ERC20: _Queries(SQL.erc20_of, SQL.erc20_of_page),
-    ERC721: _Queries(SQL.erc721_of, SQL.erc721_of_page),
-    ERC1155: _Queries(SQL.erc1155_of, SQL.erc1155_of_page),
-}
+_OF_ADDRESS = {ERC20: SQL.erc20_of, ERC721: SQL.erc721_of, ERC1155: SQL.erc1155_of}
 
 
 class TransferReader:
@@ -62,14 +51,24 @@ class TransferReader:
 
     async def of_address(self, standard: int, address: bytes, span: PageRange, limit: int) -> list[TransferRead]:
         """Transfers of one standard that an address sent or received. A cursor inside a batch continues the batch."""
-        where = {"address": address, "limit": limit, **span.inside()}
-        inside = where.pop("inside")
+        bounds = span.inside()
+        inside = bounds.pop("inside")
+        where: dict[str, Any] = {"address": address, "limit": limit, **bounds}
         rows: list[Row] = []
+        flat = self._reader.prefers_flat
         if inside and standard == ERC1155:
-            rows = await self._reader.rows(SQL.erc1155_rest, {**where, "inside": inside})
+            rows = (
+                await transfers_of_address(self._reader, standard, where, inside)
+                if flat
+                else await self._reader.rows(SQL.erc1155_rest, {**where, "inside": inside})
+            )
             where["limit"] = limit - len(rows)
         if len(rows) < limit:
-            rows += await self._reader.rows(_QUERIES[standard].of_address, where)
+            rows += (
+                await transfers_of_address(self._reader, standard, where)
+                if flat
+                else await self._reader.rows(_OF_ADDRESS[standard], where)
+            )
         return _transfers(rows)
 
     async def in_token(self, token: bytes, span: PageRange, limit: int) -> list[TransferRead]:
@@ -130,19 +129,15 @@ class TransferReader:
         low, high = position_of(block_of(first), 0), above(block_of(last))
         where: dict[str, int | bytes] = {"address": address, "first_tx": first, "last_tx": last, "high": high}
 
-        async def of_standard(statement: str, row: TransferRead | None, limit: int) -> list[TransferRead]:
+        async def transfers(row: TransferRead | None, limit: int) -> list[TransferRead]:
             after = {"low": low, "inside": -1} if row is None else {"low": row.log_at, "inside": row.position}
-            return _transfers(await self._reader.rows(statement, {**where, **after, "limit": limit}))
+            return _transfers(await self._reader.rows(SQL.transfers_of_page, {**where, **after, "limit": limit}))
 
         async def internals(row: InternalRead | None, limit: int) -> list[InternalRead]:
             after = {"low": first, "inside": -1} if row is None else {"low": row.tx_at, "inside": row.frame}
             return _internals(await self._reader.rows(SQL.internals_of_page, {**where, **after, "limit": limit}))
 
-        transfers: list[TransferRead] = []
-        for queries in _QUERIES.values():
-            transfers += await _in_pieces(partial(of_standard, queries.of_page))
-        transfers.sort(key=lambda row: (row.log_at, row.position))
-        return transfers, await _in_pieces(internals)
+        return await _in_pieces(transfers), await _in_pieces(internals)
 
     # -- deployments and messages ------------------------------------------------------------------------------
 

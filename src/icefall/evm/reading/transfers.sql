@@ -5,24 +5,10 @@ select v.* from erc20_of o join erc20_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc limit :limit;
 
--- name: erc20_of_page
-select v.* from erc20_of o join erc20_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (v.log_at, v.position) > (:low, :inside)
-    and (v.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at limit :limit;
-
 -- name: erc721_of
 select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc limit :limit;
-
--- name: erc721_of_page
-select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (v.log_at, v.position) > (:low, :inside)
-    and (v.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at limit :limit;
 
 -- name: erc1155_of
 select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
@@ -35,12 +21,29 @@ select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at = :high and v.position < :inside
 order by v.position desc limit :limit;
 
--- name: erc1155_of_page
-select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+-- Of a page of transactions: three lists that never share a log, merged by the index they walk.
+-- name: transfers_of_page
+select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
+from erc20_of o join erc20_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (v.log_at, v.position) > (:low, :inside)
-    and (v.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at, v.position limit :limit;
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+union all
+select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
+from erc721_of o join erc721_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+union all
+select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
+from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+order by 2, 3 limit :limit;
 
 -- Three lists that never share a log, merged.
 -- name: in_token

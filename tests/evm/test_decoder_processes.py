@@ -11,10 +11,11 @@ from bench.evm_chain import TransferChain
 from tests.evm.indexed import InlineBlockDecoder
 
 from icefall.evm.following.decoder import DecoderDied, ProcessBlockDecoder
-from icefall.evm.model import BlockRows, ContractInfo
+from icefall.evm.model import BlockRows, ContractInfo, RawKinds
 from icefall.upstream.evm.block_parts import FetchedBlock
 
 ROOTS = True
+NOTHING = RawKinds()
 
 
 def chunks() -> list[list[FetchedBlock]]:
@@ -24,14 +25,16 @@ def chunks() -> list[list[FetchedBlock]]:
 
 async def inline_rows() -> list[list[BlockRows]]:
     decoder = InlineBlockDecoder()
-    verified = [await decoder.verify(1, chunk, roots=ROOTS) for chunk in chunks()]
+    verified = [await decoder.verify(1, chunk, roots=ROOTS, kept=NOTHING) for chunk in chunks()]
     return [await decoder.derive(one.ticket, range(2), ContractInfo()) for one in verified]
 
 
 def test_rows_do_not_depend_on_the_number_of_processes() -> None:
     async def compare() -> None:
         with closing(ProcessBlockDecoder(2)) as decoder:
-            verified = await asyncio.gather(*[decoder.verify(1, chunk, roots=ROOTS) for chunk in chunks()])
+            verified = await asyncio.gather(
+                *[decoder.verify(1, chunk, roots=ROOTS, kept=NOTHING) for chunk in chunks()]
+            )
             assert len(multiprocessing.active_children()) == 2
             steps = [decoder.derive(one.ticket, range(2), ContractInfo()) for one in reversed(verified)]
             assert list(reversed(await asyncio.gather(*steps))) == await inline_rows()
@@ -42,9 +45,9 @@ def test_rows_do_not_depend_on_the_number_of_processes() -> None:
 def test_one_that_dies_is_replaced_and_the_other_goes_on() -> None:
     async def kill_first() -> None:
         with closing(ProcessBlockDecoder(2)) as decoder:
-            first = await decoder.verify(1, chunks()[0], roots=ROOTS)
+            first = await decoder.verify(1, chunks()[0], roots=ROOTS, kept=NOTHING)
             (process,) = multiprocessing.active_children()
-            second = await decoder.verify(1, chunks()[1], roots=ROOTS)
+            second = await decoder.verify(1, chunks()[1], roots=ROOTS, kept=NOTHING)
             assert process.pid is not None
             os.kill(process.pid, signal.SIGKILL)
             with pytest.raises(DecoderDied):
@@ -53,7 +56,7 @@ def test_one_that_dies_is_replaced_and_the_other_goes_on() -> None:
             assert await decoder.derive(second.ticket, range(2), ContractInfo()) == expected[1]
             with pytest.raises(DecoderDied, match="that verified these blocks"):
                 await decoder.derive(first.ticket, range(2), ContractInfo())
-            again = await decoder.verify(1, chunks()[0], roots=ROOTS)
+            again = await decoder.verify(1, chunks()[0], roots=ROOTS, kept=NOTHING)
             assert await decoder.derive(again.ticket, range(2), ContractInfo()) == expected[0]
 
     asyncio.run(kill_first())

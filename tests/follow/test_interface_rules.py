@@ -22,6 +22,7 @@ from icefall.api.asgi import AsgiApp
 from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
 from icefall.ipc.socket import SocketServer, socket_path
+from icefall.node.identity import ensure_identity
 from icefall.node.store import PACKAGE, store_path
 from icefall.run.worker import build_app
 from icefall.wire.address import address_text
@@ -141,6 +142,7 @@ class Node:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        ensure_identity(Path(config.data_dir) / "staking")  # as the engine does
         self._app = AsgiApp(build_app("node", config, with_engine=True))
 
     def ask(self, path: str, method: str, **params: Any) -> Answer:

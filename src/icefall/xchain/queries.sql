@@ -107,12 +107,16 @@ order by o.position desc limit :limit;
 insert into address_tx (chain, address, seq, asset) values (?, ?, ?, ?);
 
 -- name: txs_of_address
-select distinct seq from address_tx where chain = :chain and address = :address and seq < :below
-order by seq desc limit :limit;
+select t.seq, t.txid, t.height from (
+    select distinct seq from address_tx where chain = :chain and address = :address and seq < :below
+    order by seq desc limit :limit
+) found join ledger_tx t on t.chain = :chain and t.seq = found.seq order by t.seq desc;
 
 -- name: txs_of_address_asset
-select seq from address_tx where chain = :chain and address = :address and asset = :asset and seq < :below
-order by seq desc limit :limit;
+select t.seq, t.txid, t.height from (
+    select seq from address_tx where chain = :chain and address = :address and asset = :asset and seq < :below
+    order by seq desc limit :limit
+) found join ledger_tx t on t.chain = :chain and t.seq = found.seq order by t.seq desc;
 
 -- name: put_refused
 insert into refused_tx (position, chain, txid, reason)

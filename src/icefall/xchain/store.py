@@ -4,6 +4,7 @@ UTXOs are stored in the bytes that are sent; nothing is re-encoded on the way ou
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -291,13 +292,10 @@ class AssetChainReader:
         """(seq, txid, height), newest first, of one asset or of all."""
         key = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
         if asset:
-            rows = await self._reader.rows(SQL.txs_of_address_asset, key | {"asset": asset})
+            rows: list[Any] = await self._reader.rows(SQL.txs_of_address_asset, key | {"asset": asset})
         else:
             rows = await self._reader.rows(SQL.txs_of_address, key)
-        found = []
-        for (seq,) in rows:
-            found.extend(await self._reader.rows(SQL.tx_at, {"chain": await self._chain(), "seq": seq}))
-        return [(seq, txid, height) for seq, txid, height in found]
+        return rows
 
 
 def _only(rows: list[tuple[bytes]]) -> bytes | None:

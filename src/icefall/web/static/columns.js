@@ -9,10 +9,11 @@ const block = (chain) => ({
   minor: true,
   cell: (row) => blockLink(row.chainId || chain, row.blockNumber),
 });
-const hash = (chain) => ({
+const hash = (chain, of) => ({
   name: "Transaction",
   cell: (row) => [
     txLink(row.chainId || chain, row.txHash),
+    of && h("span.phone-only", {}, direction(row, of)),
     row.txStatus === "0" && h("span.badge.bad.phone-only", {}, "failed"),
   ],
 });
@@ -51,7 +52,7 @@ export const blockColumns = () => [
 export function txColumns({ chain, tokenOf, of }) {
   const native = (row) => tokenOf(row.chainId || chain) || { decimals: 18, symbol: "" };
   return [
-    hash(chain),
+    hash(chain, of),
     { name: "Method", minor: true, cell: (row) => method(row.method) },
     { name: "Status", minor: true, cell: (row) => status(row.txStatus) },
     block(chain),
@@ -73,11 +74,19 @@ export function tokenName(token) {
   return clip(token.symbol || token.name || "Unnamed token", 28);
 }
 
+// Sender and recipient, one above the other, where there is no room for two columns.
+const parties = (chain) => ({
+  name: "From and to",
+  phone: true,
+  cell: (row) => h("span.parties", {}, address(chain, row.from), address(chain, row.to)),
+});
+
 // Token transfers of any standard.
 export function transferColumns({ chain, of, token = true, linked = true }) {
   return [
-    linked && hash(chain),
+    linked && hash(chain, of),
     linked && age,
+    !linked && parties(chain),
     from(chain),
     of
       ? { name: "", minor: true, cell: (row) => direction(row, of) }
@@ -116,8 +125,9 @@ function tokenOfTransfer(row, chain) {
 
 export function internalColumns({ chain, of, native, linked = true }) {
   return [
-    linked && hash(chain),
+    linked && hash(chain, of),
     linked && age,
+    !linked && parties(chain),
     { name: "Type", cell: (row) => [badge(row.internalTxType), row.isReverted && badge("reverted", "bad")] },
     from(chain),
     of && { name: "", minor: true, cell: (row) => direction(row, of) },

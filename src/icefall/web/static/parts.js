@@ -219,10 +219,9 @@ export function later(load, { rows = 3, hideEmpty = true } = {}) {
 
 // -- tables --------------------------------------------------------------------------------------------------------
 
-// columns: [{name, cell(row), right, minor}]; a minor column is left out on a phone.
+// columns: [{name, cell(row), right, minor, phone}]; a minor column is left out on a phone, a phone one is only there.
 export function table(label, columns, rows) {
-  const kinds = (column) =>
-    [column.right && "right", column.minor && "minor", column.wide && "wide"].filter(Boolean).join(" ") || null;
+  const kinds = (column) => ["right", "minor", "phone", "wide"].filter((name) => column[name]).join(" ") || null;
   const body = h("tbody");
   const append = (more) =>
     add(

@@ -159,8 +159,15 @@ async function balances(base, chain, signal, held) {
               )
             : h("strong", {}, row.name),
       },
-      { name: "Balance", right: true, cell: (row) => quantity(row.balance, row.decimals, row.symbol) },
-      { name: "Value", right: true, cell: (row) => value(row.balanceValue) },
+      {
+        name: "Balance",
+        right: true,
+        cell: (row) => [
+          quantity(row.balance, row.decimals, row.symbol),
+          row.balanceValue && h("span.phone-line.quiet", {}, value(row.balanceValue)),
+        ],
+      },
+      { name: "Value", right: true, minor: true, cell: (row) => value(row.balanceValue) },
     ],
     load: async (pageToken) => {
       const page = await data(`${base}/balances:listErc20`, { pageSize: 20, pageToken }, signal);

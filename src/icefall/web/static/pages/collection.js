@@ -1,40 +1,18 @@
 // A collection of NFTs.
 import { h } from "../dom.js";
-import { chainOf, data, path } from "../api.js";
+import { data, path } from "../api.js";
 import { tokenName } from "../columns.js";
 import { nftGrid } from "../nfts.js";
-import { address, badge, card, clip, crumbs, facts, header, id, tabs, to, txLink } from "../parts.js";
-import { holderList, transferList } from "./token.js";
+import { tabs } from "../parts.js";
+import { holderList, tokenHead, tokenOf, transferList } from "../token-parts.js";
 
 export async function render({ params, query, signal, remember }) {
-  const chain = await chainOf(params.chain);
-  const key = chain.chainId;
-  const contract = await data(path`/v1/chains/${key}/addresses/${params.address}`, {}, signal);
-  const base = path`/v1/chains/${key}/tokens/${contract.address}`;
-  const made = contract.deploymentDetails;
+  const token = await tokenOf(params, signal);
+  const { key, contract, base } = token;
   const content = h(
     "div.page",
     {},
-    crumbs(
-      ["Home", "#/"],
-      [chain.chainName || key, to.chain(key)],
-      ["Tokens", `${to.chain(key)}/tokens`],
-      [tokenName(contract)],
-    ),
-    header(
-      "NFT collection",
-      clip(contract.name || contract.symbol || "Unnamed collection", 120),
-      badge(contract.ercType),
-      contract.symbol && badge(clip(contract.symbol, 24)),
-    ),
-    card(
-      "Details",
-      facts([
-        ["Address", id(contract.address, { full: true, what: "address", href: to.address(key, contract.address) })],
-        made && ["Deployed by", address(key, made.deployerAddress, { full: true })],
-        made && ["Deployed in", txLink(key, made.txHash, { full: true })],
-      ]),
-    ),
+    tokenHead(token, "NFT collection"),
     tabs(
       "Content of the collection",
       [

@@ -232,7 +232,7 @@ async function windows(metric, state, name, signal) {
   const column = (label, key) => ({
     name: label,
     right: true,
-    minor: key === "lastMonth" || key === "lastYear",
+    minor: ["lastHour", "lastMonth", "lastYear"].includes(key),
     cell: (row) => figure(row[key] / scale.by),
   });
   return card(

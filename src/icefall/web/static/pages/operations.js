@@ -182,5 +182,14 @@ function summary(message) {
   const parts = Object.entries(message).filter(
     ([name, value]) => name !== "upstreams" && value !== null && typeof value !== "object",
   );
-  return parts.map(([name, value]) => `${name} ${value}`).join(", ") || "–";
+  return parts.map(([name, value]) => shown(name, value)).join(", ") || "–";
+}
+
+// storeBytes 16834592 becomes "store 16.8 MB", secondsSinceProgress 3 "3 s since progress", synced true "synced".
+function shown(name, value) {
+  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  if (typeof value === "boolean") return value ? words : `not ${words}`;
+  if (name.endsWith("Bytes")) return `${words.replace(/ bytes$/, "")} ${bytes(value)}`;
+  if (name.startsWith("seconds")) return `${whole(value)} s ${words.replace(/^seconds /, "")}`;
+  return `${words} ${typeof value === "number" ? whole(value) : value}`;
 }

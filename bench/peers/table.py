@@ -155,8 +155,9 @@ def run() -> None:
     blocks = int(os.environ.get("ICEFALL_BENCH_BLOCKS", BLOCKS))
     history = History(blocks, PER_BLOCK, ADDRESSES, BUSY)
     print(
-        f"peers: {blocks} blocks, {history.transfers} ERC-20 transfers among {ADDRESSES} addresses, one in {BUSY:.0%}"
-        " of them; start and end of each program included; CPU of its own processes and of the database, per transfer"
+        f"peers: {blocks} blocks, {history.transfers} ERC-20 transfers among {ADDRESSES} addresses; one sends"
+        f" {BUSY:.0%}\n"
+        "  from the start of a program to its last row; CPU of its own processes and of the database, per transfer"
     )
     with (
         TemporaryDirectory(prefix="icefall-peers-") as folder,

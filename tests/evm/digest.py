@@ -51,6 +51,8 @@ INTERNED = {
     "nft_state_owner": {"token"},
     "last_activity": {"address"},
     "deployer": {"address"},
+    "holder": {"holder", "token"},
+    "holder_total": {"token"},
 }
 FOLDED = {"erc20_balance", "erc1155_balance"}
 META = {"has_calls", "has_diffs", "chain_id", "first_block", "blockchain_id", "logs_from", "calls_from"}

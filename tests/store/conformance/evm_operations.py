@@ -35,6 +35,7 @@ from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
 from icefall.evm.storing.store import SQL as WRITES_SQL
 from icefall.evm.storing.store import ChainStore
@@ -86,6 +87,8 @@ async def evm_outcomes(store: Store, folder: Path) -> Outcomes:
             while await one():
                 found[f"enriched {name}"] = True
         found["parents"] = [chain.hash_at(number) for number in (-1, 0, 5)]
+        while await count_some(store):
+            pass
         await chain.roll_back(replay.head // 2)  # and indexed again
         found["rolled back"] = chain.tip()
         await indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay)).follower.run()

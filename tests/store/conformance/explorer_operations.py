@@ -7,13 +7,15 @@ from tests.evm.recordings import derived
 from icefall.db.engine import Store, Transaction
 from icefall.evm.enriching.nft_loop import reindex_nft
 from icefall.evm.enriching.reader import EnrichReader
-from icefall.evm.model import ERC1155
+from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.history import HistoryReader
+from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.model import AFTER_ALL, PageRange
 from icefall.evm.reading.raw import SQL, LogRead, RawReader
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.storing.holders import count_some
 from icefall.metrics.periods import SPANS
 
 CURRENCIES = ("usd", "none")
@@ -33,6 +35,27 @@ async def explorer_outcomes(store: Store, chain: str) -> dict[str, Any]:
     found["by time"] = [await reader.at_or_before(time) for time in times]
     found["raw"] = await _raw(store)
     found["many"] = await _pieces(store)
+    found["holders"] = await _holders(store, derived(chain)[-1].rows.block.number)
+    return found
+
+
+async def _holders(store: Store, tip: int) -> list[Any]:
+    """By address: their order follows interned IDs, which depend on how blocks arrived."""
+    while await count_some(store):
+        pass
+    reader = HolderReader(store)
+    listed, _ = await TokenReader(store).tokens(None, 100)
+    found: list[Any] = []
+    for token in listed:
+        found += [await reader.totals(token.address), await reader.is_trusted(token.address)]
+        for standard in (ERC20, ERC721, ERC1155):
+            first = await reader.by_balance(token.address, standard, None, 1)
+            after = [(one.balance, one.ref) for one in first]
+            largest = first + (await reader.by_balance(token.address, standard, after[0], 100) if after else [])
+            by_id, _ = await reader.by_id(token.address, standard, 0, 100)
+            above, _ = await reader.above(token.address, 1, range(3, tip), 0, 100)
+            assert [one.balance for one in largest] == sorted((one.balance for one in largest), reverse=True)
+            found += [sorted((one.address, one.balance) for one in page) for page in (largest, by_id, above)]
     return found
 
 

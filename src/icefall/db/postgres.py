@@ -38,13 +38,12 @@ from icefall.db.postgres_session import (
     shown_url,
     unreachable,
 )
-from icefall.db.statements import for_postgres
+from icefall.db.statements import PLAIN_INSERT, for_postgres
 
 T = TypeVar("T")
 
 WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
 _COPY_MIN = 16  # rows; fewer are inserted one by one
-_PLAIN_INSERT = re.compile(r"\s*insert\s+into (\w+) \(([^)]*)\)\s*values\s*\(([^)]*)\)\s*", re.IGNORECASE)
 _LOST = "the session of the writer was ended: the store must be opened again"
 _WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of the store
 
@@ -116,7 +115,7 @@ def _values(row: StatementParams, names: Sequence[str]) -> Sequence[Any]:
 @lru_cache(maxsize=256)
 def _copy_of(text: str) -> tuple[str, list[str]] | None:
     """The COPY that does the same as a plain insert, and the names of its parameters; None for any other statement."""
-    found = _PLAIN_INSERT.fullmatch(text)
+    found = PLAIN_INSERT.fullmatch(text)
     if found is None:
         return None
     table, columns, values = found[1], found[2], [value.strip() for value in found[3].split(",")]

@@ -5,7 +5,6 @@ at a time limit.
 """
 
 import asyncio
-import re
 import sqlite3
 import threading
 import time
@@ -22,6 +21,7 @@ import msgspec
 from icefall.db.changes import ChangeCount
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
+from icefall.db.statements import PLAIN_INSERT
 from icefall.db.wal import APPLICATION_ID, SETTINGS, WRITING_ID, MarkedWal, lost_its_wal
 
 T = TypeVar("T")
@@ -30,7 +30,6 @@ QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _ROWS_TOGETHER = 64  # inserted by one statement
-_PLAIN_INSERT = re.compile(r"(\s*insert into \w+ \([^)]*\)\s*values)\s*(\(\?(?:, \?)*\))\s*")
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
@@ -120,8 +119,10 @@ class _SqliteTransaction:
 @lru_cache(maxsize=256)
 def _insert_of_many(statement: str) -> str | None:
     """A plain insert of one row, for so many at once; None for any other statement."""
-    found = _PLAIN_INSERT.fullmatch(statement)
-    return f"{found[1]} {', '.join([found[2]] * _ROWS_TOGETHER)}" if found is not None else None
+    found = PLAIN_INSERT.fullmatch(statement)
+    if found is None or {value.strip() for value in found[3].split(",")} != {"?"}:
+        return None
+    return statement + f", ({found[3]})" * (_ROWS_TOGETHER - 1)
 
 
 class SqliteStore(SqliteReader):

@@ -2,8 +2,8 @@
 
 A file is a list of statements, each headed `-- name: its_name`. The comment lines above a statement say what a row
 means and which endpoints use it. One text serves both engines wherever that is natural: parameters are `:name` or `?`,
-bytes are `x'00'`, and a list is given as `in (select value from json_each(:name))`. Where PostgreSQL wants another text, it follows the
-first one, headed `-- postgres: its_name`.
+bytes are `x'00'`, and a list is given as `in (select value from json_each(:name))`. Where PostgreSQL needs another, it
+follows the first one, headed `-- postgres: its_name`.
 """
 
 import re

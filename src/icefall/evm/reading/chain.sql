@@ -66,6 +66,21 @@ from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by 1 desc limit :limit;
 
+-- Each list is bounded by itself: otherwise the server reads and sorts all of both.
+-- postgres: touched
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
+    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+from native_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at desc limit :limit)
+union all
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
+    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+from touch_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at desc limit :limit)
+order by 1 desc limit :limit;
+
 -- name: touched_ascending
 select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
     v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
@@ -76,4 +91,19 @@ select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_addr
     v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
 from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by 1 limit :limit;
+
+-- Each list is bounded by itself: otherwise the server reads and sorts all of both.
+-- postgres: touched_ascending
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
+    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+from native_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at limit :limit)
+union all
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
+    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+from touch_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at limit :limit)
 order by 1 limit :limit;

@@ -45,6 +45,33 @@ where o.address = (select id from address where address = :address) and o.log_at
     and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
 order by 2, 3 limit :limit;
 
+-- Each list is bounded by itself: otherwise the server may read and sort all of them.
+-- postgres: transfers_of_page
+(select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
+from erc20_of o join erc20_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+order by o.log_at, v.position limit :limit)
+union all
+(select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
+from erc721_of o join erc721_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+order by o.log_at, v.position limit :limit)
+union all
+(select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
+from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+order by o.log_at, v.position limit :limit)
+order by 2, 3 limit :limit;
+
 -- Three lists that never share a log, merged.
 -- name: in_token
 select * from erc20_view where token = (select id from address where address = :address)
@@ -57,6 +84,21 @@ select * from erc1155_view where token = (select id from address where address =
     and log_at >= :low and (log_at, position) < (:high, :inside)
 order by log_at desc, position desc limit :limit;
 
+-- Each list is bounded by itself: otherwise the server may read and sort all of them.
+-- postgres: in_token
+(select * from erc20_view where token = (select id from address where address = :address)
+    and log_at >= :low and log_at < :high
+order by log_at desc, position desc limit :limit)
+union all
+(select * from erc721_view where token = (select id from address where address = :address)
+    and log_at >= :low and log_at < :high
+order by log_at desc, position desc limit :limit)
+union all
+(select * from erc1155_view where token = (select id from address where address = :address)
+    and log_at >= :low and (log_at, position) < (:high, :inside)
+order by log_at desc, position desc limit :limit)
+order by log_at desc, position desc limit :limit;
+
 -- Of one transaction, in log order behind (:low, :inside): three lists that never share a log, merged. Reads all logs of
 -- its block up to the end of the page.
 -- name: transfers_of_tx
@@ -66,6 +108,19 @@ select * from erc721_view where log_at > :low and log_at < :high and tx_index = 
 union all
 select * from erc1155_view where log_at >= :low and log_at < :high and (log_at, position) > (:low, :inside)
     and tx_index = :tx_index
+order by log_at, position limit :limit;
+
+-- Each list is bounded by itself: otherwise the server may read and sort all of them.
+-- postgres: transfers_of_tx
+(select * from erc20_view where log_at > :low and log_at < :high and tx_index = :tx_index
+order by log_at, position limit :limit)
+union all
+(select * from erc721_view where log_at > :low and log_at < :high and tx_index = :tx_index
+order by log_at, position limit :limit)
+union all
+(select * from erc1155_view where log_at >= :low and log_at < :high and (log_at, position) > (:low, :inside)
+    and tx_index = :tx_index
+order by log_at, position limit :limit)
 order by log_at, position limit :limit;
 
 -- name: internals_of

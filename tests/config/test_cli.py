@@ -12,6 +12,7 @@ from tests.waiting import LIMIT_S
 from icefall import __version__, cli
 from icefall.config.settings import SETTINGS, VERBS, Config
 from icefall.errors import StartRefused
+from icefall.run.listening import ListeningSocket
 
 CHAIN = '[[chain]]\nid = 7\nrpc = "http://user:secret@a"\n'
 
@@ -26,11 +27,15 @@ def work_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def runtime(monkeypatch: pytest.MonkeyPatch, answer: int | BaseException) -> list[tuple[str, Config]]:
-    """A fake icefall.run.up that records its calls, and returns or raises `answer`."""
+    """A fake icefall.run.up that records its calls, and returns or raises `answer`; on free ports."""
     calls: list[tuple[str, Config]] = []
+    for listener in ("HTTP", "DATA", "METRICS"):
+        monkeypatch.setenv(f"ICEFALL_{listener}_PORT", "0")
 
-    def run(verb: str, config: Config) -> int:
+    def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         calls.append((verb, config))
+        for opened in sockets.values():
+            opened.socket.close()
         if isinstance(answer, BaseException):
             raise answer
         return answer

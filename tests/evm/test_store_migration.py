@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests
-from tests.evm.indexed import indexing, open_store
+from tests.evm.indexed import NO_RAW, indexing, open_store
 from tests.evm.recordings import tokens
 from tests.upstream.evm_replay import EvmReplay
 
@@ -49,7 +49,7 @@ def old_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 async def indexed(path: Path, head: int) -> dict[str, str]:
     replay = EvmReplay(CHAIN)
     replay.shown = head
-    async with indexing(path, replay) as it:
+    async with indexing(path, replay, kept=NO_RAW) as it:  # the release before stored no raw logs
         await it.follower.run()
         assert it.follower.status.synced
     return digests(path)

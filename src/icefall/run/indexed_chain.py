@@ -24,7 +24,7 @@ from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.following.status import ChainStatus, UpstreamStatus, decode_status, encode_status, status_of
 from icefall.evm.model import RawKinds
 from icefall.evm.storing.holders import count_some
-from icefall.evm.storing.raw import drop_marks
+from icefall.evm.storing.raw import drop_marks, has_unwanted_marks
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Log
@@ -103,8 +103,9 @@ class IndexedChain:
         binding = Binding(self._chain.id, id_or_empty(self._chain.blockchain_id), self.follower.first_block)
         blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log, self._report)
         self._contracts.native_asset_id = avax_asset_of(blockchain_id)
-        # What is not to be stored is missing from the next block on. This is little, and written on a full disk too.
-        await self._status_store.write(partial(drop_marks, kinds=self._kept))
+        if has_unwanted_marks(self._chain_store.read, self._kept):
+            # From the next block on they would be wrong. This is little, and written on a full disk too.
+            await self._status_store.write(partial(drop_marks, kinds=self._kept))
         await self.follower.run()
         await self._finish()
 

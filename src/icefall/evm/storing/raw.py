@@ -109,6 +109,10 @@ def fill(tx: Transaction, gap: Gap, blocks: Sequence[RawBlock]) -> bool:
     return True
 
 
+def has_unwanted_marks(read: Read, kinds: RawKinds) -> bool:
+    return any(not getattr(kinds, kind.name) and _mark(read, kind.mark) is not None for kind in KINDS)
+
+
 def drop_marks(tx: Transaction, kinds: RawKinds) -> None:
     """Of what is not to be stored: from the next block on it is missing. Before any block is stored."""
     for kind in KINDS:

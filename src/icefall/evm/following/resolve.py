@@ -61,6 +61,8 @@ class NativeBalances:
                 found.append(NativeRow(address, number, balance, before.get(address)))
             elif known[0] != balance:
                 found.append(NativeRow(address, number, balance, None))
+            else:
+                continue  # what is known stays what the store has, so that rows do not depend on where batches end
             self._known[address] = balance, number
         return tuple(found)
 

@@ -65,7 +65,8 @@ def test_immediate_stops_of_the_server(expected: dict[str, str], tmp_path: Path,
     with in_thread(EvmReplay(CHAIN)) as replay:
         while stops < STOPS:
             number += 1
-            stored, code = tmp_path / f"stopped-{number}.postgres", 1
+            stored = tmp_path / f"stopped-{number}.postgres"
+            code: int | None = 1
             while code:
                 child = start_child(stored, replay, LAST)
                 if stops < STOPS:

@@ -25,6 +25,14 @@ import {
   value,
 } from "../parts.js";
 
+const LABELS = {
+  listNative: "Transactions",
+  listErc20: "ERC-20 transfers",
+  listErc721: "ERC-721 transfers",
+  listErc1155: "ERC-1155 transfers",
+  listInternals: "Internal transactions",
+};
+
 export async function render({ params, query, signal, remember }) {
   const [chain, found] = await Promise.all([chainOf(params.chain), kindOf(params.chain, params.address, signal)]);
   const key = chain.chainId;
@@ -35,7 +43,7 @@ export async function render({ params, query, signal, remember }) {
   const pages = (what, columns) => ({
     load: () =>
       list({
-        label: what,
+        label: LABELS[what],
         columns,
         none: "There are none.",
         load: async (pageToken) => {

@@ -66,11 +66,11 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         for listener, listening in sockets.items():
             for _ in range(config.http_workers):
                 supervisor.start(listener, listening.socket)
+        if replay:  # workers ask it for the state of tokens
+            supervisor.start(REPLAY, replay.socket)
         if verb in HAS_ENGINE:
             supervisor.await_engine()
         supervisor.await_listeners(addresses.values())
-        if replay:
-            supervisor.start(REPLAY, replay.socket)
         if verb == "up" and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
         _put_process_file(process_file, processes)

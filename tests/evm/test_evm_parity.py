@@ -21,6 +21,7 @@ from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.replay import FOREVER
 
 from icefall.evm.amounts import unpack_uint
+from icefall.evm.call_trees import unpack_calls
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.parity import decode_parity_diffs, decode_parity_traces
@@ -161,7 +162,20 @@ def test_an_index_without_debug_is_the_same(tmp_path: Path, chain: str) -> None:
     for balance in more.pop("native_balance"):  # of accounts that ran SELFDESTRUCT
         true = state.at(balance["block"], "native", "0x" + balance["address"].hex())
         assert unpack_uint(balance["balance"]) == int(true or 0)
+    assert trees_of(missing.pop("call_tree")) == trees_of(more.pop("call_tree"))
     assert missing == more == {}
+
+
+def trees_of(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What every client says of a call. Errors have words of their own, and gas of a failed call may be missing."""
+    return sorted(
+        (
+            row["tx_at"],
+            [(call.depth, call.kind, call.sender, call.value, call.input, call.is_reverted) for call in calls],
+        )
+        for row in rows
+        if (calls := unpack_calls(row["calls"]))
+    )
 
 
 # -- by hand -------------------------------------------------------------------------------------------------------

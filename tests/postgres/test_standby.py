@@ -31,7 +31,8 @@ def indexer(folder: Path, replay: EvmReplay, prefix: str, url: str) -> Iterator[
     folder.mkdir()
     config, terminal = folder / "icefall.toml", folder / "terminal.txt"
     teleporter = f'teleporter = "0x{messenger_of(replay).hex()}"'
-    config.write_text(f'[[chain]]\nid = "{replay.chain_id}"\nrpc = "{replay.url}"\n{teleporter}\n')
+    raw = "store_logs = true\nstore_traces = true"
+    config.write_text(f'[[chain]]\nid = "{replay.chain_id}"\nrpc = "{replay.url}"\n{teleporter}\n{raw}\n')
     settings = [
         f"--config-file={config}",
         f"--data-dir={folder / 'data'}",

@@ -16,7 +16,7 @@ from tests.evm.digest import digests, digests_of
 from tests.evm.indexed import messenger_of
 from tests.evm.reading_scene import index
 from tests.postgres.server import PostgresServer, new_prefix, server_url
-from tests.postgres.test_crashes import server  # noqa: F401
+from tests.postgres.test_server_crashes import server  # noqa: F401
 from tests.store.opened import SchemaTables
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread

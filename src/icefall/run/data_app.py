@@ -1,5 +1,6 @@
 """The app of the data listener: the chain data interface."""
 
+from pathlib import Path
 from typing import Any
 
 from icefall.access.budgets import UNAUTHENTICATED
@@ -29,7 +30,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         UsageReader: UsageReader(store),
         CurrentCaller: CurrentCaller(),
         Paging: Paging(PageTokens(page_token_secret(store))),
-        IndexerCalls: IndexerCalls(stores.data_dir),
+        IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: chain_directory(config, stores, method_names(config.method_signatures), with_state=True),
     }
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -151,12 +152,13 @@ def test_text_with_a_zero_character_is_found_again(kit: PostgresKit) -> None:
 
 
 @pytest.fixture
-def pooler(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """pgbouncer before the server: URLs by mode."""
+def pooler() -> Iterator[dict[str, str]]:
+    """pgbouncer before the server: URLs by mode. Its folder is one that the server's user may enter."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         missing("pgbouncer")
-    port, file = free_port(), tmp_path / "pgbouncer.ini"
+    folder = Path(tempfile.mkdtemp(prefix="icefall-pgbouncer-"))
+    port, file = free_port(), folder / "pgbouncer.ini"
     upstream = psycopg.conninfo.conninfo_to_dict(server_url())
     target = f"host=127.0.0.1 port={upstream['port']} dbname=postgres user=postgres"
     file.write_text(
@@ -164,8 +166,7 @@ def pooler(tmp_path: Path) -> Iterator[dict[str, str]]:
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\nunix_socket_dir =\n"
         "ignore_startup_parameters = extra_float_digits\n"
     )
-    for path in (tmp_path, *list(tmp_path.parents)[:2], file):
-        path.chmod(0o755)
+    folder.chmod(0o755)
     command = as_server_user([program, "--quiet", str(file)])
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     urls = {mode: f"postgresql://postgres@127.0.0.1:{port}/{mode}" for mode in ("shared", "own")}
@@ -183,6 +184,7 @@ def pooler(tmp_path: Path) -> Iterator[dict[str, str]]:
     finally:
         process.terminate()
         process.wait()
+        shutil.rmtree(folder)
 
 
 def test_a_transaction_pooler_is_refused_and_a_session_pooler_is_not(

@@ -1,7 +1,6 @@
 """A store that is not written while too little disk space is free."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,13 +12,6 @@ from icefall.db.disk import DiskGuard, DiskLow, FreeSpace, GuardedStore, free_sp
 
 PUT = "insert into note (id, text) values (1, 'a')"
 COUNT = "select count(*) from note"
-
-
-@pytest.fixture
-def kit(tmp_path: Path) -> Iterator[SqliteKit]:
-    kit = SqliteKit(tmp_path)
-    yield kit
-    kit.close()
 
 
 def leave_free(monkeypatch: pytest.MonkeyPatch, percent: int) -> None:

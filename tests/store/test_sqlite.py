@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -22,13 +21,6 @@ from icefall.db.wal import APPLICATION_ID
 V1 = {"0001_notes": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"
 COUNT = "select count(*) from note"
-
-
-@pytest.fixture
-def kit(tmp_path: Path) -> Iterator[SqliteKit]:
-    kit = SqliteKit(tmp_path)
-    yield kit
-    kit.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -23,13 +22,6 @@ from icefall.db.wal import APPLICATION_ID, WRITING_ID, lost_its_wal
 V1 = {"0001_notes": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"
 COUNT = "select count(*) from note"
-
-
-@pytest.fixture
-def kit(tmp_path: Path) -> Iterator[SqliteKit]:
-    kit = SqliteKit(tmp_path)
-    yield kit
-    kit.close()
 
 
 def put(store: SqliteStore, numbers: range, size: int = 1) -> None:

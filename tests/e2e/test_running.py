@@ -51,7 +51,8 @@ def test_slow_clients_time_out(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / f"{VM_TEXT}.py").write_text("import time\ntime.sleep(1.2)\nclass vm:\n    version = '1'\n")
-    settings = ("--http-read-timeout=700ms", "--http-idle-timeout=1s", "--api-admin-enabled", f"--plugin-dir={plugins}")
+    limits = ("--http-read-timeout=700ms", "--http-read-header-timeout=800ms", "--http-idle-timeout=1s")
+    settings = (*limits, "--api-admin-enabled", f"--plugin-dir={plugins}")
     with serving("node", tmp_path, *settings) as server:
         address = Wire(server.url()).address
         head = b"POST /ext/info HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -53,14 +53,14 @@ class Interrupt:
 
 import icefall.__main__
 sys.meta_path.insert(0, Interrupt())
-sys.argv = ["icefall", "up"]
+sys.argv = ["icefall", "up", "--data-dir={folder}", "--http-port=0", "--data-port=0", "--metrics-port=0"]
 sys.exit(icefall.__main__.main())
 """
 
 
 @pytest.mark.parametrize("module", ["icefall.cli", "icefall.config.settings", "icefall.run.up"])
-def test_ctrl_c_while_modules_load(module: str) -> None:
-    command = [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module)]
+def test_ctrl_c_while_modules_load(tmp_path: Path, module: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module, folder=tmp_path)]
     done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
 

@@ -17,7 +17,7 @@ from icefall.config.load import load, with_chains
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard
 from icefall.db.lock import StoreLock
-from icefall.evm.following.follower import BlockRange
+from icefall.evm.following.follower import POLL_S, BlockRange
 from icefall.evm.following.reorgs import REORG_DEPTH_MAX
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.run.indexed_chain import IndexedChain
@@ -85,6 +85,7 @@ class SimulatedIndexer(Simulation):
             audit_interval=_AUDIT_INTERVAL,
             verify_roots=True,
             reorg_depth_max=REORG_DEPTH_MAX,
+            poll_s=POLL_S,
         )
         return [asyncio.create_task(chain.follow()), asyncio.create_task(chain.audit())]
 

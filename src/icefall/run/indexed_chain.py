@@ -56,6 +56,7 @@ class IndexedChain:
         audit_interval: int,
         verify_roots: bool,
         reorg_depth_max: int,
+        poll_s: float,
     ) -> None:
         self._chain = chain
         self.name = chain.name or chain.id
@@ -91,6 +92,7 @@ class IndexedChain:
             maker,
             log,
             rules=reorg_rules(chain, self._upstream, reorg_depth_max),
+            poll_s=poll_s,
             meta=partial(_learnt_meta, self._chain_store, self._upstream),
         )
 

@@ -199,6 +199,7 @@ def _indexed_chain(
             audit_interval=config.audit_interval,
             verify_roots=_verify_roots(chain, config),
             reorg_depth_max=config.reorg_depth_max,
+            poll_s=config.poll_interval / 1e9,
         )
         on_failure.pop_all()  # from here it closes its store
     return indexed

@@ -77,6 +77,7 @@ class EvmFollower:
         log: FollowerLog,
         *,
         rules: ReorgRules | None = None,
+        poll_s: float = POLL_S,
         meta: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self.status = FollowerStatus()
@@ -86,6 +87,7 @@ class EvmFollower:
         self._maker = maker
         self._log = log
         self._reorgs = Reorganisations(store, upstream, rules or ReorgRules())
+        self._poll_s = poll_s
         self._meta = meta
         self._absent_since: float | None = None
         self._warned: set[str] = set()
@@ -107,7 +109,7 @@ class EvmFollower:
                 pause = PAUSE_S[0]
                 if self._done():
                     return
-                wait = 0.0 if moved else POLL_S
+                wait = 0.0 if moved else self._poll_s
             except InvalidBlock as error:
                 if self._reject(error):
                     wait = 0.0  # the next round fetches the block from another upstream

@@ -18,7 +18,7 @@ from icefall.evm.following.batches import BatchMaker
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import DecoderState, RawChunk, Ticket, VerifiedChunk, decode_raw, parts_of
 from icefall.evm.following.filling import RawFilling
-from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.following.follower import POLL_S, BlockRange, EvmFollower
 from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.model import BlockRows, ContractInfo, RawKinds
 from icefall.evm.storing.store import PACKAGE, ChainStore
@@ -97,11 +97,12 @@ def indexing_of(
     messenger: bytes = MESSENGER,
     rules: ReorgRules | None = None,
     kept: RawKinds = ALL_RAW,
+    poll_s: float = POLL_S,
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
     maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots, kept=kept)
-    follower = AuditedFollower(blocks, store, upstream, maker, log, rules=rules)
+    follower = AuditedFollower(blocks, store, upstream, maker, log, rules=rules, poll_s=poll_s)
     follower.auditor = Auditor(store, upstream, AUDIT_INTERVAL, log)
     return Indexing(follower, store, upstream, log)
 
@@ -124,6 +125,7 @@ async def indexing(
     roots: bool = False,
     rules: ReorgRules | None = None,
     kept: RawKinds = ALL_RAW,
+    poll_s: float = POLL_S,
     **options: Any,
 ) -> AsyncIterator[Indexing]:
     """A follower that is ready to run; without a range, up to the replay's present head."""
@@ -132,6 +134,8 @@ async def indexing(
         async with upstream_of(*replays, **options) as upstream:
             blocks = blocks or BlockRange(last=replays[0].head)
             messenger = messenger_of(replays[0])
-            yield indexing_of(store, upstream, blocks, roots=roots, messenger=messenger, rules=rules, kept=kept)
+            yield indexing_of(
+                store, upstream, blocks, roots=roots, messenger=messenger, rules=rules, kept=kept, poll_s=poll_s
+            )
     finally:
         store.close()

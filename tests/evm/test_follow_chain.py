@@ -12,10 +12,11 @@ from tests.evm.indexed import indexing
 from tests.evm.recordings import CHAINS, tokens
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmFault, EvmReplay
+from tests.upstream.evm_scene import slept
 from tests.waiting import LIMIT_S
 
 from icefall.demo.recording import Blocks
-from icefall.evm.following.follower import BlockRange, EvmFollower
+from icefall.evm.following.follower import POLL_S, BlockRange, EvmFollower
 from icefall.evm.following.reorgs import ReorgRules
 from icefall.upstream.client import Limits
 
@@ -96,6 +97,14 @@ async def test_audits_never_delay_blocks(tmp_path: Path) -> None:
         assert auditor.audited_to() < LAST
         replay.evm_faults = []
         await until(it.follower, lambda: auditor.audited_to() == LAST)
+
+
+@awaited
+async def test_a_synced_chain_asks_for_its_head_at_the_interval_that_is_set(tmp_path: Path) -> None:
+    async with indexing(tmp_path / "chain.sqlite", shown(EvmReplay(CHAIN), 3), blocks=BlockRange(), poll_s=0.125) as it:
+        await until(it.follower, lambda: slept(it.upstream).count(0.125) > 2)
+        assert it.follower.status.synced
+        assert POLL_S not in slept(it.upstream)
 
 
 @awaited

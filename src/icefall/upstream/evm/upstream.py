@@ -158,7 +158,7 @@ class EvmUpstream:
         before, source.capabilities = source.capabilities, found
         if found.sample is None and (before is None or before.sample is not None):
             self._log.info(
-                "the upstream is new or quiet: its blocks are indexed, and its traces tested with the first transaction",
+                "no transactions found yet: blocks are indexed, and traces tested with the first transaction",
                 upstream=source.name,
             )
         if found.missing() and (before is None or before.missing() != found.missing()):

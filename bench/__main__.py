@@ -11,7 +11,7 @@ SUITES = {
     "serving": "node API: requests per second and CPU per request",
     "index": "index API on a long X-Chain: CPU per request",
     "overload": "liveness beside too many requests and silent connections",
-    "chaos": "kill -9 of random processes under load: failures by reason, nothing lost",
+    "chaos": "kill -9 of the processes in turn under load: failures by reason, nothing lost",
     "soak": "the same for long with a kill per minute: memory and open files stay the same",
     "ledger": "X-Chain transactions issued and accepted per second",
     "follow": "containers followed per second from a replayed node",

@@ -1,9 +1,10 @@
-"""kill -9 of a random process of `icefall up` every two seconds, under reads, issueTx and indexing.
+"""kill -9 of the processes of `icefall up` in turn, one every two seconds, under reads, issueTx and indexing.
 
-`ICEFALL_BENCH_CHAOS_SECONDS` is how long (20 by default), `ICEFALL_BENCH_SEED` chooses the processes. It fails if an
+`ICEFALL_BENCH_CHAOS_SECONDS` is how long (20 by default), `ICEFALL_BENCH_SEED` chooses the order. It fails if an
 answer was wrong, an accepted transaction was lost, or an index differs from that of an undisturbed run.
 
-The supervisor is among the processes while all others run; it is started again as a service manager would.
+No role is killed twice before all others were killed once. The supervisor has its turn while all others run; it is
+started again as a service manager would.
 """
 
 import os
@@ -13,7 +14,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,6 +51,7 @@ SECONDS = float(os.environ.get("ICEFALL_BENCH_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("ICEFALL_BENCH_SEED", "1"))
 PER_BLOCK, ADDRESSES = 5, 200
 PROCESSES = 8  # supervisor, engine, indexer and decoder, three workers, replay
+SUPERVISOR = "supervisor"
 UTXOS = 64
 LIMIT_S = 900.0
 _POLL_S = 0.1
@@ -240,13 +242,14 @@ def _kill(plan: Plan, program: Program) -> Counter[str]:
     while time.monotonic() < until:
         next_kill = time.monotonic() + plan.kill_every_s
         processes = sorted(program.processes())
+        by_role = {role(one, program, processes): one for one in processes}
         if len(processes) < PROCESSES:
-            processes = [one for one in processes if one.pid != program.server.process.pid]
-        if processes:
-            victim = chosen.choice(processes)
+            by_role.pop(SUPERVISOR, None)
+        if by_role:
+            victim = least_killed(by_role, kills, chosen)
             with suppress(ProcessLookupError):
-                os.kill(victim.pid, signal.SIGKILL)
-                kills[role(victim, program, processes)] += 1
+                os.kill(by_role[victim].pid, signal.SIGKILL)
+                kills[victim] += 1
         while time.monotonic() < next_kill:
             program.keep_running()
             plan.watch(program)
@@ -254,9 +257,16 @@ def _kill(plan: Plan, program: Program) -> Counter[str]:
     return kills
 
 
+def least_killed(roles: Iterable[str], kills: Mapping[str, int], chosen: random.Random) -> str:
+    """One of the roles that were killed least often, so that none is spared by chance."""
+    by_kills = {role: kills.get(role, 0) for role in roles}
+    fewest = min(by_kills.values())
+    return chosen.choice([role for role, count in by_kills.items() if count == fewest])
+
+
 def role(process: Process, program: Program, processes: Sequence[Process]) -> str:
     if process.pid == program.server.process.pid:
-        return "supervisor"
+        return SUPERVISOR
     return process.role or f"child of the {next(one.role for one in processes if one.pid == process.parent)}"
 
 
@@ -297,7 +307,7 @@ def _lost(program: Program, counts: Counts, utxos: Sequence[Utxo]) -> list[str]:
 
 def _report(plan: Plan, program: Program, counts: Counts, kills: Counter[str], healthy_s: float, load: float) -> None:
     every = f"every {plan.kill_every_s:.0f} s for {plan.seconds:.0f} s"
-    print(f"{plan.name}: kill -9 of a random process {every} (seed {SEED})")
+    print(f"{plan.name}: kill -9 of one process, all in turn, {every} (seed {SEED})")
     print(f"  load average of the machine at the end: {load:.1f}")
     print(f"  killed {kills.total()}: {', '.join(f'{role} {count}' for role, count in kills.most_common())}")
     for listener, count in counts.answers.items():

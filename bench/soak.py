@@ -1,7 +1,8 @@
-"""`icefall up` for long, under reads, issueTx and indexing, with one kill -9 per minute: memory and file descriptors.
+"""`icefall up` for long, under reads, issueTx and indexing; each minute one process ends by kill -9, all in turn.
 
-`ICEFALL_BENCH_SECONDS` is how long (120 by default; 1800 by hand). Load, kills and the checks that nothing is lost are
-those of `bench/chaos.py`. It fails if the last third of the run needs clearly more than the first.
+It samples memory and file descriptors. `ICEFALL_BENCH_SECONDS` is how long (120 by default; 1800 by hand). Load, kills
+and the checks that nothing is lost are those of `bench/chaos.py`. It fails if the last third of the run needs clearly
+more than the first.
 """
 
 import os

@@ -4,7 +4,7 @@ import socket
 import struct
 from pathlib import Path
 
-from tests.e2e.test_indexing import config_for
+from tests.e2e.test_indexing import config_for, index
 from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
@@ -27,6 +27,23 @@ def test_a_wrong_chain_is_reported_at_once_and_strictly_as_503(tmp_path: Path) -
             assert wrong in strict.json()["error"]["chain-99"]["message"]
             assert strict.json()["status"] == loose.json()["status"] == "error"
             assert strict.json()["details"]["store"] == {"status": "up"}
+
+
+def test_a_node_is_healthy_though_nobody_indexes_a_listed_chain(tmp_path: Path) -> None:
+    """The check of a chain fails only where it is indexed, or has been."""
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config = config_for(tmp_path, geth)
+        with serving("node", tmp_path, f"--config-file={config}", "--health-check-frequency=100ms") as server:
+            health = server.ask("GET", "/ext/health")
+            check = health.json()["checks"][f"chain-{geth.chain_id}"]
+            assert (health.status, check["message"], "error" in check) == (200, {"indexed": False}, False)
+            assert index(server.data_dir, config, "--to=3").returncode == 0
+
+            def is_checked() -> bool:
+                checks = server.ask("GET", "/ext/health").json()["checks"]
+                return bool(checks[f"chain-{geth.chain_id}"]["message"].get("lastIndexedBlock") == 3)
+
+            until(is_checked, "the check of the chain that is indexed now")
 
 
 def test_strict_is_200_when_all_is_well(tmp_path: Path) -> None:

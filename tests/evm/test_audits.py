@@ -89,6 +89,27 @@ async def test_blocks_without_state_are_skipped(tmp_path: Path) -> None:
 
 
 @awaited
+async def test_an_untrusted_token_is_logged_once(tmp_path: Path) -> None:
+    """Neither each comparison that disagrees nor the next process reports it again."""
+    replay = EvmReplay("geth-1")
+    async with indexing(tmp_path / "chain.sqlite", replay) as it:
+        await it.follower.run()
+
+        def tokens() -> list[str]:
+            return [fields["token"] for message, fields in it.log.lines if message.startswith("token untrusted")]
+
+        once = tokens()
+        assert len(once) == len(set(once)) > 1
+
+        def forget(tx: Transaction) -> None:
+            tx.run("delete from audit")
+
+        await it.store.write(forget)
+        await finish_audits(Auditor(it.store, it.upstream, AUDIT_INTERVAL, it.log), it.store)
+        assert tokens() == once
+
+
+@awaited
 async def test_a_rollback_takes_its_audits_back(tmp_path: Path) -> None:
     replay = EvmReplay("geth-1")
     replay.shown = LATER

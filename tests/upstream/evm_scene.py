@@ -26,7 +26,7 @@ class RecordingLog:
     def warn(self, message: str, **fields: Any) -> None:
         self.lines.append((message, fields))
 
-    error = warn
+    info = error = warn
 
 
 @asynccontextmanager

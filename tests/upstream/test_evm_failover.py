@@ -246,6 +246,27 @@ def test_failures_are_logged() -> None:
     on(scene, replay)
 
 
+def test_a_chain_without_transactions_is_no_fault_of_its_upstream() -> None:
+    """A fresh anvil has none, and is probed again with every block until there is one."""
+    replay = EvmReplay()
+    replay.shown = 0
+
+    async def scene(upstream: EvmUpstream) -> None:
+        logged = upstream._log
+        assert isinstance(logged, RecordingLog)
+        for _ in range(3):
+            await upstream.probe_all()
+        ((message, _),) = logged.lines
+        assert message.startswith("no transactions found yet: blocks are indexed")
+        replay.shown = None
+        replay.off |= {"prestateTracer", "muxTracer"}
+        for _ in range(3):
+            await upstream.probe_all()
+        assert [message for message, _ in logged.lines[1:]] == ["upstream lacks features"]
+
+    on(scene, replay)
+
+
 def test_an_upstream_in_another_thread() -> None:
     with in_thread(EvmReplay()) as replay:
 

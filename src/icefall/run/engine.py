@@ -74,10 +74,12 @@ class EngineContext(NamedTuple):
     logs: Logs
     disk: DiskGuard
     stores: Stores
+    indexes: bool
 
 
-async def run_engine(config: Config, *, restarted: bool = False) -> int:
-    """Runs until it is stopped; the process's exit code. `restarted`: the program has been running already."""
+async def run_engine(config: Config, *, indexes: bool, restarted: bool = False) -> int:
+    """Runs until it is stopped; the process's exit code. `indexes`: EVM chains are indexed by a process next to it.
+    `restarted`: the program has been running already."""
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     running: RunningEngine | None = None
 
@@ -91,7 +93,7 @@ async def run_engine(config: Config, *, restarted: bool = False) -> int:
 
     draining: list[asyncio.Future[None]] = []  # a task without a reference may be collected
     watch_stop(stop, received=received)
-    starting = asyncio.create_task(_start(config, stop, restarted=restarted))
+    starting = asyncio.create_task(_start(config, stop, indexes=indexes, restarted=restarted))
     either: set[asyncio.Future[Any]] = {starting, stopped}
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():  # stopped while still starting
@@ -130,7 +132,7 @@ class RunningEngine(NamedTuple):
         self.context.stores.close()
 
 
-async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool) -> RunningEngine:
+async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, restarted: bool) -> RunningEngine:
     """First everything that may be refused, then what is written, then what runs."""
     data_dir = Path(config.data_dir)
     stores = stores_of(config)
@@ -147,7 +149,8 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
     await store.write(partial(_bind, wanted, start, found, recorded))
 
     disk = DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage)
-    context = EngineContext(config, network, store, node_logs(config, "engine", network, create=True), disk, stores)
+    logs = node_logs(config, "engine", network, create=True)
+    context = EngineContext(config, network, store, logs, disk, stores, indexes)
     if not restarted:
         counters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
@@ -166,7 +169,7 @@ async def _start(config: Config, stop: Callable[[int], None], *, restarted: bool
     if stores.url:
         loops.append(partial(_watch_session, store))
     if config.chain:
-        loops.append(partial(_watch_indexers, [_index_check(chain, stores) for chain in config.chain], health))
+        loops.append(partial(_watch_indexers, [_index_check(chain, context) for chain in config.chain], health))
     tasks = [asyncio.create_task(loop()) for loop in loops]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))
@@ -309,7 +312,7 @@ async def _health(context: EngineContext, services: ChainServices, traffic: Engi
     for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, peers):
         await health.register(check)
     for chain in config.chain:
-        await health.register(_index_check(chain, context.stores))
+        await health.register(_index_check(chain, context))
     return health
 
 
@@ -331,12 +334,19 @@ class ChainLocation:
         return self._details
 
 
-def _index_check(chain: ChainConfig, stores: Stores) -> Check:
-    """The health of an EVM chain's indexer, from its store. Being far behind the head is no failure."""
+def _index_check(chain: ChainConfig, context: EngineContext) -> Check:
+    """The health of an EVM chain's indexer, from its store. Being far behind the head is no failure, nor is a chain
+    that this program does not index and nobody else has begun to."""
+    stores = context.stores
     reader = ChainReader(stores.chain_reader(chain.id))
     location = ChainLocation(stores, chain.id)
+    is_begun = context.indexes
 
     async def run() -> Any:
+        nonlocal is_begun
+        is_begun = is_begun or await asyncio.to_thread(stores.has_chain_store, chain.id)
+        if not is_begun:
+            return {"indexed": False}
         found = await chain_health(reader, time.time())
         details = found.details | await location.details() if found.details else {}
         if found.problem:

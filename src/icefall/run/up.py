@@ -30,6 +30,7 @@ from icefall.run.supervisor import Child, Supervisor
 from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
 HAS_ENGINE = ("up", "node")
+INDEXES = "up"
 
 
 def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
@@ -71,7 +72,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         if verb in HAS_ENGINE:
             supervisor.await_engine()
         supervisor.await_listeners(addresses.values())
-        if verb == "up" and config.chain:  # what is indexed already is served before
+        if verb == INDEXES and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
         _put_process_file(process_file, processes)
         print(start_text, flush=True)
@@ -178,7 +179,8 @@ def run_child() -> int:
 
             from icefall.run.engine import run_engine  # noqa: PLC0415
 
-            return uvloop.run(run_engine(arguments.config, restarted=arguments.restarted))
+            indexes = arguments.verb == INDEXES
+            return uvloop.run(run_engine(arguments.config, indexes=indexes, restarted=arguments.restarted))
         if arguments.role == REPLAY:
             from icefall.run.replay import run_replay  # noqa: PLC0415
 

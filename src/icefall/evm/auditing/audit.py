@@ -88,14 +88,15 @@ class Auditor:
             findings = []
         block_hash = hashes.get(last) or self._store.block_hash(last)
 
-        def change(tx: Transaction) -> None:
-            if _is_stored(tx, last, block_hash):  # else rolled back meanwhile: audited again
-                _put_findings(tx, findings)
-                tx.run_many(SQL.reread_token, [(token,) for token in by_turn])
-                tx.run(SQL.put_checkpoint, {"block": last, "credit": credit})
+        def change(tx: Transaction) -> list[Finding]:
+            if not _is_stored(tx, last, block_hash):  # rolled back meanwhile: audited again
+                return []
+            new = _put_findings(tx, findings)
+            tx.run_many(SQL.reread_token, [(token,) for token in by_turn])
+            tx.run(SQL.put_checkpoint, {"block": last, "credit": credit})
+            return new
 
-        await self._store.write(change)
-        self._report(findings)
+        self._report(await self._store.write(change))
         return True
 
     async def _compare(
@@ -147,16 +148,18 @@ class Auditor:
         if checks:
             findings = await self._compare(checks, {tip.number: tip.block_hash})
 
-            def change(tx: Transaction) -> None:
-                if _is_stored(tx, tip.number, tip.block_hash):
-                    _put_findings(tx, findings)
+            def change(tx: Transaction) -> list[Finding]:
+                return _put_findings(tx, findings) if _is_stored(tx, tip.number, tip.block_hash) else []
 
-            await self._store.write(change)
-            self._report(findings)
+            self._report(await self._store.write(change))
 
-    def _report(self, findings: Iterable[Finding]) -> None:
-        for token, block in {finding.check.token_address: finding.block for finding in findings}.items():
-            self._log.info("token untrusted: its logs do not match its state", token=f"0x{token.hex()}", block=block)
+    def _report(self, new: Iterable[Finding]) -> None:
+        for block, check, _ in new:
+            self._log.info(
+                "token untrusted: its logs do not match its state, so its balances are read from the chain",
+                token=f"0x{check.token_address.hex()}",
+                block=block,
+            )
 
 
 def _is_stored(tx: Transaction, number: int, block_hash: bytes | None) -> bool:
@@ -180,11 +183,17 @@ def agrees(stored: int | bytes, result: bytes | Reverted) -> bool:
     return address_of(result) == stored
 
 
-def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> None:
-    for block, check, owner in findings:
+def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> list[Finding]:
+    """The first finding of each token that was trusted before."""
+    new = []
+    for finding in findings:
+        block, check, owner = finding
+        if tx.rows(SQL.is_trusted, {"token": check.token}):
+            new.append(finding)
         tx.run(SQL.mark_untrusted, {"token": check.token, "block": block})
         if check.token_id:
             nft = {"token_address": check.token_address, "token_id": check.token_id}
             tx.run(SQL.drop_state_owner, nft)
             if owner:
                 tx.run(SQL.put_state_owner, {**nft, "owner": owner, "token": check.token, "block": block})
+    return new

@@ -111,6 +111,9 @@ from erc721 e where e.token = :token and e.log_at between :from_log and :to_log 
 select null, o.token_id, a.address, null from nft_owner o join address a on a.id = o.owner
 where o.token = :token and o.token_id = :token_id and o.block <= :block order by o.block desc limit 1;
 
+-- name: is_trusted
+select 1 from token where token = :token and untrusted_since is null;
+
 -- name: mark_untrusted
 update token set untrusted_since = :block
 where token = :token and (untrusted_since is null or untrusted_since > :block);

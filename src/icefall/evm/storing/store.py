@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from icefall.evm.storing.writing import BatchRows, Ids, addresses_in
 SQL = load("icefall.evm.storing", "writes.sql")
 CLEAR = load("icefall.evm.storing", "clear.sql")
 PACKAGE = "icefall.evm"
+T = TypeVar("T")
 _BALANCES_KEPT = 100_000  # in memory
 
 
@@ -156,8 +157,8 @@ class ChainStore:
         self._forget()
         await self._store.write(change)
 
-    async def write(self, change: Callable[[Transaction], None]) -> None:
-        await self._store.write(change)
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        return await self._store.write(change)
 
     def close(self) -> None:
         self._store.close()

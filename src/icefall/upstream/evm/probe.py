@@ -102,8 +102,8 @@ class Capabilities(msgspec.Struct, frozen=True):
         return [row.text + self._because(row.field) for row in _LIMITATIONS if row.holds(self)]
 
     def missing(self) -> list[str]:
-        """Of that, what is missing, not only slower."""
-        return [row.text + self._because(row.field) for row in _LIMITATIONS if row.holds(self) and not row.only_slower]
+        """Of that, what is missing, not only slower or not tested yet."""
+        return [row.text + self._because(row.field) for row in _LIMITATIONS if row.holds(self) and row.is_missing]
 
     def _because(self, field: str) -> str:
         return f" ({self.reasons[field]})" if field in self.reasons else ""
@@ -113,7 +113,7 @@ class _Limitation(NamedTuple):
     field: str
     holds: Callable[[Capabilities], bool]
     text: str
-    only_slower: bool = False
+    is_missing: bool = True  # else only slower, or not tested yet
 
 
 _LIMITATIONS = (
@@ -132,19 +132,19 @@ _LIMITATIONS = (
         lambda it: not it.archive,
         "no archive: state and traces of old blocks are gone, so only new blocks can be indexed whole",
     ),
-    _Limitation("block_receipts", lambda it: not it.block_receipts, "receipts are fetched one by one: slower", True),
-    _Limitation("batches", lambda it: not it.batches, "one call per request: slower", True),
+    _Limitation("block_receipts", lambda it: not it.block_receipts, "receipts are fetched one by one: slower", False),
+    _Limitation("batches", lambda it: not it.batches, "one call per request: slower", False),
     _Limitation(
         "mux_tracer",
         lambda it: it.call_tracer and it.prestate_tracer and not it.mux_tracer and it.sample is not None,
         "calls and diffs take one request each: slower",
-        only_slower=True,
+        is_missing=False,
     ),
     _Limitation(
         "code_left_out",
         lambda it: it.diffs_by == "prestateTracer" and it.sample is not None and not it.omits_code,
         "state diffs repeat contract code: several times the bytes",
-        only_slower=True,
+        is_missing=False,
     ),
     _Limitation(
         "call_tracer",
@@ -160,7 +160,8 @@ _LIMITATIONS = (
     _Limitation(
         "sample",
         lambda it: it.sample is None,
-        "no block with transactions yet: tracers are tested again when there is one",
+        "no block with transactions was found: traces are tested when there is one",
+        is_missing=False,
     ),
 )
 

@@ -150,8 +150,18 @@ class EvmUpstream:
                 raise WrongChain(
                     f"{source.name} has genesis {found.genesis_hash}, not {expected}: another chain with the same ID"
                 )
-        source.capabilities = found
-        if found.missing():  # what is only slower is reported by `degraded`
+        self._learn(source, found)
+
+    def _learn(self, source: Source, found: Capabilities) -> None:
+        """Logs only what is new: without a transaction to test with, it is probed again with every block. What is only
+        slower is reported by `degraded`."""
+        before, source.capabilities = source.capabilities, found
+        if found.sample is None and (before is None or before.sample is not None):
+            self._log.info(
+                "no transactions found yet: blocks are indexed, and traces tested with the first transaction",
+                upstream=source.name,
+            )
+        if found.missing() and (before is None or before.missing() != found.missing()):
             self._log.warn("upstream lacks features", upstream=source.name, missing=found.missing())
 
     def _settle_required(self) -> None:
@@ -244,7 +254,7 @@ class EvmUpstream:
             try:
                 return await fetch_run(source.client, capabilities, numbers, ByteBudget(size), name=source.name)
             except TracerUntested as untested:
-                source.capabilities = await probe(source.client, self.chain_id, sample=untested.number)
+                self._learn(source, await probe(source.client, self.chain_id, sample=untested.number))
                 raise IncompleteAnswer(f"{source.name} was probed again") from untested
 
         if self.pool.usable() and not self.has_source(only):

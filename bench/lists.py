@@ -105,11 +105,15 @@ def _lists(secret: bytes, rows: int) -> Iterator[Listed]:
         return path, f"{path}{'&' if '?' in path else '?'}pageToken={quote(paging.token(route, params, cursor))}"
 
     chain, coin, nfts, busy = f"/v1/chains/{CHAIN}", f"0x{COIN.hex()}", f"0x{NFTS.hex()}", f"0x{BUSY.hex()}"
-    start = (GENESIS_S + 15, int(CHAIN))
+
+    def in_both(of_chain: int, of_small: int) -> bytes:
+        return pack_cursor(GENESIS_S + 15, int(CHAIN), of_chain, int(SMALL_CHAIN), of_small)
+
     yield Listed("blocks of all chains", DATA, *behind(
-        "/v1/blocks", "allBlocks", AllBlocksParams(), pack_cursor(*start, 15)))  # fmt: skip
+        "/v1/blocks", "allBlocks", AllBlocksParams(), in_both(15, 16)))  # fmt: skip
     yield Listed("transactions of all chains", DATA, *behind(
-        "/v1/transactions", "allTransactions", AllTxsParams(), pack_cursor(*start, position_of(15, 0))))  # fmt: skip
+        "/v1/transactions", "allTransactions", AllTxsParams(),
+        in_both(position_of(15, 0), position_of(16, 0))))  # fmt: skip
     yield Listed("tokens", DATA, *behind(
         f"{chain}/tokens", "tokens", TokensParams(chain_id=CHAIN), pack_cursor(20, 0)))  # fmt: skip
     of_standard = TokensParams(chain_id=CHAIN, erc_type="ERC-20")

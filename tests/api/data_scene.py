@@ -256,13 +256,14 @@ class InProcess:
         ]
         rows: list[Rest | Rpc] = [*CHAIN_DATA_ENDPOINTS, *(row for row in rows_of(DATA) if row.path == "/openapi.json")]
         self.document = document(DATA, rows, "0")
+        self.paging = Paging(PageTokens(page_token_secret(self._access)))
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),
             IndexerCalls: IndexerCalls(directory / "data"),
             ChainDirectory: ChainDirectory(self._chains),
             Dialect: dialect,
             Pages: Pages(msgspec.json.encode(self.document), ""),
-            Paging: Paging(PageTokens(page_token_secret(self._access))),
+            Paging: self.paging,
         }
         meters = CallCounters(counter_labels(rows), None)
         paths = routes_of(rows, lambda _: True, services, dialect, meters)

@@ -6,6 +6,12 @@ from typing import Any
 import pytest
 from tests.api.data_naive import naive
 from tests.api.data_scene import InProcess, put_chains, walked
+from tests.store.counted_statements import StatementCount
+
+from icefall.api.presenting.pages import pack_cursor
+from icefall.api.schema.blocks import AllBlocksParams
+from icefall.api.schema.transactions import AllTxsParams
+from icefall.evm.positions import position_of
 
 CHAINS = ("geth-1", "anvil-1", "berlin-1")
 
@@ -62,6 +68,46 @@ def test_transactions_of_a_status(status: str, shown: str, served: InProcess) ->
 def test_a_rare_status_is_found_page_by_page(served: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icefall.evm.reading.chain.SEARCH_MAX", 10)
     assert walked(served, "/v1/transactions?status=failed", "transactions", 3) == expected_txs("0")
+
+
+@pytest.mark.parametrize("path", ["/v1/blocks", "/v1/transactions"])
+def test_every_page_costs_as_many_statements_as_the_first(
+    path: str, served: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The token says where each chain goes on, so nothing is searched for."""
+    served.result(path)
+    count, taken, token = StatementCount(monkeypatch), [], ""
+    while True:
+        before = count.total
+        page = served.result(f"{path}?pageSize=3{token}")
+        taken.append(count.total - before)
+        if not page.get("nextPageToken"):
+            break
+        token = f"&pageToken={page['nextPageToken']}"
+    assert len(taken) > 10
+    assert max(taken[1:]) <= taken[0] + (0 if path == "/v1/blocks" else 3), taken  # a chain's names, once they are due
+
+
+@pytest.mark.parametrize("chains_max", [1, 2])
+def test_more_chains_than_a_token_names(chains_max: int, served: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icefall.api.handlers.all_chains._CHAINS_MAX", chains_max)
+    assert walked(served, "/v1/blocks", "blocks", 7) == expected_blocks()
+    assert walked(served, "/v1/transactions", "transactions", 7) == expected_txs()
+    assert walked(served, "/v1/transactions?status=failed", "transactions", 3) == expected_txs("0")
+
+
+def test_tokens_of_earlier_releases_stay_valid(served: InProcess) -> None:
+    """They held the time, the chain and the position of the last item only."""
+    blocks, txs = expected_blocks(), expected_txs()
+    for at in range(0, len(blocks) - 1, 17):
+        cursor = pack_cursor(blocks[at]["blockTimestamp"], int(blocks[at]["chainId"]), int(blocks[at]["blockNumber"]))
+        token = served.paging.token("allBlocks", AllBlocksParams(), cursor)
+        assert served.result(f"/v1/blocks?pageToken={token}")["blocks"] == blocks[at + 1 : at + 11]
+    for at in range(0, len(txs) - 1, 17):
+        position = position_of(int(txs[at]["blockNumber"]), txs[at]["blockIndex"])
+        cursor = pack_cursor(txs[at]["blockTimestamp"], int(txs[at]["chainId"]), position)
+        token = served.paging.token("allTransactions", AllTxsParams(), cursor)
+        assert served.result(f"/v1/transactions?pageToken={token}")["transactions"] == txs[at + 1 : at + 11]
 
 
 def test_a_network_is_asked_for(served: InProcess) -> None:

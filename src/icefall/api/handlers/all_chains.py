@@ -1,7 +1,8 @@
 """Latest blocks and transactions of all chains together: newest first, at equal times in the order of the chains.
 
-A page token holds the time, the chain and the position of the last item: in every other chain the page after it begins
-at the newest block of that time, which takes a few queries to find.
+A page token holds the time of the last item, and for each chain where the next page begins in it, the chain of the last
+item first. A chain that the token does not name begins at its newest block of that time, which takes a few queries to
+find: those that are too many for a token, and those added since it was issued.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,6 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from icefall.access.page_tokens import CURSOR_SIZE_MAX
 from icefall.api.dialect import Dialect
 from icefall.api.handlers.chains import has_blocks, is_of_network
 from icefall.api.paging import Paging
@@ -22,6 +24,7 @@ from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead, TxRead
 
 _STATUSES = {None: None, "failed": 0, "success": 1}
+_CHAINS_MAX = (CURSOR_SIZE_MAX - 8) // 16  # of a token: a time, and a number and a position for each
 T = TypeVar("T")
 
 
@@ -34,28 +37,40 @@ class _Key(NamedTuple):
 
 
 class _Part(NamedTuple, Generic[T]):
-    """Items of one chain; `end`: what is below was not read, None where nothing is."""
+    """Items of one chain below `before`; `end`: what is below was not read, None where nothing is."""
 
     chain: EvmChain
+    order: int
+    before: int | None
     items: list[tuple[_Key, T]]
     end: _Key | None
 
+    def next_before(self, end: _Key) -> int:
+        """Where the page after `end` begins in this chain."""
+        left = next((key for key, _ in self.items if key < end), None)
+        if left is not None:
+            return left.position + 1
+        if self.end is not None:
+            return self.end.position
+        return self.items[-1][0].position if self.items else self.before or 0
+
 
 class _Page(NamedTuple, Generic[T]):
+    """`cursor`: of the next page, None after the last."""
+
     items: list[tuple[EvmChain, T]]
-    end: _Key | None
+    cursor: bytes | None
 
 
 async def all_blocks(params: AllBlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
-    async def read(chain: EvmChain, order: int, newest: int | None, position: int | None) -> _Part[BlockRead]:
-        before = position if position is not None else None if newest is None else newest + 1
+    async def read(chain: EvmChain, order: int, before: int | None) -> _Part[BlockRead]:
         rows = await chain.chain.blocks(before, params.page_size + 1)
         items = [(_Key(row.time, order, row.number), row) for row in rows[: params.page_size]]
-        return _Part(chain, items, items[-1][0] if len(rows) > params.page_size else None)
+        return _Part(chain, order, before, items, items[-1][0] if len(rows) > params.page_size else None)
 
-    page = await _merged("allBlocks", params, chains, paging, read)
+    page = await _merged(params, chains, cursor_of("allBlocks", params, paging), read, lambda number: number + 1)
     shown = [block(chain.info.id, row) for chain, row in page.items]
-    return EvmBlockPage(next_page_token=_token("allBlocks", params, paging, page.end, chains), blocks=shown)
+    return EvmBlockPage(next_page_token=_token("allBlocks", params, paging, page.cursor), blocks=shown)
 
 
 async def all_transactions(
@@ -63,18 +78,19 @@ async def all_transactions(
 ) -> NativeTransactionPage:
     """With a rare status a page may be short although more follow."""
 
-    async def read(chain: EvmChain, order: int, newest: int | None, position: int | None) -> _Part[TxRead]:
-        before = position if position is not None else None if newest is None else above(newest)
+    async def read(chain: EvmChain, order: int, before: int | None) -> _Part[TxRead]:
         txs, more = await chain.chain.newest_txs(before, params.page_size, _STATUSES[params.status])
         items = [(_Key(tx.location.time, order, tx.tx_at), tx) for tx in txs]
         if more is None:
-            return _Part(chain, items, None)
+            return _Part(chain, order, before, items, None)
+        if items and items[-1][0].position == more:
+            return _Part(chain, order, before, items, items[-1][0])
         last = await chain.chain.block(block_of(more))
-        return _Part(chain, items, _Key(last.time if last is not None else 0, order, more))
+        return _Part(chain, order, before, items, _Key(last.time if last is not None else 0, order, more))
 
-    page = await _merged("allTransactions", params, chains, paging, read)
+    page = await _merged(params, chains, cursor_of("allTransactions", params, paging), read, above)
     shown = await _shown(page.items, dialect)
-    token = _token("allTransactions", params, paging, page.end, chains)
+    token = _token("allTransactions", params, paging, page.cursor)
     return NativeTransactionPage(next_page_token=token, transactions=shown)
 
 
@@ -88,34 +104,28 @@ async def _shown(items: Sequence[tuple[EvmChain, TxRead]], dialect: Dialect) -> 
 
 
 async def _merged(
-    route: str,
     params: AllBlocksParams | AllTxsParams,
     chains: ChainDirectory,
-    paging: Paging,
-    read: Callable[[EvmChain, int, int | None, int | None], Awaitable[_Part[T]]],
+    after: tuple[int, ...] | None,
+    read: Callable[[EvmChain, int, int | None], Awaitable[_Part[T]]],
+    behind: Callable[[int], int],
 ) -> _Page[T]:
-    """`read` gets a chain, its order and where the page begins: at a block number, or inside the chain of the token."""
-    after = cursor_of(route, params, paging)
-    wanted = [chain for chain in chains.all() if is_of_network(chain.info, params.network) and await has_blocks(chain)]
-    orders = _orders(chains)
-    parts = []
-    for chain in wanted:
-        order = orders[chain.info.id]
-        if after is None:
-            parts.append(await read(chain, order, None, None))
-            continue
-        time, last_chain, position = after
-        last_order = orders.get(str(last_chain), 0)
-        if order == last_order:
-            parts.append(await read(chain, order, None, position))
-        elif (newest := await chain.chain.at_or_before(time if order < last_order else time - 1)) is not None:
-            parts.append(await read(chain, order, newest.number, None))
-    return _cut(parts, params.page_size)
-
-
-def _orders(chains: ChainDirectory) -> dict[str, int]:
+    """`read` gets a chain, its order and the position below which the page begins in it; `behind` is the position after
+    all of a block."""
     every = chains.all()
-    return {chain.info.id: len(every) - index for index, chain in enumerate(every)}
+    orders = {chain.info.id: len(every) - index for index, chain in enumerate(every)}
+    time, starts = (0, {}) if after is None else (after[0], dict(zip(map(str, after[1::2]), after[2::2], strict=True)))
+    last_order = orders.get(next(iter(starts), ""), 0)
+    parts = []
+    for chain in every:
+        if not is_of_network(chain.info, params.network) or not await has_blocks(chain):
+            continue
+        order, before = orders[chain.info.id], starts.get(chain.info.id)
+        if after is not None and before is None:
+            newest = await chain.chain.at_or_before(time if order < last_order else time - 1)
+            before = 0 if newest is None else behind(newest.number)
+        parts.append(await read(chain, order, before))
+    return _cut(parts, params.page_size)
 
 
 def _cut(parts: Sequence[_Part[T]], size: int) -> _Page[T]:
@@ -126,17 +136,15 @@ def _cut(parts: Sequence[_Part[T]], size: int) -> _Page[T]:
     page = found[:size]
     if len(found) > size:
         end = page[-1][0]
-    return _Page([(chain, item) for _, chain, item in page], end)
+    return _Page([(chain, item) for _, chain, item in page], None if end is None else _cursor(parts, end))
 
 
-def _token(
-    route: str,
-    params: AllBlocksParams | AllTxsParams,
-    paging: Paging,
-    end: _Key | None,
-    chains: ChainDirectory,
-) -> str | UnsetType:
-    if end is None:
-        return UNSET
-    chain_of = {order: chain_id for chain_id, order in _orders(chains).items()}
-    return paging.token(route, params, pack_cursor(end.time, int(chain_of[end.order]), end.position))
+def _cursor(parts: Sequence[_Part[T]], end: _Key) -> bytes:
+    numbers = [end.time]
+    for part in sorted(parts, key=lambda part: part.order != end.order)[:_CHAINS_MAX]:
+        numbers += int(part.chain.info.id), part.next_before(end)
+    return pack_cursor(*numbers)
+
+
+def _token(route: str, params: AllBlocksParams | AllTxsParams, paging: Paging, cursor: bytes | None) -> str | UnsetType:
+    return UNSET if cursor is None else paging.token(route, params, cursor)

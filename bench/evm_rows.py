@@ -6,7 +6,7 @@ from pathlib import Path
 
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.auditing.sample import SQL as AUDIT_SQL
+from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.model import (
     BlockRow,
     BlockRows,

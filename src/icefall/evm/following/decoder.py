@@ -4,6 +4,7 @@ In two steps, `verify` and `derive`: between them the follower looks up what the
 """
 
 import asyncio
+import gc
 import itertools
 import multiprocessing
 import os
@@ -29,6 +30,7 @@ from icefall.wire.evm.verify import verify_full
 T = TypeVar("T")
 _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
 _HELD_MAX = 16  # chunks of a chain between the two steps; for an abandoned batch the second never comes
+GC_THRESHOLDS = (50_000, 20, 100)  # rows and structs come and go by the million, none of them in a cycle
 Ticket = tuple[int, int]  # a chain, and the number of a chunk
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
 
@@ -158,8 +160,10 @@ def parts_of(blocks: Sequence[FetchedBlock]) -> list[_Parts]:
 _state = DecoderState()  # of the other process
 
 
-def _die_with_parent() -> None:
-    """A parent that is killed cannot end its pool."""
+def _prepare_process() -> None:
+    """Ends with its parent, also one that is killed and cannot end its pool."""
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -218,7 +222,7 @@ class _DecoderProcess:
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_die_with_parent)
+            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_prepare_process)
         pool = self._pool
         try:
             # The first call starts the process, which inherits the mask: a ^C in the terminal is ours to act on.

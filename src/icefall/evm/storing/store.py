@@ -56,6 +56,7 @@ class ChainStore:
         self._ids = AddressIds()
         self._erc20: Erc20Balances = {}
         self.read = store.read
+        self.read_each = store.read_each
 
     # -- reading -----------------------------------------------------------------------------------------------
 

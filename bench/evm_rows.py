@@ -16,8 +16,9 @@ from icefall.evm.model import (
     NativeRow,
     NativeTx,
     Participant,
-    ResolvedBlock,
 )
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.wire.evm.keccak import keccak256
@@ -99,7 +100,7 @@ class Rows:
             metadata_changes=(), messages=(),
             skipped_logs={},
         )  # fmt: skip
-        return ResolvedBlock(rows, tuple(native.values()), ())
+        return ResolvedBlock(packed(rows), tuple(native.values()), ())
 
 
 def open_store(path: Path) -> ChainStore:

@@ -20,7 +20,9 @@ import msgspec
 
 from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.deriving.raw import raw_rows
-from icefall.evm.model import NO_RAW, BlockRows, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
+from icefall.evm.model import NO_RAW, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
+from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
+from icefall.evm.storing.packing import packed
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
@@ -105,7 +107,7 @@ class DecoderState:
             of_chain.popitem(last=False)
         return VerifiedChunk(ticket, outlines, list(unverified), rejected)
 
-    def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+    def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         """Rows of the chunk's blocks at `indices`; stops early after a block whose code changes only state can show."""
         chain, number = ticket
         held = self._held.setdefault(chain, OrderedDict()).get(number)
@@ -115,7 +117,7 @@ class DecoderState:
         info = msgspec.structs.replace(info, has_code=has_code)
         for full, raw in held[indices.start : indices.stop]:
             rows = derive(full, info)
-            found.append(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw))
+            found.append(packed(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw)))
             if any(change.has_code is None for change in rows.code_changes):
                 break
             has_code.update((change.address, bool(change.has_code)) for change in rows.code_changes)
@@ -146,7 +148,7 @@ class BlockDecoder(Protocol):
         self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds
     ) -> VerifiedChunk: ...
 
-    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]: ...
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]: ...
 
     async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk: ...
 
@@ -178,8 +180,8 @@ def _verify(ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds
     return _state.verify(ticket, parts, roots, kept)
 
 
-def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
-    return _state.derive(ticket, indices, info)
+def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
+    return to_bytes(_state.derive(ticket, indices, info))
 
 
 def default_processes() -> int:
@@ -198,8 +200,8 @@ class ProcessBlockDecoder:
         ticket = chain, next(self._tickets)
         return await self._of(ticket).run(_verify, ticket, parts_of(blocks), roots, kept)
 
-    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
-        return await self._of(ticket).run(_derive, ticket, indices, info)
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
+        return from_bytes(await self._of(ticket).run(_derive, ticket, indices, info))
 
     async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
         process = self._processes[next(self._tickets) % len(self._processes)]

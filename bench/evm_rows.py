@@ -6,7 +6,7 @@ from pathlib import Path
 
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.auditing.sample import SQL as AUDIT_SQL
+from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.model import (
     BlockRow,
     BlockRows,
@@ -16,8 +16,9 @@ from icefall.evm.model import (
     NativeRow,
     NativeTx,
     Participant,
-    ResolvedBlock,
 )
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.wire.evm.keccak import keccak256
@@ -99,7 +100,7 @@ class Rows:
             metadata_changes=(), messages=(),
             skipped_logs={},
         )  # fmt: skip
-        return ResolvedBlock(rows, tuple(native.values()), ())
+        return ResolvedBlock(packed(rows), tuple(native.values()), ())
 
 
 def open_store(path: Path) -> ChainStore:

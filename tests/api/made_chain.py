@@ -24,9 +24,10 @@ from icefall.evm.model import (
     Erc1155Delta,
     Erc1155TransferRow,
     NftOwner,
-    ResolvedBlock,
 )
+from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.balances import StateReader
+from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import store_path
 
 CHAIN = "berlin-1"  # its name and chain ID; nothing else of the recording is used
@@ -88,7 +89,7 @@ def put(folder: Path, *batches: Sequence[BlockRows], audited: bool = True) -> No
         store = open_store(store_at(folder))
         try:
             for batch in batches:
-                await store.commit([ResolvedBlock(rows, (), ()) for rows in batch])
+                await store.commit([ResolvedBlock(packed(rows), (), ()) for rows in batch])
                 if audited:
                     checkpoint = {"block": batch[-1].block.number, "credit": 0}
                     await store.write(partial(_run, AUDIT_SQL.put_checkpoint, checkpoint))

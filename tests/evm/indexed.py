@@ -20,7 +20,8 @@ from icefall.evm.following.decoder import DecoderState, RawChunk, Ticket, Verifi
 from icefall.evm.following.filling import RawFilling
 from icefall.evm.following.follower import POLL_S, BlockRange, EvmFollower
 from icefall.evm.following.reorgs import ReorgRules
-from icefall.evm.model import BlockRows, ContractInfo, RawKinds
+from icefall.evm.model import ContractInfo, RawKinds
+from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm.block_parts import FetchedBlock
@@ -47,7 +48,7 @@ class InlineBlockDecoder:
     async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> VerifiedChunk:
         return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots, kept)
 
-    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         return self._state.derive(ticket, indices, info)
 
     async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:

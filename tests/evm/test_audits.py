@@ -10,9 +10,10 @@ from tests.evm.recordings import CHAINS
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.engine import Transaction
+from icefall.evm.auditing import due
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.auditing.loop import finish_audits
-from icefall.evm.auditing.sample import FIRST_CREDIT, PER_BLOCK, TRANSFERS_PER_CHECK, Sampler
+from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, PER_BLOCK, TRANSFERS_PER_CHECK, Sampler
 from icefall.evm.storing.store import ChainStore
 
 LAST, LATER = 60, 120
@@ -25,13 +26,13 @@ async def index(path: Path, chain: str, last: int) -> None:
         await it.follower.run()
 
 
-def samples(store: ChainStore, last: int, credit: int = FIRST_CREDIT) -> list[Any]:
+def samples(store: ChainStore, last: int, credit: int = FIRST_CREDIT, together: int = LAG) -> list[Any]:
     """What is compared block by block, by address: interned IDs may differ between stores."""
-    sampler, found = Sampler(store.read, AUDIT_INTERVAL), []
-    for block in range(last + 1):
-        sample = sampler.at(block, credit)
-        credit = sample.credit
-        found.append((credit, [(check.call, check.stored) for check in sample.checks]))
+    sampler, found = Sampler(store, AUDIT_INTERVAL), []
+    for first in range(0, last + 1, together):
+        for sample in sampler.over(first, min(last, first + together - 1), credit):
+            credit = sample.credit
+            found.append((credit, [(check.call, check.stored) for check in sample.checks]))
     return found
 
 
@@ -48,6 +49,27 @@ async def test_later_blocks_do_not_change_what_a_block_compares(chain: str, tmp_
     finally:
         early.close()
         late.close()
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("rows_together", [8_192, 3])
+@awaited
+async def test_what_a_block_compares_does_not_depend_on_the_blocks_audited_with_it(
+    chain: str, rows_together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor on how many rows may be read together."""
+    await index(tmp_path / "chain.sqlite", chain, LATER)
+    store = open_store(tmp_path / "chain.sqlite")
+    try:
+        for credit in (0, FIRST_CREDIT):
+            alone = samples(store, LATER, credit, together=1)
+            assert any(checks for _, checks in alone)
+            with monkeypatch.context() as changed:
+                changed.setattr(due, "_RUN_ROWS", rows_together)
+                assert samples(store, LATER, credit) == alone
+                assert samples(store, LATER, credit, together=7) == alone
+    finally:
+        store.close()
 
 
 @awaited

@@ -11,7 +11,8 @@ from bench.evm_chain import TransferChain
 from tests.evm.indexed import InlineBlockDecoder
 
 from icefall.evm.following.decoder import DecoderDied, ProcessBlockDecoder
-from icefall.evm.model import BlockRows, ContractInfo, RawKinds
+from icefall.evm.model import ContractInfo, RawKinds
+from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
 from icefall.upstream.evm.block_parts import FetchedBlock
 
 ROOTS = True
@@ -23,10 +24,11 @@ def chunks() -> list[list[FetchedBlock]]:
     return [blocks[start : start + 2] for start in range(1, 7, 2)]
 
 
-async def inline_rows() -> list[list[BlockRows]]:
+async def inline_rows() -> list[list[PackedBlock]]:
     decoder = InlineBlockDecoder()
     verified = [await decoder.verify(1, chunk, roots=ROOTS, kept=NOTHING) for chunk in chunks()]
-    return [await decoder.derive(one.ticket, range(2), ContractInfo()) for one in verified]
+    found = [await decoder.derive(one.ticket, range(2), ContractInfo()) for one in verified]
+    return [from_bytes(to_bytes(blocks)) for blocks in found]
 
 
 def test_rows_do_not_depend_on_the_number_of_processes() -> None:

@@ -6,6 +6,7 @@ import msgspec
 from tests.evm.recordings import derived
 
 from icefall.evm.model import MetadataChange
+from icefall.evm.storing.packing import packed
 from icefall.evm.storing.writing import SQL, BatchRows
 
 LAST = 120
@@ -26,9 +27,10 @@ def test_repeated_metadata_changes_are_written_once() -> None:
     rows = derived("geth-1")[50].rows
     token, last = rows.txs[0].sender, 2**256 - 1
     ranges = [(0, last), (5, 9), (0, last - 1)] * 1000
-    gathered, written = BatchRows(lambda address: 7), _Written()
+    gathered, written = BatchRows(), _Written()
     for changes in ([MetadataChange(token, *one) for one in ranges], [MetadataChange(token, 3, 3)]):
-        gathered.add(msgspec.structs.replace(rows, metadata_changes=tuple(changes)))
+        block = packed(msgspec.structs.replace(rows, metadata_changes=tuple(changes)))
+        gathered.add(block, [7] * len(block.addresses))
     gathered.write(written)  # type: ignore[arg-type]
     assert len(written.ranges) == 1
 
@@ -36,7 +38,8 @@ def test_repeated_metadata_changes_are_written_once() -> None:
 def test_ranges_apart_stay_apart() -> None:
     rows = derived("geth-1")[50].rows
     changes = tuple(MetadataChange(rows.txs[0].sender, first, first + 1) for first in (40, 0, 10, 11))
-    gathered, written = BatchRows(lambda address: 7), _Written()
-    gathered.add(msgspec.structs.replace(rows, metadata_changes=changes))
+    gathered, written = BatchRows(), _Written()
+    block = packed(msgspec.structs.replace(rows, metadata_changes=changes))
+    gathered.add(block, [7] * len(block.addresses))
     gathered.write(written)  # type: ignore[arg-type]
     assert len(written.ranges) == 3

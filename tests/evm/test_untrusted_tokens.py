@@ -18,8 +18,9 @@ from icefall.evm.model import (
     Erc1155Delta,
     Erc1155TransferRow,
     NftOwner,
-    ResolvedBlock,
 )
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.storing.packing import packed
 
 TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
 
@@ -63,7 +64,7 @@ async def untrusted_since(path: Path, batches: Sequence[Sequence[BlockRows]]) ->
     store = open_store(path)
     try:
         for batch in batches:
-            await store.commit([ResolvedBlock(rows, (), ()) for rows in batch])
+            await store.commit([ResolvedBlock(packed(rows), (), ()) for rows in batch])
         ((since,),) = store.read("select untrusted_since from token where token = ?", (store.id_of(TOKEN),))
     finally:
         store.close()

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 from tests.store.opened import open_reader, open_store
 
-from icefall.evm.model import BlockRows, ResolvedBlock
+from icefall.evm.model import BlockRows
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SPAN_NAMES
@@ -28,7 +30,7 @@ class Scene:
         self.reader = MetricsReader(self.file)
 
     def put(self, run: Sequence[BlockRows]) -> None:
-        asyncio.run(self.chain.commit([ResolvedBlock(rows, (), ()) for rows in run]))
+        asyncio.run(self.chain.commit([ResolvedBlock(packed(rows), (), ()) for rows in run]))
 
     def tip(self) -> int:
         tip = self.chain.tip()

@@ -65,6 +65,7 @@ class _Immediate:
 
     def __init__(self, reader: BlockingReader) -> None:
         self.read = reader.read
+        self.read_each = reader.read_each
         self.close = reader.close
         self.version = reader.version
         self.prefers_flat = False

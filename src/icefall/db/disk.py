@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,6 +69,9 @@ class GuardedStore:
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self._store.read(statement, params)
+
+    def read_each(self, statement: str, params: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        return self._store.read_each(statement, params)
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         self._guard.check()

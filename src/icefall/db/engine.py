@@ -59,6 +59,11 @@ class BlockingReader(Reader, Protocol):
         """The same without an event loop: for a process that starts, and for rules that are plain functions."""
         ...
 
+    def read_each(self, statement: str, params: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        """`read` for each of many params, all of the same names. One round trip to a server; a statement that orders
+        its rows must return at most one for each."""
+        ...
+
 
 class Store(BlockingReader, Protocol):
     async def write(self, change: Callable[[Transaction], T]) -> T: ...

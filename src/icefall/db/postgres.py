@@ -38,11 +38,12 @@ from icefall.db.postgres_session import (
     shown_url,
     unreachable,
 )
-from icefall.db.statements import PLAIN_INSERT, for_postgres
+from icefall.db.statements import PLAIN_INSERT, Statement, for_postgres
 
 T = TypeVar("T")
 
 WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
+_NAMED = re.compile(r"%\((\w+)\)s")
 _COPY_MIN = 16  # rows; fewer are inserted one by one
 _LOST = "the session of the writer was ended: the store must be opened again"
 _WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of the store
@@ -75,6 +76,14 @@ class PostgresReader:
             return self._pool.blocking.query(self._kind, statement, params)
         except psycopg.Error as error:
             raise _translated(error) from error
+
+    def read_each(self, statement: str, params: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        found: list[list[Row]] = [[] for _ in params]
+        if params:
+            text, names = _of_each(for_postgres(statement))
+            for number, *row in self.read(text, {name: [one[name] for one in params] for name in names}):
+                found[number - 1].append(tuple(row))
+        return found
 
     def close(self) -> None:
         """The connections belong to the pool."""
@@ -119,10 +128,22 @@ def _copy_of(text: str) -> tuple[str, list[str]] | None:
     if found is None:
         return None
     table, columns, values = found[1], found[2], [value.strip() for value in found[3].split(",")]
-    names = [match[1] for value in values if (match := re.fullmatch(r"%\((\w+)\)s", value))]
+    names = [match[1] for value in values if (match := _NAMED.fullmatch(value))]
     if len(names) not in (0, len(values)) or (not names and set(values) != {"%s"}):
         return None
     return f"copy {table} ({columns}) from stdin (format binary)", names
+
+
+@lru_cache(maxsize=64)
+def _of_each(text: str) -> tuple[Statement, list[str]]:
+    """The query for many params at once, each of which is an array, and the names of the params."""
+    names = list(dict.fromkeys(_NAMED.findall(text)))
+    arrays = ", ".join(f"%({name})s" for name in names)
+    query = _NAMED.sub(r"k.\1", text)
+    keys = f"unnest({arrays}) with ordinality as k({', '.join(names)}, number)"
+    each = Statement(" ".join(["select k.number, found.* from", keys, "cross join lateral (", query, ") as found"]))
+    each.postgres = str(each)
+    return each, names
 
 
 class PostgresStore(PostgresReader):

@@ -8,7 +8,7 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import lru_cache
@@ -86,6 +86,9 @@ class SqliteReader:
             raise
         except sqlite3.DatabaseError as error:
             raise _translated(error, self._path) from error
+
+    def read_each(self, statement: str, params: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        return [self.read(statement, one) for one in params]
 
     def close(self) -> None:
         self._connection.close()

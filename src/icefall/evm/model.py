@@ -258,12 +258,3 @@ class NativeRow(msgspec.Struct, frozen=True, gc=False):
     block: int  # usually the resolved one; earlier where a change in no trace was found
     balance: int
     before: int | None  # on the address's first row: the balance until then
-
-
-class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
-    """A block's rows with the values that had to be read from state."""
-
-    rows: BlockRows
-    native: tuple[NativeRow, ...]
-    code: tuple[tuple[bytes, bool], ...]
-    earlier_code: tuple[tuple[bytes, bool], ...] = ()  # as of the block before

@@ -8,14 +8,15 @@ counted again.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint
-from icefall.evm.model import ZERO_ADDRESS, BlockRows, CallType
+from icefall.evm.model import ZERO_ADDRESS, CallType
+from icefall.evm.packed import PackedBlock
 from icefall.evm.positions import above, position_of
 from icefall.evm.storing.writing import CALL_TYPES
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, SPANS, WEEK, period_of, start_of
@@ -34,7 +35,7 @@ from icefall.metrics.rollup import (
 from icefall.metrics.rows import RollupRow, pack_rollup, unpack_block_stats, unpack_rollup
 
 SQL = load("icefall.metrics", "queries.sql")
-Ids = Callable[[bytes], int]
+BlockIds = Sequence[int | None]  # of the addresses of a block, in their order
 
 _CREATION = CallType.CONTRACT_CREATION
 _UNSEEN = (NEVER, NEVER)
@@ -59,15 +60,14 @@ class RollupWriter:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
 
-    def put_batch(self, tx: Transaction, run: Sequence[BlockRows], ids: Ids) -> None:
-        """After the rows of consecutive blocks were written. `ids`: the ID of every address in them."""
+    def put_batch(self, tx: Transaction, run: Sequence[PackedBlock], ids: Sequence[BlockIds]) -> None:
+        """After the rows of consecutive blocks were written. `ids`: of the addresses of each."""
         newest = _newest(tx)
         blocks = with_times(map(block_stats, run), newest.sums.last_time if newest else None)
-        counted = run[len(run) - len(blocks) :]  # without block 0
+        counted = zip(blocks, run[-len(blocks) :], ids[-len(blocks) :], strict=True) if blocks else ()  # not block 0
         hours = []
-        for hour, group in groupby(zip(blocks, counted, strict=True), lambda pair: pair[0].at // HOUR_S):
-            pairs = list(group)
-            hours.append(_hour_of(hour, [block for block, _ in pairs], [rows for _, rows in pairs], ids))
+        for hour, group in groupby(counted, lambda one: one[0].at // HOUR_S):
+            hours.append(_hour_of(hour, list(group)))
         with_txs = [block.stats for block in blocks if block.stats.tx_count]
         tx.run_many(
             SQL.put_block_price,
@@ -98,11 +98,10 @@ class RollupWriter:
         tx.run(SQL.put_last_rollup_time, {"at": str(int(self._clock()))})
 
 
-def block_stats(rows: BlockRows) -> BlockStats:
+def block_stats(rows: PackedBlock) -> BlockStats:
     block = rows.block
-    prices = [tx.gas_price for tx in rows.txs]
     return BlockStats(
-        block.number, block.time, block.tx_count, block.gas_used, block.fees_spent, sum(prices), max(prices, default=0)
+        block.number, block.time, block.tx_count, block.gas_used, block.fees_spent, rows.price_sum, rows.price_max
     )
 
 
@@ -118,22 +117,15 @@ def _newest(tx: Transaction) -> PeriodRollup | None:
 # -- adding ------------------------------------------------------------------------------------------------------
 
 
-def _hour_of(hour: int, blocks: list[TimedBlock], run: Iterable[BlockRows], ids: Ids) -> _Hour:
-    senders: set[bytes] = set()
-    active: set[bytes] = set()
-    creators: list[bytes] = []
-    for rows in run:
-        senders.update([tx.sender for tx in rows.txs])
-        active.update([tx.to for tx in rows.txs if tx.call_type is not _CREATION])
-        for moves in (rows.erc20_transfers, rows.erc721_transfers, rows.erc1155_transfers):
-            if moves:
-                senders.update([move.sender for move in moves])
-                active.update([move.to for move in moves])
-        creators.extend([deployment.creator for deployment in rows.deployments])
-    active |= senders
-    active.discard(ZERO_ADDRESS)
-    senders.discard(ZERO_ADDRESS)
-    return _Hour(hour, blocks, set(map(ids, active)), set(map(ids, senders)), list(map(ids, creators)))
+def _hour_of(hour: int, run: Iterable[tuple[TimedBlock, PackedBlock, BlockIds]]) -> _Hour:
+    found = _Hour(hour, [], set(), set(), [])
+    for block, rows, ids in run:
+        of: Callable[[int], Any] = ids.__getitem__
+        found.blocks.append(block)
+        found.active.update(map(of, rows.active))
+        found.senders.update(map(of, rows.senders))
+        found.creators.extend(map(of, rows.creators))
+    return found
 
 
 def _add(tx: Transaction, hours: Sequence[_Hour], newest: PeriodRollup | None) -> None:

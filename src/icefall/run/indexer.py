@@ -5,6 +5,7 @@ chain whose store cannot be used is set aside. Under a supervisor it is tried ag
 """
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings
-from icefall.evm.following.decoder import BlockDecoder, ProcessBlockDecoder, default_processes
+from icefall.evm.following.decoder import GC_THRESHOLDS, BlockDecoder, ProcessBlockDecoder, default_processes
 from icefall.evm.following.follower import BlockRange, FollowerStatus
 from icefall.evm.following.progress import Display
 from icefall.evm.storing.store import ChainStore
@@ -71,6 +72,8 @@ async def run_indexer(config: Config, *, show: bool) -> int:
             stopped.set_result(code)
 
     watch_stop(stop, supervised=not show)
+    gc.freeze()  # modules live as long as the process: they need not be scanned again and again
+    gc.set_threshold(*GC_THRESHOLDS)
     display = Display() if show else None
     logs = indexer_logs(config, display)
     decoder: BlockDecoder = ProcessBlockDecoder(config.decoders or default_processes())

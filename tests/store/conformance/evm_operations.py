@@ -18,7 +18,7 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
 
 from icefall.db.engine import Reader, Store, Transaction
-from icefall.evm.auditing.sample import SQL as AUDIT_SQL
+from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
 from icefall.evm.enriching.counts import EnrichCounts

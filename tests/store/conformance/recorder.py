@@ -1,6 +1,6 @@
 """A store that writes down which statements were executed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from icefall.db.engine import Reader, Row, StatementParams, Store, Transaction
@@ -66,6 +66,10 @@ class RecordedStore:
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._used.add(statement)
         return self._store.read(statement, params)
+
+    def read_each(self, statement: str, params: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        self._used |= {statement} if params else set()
+        return self._store.read_each(statement, params)
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await self._store.write(lambda tx: change(RecordedTransaction(tx, self._used)))

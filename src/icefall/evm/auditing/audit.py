@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from icefall.db.engine import Transaction
-from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, SQL, Sampler, StateCheck
+from icefall.evm.auditing.due import SQL
+from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, Sampler, StateCheck
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.state_source import StateSource
 from icefall.evm.storing.store import ChainStore, Tip
@@ -42,7 +43,7 @@ class Auditor:
     def __init__(self, store: ChainStore, state: StateSource, interval: int, log: AuditLog) -> None:
         self._store = store
         self._state = state
-        self._sampler = Sampler(store.read, interval)
+        self._sampler = Sampler(store, interval)
         self._log = log
         self._sweep_credit = SWEEP_CHECKS
         self._swept = -1
@@ -73,10 +74,9 @@ class Auditor:
         hashes: dict[int, bytes | None] = {}
         checks: list[tuple[int, StateCheck]] = []
         by_turn: list[int] = []
-        for number in range(first, last + 1):
-            sample = self._sampler.at(number, credit)
-            checks += [(number, check) for check in sample.checks]
-            hashes[number], credit = sample.block_hash, sample.credit
+        for sample in self._sampler.over(first, last, credit):
+            checks += [(sample.number, check) for check in sample.checks]
+            hashes[sample.number], credit = sample.block_hash, sample.credit
             by_turn += sample.by_turn
         try:
             findings = await self._compare(checks, hashes)
@@ -164,7 +164,7 @@ class Auditor:
 
 def _is_stored(tx: Transaction, number: int, block_hash: bytes | None) -> bool:
     """Whether the block was not rolled back meanwhile: the ID of an address may belong to another one since."""
-    rows = tx.rows(SQL.block, {"block": number})
+    rows = tx.rows(SQL.block_hash, {"block": number})
     return bool(rows) and rows[0][0] == block_hash
 
 

@@ -6,44 +6,46 @@ select block, credit from audit order by block desc limit 1;
 -- name: put_checkpoint
 insert into audit (block, credit) values (:block, :credit) on conflict (block) do update set credit = excluded.credit;
 
--- name: block
-select hash, next_address, touched, tx_count from block where number = :block;
+-- name: block_hash
+select hash from block where number = :block;
 
--- Standard (as in token.standards), token, holders and token ID of the block's transfers.
+-- name: blocks
+select number, hash, next_address, touched from block where number between :first and :last order by number;
+
+-- Position, standard (as in token.standards), token, holders and token ID of the blocks' transfers.
 -- name: moves
 select * from (
-    select 1, token, sender, recipient, null from erc20
+    select log_at, 1, token, sender, recipient, null from erc20
     where log_at between :from_log and :to_log order by log_at limit :count)
 union all select * from (
-    select 4, token, sender, recipient, token_id from erc1155
+    select log_at, 4, token, sender, recipient, token_id from erc1155
     where log_at between :from_log and :to_log order by log_at, position limit :count)
 union all select * from (
-    select 2, token, null, null, token_id from erc721
+    select log_at, 2, token, null, null, token_id from erc721
     where log_at between :from_log and :to_log order by log_at limit :count);
 
 -- postgres: moves
 select * from (
-    select 1 as standard, token, sender, recipient, cast(null as bytea) as token_id from erc20
+    select log_at, 1 as standard, token, sender, recipient, cast(null as bytea) as token_id from erc20
     where log_at between :from_log and :to_log order by log_at limit :count) as erc20_moves
 union all select * from (
-    select 4, token, sender, recipient, token_id from erc1155
+    select log_at, 4, token, sender, recipient, token_id from erc1155
     where log_at between :from_log and :to_log order by log_at, position limit :count) as erc1155_moves
 union all select * from (
-    select 2, token, cast(null as bigint), cast(null as bigint), token_id from erc721
+    select log_at, 2, token, cast(null as bigint), cast(null as bigint), token_id from erc721
     where log_at between :from_log and :to_log order by log_at limit :count) as erc721_moves;
 
--- An untrusted token is compared no more, except the owners of its NFTs: lists by owner need them.
 -- Of which standard a contract was before it was deployed again, only its rows say: then all are looked at.
 -- name: token
-select a.address, t.first_block, case when t.standards_since <> 0 then 7 else t.standards end,
-    t.untrusted_since is not null and t.untrusted_since <= :known
-from token t join address a on a.id = t.token where t.token = :token and t.first_block <= :block;
+select a.address, t.first_block, case when t.standards_since <> 0 then 7 else t.standards end, t.untrusted_since
+from token t join address a on a.id = t.token where t.token = :token;
 
 -- name: tokens_first_seen
-select token from token where first_block in (select value from json_each(:blocks)) order by token limit :count;
+select first_block, token from token where first_block between :low and :high order by first_block, token limit :count;
 
 -- name: tokens_between
-select token from token where token >= :low and token < :high and first_block <= :block order by token limit :count;
+select token, first_block from token
+where token >= :low and token < :high and first_block <= :block order by token limit :count;
 
 -- What may be compared of a token: holder, its address and stored balance, and the token ID; of an NFT its owner. The
 -- first of its history, one from a position on, and one by its key.

@@ -1,41 +1,31 @@
 """Which stored balances and owners an audit compares with the contracts, block by block.
 
 The choice is a function of the chain up to that block alone, seeded by the block's hash: a block stored live and the
-same block stored in a batch of thousands lead to the same comparisons. Three reasons make a token due at a block: the
-block used it, its age in blocks is a power of two, or its turn has come (each token once every `interval` blocks). Of a
-due token the pairs the block names are compared, and holders from its whole history, which nothing may have touched.
+same block stored in a batch of thousands lead to the same comparisons. due.py says which tokens are due at a block. Of
+a due token the pairs the block names are compared, and holders from its whole history, which nothing may have touched.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
-from icefall.db.engine import Row, StatementParams
-from icefall.db.statements import load
+from icefall.db.engine import Row
 from icefall.evm.amounts import unpack_uint
+from icefall.evm.auditing.due import SQL, TOKENS_MAX, BlockDue, Due, DueTokens, Key, Reads
 from icefall.evm.model import ERC20, ERC721, ERC1155, ZERO_ADDRESS
 from icefall.evm.positions import above, position_of
-from icefall.evm.storing.journal import unpack_touched
 from icefall.evm.token_calls import balance_of, balance_of_id, owner_of
 from icefall.upstream.evm.state import ContractCall
-
-SQL = load("icefall.evm.auditing", "audit.sql")
 
 FIRST_CREDIT = 1_500  # comparisons a new index may make besides those its blocks earn
 CREDIT_MAX = 4_000
 PER_BLOCK = 1  # comparison a block earns,
 TRANSFERS_PER_CHECK = 8  # and one more for so many of its transfers
 LAG = 32  # blocks audited together; what they find changes the choice only after so many blocks
-_NAMED_MAX = 16  # per token and block
 _OTHERS_MAX = 12
 _SILENT_MAX = 64  # of a token whose storage or code changed without a log that explains it
 _NFTS_MAX = 512  # of an untrusted collection, whose owners must be found
-_MOVES_MAX = 2_048
-_TOKENS_MAX = 64  # due by age or by turn
-
-Read = Callable[[str, StatementParams], list[Row]]
-Key = tuple[int | None, bytes | None]  # holder and token ID; ERC-20 has no ID, of an NFT the owner is the value
 
 
 class StateCheck(NamedTuple):
@@ -49,6 +39,7 @@ class StateCheck(NamedTuple):
 
 
 class BlockSample(NamedTuple):
+    number: int
     block_hash: bytes | None  # None: there is no such block any more
     checks: list[StateCheck]
     credit: int  # what is left of the budget
@@ -69,121 +60,127 @@ _STANDARDS = (
 )
 
 
-class _Due(NamedTuple):
-    """What a block says of one token: the keys it names by standard, and whether the contract changed silently."""
+class _Token(NamedTuple):
+    address: bytes
+    first_block: int
+    standards: int
+    untrusted_since: int | None
 
-    named: dict[int, dict[Key, None]]
-    is_silent: bool
+    def compared(self, block: int, lag: int) -> tuple[bool, list[_Standard]]:
+        """Whether it is untrusted, as far as audits of blocks `lag` before know, and which standards are compared: of
+        an untrusted token none but the owners of its NFTs, which lists by owner need."""
+        if self.first_block > block:
+            return False, []
+        is_untrusted = self.untrusted_since is not None and self.untrusted_since <= block - lag
+        bits = self.standards & ERC721 if is_untrusted else self.standards
+        return is_untrusted, [standard for standard in _STANDARDS if bits & standard.bit]
+
+
+_Tokens = Mapping[int, _Token]
+_Ahead = dict[tuple[int, int, int, Key], list[Row]]  # rows by standard, block, token and key
 
 
 class Sampler:
-    def __init__(self, read: Read, interval: int) -> None:
-        self._read = read
-        self._interval = interval
+    def __init__(self, reads: Reads, interval: int) -> None:
+        self._reads = reads
+        self._due = DueTokens(reads, interval)
 
-    def at(self, block: int, credit: int) -> BlockSample:
-        found = self._read(SQL.block, {"block": block})
-        if not found:
-            return BlockSample(None, [], credit, [])
-        block_hash, next_address, touched, tx_count = found[0]
-        due, transfers = self._used(block, touched) if tx_count or touched else ({}, 0)
-        for token in self._due_by_age(block):
-            due.setdefault(token, _Due({}, False))
-        by_turn = list(self._due_by_turn(block, next_address))
-        for token in by_turn:
-            due.setdefault(token, _Due({}, False))
-        credit = min(CREDIT_MAX, credit + PER_BLOCK + transfers // TRANSFERS_PER_CHECK)
-        lists = [self._of_token(token, one, block, block_hash, next_address) for token, one in sorted(due.items())]
-        fairly = (check for turn in zip_longest(*lists) for check in turn if check is not None)
-        checks = list(islice(fairly, credit))
-        return BlockSample(block_hash, checks, credit - len(checks), by_turn)
+    def over(self, first: int, last: int, credit: int) -> list[BlockSample]:
+        """The samples of consecutive blocks, at most LAG of them."""
+        run = self._due.of(first, last)
+        tokens = self._tokens({token for block in run.values() for token in block.tokens})
+        ahead = self._read_ahead(run, tokens, credit)
+        found = []
+        for number in range(first, last + 1):
+            block = run.get(number)
+            if block is None:
+                found.append(BlockSample(number, None, [], credit, []))
+                continue
+            credit = _earned(credit, block)
+            lists = [
+                self._of_token(token, tokens[token], due, number, block, ahead)
+                for token, due in sorted(block.tokens.items())
+                if token in tokens
+            ]
+            fairly = (check for turn in zip_longest(*lists) for check in turn if check is not None)
+            checks = list(islice(fairly, credit))
+            credit -= len(checks)
+            found.append(BlockSample(number, block.block_hash, checks, credit, block.by_turn))
+        return found
 
     def all_tokens(self, block: int, after: int) -> Iterator[tuple[int, list[StateCheck]]]:
         """Every token from the one after `after` on, with what to compare of it at the block."""
-        found = self._read(SQL.block, {"block": block})
+        found = self._reads.read(SQL.blocks, {"first": block, "last": block})
         while found:
-            key = {"low": after + 1, "high": 1 << 62, "block": block, "count": _TOKENS_MAX}
-            tokens = [row[0] for row in self._read(SQL.tokens_between, key)]
-            for token in tokens:
-                silent = _Due({}, is_silent=True)
-                yield token, list(self._of_token(token, silent, block, found[0][0], found[0][1], lag=0))
-            if len(tokens) < _TOKENS_MAX:
+            key = {"low": after + 1, "high": 1 << 62, "block": block, "count": TOKENS_MAX}
+            numbers = [row[0] for row in self._reads.read(SQL.tokens_between, key)]
+            tokens = self._tokens(numbers)
+            at = BlockDue(found[0][1], found[0][2], {}, 0, [])
+            silent = Due({}, is_silent=True)
+            for token in numbers:
+                yield token, list(self._of_token(token, tokens[token], silent, block, at, {}, lag=0))
+            if len(numbers) < TOKENS_MAX:
                 return
-            after = tokens[-1]
+            after = numbers[-1]
 
-    # -- which tokens ------------------------------------------------------------------------------------------
+    def _tokens(self, numbers: Iterable[int]) -> dict[int, _Token]:
+        keys = [{"token": token} for token in numbers]
+        found = zip(keys, self._reads.read_each(SQL.token, keys), strict=True)
+        return {key["token"]: _Token(*rows[0]) for key, rows in found if rows}
 
-    def _used(self, block: int, touched: bytes) -> tuple[dict[int, _Due], int]:
-        """Tokens the block names or changes, and the number of its transfers."""
-        due: dict[int, _Due] = {}
-
-        def name(token: int, standard: int, key: Key) -> None:
-            named = due.setdefault(token, _Due({}, False)).named.setdefault(standard, {})
-            if len(named) < _NAMED_MAX:
-                named[key] = None
-
-        where = {"from_log": position_of(block, 0), "to_log": above(block) - 1, "count": _MOVES_MAX}
-        moves = self._read(SQL.moves, where)
-        for standard, token, sender, recipient, token_id in moves:
-            name(token, standard, (sender, token_id))
-            if recipient != sender:
-                name(token, standard, (recipient, token_id))
-        journal = unpack_touched(touched)
-        for holder, token in journal.named:
-            name(token, ERC20, (holder, None))
-        for token in (*journal.silent, *journal.recoded):
-            due[token] = _Due(due[token].named if token in due else {}, is_silent=True)
-        return due, len(moves)
-
-    def _due_by_age(self, block: int) -> Iterator[int]:
-        """First seen one, two, four, eight ... blocks ago: balances that change by themselves show early."""
-        blocks = [block - (1 << power) for power in range(block.bit_length()) if 1 << power <= block]
-        rows = self._read(SQL.tokens_first_seen, {"blocks": blocks, "count": _TOKENS_MAX})
-        yield from (row[0] for row in rows)
-
-    def _due_by_turn(self, block: int, next_address: int) -> Iterator[int]:
-        """Tokens whose turn comes at this block, once every `interval` blocks."""
-        if self._interval <= 0:
-            return
-        turn = block % self._interval
-        low, high = next_address * turn // self._interval, next_address * (turn + 1) // self._interval
-        if low < high:
-            key = {"low": low, "high": high, "block": block, "count": _TOKENS_MAX}
-            yield from (row[0] for row in self._read(SQL.tokens_between, key))
+    def _read_ahead(self, run: Mapping[int, BlockDue], tokens: _Tokens, credit: int) -> _Ahead:
+        """Rows that the blocks name, as many as will be compared if all of them can be: in one statement for all."""
+        wanted: dict[_Standard, list[tuple[tuple[int, int, int, Key], dict[str, Any]]]] = {}
+        for number, block in run.items():
+            credit = left = _earned(credit, block)
+            of_each = -(-credit // max(1, len(block.tokens)))
+            for token in block.tokens.keys() & tokens.keys():
+                stored, due = tokens[token], block.tokens[token]
+                for standard in stored.compared(number, LAG)[1]:
+                    for key in islice(due.named.get(standard.bit, ()), of_each):
+                        params = _params(number, token, stored) | {"holder": key[0], "token_id": key[1]}
+                        wanted.setdefault(standard, []).append(((standard.bit, number, token, key), params))
+                        left -= 1
+            credit = max(0, left)
+        ahead: _Ahead = {}
+        for standard, keys in wanted.items():
+            rows = self._reads.read_each(standard.by_key, [params for _, params in keys])
+            ahead.update(zip([key for key, _ in keys], rows, strict=True))
+        return ahead
 
     # -- what of a token ---------------------------------------------------------------------------------------
 
     def _of_token(
-        self, token: int, due: _Due, block: int, block_hash: bytes, next_address: int, lag: int = LAG
+        self, token: int, stored: _Token, due: Due, number: int, block: BlockDue, ahead: _Ahead, lag: int = LAG
     ) -> Iterator[StateCheck]:
-        found = self._read(SQL.token, {"token": token, "block": block, "known": block - lag})
-        if not found:
-            return
-        address, first_block, standards, is_untrusted = found[0]
-        for standard in _STANDARDS:
-            if not standards & standard.bit or (is_untrusted and standard.bit != ERC721):
-                continue
+        is_untrusted, standards = stored.compared(number, lag)
+        address = stored.address
+        for standard in standards:
             count = _SILENT_MAX if due.is_silent else _OTHERS_MAX
             if is_untrusted:
                 count = _NFTS_MAX if due.is_silent else 0
-            where = {"token": token, "address": address, "block": block, "to_log": above(block) - 1}
+            where = _params(number, token, stored)
             named = due.named.get(standard.bit, {})
-            seeds = random_numbers(block_hash + address + bytes([standard.bit]))
-            others = self._others(standard, where, first_block, next_address, count, seeds)
+            seeds = random_numbers(block.block_hash + address + bytes([standard.bit]))
+            others = self._others(standard, where, stored.first_block, block.next_address, count, seeds)
             seen: set[Key] = set()
-            for holder, token_id, who, stored in chain(self._named(standard, where, named), others):
+            for holder, token_id, who, balance in chain(self._named(standard, where, named, ahead), others):
                 if (holder, token_id) not in seen and who is not None:
                     seen.add((holder, token_id))
                     if holder is None:
                         yield StateCheck(token, address, owner_of(address, unpack_uint(token_id)), who, token_id)
                     elif who != ZERO_ADDRESS:
-                        yield StateCheck(
-                            token, address, _balance_call(address, who, token_id), unpack_uint(stored), b""
-                        )
+                        call = _balance_call(address, who, token_id)
+                        yield StateCheck(token, address, call, unpack_uint(balance), b"")
 
-    def _named(self, standard: _Standard, where: Mapping[str, Any], keys: Iterable[Key]) -> Iterator[Row]:
-        for holder, token_id in keys:
-            yield from self._read(standard.by_key, {**where, "holder": holder, "token_id": token_id})
+    def _named(
+        self, standard: _Standard, where: Mapping[str, Any], keys: Iterable[Key], ahead: _Ahead
+    ) -> Iterator[Row]:
+        for key in keys:
+            rows = ahead.get((standard.bit, where["block"], where["token"], key))
+            if rows is None:
+                rows = self._reads.read(standard.by_key, {**where, "holder": key[0], "token_id": key[1]})
+            yield from rows
 
     def _others(
         self,
@@ -197,14 +194,22 @@ class Sampler:
         """All holders, or all IDs, where they are few; else some at random positions of the token's history."""
         if not count:
             return
-        oldest = self._read(standard.oldest, {**where, "count": count + 1})
+        oldest = self._reads.read(standard.oldest, {**where, "count": count + 1})
         if len(oldest) <= count:
             yield from oldest
             return
         for _ in range(count):
             since = first_block + next(seeds) % (where["block"] - first_block + 1)
             at = {"since": since, "holder": next(seeds) % max(1, next_address), "from_log": position_of(since, 0)}
-            yield from self._read(standard.from_, {**where, **at})
+            yield from self._reads.read(standard.from_, {**where, **at})
+
+
+def _earned(credit: int, block: BlockDue) -> int:
+    return min(CREDIT_MAX, credit + PER_BLOCK + block.transfers // TRANSFERS_PER_CHECK)
+
+
+def _params(block: int, token: int, stored: _Token) -> dict[str, Any]:
+    return {"token": token, "address": stored.address, "block": block, "to_log": above(block) - 1}
 
 
 def _balance_call(token: bytes, holder: bytes, token_id: bytes | None) -> ContractCall:

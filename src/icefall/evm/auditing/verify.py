@@ -11,7 +11,7 @@ from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.model import BlockRows, ContractInfo, TokenKind
 from icefall.evm.positions import above, position_of
 from icefall.evm.storing.store import ChainStore
-from icefall.evm.storing.writing import BatchRows
+from icefall.evm.storing.writing import TableRows
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
@@ -77,7 +77,7 @@ class Verification:
             yield "a contract is called that is not in the store"
             return
         ids = _Ids(self._store)
-        gathered = BatchRows(ids)
+        gathered = TableRows(ids)
         gathered.add(rows)
         span = {"from_at": position_of(number, 0), "to_at": above(number) - 1}
         for table, (select, name) in COMPARED.items():

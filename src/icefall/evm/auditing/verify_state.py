@@ -59,6 +59,7 @@ class StateVerification:
     """Of one chain, at one of its stored blocks."""
 
     def __init__(self, store: ChainStore, upstream: EvmUpstream, block: int, block_hash: bytes) -> None:
+        self._reads = store
         self._read = store.read
         self._upstream = upstream
         self._at = {"block": block}
@@ -90,7 +91,7 @@ class StateVerification:
 
     def _some_tokens(self) -> Iterator[tuple[StoredToken, Iterable[StateCheck]]]:
         """From one chosen by the block's hash on; all of them if they are few."""
-        block, sampler = self._at["block"], Sampler(self._read, 0)
+        block, sampler = self._at["block"], Sampler(self._reads, 0)
         start = next(random_numbers(self._block_hash)) % self._next_address()
         before = takewhile(lambda one: one[0] <= start, sampler.all_tokens(block, 0))
         left = SAMPLE_CHECKS

@@ -13,7 +13,8 @@ import msgspec
 from icefall.evm.following.contracts import ContractCache
 from icefall.evm.following.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.following.resolve import NativeBalances, resolve_code
-from icefall.evm.model import BlockRows, RawKinds, ResolvedBlock
+from icefall.evm.model import RawKinds
+from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.state_source import StateSource
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
@@ -132,7 +133,7 @@ class BatchMaker:
                 earlier_code = tuple((address, fetched_code.pop(address)) for address in needed)
                 code = await resolve_code(rows, self._state)
                 self._contracts.update_code(code)
-                self._contracts.forget_kinds(made.address for made in rows.deployments)
+                self._contracts.forget_kinds(rows.deployed)
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
                 balances = await self._native.resolve(rows) if outline.has_diffs else ()
@@ -144,11 +145,11 @@ class BatchMaker:
         baselines = await self._baselines([one.rows for one in batch.blocks])
         return BlockBatch(batch.blocks, batch.kinds, baselines, list(batch.unverified))
 
-    async def _baselines(self, rows: list[BlockRows]) -> Baselines:
+    async def _baselines(self, rows: list[PackedBlock]) -> Baselines:
         """Balances of holders right before an index that begins inside the chain."""
         if self._start_block == 0:
             return {}
-        held = sorted(newly_held(rows))
+        held = sorted(newly_held(one.balance_changes() for one in rows))
         calls = [
             balance_of(token, holder) if token_id == NO_ID else balance_of_id(token, holder, token_id)
             for token, holder, token_id in held

@@ -4,6 +4,7 @@ In two steps, `verify` and `derive`: between them the follower looks up what the
 """
 
 import asyncio
+import gc
 import itertools
 import multiprocessing
 import os
@@ -19,7 +20,9 @@ import msgspec
 
 from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.deriving.raw import raw_rows
-from icefall.evm.model import NO_RAW, BlockRows, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
+from icefall.evm.model import NO_RAW, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
+from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
+from icefall.evm.storing.packing import packed
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
@@ -29,6 +32,7 @@ from icefall.wire.evm.verify import verify_full
 T = TypeVar("T")
 _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
 _HELD_MAX = 16  # chunks of a chain between the two steps; for an abandoned batch the second never comes
+GC_THRESHOLDS = (50_000, 20, 100)  # rows and structs come and go by the million, none of them in a cycle
 Ticket = tuple[int, int]  # a chain, and the number of a chunk
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
 
@@ -103,7 +107,7 @@ class DecoderState:
             of_chain.popitem(last=False)
         return VerifiedChunk(ticket, outlines, list(unverified), rejected)
 
-    def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
+    def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         """Rows of the chunk's blocks at `indices`; stops early after a block whose code changes only state can show."""
         chain, number = ticket
         held = self._held.setdefault(chain, OrderedDict()).get(number)
@@ -113,7 +117,7 @@ class DecoderState:
         info = msgspec.structs.replace(info, has_code=has_code)
         for full, raw in held[indices.start : indices.stop]:
             rows = derive(full, info)
-            found.append(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw))
+            found.append(packed(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw)))
             if any(change.has_code is None for change in rows.code_changes):
                 break
             has_code.update((change.address, bool(change.has_code)) for change in rows.code_changes)
@@ -144,7 +148,7 @@ class BlockDecoder(Protocol):
         self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds
     ) -> VerifiedChunk: ...
 
-    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]: ...
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]: ...
 
     async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk: ...
 
@@ -158,8 +162,10 @@ def parts_of(blocks: Sequence[FetchedBlock]) -> list[_Parts]:
 _state = DecoderState()  # of the other process
 
 
-def _die_with_parent() -> None:
-    """A parent that is killed cannot end its pool."""
+def _prepare_process() -> None:
+    """Ends with its parent, also one that is killed and cannot end its pool."""
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -174,8 +180,8 @@ def _verify(ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds
     return _state.verify(ticket, parts, roots, kept)
 
 
-def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
-    return _state.derive(ticket, indices, info)
+def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
+    return to_bytes(_state.derive(ticket, indices, info))
 
 
 def default_processes() -> int:
@@ -194,8 +200,8 @@ class ProcessBlockDecoder:
         ticket = chain, next(self._tickets)
         return await self._of(ticket).run(_verify, ticket, parts_of(blocks), roots, kept)
 
-    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[BlockRows]:
-        return await self._of(ticket).run(_derive, ticket, indices, info)
+    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
+        return from_bytes(await self._of(ticket).run(_derive, ticket, indices, info))
 
     async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
         process = self._processes[next(self._tickets) % len(self._processes)]
@@ -218,7 +224,7 @@ class _DecoderProcess:
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_die_with_parent)
+            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_prepare_process)
         pool = self._pool
         try:
             # The first call starts the process, which inherits the mask: a ^C in the terminal is ours to act on.

@@ -218,8 +218,8 @@ class EvmFollower:
         for one in batch.blocks:
             rows = one.rows
             status.blocks += 1
-            status.txs += len(rows.txs)
-            status.transfers += len(rows.erc20_transfers) + len(rows.erc721_transfers) + len(rows.erc1155_transfers)
+            status.txs += rows.block.tx_count
+            status.transfers += rows.transfers
             status.skipped_logs += sum(rows.skipped_logs.values())
         for problem in batch.unverified:
             if problem not in self._warned:  # once; a chain's own header layout does not change

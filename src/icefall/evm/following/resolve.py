@@ -6,7 +6,8 @@ cheat code, by a subsidy); the block at which it changed is found by binary sear
 
 from collections.abc import Callable, Iterable
 
-from icefall.evm.model import BlockRows, NativeRow
+from icefall.evm.model import NativeRow
+from icefall.evm.packed import PackedBlock
 from icefall.evm.state_source import StateSource
 from icefall.upstream.evm.errors import NoState
 
@@ -34,11 +35,10 @@ class NativeBalances:
         if len(self._known) > _KEPT:
             self._known.clear()
 
-    async def resolve(self, rows: BlockRows) -> tuple[NativeRow, ...]:
+    async def resolve(self, rows: PackedBlock) -> tuple[NativeRow, ...]:
         """The balance rows of a block."""
         number, found = rows.block.number, []
-        before = {one.address: one.balance for one in rows.native_before}
-        after = {one.address: one.balance for one in rows.native_after}
+        before, after = dict(rows.native_before), dict(rows.native_after)
         for address, balance in before.items():
             known = self._of(address)
             if known is None:
@@ -48,13 +48,13 @@ class NativeBalances:
         if rows.unknown_native:
             read = await self._state.balances(rows.unknown_native, rows.block.block_hash)
             after.update(zip(rows.unknown_native, read, strict=True))
-        for change in rows.native_deltas:
-            known = self._of(change.address)
+        for address, delta in rows.native_deltas.items():
+            known = self._of(address)
             if known is None:
-                had = (await self._state.balances([change.address], rows.block.parent_hash))[0]
-                before[change.address] = had
+                had = (await self._state.balances([address], rows.block.parent_hash))[0]
+                before[address] = had
                 known = had, number - 1
-            after[change.address] = known[0] + change.delta
+            after[address] = known[0] + delta
         for address, balance in after.items():
             known = self._of(address)
             if known is None:
@@ -99,12 +99,9 @@ class NativeBalances:
         return high, seen
 
 
-async def resolve_code(rows: BlockRows, state: StateSource) -> tuple[tuple[bytes, bool], ...]:
+async def resolve_code(rows: PackedBlock, state: StateSource) -> tuple[tuple[bytes, bool], ...]:
     """Whether each address has code after the block, of those whose code it changed."""
-    unknown = [change.address for change in rows.code_changes if change.has_code is None]
+    unknown = [address for address, has_code in rows.code_changes if has_code is None]
     codes: Iterable[bytes] = await state.codes(unknown, rows.block.block_hash) if unknown else ()
     read = {address: bool(code) for address, code in zip(unknown, codes, strict=True)}
-    return tuple(
-        (change.address, read[change.address] if change.has_code is None else change.has_code)
-        for change in rows.code_changes
-    )
+    return tuple((address, read[address] if has_code is None else has_code) for address, has_code in rows.code_changes)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
-from icefall.evm.model import ZERO_ADDRESS, BlockRows
+from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.packed import BalanceChanges
 from icefall.evm.storing.writing import Ids, Row
 
 SQL = load("icefall.evm.storing", "writes.sql")
@@ -52,7 +53,7 @@ class BalanceFolding:
         ] = {}  # the owner, and the token's address
         self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
 
-    def load(self, batch: Sequence[BlockRows], first_new: int) -> None:
+    def load(self, batch: Sequence[BalanceChanges], first_new: int) -> None:
         """What is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is stored."""
         ids, tx = self._ids, self._tx
         erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
@@ -75,7 +76,7 @@ class BalanceFolding:
         for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
             self._owners[token, token_id] = owner
 
-    def add(self, rows: BlockRows) -> None:
+    def add(self, rows: BalanceChanges) -> None:
         self._add_erc20(rows)
         self._add_erc1155(rows)
         self._add_nfts(rows)
@@ -110,7 +111,7 @@ class BalanceFolding:
 
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
-    def _add_erc20(self, rows: BlockRows) -> None:
+    def _add_erc20(self, rows: BalanceChanges) -> None:
         number, ids = rows.block.number, self._ids
         for change in rows.erc20_deltas:
             holder, token = ids(change.holder), ids(change.token)
@@ -129,7 +130,7 @@ class BalanceFolding:
 
     # -- ERC-1155 ----------------------------------------------------------------------------------------------
 
-    def _add_erc1155(self, rows: BlockRows) -> None:
+    def _add_erc1155(self, rows: BalanceChanges) -> None:
         number, ids = rows.block.number, self._ids
         for change in rows.erc1155_deltas:
             holder, token, token_id = ids(change.holder), ids(change.token), pack_uint(change.token_id)
@@ -149,7 +150,7 @@ class BalanceFolding:
 
     # -- ERC-721 -----------------------------------------------------------------------------------------------
 
-    def _add_nfts(self, rows: BlockRows) -> None:
+    def _add_nfts(self, rows: BalanceChanges) -> None:
         number, ids = rows.block.number, self._ids
         for moved in rows.nft_owners:
             token, token_id, owner = ids(moved.token), pack_uint(moved.token_id), ids(moved.owner)
@@ -172,7 +173,10 @@ class BalanceFolding:
             return 0
 
 
-def newly_held(batch: Iterable[BlockRows]) -> set[tuple[bytes, bytes, int]]:
+def newly_held(batch: Iterable[BalanceChanges]) -> set[tuple[bytes, bytes, int]]:
     """Every (token, holder, token ID) of a batch that may need a baseline."""
-    held = {(change.token, change.holder, NO_ID) for rows in batch for change in rows.erc20_deltas}
-    return held | {(change.token, change.holder, change.token_id) for rows in batch for change in rows.erc1155_deltas}
+    held = set()
+    for rows in batch:
+        held |= {(change.token, change.holder, NO_ID) for change in rows.erc20_deltas}
+        held |= {(change.token, change.holder, change.token_id) for change in rows.erc1155_deltas}
+    return held

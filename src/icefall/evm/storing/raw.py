@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 from icefall.db.engine import Row, StatementParams, Transaction
 from icefall.db.statements import load
-from icefall.evm.model import BlockRows, RawBlock, RawKinds, RawRows
+from icefall.evm.model import RawBlock, RawKinds, RawRows
+from icefall.evm.packed import PackedBlock
 from icefall.evm.positions import BITS, BLOCK_MAX, above, position_of
 
 SQL = load("icefall.evm.storing", "raw.sql")
@@ -50,7 +51,7 @@ class Gap(NamedTuple):
 # -- with the block ----------------------------------------------------------------------------------------------------
 
 
-def put_raw(tx: Transaction, blocks: Sequence[BlockRows]) -> None:
+def put_raw(tx: Transaction, blocks: Sequence[PackedBlock]) -> None:
     """Of consecutive blocks that were stored in this transaction. Costs nothing where nothing is to be stored."""
     for kind in KINDS:
         if not any(getattr(block.raw.wanted, kind.name) for block in blocks):

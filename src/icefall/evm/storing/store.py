@@ -11,19 +11,21 @@ import msgspec
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
-from icefall.evm.model import BlockRow, BlockRows, ResolvedBlock
+from icefall.evm.model import BlockRow
+from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.storing.addresses import AddressIds
 from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
 from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.rollback import roll_back_above
-from icefall.evm.storing.writing import BatchRows, Ids, addresses_in
+from icefall.evm.storing.writing import BatchRows
 
 SQL = load("icefall.evm.storing", "writes.sql")
 CLEAR = load("icefall.evm.storing", "clear.sql")
 PACKAGE = "icefall.evm"
 T = TypeVar("T")
 _BALANCES_KEPT = 100_000  # in memory
+BlockIds = Sequence[int | None]  # of the addresses of a block, in their order; the last is None, for no address
 
 
 def store_path(data_dir: Path, chain_id: str) -> Path:
@@ -33,7 +35,7 @@ def store_path(data_dir: Path, chain_id: str) -> Path:
 class Rollups(Protocol):
     """Rows derived from blocks and kept in the same file: changed in the transaction that changes the blocks."""
 
-    def put_batch(self, tx: Transaction, batch: Sequence[BlockRows], ids: Ids) -> None: ...
+    def put_batch(self, tx: Transaction, batch: Sequence[PackedBlock], ids: Sequence[BlockIds]) -> None: ...
 
     def roll_back_above(self, tx: Transaction, ancestor: int) -> None: ...
 
@@ -57,6 +59,7 @@ class ChainStore:
         self._ids = AddressIds()
         self._erc20: Erc20Balances = {}
         self.read = store.read
+        self.read_each = store.read_each
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -175,30 +178,30 @@ class ChainStore:
         ids = self._ids.of
         first_new = self._ids.next_id(tx)
         first_ids = self._intern(tx, batch, [address for address, _, _ in kinds])
-        gathered, folding = BatchRows(ids), BalanceFolding(tx, ids, baselines, self._erc20)
-        folding.load([block.rows for block in batch], first_new)
+        by_block: list[BlockIds] = [[*map(ids, block.rows.addresses), None] for block in batch]
+        changes = [block.rows.balance_changes() for block in batch]
+        gathered, folding = BatchRows(), BalanceFolding(tx, ids, baselines, self._erc20)
+        folding.load(changes, first_new)
         tokens = self._stored_tokens(tx, batch)
         blocks, balances, codes = [], [], []
         reread: dict[int, None] = {}
-        for block, first_id in zip(batch, first_ids, strict=True):
-            rows = block.rows
+        for block, first_id, its_ids, changed in zip(batch, first_ids, by_block, changes, strict=True):
+            rows, number = block.rows, block.rows.block.number
             if parent is not None and rows.block.parent_hash != parent:
-                raise StoreError(f"block {rows.block.number} does not follow the stored one")
+                raise StoreError(f"block {number} does not follow the stored one")
             parent, total = rows.block.block_hash, total + rows.block.tx_count
-            for token in self._known_tokens([made.address for made in rows.deployments], tokens, gathered):
-                gathered.restart_token(token, rows.block.number)
-            gathered.add(rows)
-            folding.add(rows)
-            touched = self._touched(block, tokens, gathered)
+            for token in self._known_tokens(rows.deployed, tokens, gathered):
+                gathered.restart_token(token, number)
+            gathered.add(rows, its_ids)
+            folding.add(changed)
+            touched = self._touched(block, its_ids, tokens, gathered)
             reread.update(dict.fromkeys((*touched.silent, *touched.recoded)))
             blocks.append(_block_params(rows.block, total, first_id, touched.pack()))
-            before = [None if row.before is None else pack_uint(row.before) for row in block.native]
-            balances += [
-                (ids(row.address), row.block, pack_uint(row.balance), had)
-                for row, had in zip(block.native, before, strict=True)
-            ]
-            codes += [(ids(address), rows.block.number - 1, has) for address, has in block.earlier_code]
-            codes += [(ids(address), rows.block.number, has) for address, has in block.code]
+            for row in block.native:
+                before = None if row.before is None else pack_uint(row.before)
+                balances.append((ids(row.address), row.block, pack_uint(row.balance), before))
+            codes += [(ids(address), number - 1, has) for address, has in block.earlier_code]
+            codes += [(ids(address), number, has) for address, has in block.code]
         self._ids.write(tx)
         tx.run_many(SQL.put_block, blocks)
         gathered.write(tx)
@@ -210,13 +213,14 @@ class ChainStore:
         tx.run_many(SQL.put_native_balance, balances)
         tx.run_many(SQL.put_code, codes)
         folding.write()
-        put_raw(tx, [block.rows for block in batch])
+        all_rows = [block.rows for block in batch]
+        put_raw(tx, all_rows)
         for rollup in self._rollups:
-            rollup.put_batch(tx, [block.rows for block in batch], ids)
+            rollup.put_batch(tx, all_rows, by_block)
 
     def _intern(self, tx: Transaction, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[int]:
         """Gives every address of the batch an ID, in chain order; the first that each block may give."""
-        by_block = [[*addresses_in(block.rows), *_state_addresses(block)] for block in batch]
+        by_block = [[*block.rows.addresses, *_state_addresses(block)] for block in batch]
         contracts = [address for block in batch for address in _contracts(block.rows)]
         self._ids.load(tx, [*chain.from_iterable(by_block), *others, *contracts])
         first_ids = []
@@ -236,12 +240,10 @@ class ChainStore:
         found = [number for contract in contracts if (number := self._ids.known(contract)) is not None]
         return [token for token in found if gathered.has_token(token) or token in stored]
 
-    def _touched(self, block: ResolvedBlock, stored: Mapping[int, int], gathered: BatchRows) -> TouchedAddresses:
+    def _touched(
+        self, block: ResolvedBlock, its_ids: BlockIds, stored: Mapping[int, int], gathered: BatchRows
+    ) -> TouchedAddresses:
         ids, rows = self._ids.of, block.rows
-        named = [one for one in rows.erc20_deltas if not one.delta]  # any other comes from a transfer
-        if named:
-            moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
-            named = [one for one in named if (one.token, one.holder) not in moved]
         silent: list[int] = []
         silent_again: list[int] = []
         for token in self._known_tokens(rows.silent_contracts, stored, gathered):
@@ -251,7 +253,7 @@ class ChainStore:
             native=tuple(dict.fromkeys(ids(row.address) for row in block.native)),
             code=tuple(dict.fromkeys(ids(address) for address, _ in (*block.earlier_code, *block.code))),
             silent=tuple(silent),
-            named=tuple((ids(one.holder), ids(one.token)) for one in named),
+            named=tuple((its_ids[holder] or 0, its_ids[token] or 0) for holder, token in rows.named),
             silent_again=tuple(silent_again),
             recoded=tuple(self._known_tokens(rows.recoded_contracts, stored, gathered)),
         )
@@ -263,9 +265,9 @@ def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:
     yield from (address for address, _ in (*block.earlier_code, *block.code))
 
 
-def _contracts(rows: BlockRows) -> Iterable[bytes]:
+def _contracts(rows: PackedBlock) -> Iterable[bytes]:
     """Contracts of which it matters whether they are tokens."""
-    yield from (made.address for made in rows.deployments)
+    yield from rows.deployed
     yield from rows.silent_contracts
     yield from rows.recoded_contracts
 

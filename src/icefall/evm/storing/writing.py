@@ -1,6 +1,10 @@
-"""The rows of a batch of blocks, gathered by table. Balances and ownership are in folding.py."""
+"""The rows of blocks, table by table. Balances and ownership are in folding.py.
 
-from collections.abc import Callable, Iterable
+`TableRows` makes them, in the process that decodes (packing.py); `BatchRows` writes those of a batch.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from icefall.db.engine import Transaction
@@ -19,6 +23,7 @@ from icefall.evm.model import (
     Erc1155TransferRow,
     NativeTx,
 )
+from icefall.evm.packed import PackedBlock
 from icefall.evm.positions import BITS
 
 SQL = load("icefall.evm.storing", "writes.sql")
@@ -26,6 +31,7 @@ SQL = load("icefall.evm.storing", "writes.sql")
 CALL_TYPES = tuple(CallType)
 _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
 
+_first = itemgetter(0)
 Row = tuple[Any, ...]
 Ids = Callable[[bytes], int]
 
@@ -46,6 +52,23 @@ INSERTS = {
     "deployment": SQL.put_deployment,
     "deployed_by": SQL.put_deployed_by,
     "message": SQL.put_message,
+}
+# By table: which values of a row are addresses.
+ADDRESSES = {
+    "tx": (2, 3),
+    "native_of": (0,),
+    "touch_of": (0,),
+    "erc20": (2, 3, 4),
+    "erc20_of": (0,),
+    "erc721": (2, 3, 4),
+    "erc721_of": (0,),
+    "erc1155": (3, 4, 5),
+    "erc1155_of": (0,),
+    "nft": (0,),
+    "internal": (3, 4),
+    "internal_of": (0,),
+    "deployment": (0, 3),
+    "deployed_by": (0,),
 }
 
 
@@ -81,17 +104,14 @@ def addresses_in(rows: BlockRows) -> Iterable[bytes]:
     return seen
 
 
-class BatchRows:
-    """Rows gathered over a batch, then written table by table in the order of their keys: neighbours share pages."""
+class TableRows:
+    """Rows gathered over blocks. `ids`: of their addresses."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self._packed = PackedUints()
         self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
-        self._tokens: dict[int, tuple[int, int]] = {}  # first block, standards
-        self._restarted: dict[int, int] = {}  # tokens deployed anew, by the block
-        self._silent_changes: dict[int, int] = {}  # how often the storage of a token changed without a log
-        self._reread: list[tuple[int, int, int]] = []  # token, first and last token ID
+        self.standards: dict[int, int] = {}  # by token, as bits
 
     def of_table(self, table: str) -> list[Row]:
         return self._rows[table]
@@ -107,7 +127,6 @@ class BatchRows:
         self._rows["message"].extend(
             (base | one.tx_index, one.message_id, one.peer_blockchain_id, one.is_source) for one in rows.messages
         )
-        self._reread += [(self._ids(one.token), one.first_id, one.last_id) for one in rows.metadata_changes]
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
         ids, txs, direct, packed = self._ids, self._rows["tx"], self._rows["native_of"], self._packed
@@ -151,7 +170,7 @@ class BatchRows:
             if to != sender:
                 by_address.append((to, at))
         for address in {held.token for held in rows.erc20_deltas}:  # Deposit and Withdrawal make a token too
-            self._add_token(ids(address), rows.block.number, ERC20)
+            self._add_standard(ids(address), ERC20)
 
     def _add_erc721(self, rows: BlockRows, base: int) -> None:
         ids, number, nfts = self._ids, rows.block.number, self._rows["nft"]
@@ -163,7 +182,7 @@ class BatchRows:
             by_address.append((sender, at))
             if to != sender:
                 by_address.append((to, at))
-            self._add_token(token, number, ERC721)
+            self._add_standard(token, ERC721)
             nfts.append((token, token_id, number))
 
     def _add_erc1155(self, rows: BlockRows, base: int) -> None:
@@ -174,7 +193,7 @@ class BatchRows:
             token_id = pack_uint(move.token_id)
             transfers.append((at, move.position, move.tx_index, token, sender, to, token_id, pack_uint(move.value)))
             by_address |= {(sender, at), (to, at)}  # once for a batch
-            self._add_token(token, number, ERC1155)
+            self._add_standard(token, ERC1155)
             nfts.append((token, token_id, number))
         self._rows["erc1155_of"].extend(by_address)
 
@@ -196,6 +215,32 @@ class BatchRows:
             self._rows["deployment"].append((ids(made.address), at, made.frame, creator))
             by_address |= {(creator, at, made.frame), (ids(rows.txs[made.tx_index].sender), at, made.frame)}
         self._rows["deployed_by"].extend(by_address)
+
+    def _add_standard(self, token: int, standard: int) -> None:
+        self.standards[token] = self.standards.get(token, 0) | standard
+
+
+class BatchRows:
+    """The packed rows of a batch, written table by table in the order of their keys: neighbours share pages."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
+        self._tokens: dict[int, tuple[int, int]] = {}  # first block, standards
+        self._restarted: dict[int, int] = {}  # tokens deployed anew, by the block
+        self._silent_changes: dict[int, int] = {}  # how often the storage of a token changed without a log
+        self._reread: list[tuple[int, int, int]] = []  # token, first and last token ID
+
+    def add(self, block: PackedBlock, ids: Sequence[int | None]) -> None:
+        """`ids`: of its addresses in their order, and None at the end for no address."""
+        of: Callable[[int], Any] = ids.__getitem__
+        for table, columns in block.tables.items():
+            values: list[Iterable[Any]] = list(columns)
+            for at in ADDRESSES.get(table, ()):
+                values[at] = map(of, columns[at])
+            self._rows[table].extend(zip(*values, strict=True))
+        for token, standards in block.standards.items():
+            self._add_token(of(token), block.block.number, standards)
+        self._reread += [(of(token), first, last) for token, first, last in block.rereads]
 
     def restart_token(self, token: int, block: int) -> None:
         """Another contract at the same address: only its own transfers say of which standard it is."""
@@ -222,7 +267,7 @@ class BatchRows:
     def write(self, tx: Transaction) -> None:
         for table, rows in self._rows.items():
             if rows:
-                rows.sort()  # keys stand first and differ, or have only numbers and bytes after them
+                rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
                 tx.run_many(INSERTS[table], rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])

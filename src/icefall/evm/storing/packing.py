@@ -1,0 +1,87 @@
+"""Packs the rows of a block for the writer: see packed.py. Pure."""
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from icefall.evm.model import ZERO_ADDRESS, BlockRows, CallType
+from icefall.evm.packed import NOBODY, Columns, PackedBlock
+from icefall.evm.storing.writing import ADDRESSES, INSERTS, TableRows, addresses_in
+
+_CREATION = CallType.CONTRACT_CREATION
+_ERC20 = attrgetter("token", "holder", "delta")
+_ERC1155 = attrgetter("token", "holder", "token_id", "delta")
+_NFT = attrgetter("token", "token_id", "owner", "owner_before")
+
+
+def packed(rows: BlockRows) -> PackedBlock:
+    addresses = list(addresses_in(rows))
+    places = {address: place for place, address in enumerate(addresses)}
+    tables = TableRows(places.__getitem__)
+    tables.add(rows)
+    senders, active = _active(rows)
+    prices = [tx.gas_price for tx in rows.txs]
+    moves = (rows.erc20_transfers, rows.erc721_transfers, rows.erc1155_transfers)
+    return PackedBlock(
+        rows.block,
+        addresses,
+        {table: _columns(table, found) for table in INSERTS if (found := tables.of_table(table))},
+        tables.standards,
+        [(places[one.token], one.first_id, one.last_id) for one in rows.metadata_changes],
+        _placed(map(_ERC20, rows.erc20_deltas), places, (0, 1), 3),
+        _placed(map(_ERC1155, rows.erc1155_deltas), places, (0, 1), 4),
+        _placed(map(_NFT, rows.nft_owners), places, (0, 2, 3), 4),
+        _named(rows, places),
+        [made.address for made in rows.deployments],
+        rows.silent_contracts,
+        rows.recoded_contracts,
+        [(change.address, change.has_code) for change in rows.code_changes],
+        {one.address: one.balance for one in rows.native_before},
+        {one.address: one.balance for one in rows.native_after},
+        {one.address: one.delta for one in rows.native_deltas},
+        rows.unknown_native,
+        sorted(places[address] for address in senders),
+        sorted(places[address] for address in active),
+        [places[made.creator] for made in rows.deployments],
+        sum(prices),
+        max(prices, default=0),
+        sum(map(len, moves)),
+        dict(rows.skipped_logs),
+        rows.raw,
+    )
+
+
+def _columns(table: str, rows: Sequence[tuple[Any, ...]]) -> Columns:
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    for at in ADDRESSES.get(table, ()):
+        if None in columns[at]:  # a creation that failed
+            columns[at] = [NOBODY if place is None else place for place in columns[at]]
+    return columns
+
+
+def _placed(rows: Iterable[tuple[Any, ...]], places: dict[bytes, int], at: tuple[int, ...], width: int) -> Columns:
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * width
+    for address in at:
+        columns[address] = [places[one] for one in columns[address]]
+    return columns
+
+
+def _named(rows: BlockRows, places: dict[bytes, int]) -> list[tuple[int, int]]:
+    named = [one for one in rows.erc20_deltas if not one.delta]  # any other comes from a transfer
+    if not named:
+        return []
+    moved = {(move.token, party) for move in rows.erc20_transfers for party in (move.sender, move.to)}
+    return [(places[one.holder], places[one.token]) for one in named if (one.token, one.holder) not in moved]
+
+
+def _active(rows: BlockRows) -> tuple[set[bytes], set[bytes]]:
+    """Who sent something, and who sent or received."""
+    senders = {tx.sender for tx in rows.txs}
+    active = {tx.to for tx in rows.txs if tx.call_type is not _CREATION}
+    for moves in (rows.erc20_transfers, rows.erc721_transfers, rows.erc1155_transfers):
+        senders.update([move.sender for move in moves])
+        active.update([move.to for move in moves])
+    active |= senders
+    senders.discard(ZERO_ADDRESS)
+    active.discard(ZERO_ADDRESS)
+    return senders, active

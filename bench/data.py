@@ -1,5 +1,6 @@
 """The chain data API on a million transfers: a busy and a quiet address, first and last pages.
 
+Pages and addresses in turn are asked for the first time, as far as a worker is concerned; the others again and again.
 On SQLite each call is compared with a bare granian worker that sends the same bytes. With `--store=URL` the same rows
 are also put into that server: `p50` is the time of a page when nothing else is asked.
 `ICEFALL_BENCH_TRANSFERS` sets how many transfers.
@@ -12,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 from urllib.parse import quote
 
 from tests.server import Server, serving
 
 from bench.bare import bare_server
-from bench.evm_rows import BUSY, QUIET, Rows, mark_audited, runs
+from bench.evm_rows import BUSY, QUIET, Rows, address, mark_audited, runs
 from bench.load import descendants, measure, one_by_one, paced, worker_pids
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
@@ -72,38 +74,64 @@ async def _fill(stores: Stores, transfers: int) -> None:
     store.close()
 
 
+class Call(NamedTuple):
+    """`targets`: paths that are asked for in turn."""
+
+    label: str
+    targets: list[str]
+
+
 def _suite(server: Server, *, has_bare: bool) -> None:
     base = f"/v1/chains/{CHAIN}"
-    busy, quiet = (f"{base}/addresses/0x{address.hex()}" for address in (BUSY, QUIET))
+    busy, quiet = (f"{base}/addresses/0x{one.hex()}" for one in (BUSY, QUIET))
+    anyone = [f"{base}/addresses/0x{address(number).hex()}" for number in range(2, ADDRESSES)]
+    last_pages = {list_: _last_page(server, f"{busy}/{list_}") for list_ in ("transactions", "transactions:listErc20")}
     calls = [
-        ("2 latest blocks", f"{base}/blocks"),
-        ("4 transactions, quiet", f"{quiet}/transactions"),
-        ("4 transactions, busy", f"{busy}/transactions"),
-        ("4 transactions, busy, last", _last_page(server, f"{busy}/transactions")),
-        ("6 ERC-20 transfers, quiet", f"{quiet}/transactions:listErc20"),
-        ("6 ERC-20 transfers, busy", f"{busy}/transactions:listErc20"),
-        ("6 ERC-20 transfers, busy, last", _last_page(server, f"{busy}/transactions:listErc20")),
-        ("13 ERC-20 balances, quiet", f"{quiet}/balances:listErc20"),
-        ("13 ERC-20 balances, busy", f"{busy}/balances:listErc20"),
+        Call("2 blocks, pages in turn", _pages(server, f"{base}/blocks", 500)),
+        Call("2 latest blocks", [f"{base}/blocks"]),
     ]
-    print(f"  {'call':<34}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}{'bare us':>9}{'ratio':>8}")
-    for label, path in calls:
-        _line(server, label, path, has_bare=has_bare)
+    for number, name, list_ in (
+        (4, "transactions", "transactions"),
+        (6, "ERC-20 transfers", "transactions:listErc20"),
+        (13, "ERC-20 balances", "balances:listErc20"),
+    ):
+        calls += [
+            Call(f"{number} {name}, addresses in turn", [f"{one}/{list_}" for one in anyone]),
+            Call(f"{number} {name}, quiet", [f"{quiet}/{list_}"]),
+            Call(f"{number} {name}, busy", [f"{busy}/{list_}"]),
+        ]
+        if list_ in last_pages:
+            calls.append(Call(f"{number} {name}, busy, last", [last_pages[list_]]))
+    print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}{'bare us':>9}{'ratio':>8}")
+    for call in calls:
+        _line(server, call, has_bare=has_bare)
 
 
-def _line(server: Server, label: str, path: str, *, has_bare: bool) -> None:
-    answer = server.ask("GET", path, listener="data")
+def _line(server: Server, call: Call, *, has_bare: bool) -> None:
+    answer = server.ask("GET", call.targets[0], listener="data")
     assert answer.status == 200, answer.body[:300]
     rows = next(len(value) for value in answer.json().values() if isinstance(value, list))
-    url = server.url("data") + path
-    alone, ours = one_by_one(url), measure(url, None, worker_pids(server))
-    loaded = paced(url, LOAD * ours.per_second)
-    text = f"  {label:<34}{rows:>5}{alone.p50_ms:>9.2f}{ours.per_second:>9.0f}{loaded.p99_ms:>9.2f}{ours.cpu_us:>9.1f}"
+    url = server.url("data") + call.targets[0]
+    alone, ours = one_by_one(url), measure(url, None, worker_pids(server), call.targets)
+    loaded = paced(url, LOAD * ours.per_second, call.targets)
+    text = f"  {call.label:<38}{rows:>5}{alone.p50_ms:>9.2f}{ours.per_second:>9.0f}{loaded.p99_ms:>9.2f}"
+    text += f"{ours.cpu_us:>9.1f}"
     if has_bare:
         with bare_server(answer.body) as (bare_url, pid):
             bare = measure(bare_url, None, descendants(pid))
         text += f"{bare.cpu_us:>9.1f}{ours.cpu_us / bare.cpu_us:>8.2f}"
     print(text, flush=True)
+
+
+def _pages(server: Server, path: str, count: int) -> list[str]:
+    """The first pages of a list."""
+    pages = [path]
+    while len(pages) < count:
+        token = server.ask("GET", pages[-1], listener="data").json().get("nextPageToken")
+        if token is None:
+            break
+        pages.append(f"{path}?pageToken={quote(token)}")
+    return pages
 
 
 def _last_page(server: Server, path: str) -> str:

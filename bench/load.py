@@ -8,6 +8,8 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -50,12 +52,13 @@ def worker_pids(server: Server) -> list[int]:
     return [pid for pid in descendants(server.process_info["pid"]) if pid not in own]
 
 
-def measure(url: str, body: bytes | None, server_pids: list[int]) -> LoadStats:
-    """A warm-up, then a run: POST of a JSON body, or GET."""
+def measure(url: str, body: bytes | None, server_pids: list[int], targets: Sequence[str] = ()) -> LoadStats:
+    """A warm-up, then a run: POST of a JSON body, or GET. `targets`: paths that are asked for in turn, instead of the
+    one of the URL."""
     run = _wrk if shutil.which("wrk") else _simple_client
-    run(url, body, 0.5)
+    run(url, body, 0.5, targets)
     before, began = cpu_seconds(server_pids), time.monotonic()
-    count, p99_ms = run(url, body, SECONDS)
+    count, p99_ms = run(url, body, SECONDS, targets)
     elapsed = time.monotonic() - began
     return LoadStats(count / elapsed, (cpu_seconds(server_pids) - before) / count * 1e6, p99_ms)
 
@@ -82,9 +85,9 @@ def one_by_one(url: str, requests: int = 300) -> Latency:
     return _latency(times_s)
 
 
-def paced(url: str, per_second: float, seconds: float = SECONDS) -> Latency:
+def paced(url: str, per_second: float, targets: Sequence[str] = (), seconds: float = SECONDS) -> Latency:
     """Requests at fixed times, whether or not those before are answered: the wait for a free connection counts."""
-    request = _request(url, None)
+    requests = cycle(_requests(url, None, targets))
     idle, pool = [socket.create_connection(_address(url)) for _ in range(CONNECTIONS)], selectors.DefaultSelector()
     times_s: list[float] = []
     began, sent, total = time.monotonic(), 0, round(per_second * seconds)
@@ -92,7 +95,7 @@ def paced(url: str, per_second: float, seconds: float = SECONDS) -> Latency:
         while idle and sent < total and time.monotonic() >= began + sent / per_second:
             connection = idle.pop()
             pool.register(connection, selectors.EVENT_READ, [began + sent / per_second, b""])
-            connection.sendall(request)
+            connection.sendall(next(requests))
             sent += 1
         due_s = began + sent / per_second - time.monotonic() if idle and sent < total else 1.0
         for key, _ in pool.select(max(0.0, due_s)):
@@ -127,12 +130,21 @@ def _request(url: str, body: bytes | None) -> bytes:
     )
 
 
-def _wrk(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
+def _requests(url: str, body: bytes | None, targets: Sequence[str]) -> list[bytes]:
+    netloc = urlsplit(url).netloc
+    return [_request(f"http://{netloc}{target}", body) for target in targets] or [_request(url, body)]
+
+
+def _wrk(url: str, body: bytes | None, seconds: float, targets: Sequence[str] = ()) -> tuple[int, float]:
     with TemporaryDirectory() as folder:
         script = Path(folder) / "request.lua"
         lines = ['wrk.headers["Content-Type"] = "application/json"']
         if body is not None:
             lines += ['wrk.method = "POST"', f"wrk.body = [==[{body.decode()}]==]"]
+        if targets:
+            named = ",".join(f'"{target}"' for target in targets)
+            lines += [f"local targets, at = {{{named}}}, 0", "function request()", "at = at % #targets + 1"]
+            lines += ['return wrk.format("GET", targets[at])', "end"]
         script.write_text("\n".join(lines))
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}", "--latency", "-s", str(script), url]
         text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
@@ -145,13 +157,13 @@ def _wrk(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
     return int(count[1]), float(p99[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[p99[2]]
 
 
-def _simple_client(url: str, body: bytes | None, seconds: float) -> tuple[int, float]:
-    request = _request(url, body)
+def _simple_client(url: str, body: bytes | None, seconds: float, targets: Sequence[str] = ()) -> tuple[int, float]:
+    requests = cycle(_requests(url, body, targets))
     pool = selectors.DefaultSelector()
     for _ in range(CONNECTIONS):
         opened = socket.create_connection(_address(url))
         pool.register(opened, selectors.EVENT_READ, [time.monotonic(), b""])
-        opened.sendall(request)
+        opened.sendall(next(requests))
     latencies_s: list[float] = []
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -163,7 +175,7 @@ def _simple_client(url: str, body: bytes | None, seconds: float) -> tuple[int, f
                 continue
             latencies_s.append(time.monotonic() - state[0])
             state[:] = [time.monotonic(), b""]
-            connection.sendall(request)
+            connection.sendall(next(requests))
     for key in list(pool.get_map().values()):
         assert isinstance(key.fileobj, socket.socket)
         key.fileobj.close()

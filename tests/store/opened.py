@@ -69,6 +69,7 @@ class _Immediate:
         self.close = reader.close
         self.version = reader.version
         self.prefers_flat = False
+        self.opening = None
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)

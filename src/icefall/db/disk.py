@@ -64,6 +64,10 @@ class GuardedStore:
     def prefers_flat(self) -> bool:
         return self._store.prefers_flat
 
+    @property
+    def opening(self) -> int | None:
+        return self._store.opening
+
     def version(self) -> int | None:
         return self._store.version()
 

@@ -41,6 +41,12 @@ class Reader(Protocol):
         """Whether several statements with one table each cost less than one that joins them."""
         ...
 
+    @property
+    def opening(self) -> int | None:
+        """Of a store that is part of this process, and answers without waiting: another number each time it is opened.
+        None where every statement is a round trip."""
+        ...
+
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
@@ -48,7 +54,8 @@ class Reader(Protocol):
         ...
 
     def version(self) -> int | None:
-        """A number that is another one after every commit; None where asking for it would cost a round trip."""
+        """A number that is another one after every commit, and whenever the store is opened; None where asking for it
+        would cost a round trip."""
         ...
 
     def close(self) -> None: ...

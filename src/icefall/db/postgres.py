@@ -50,6 +50,8 @@ _WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of 
 
 
 class PostgresReader:
+    opening = None
+
     def __init__(self, pool: ServerPool, schema: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
         self._pool = pool
         self._schema = schema

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ QUERY_LIMIT_S = 5.0
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _ROWS_TOGETHER = 64  # inserted by one statement
+_OPENINGS = count(1)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
@@ -61,6 +62,8 @@ class SqliteReader:
             self._connection.execute("pragma query_only = on")
         except sqlite3.Error as error:
             raise _unusable(error, path, "opened") from error
+        self.opening: int | None = next(_OPENINGS)
+        self._first_version = (self.opening or 0) << 40  # the pragma counts from 1 for each connection
         self._path = path
         self._limit_s = query_limit_s
         self._deadline = 0.0
@@ -76,7 +79,8 @@ class SqliteReader:
         return [row for key in keys for row in self.read(statement, key)]
 
     def version(self) -> int | None:
-        return int(self._connection.execute("pragma data_version").fetchone()[0])
+        seen: int = self._connection.execute("pragma data_version").fetchone()[0]
+        return self._first_version + seen
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s

@@ -33,12 +33,10 @@ class Statements:
     def __init__(self, origin: str, by_name: dict[str, Statement]) -> None:
         self._origin = origin
         self._by_name = by_name
+        vars(self).update(by_name)
 
     def __getattr__(self, name: str) -> Statement:
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise AttributeError(f"{self._origin} has no statement named {name}") from None
+        raise AttributeError(f"{self._origin} has no statement named {name}")
 
     def names(self) -> list[str]:
         return list(self._by_name)

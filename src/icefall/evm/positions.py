@@ -2,6 +2,7 @@
 
 BITS = 24  # transactions, or logs, of one block
 PER_BLOCK = 1 << BITS
+INDEX_BITS = PER_BLOCK - 1
 BLOCK_MAX = (1 << (63 - BITS)) - 1
 
 
@@ -15,7 +16,7 @@ def block_of(position: int) -> int:
 
 
 def index_of(position: int) -> int:
-    return position & (PER_BLOCK - 1)
+    return position & INDEX_BITS
 
 
 def above(block: int) -> int:

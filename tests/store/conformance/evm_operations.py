@@ -12,7 +12,7 @@ from tests.evm.indexed import ALL_RAW, NO_RAW, InlineBlockDecoder, indexing_of, 
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
-from tests.store.conformance.recorder import FlatReader
+from tests.store.conformance.recorder import ReaderAs
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
@@ -33,6 +33,7 @@ from icefall.evm.reading.balances import SQL as BALANCES_SQL
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
+from icefall.evm.reading.kept import KeptRows
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.storing.holders import count_some
@@ -186,18 +187,26 @@ async def _read(store: Store) -> Outcomes:
 
 
 async def check_flat(reader: Reader, address: bytes) -> None:
-    """Lists read table by table are those that one statement with joins returns."""
-    flat = FlatReader(reader)
+    """Lists read table by table, or completed with what is kept, are those that one statement with joins returns."""
+    joined, flat, kept = ReaderAs(reader), ReaderAs(reader, prefers_flat=True), ReaderAs(reader, opening=1)
+    chain, rows = ChainReader(joined), KeptRows(kept)
+    kept_chain, kept_transfers = ChainReader(kept, rows), TransferReader(kept, rows)
     for span in (PageRange(), PageRange(3, 30)):
-        txs = await ChainReader(reader).txs_of(address, span, 4)
-        assert await ChainReader(flat).txs_of(address, span, 4) == txs
+        txs = await chain.txs_of(address, span, 4)
+        assert await ChainReader(flat).txs_of(address, span, 4) == await kept_chain.txs_of(address, span, 4) == txs
+        for ascending in (False, True):
+            txs = await chain.touched_txs(address, span, 4, ascending=ascending)
+            assert await kept_chain.touched_txs(address, span, 4, ascending=ascending) == txs
+            parts = await TransferReader(joined).parts_of_page(address, txs)
+            assert await kept_transfers.parts_of_page(address, txs) == parts
     for standard in (ERC20, ERC721, ERC1155):
-        first = await TransferReader(reader).of_address(standard, address, PageRange(), 5)
+        first = await TransferReader(joined).of_address(standard, address, PageRange(), 5)
         for span in _spans(first):
-            page = await TransferReader(reader).of_address(standard, address, span, 3)
+            page = await TransferReader(joined).of_address(standard, address, span, 3)
             assert await TransferReader(flat).of_address(standard, address, span, 3) == page
+            assert await kept_transfers.of_address(standard, address, span, 3) == page
         refs = [ref for row in first for ref in (row.token_ref, row.to_ref)]
-        assert await EnrichReader(flat).priced_tokens(refs, "usd") == await EnrichReader(reader).priced_tokens(
+        assert await EnrichReader(flat).priced_tokens(refs, "usd") == await EnrichReader(joined).priced_tokens(
             refs, "usd"
         )
 

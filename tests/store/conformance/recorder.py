@@ -30,12 +30,12 @@ class RecordedTransaction:
         self._tx.run_many(statement, params)
 
 
-class FlatReader:
-    """As if joins were costly."""
+class ReaderAs:
+    """As if joins were costly (`prefers_flat`), or every statement were answered at once (`opening`)."""
 
-    prefers_flat = True
-
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, *, prefers_flat: bool = False, opening: int | None = None) -> None:
+        self.prefers_flat = prefers_flat
+        self.opening = opening
         self.rows = reader.rows
         self.rows_of_each = reader.rows_of_each
         self.version = reader.version
@@ -59,6 +59,10 @@ class RecordedStore:
     @property
     def prefers_flat(self) -> bool:
         return self._store.prefers_flat
+
+    @property
+    def opening(self) -> int | None:
+        return self._store.opening
 
     def version(self) -> int | None:
         return self._store.version()

@@ -20,8 +20,8 @@ from icefall.api.presenting.balances import (
     native_balance,
     unpack_balance_cursor,
 )
-from icefall.api.presenting.context import AnswerContext
-from icefall.api.presenting.money import Money
+from icefall.api.presenting.context import AnswerContext, balances_context
+from icefall.api.presenting.money import Money, money_of
 from icefall.api.schema.balances import (
     CollectibleBalances,
     Erc20Balances,
@@ -60,13 +60,7 @@ async def list_erc20(
     start = await _start("balances:listErc20", params, paging, chain, params.block_number)
     native = await _native(chain, dialect, params.address, start.block, params.currency)
     held, after = await _erc20_page(params, chain, start, budget)
-    context = AnswerContext(
-        chain.info.id,
-        dialect,
-        _money(dialect, params.currency),
-        chain.method_names,
-        tokens=await chain.enriched.priced_tokens((one.token_ref for one in held), params.currency),
-    )
+    context = await balances_context(chain, dialect, [one.token_ref for one in held], params.currency)
     more = None if after is None else start.after(after)
     result = Erc20Balances(
         next_page_token=_token("balances:listErc20", params, paging, more),
@@ -184,7 +178,7 @@ async def _nft_context(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld
 
 
 def _money(dialect: Dialect, currency: str) -> Money:
-    return Money(currency, as_numbers=dialect.prices_are_numbers)
+    return money_of(currency, as_numbers=dialect.prices_are_numbers)
 
 
 async def _native(chain: EvmChain, dialect: Dialect, address: bytes, block: int, currency: str) -> NativeTokenBalance:

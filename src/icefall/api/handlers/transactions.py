@@ -12,7 +12,7 @@ from icefall.api.presenting.chains import network_token
 from icefall.api.presenting.context import AnswerContext, context_for
 from icefall.api.presenting.hex import address_text, hash_text
 from icefall.api.presenting.pages import cursor_of, cut, pack_cursor, page_range
-from icefall.api.presenting.transactions import details, full_native, native, nested_lists
+from icefall.api.presenting.transactions import details, full_native, native, whole_lists
 from icefall.api.presenting.transfers import internal, transfer
 from icefall.api.schema.transactions import (
     DeploymentParams,
@@ -131,7 +131,7 @@ async def _whole(
     message = await chain.transfers.message(full.tx.tx_at)
     context = await context_for(chain, dialect, [full.tx, *_rows_in([parts])], currency)
     return WholeTransaction(
-        *await nested_lists(context, parts),
+        *await whole_lists(context, parts),
         await _network_token(chain, context, full.tx.location.time, currency),
         full_native(context, full),
         await _message(message, chains) if message else UNSET,

@@ -1,16 +1,16 @@
 """Balances of an address as the chain data API returns them, and the cursors of their lists."""
 
 import struct
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from icefall.api.presenting.context import AnswerContext
 from icefall.api.presenting.hex import address_text
+from icefall.api.presenting.json_text import Ready, json_text, quoted
 from icefall.api.presenting.money import Money
 from icefall.api.presenting.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
-from icefall.api.schema.balances import Erc20TokenBalance, Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
-from icefall.evm.enriching.listed import Reputation
+from icefall.api.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
 from icefall.evm.reading.directory import ChainInfo
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
@@ -63,25 +63,35 @@ def native_balance(money: Money, info: ChainInfo, balance: int, price: str | Non
     )
 
 
-def erc20_balance(context: AnswerContext, held: Erc20Held) -> Erc20TokenBalance:
-    """Without decimals a balance has no value."""
-    details = context.tokens.get(held.token_ref, _NO_TOKEN)
-    value = UNSET if details.decimals is None else context.money.value(held.balance, details.decimals, details.price)
-    return Erc20TokenBalance(
-        address=address_text(held.token),
-        name=text_or_unknown(context.dialect, details.name),
-        symbol=text_or_unknown(context.dialect, details.symbol),
-        decimals=decimals_or_unknown(context.dialect, details.decimals),
-        price=context.money.price(details.price),
-        chain_id=context.chain_id,
-        balance=str(held.balance),
-        balance_value=value,
-        token_reputation=cast(Reputation | None, held.reputation),
-    )
+def erc20_balance(context: AnswerContext, held: Erc20Held) -> Ready:
+    """An Erc20TokenBalance. Without decimals a balance has no value."""
+    details = context.tokens.get(held.token_ref) or _NO_TOKEN
+    token = context.held_tokens.get(held.token)
+    if token is None:
+        token = context.held_tokens[held.token] = _held_token(context, held.token, details)
+    value = ""
+    if details.price is not None and details.decimals is not None:
+        value = f',"balanceValue":{json_text(context.money.value(held.balance, details.decimals, details.price))}'
+    reputation = "null" if held.reputation is None else quoted(held.reputation)
+    return Raw(f'{{{token},"balance":"{held.balance}"{value},"tokenReputation":{reputation}}}')
+
+
+def _held_token(context: AnswerContext, address: bytes, details: TokenDetails) -> str:
+    """The fields of an Erc20TokenBalance up to the balance."""
+    fields = {
+        "address": address_text(address),
+        "name": text_or_unknown(context.dialect, details.name),
+        "symbol": text_or_unknown(context.dialect, details.symbol),
+        "decimals": decimals_or_unknown(context.dialect, details.decimals),
+        "ercType": "ERC-20",
+        "price": context.money.price(details.price),
+        "chainId": context.chain_id,
+    }
+    return json_text({name: value for name, value in fields.items() if value is not UNSET})[1:-1]
 
 
 def erc721_balance(context: AnswerContext, held: NftHeld) -> Erc721TokenBalance:
-    details = context.tokens.get(held.token_ref, _NO_TOKEN)
+    details = context.tokens.get(held.token_ref) or _NO_TOKEN
     nft = context.nfts.get((held.token_ref, held.token_id), _NO_NFT)
     return Erc721TokenBalance(
         address=address_text(held.token),

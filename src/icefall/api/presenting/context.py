@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from icefall.api.dialect import Dialect
-from icefall.api.presenting.money import Money
+from icefall.api.presenting.money import Money, money_of
 from icefall.errors import BadGateway, Unavailable
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
 from icefall.evm.model import ERC20, ERC721
@@ -23,17 +23,28 @@ NftKey = tuple[bytes, int]  # address of the contract, and token ID
 
 
 class AnswerContext(msgspec.Struct, frozen=True):
-    """`tokens` by the interned ID of their address; an address that is not in it is not a token."""
+    """`tokens` by the interned ID of their address; one that is not in it, or None, is not a token. `parties` and
+    the like as JSON: answers repeat the same addresses."""
 
     chain_id: str
     dialect: Dialect
     money: Money
     method_names: Mapping[bytes, str]
-    tokens: Mapping[int, TokenDetails] = {}
+    tokens: Mapping[int, TokenDetails | None] = {}
     nfts: Mapping[NftRef, NftDetails] = {}
     owners: Mapping[NftKey, bytes] = {}
-    parties: dict[bytes, str] = {}  # as JSON; an answer repeats the same few addresses
+    parties: dict[bytes, str] = {}
     erc20_tokens: dict[bytes, str] = {}
+    held_tokens: dict[bytes, str] = {}
+
+
+async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int], currency: str) -> AnswerContext:
+    """Of the tokens in a list of balances."""
+    tokens = await chain.enriched.answer_tokens(refs, currency)
+    money = money_of(currency, as_numbers=dialect.prices_are_numbers)
+    return AnswerContext(
+        chain.info.id, dialect, money, chain.method_names, tokens.details, held_tokens=tokens.held_tokens
+    )
 
 
 async def context_for(
@@ -43,24 +54,29 @@ async def context_for(
     refs: set[int] = set()
     nfts: set[NftRef] = set()
     owned: set[NftKey] = set()
+    add = refs.add
     for row in rows:
-        refs.update((row.sender_ref, row.to_ref))
-        if not isinstance(row, TransferRead):
-            continue
-        if row.standard in (ERC20, ERC721):  # ERC-1155 transfers do not show the name of their token
-            refs.add(row.token_ref)
-        if row.standard != ERC20:
+        add(row.sender_ref)
+        add(row.to_ref)
+        if type(row) is TransferRead:
+            if row.standard == ERC20:
+                add(row.token_ref)
+                continue
             nfts.add((row.token_ref, row.token_id))
-        if row.standard == ERC721:
-            owned.add((row.token, row.token_id))
+            if row.standard == ERC721:
+                add(row.token_ref)  # ERC-1155 transfers do not show the name of their token
+                owned.add((row.token, row.token_id))
+    tokens = await chain.enriched.answer_tokens(refs, currency)
     return AnswerContext(
         chain.info.id,
         dialect,
-        Money(currency, as_numbers=dialect.prices_are_numbers),
+        money_of(currency, as_numbers=dialect.prices_are_numbers),
         chain.method_names,
-        await chain.enriched.priced_tokens(refs, currency),
-        await _nft_metadata(chain, list(nfts)),
+        tokens.details,
+        await _nft_metadata(chain, list(nfts)) if nfts else {},
         await _owners(chain, owned) if owned else {},
+        tokens.parties,
+        tokens.erc20_tokens,
     )
 
 
@@ -69,7 +85,7 @@ async def nft_context(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: 
     return AnswerContext(
         chain.info.id,
         dialect,
-        Money("usd", as_numbers=dialect.prices_are_numbers),
+        money_of("usd", as_numbers=dialect.prices_are_numbers),
         chain.method_names,
         await chain.enriched.priced_tokens({one.token_ref for one in nfts}, "usd"),
         await _nft_metadata(chain, [(one.token_ref, one.token_id) for one in nfts]),

@@ -1,6 +1,7 @@
 """Prices and values of balances. Prices are decimal strings and stay exact until the last step."""
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
 from typing import cast
 
 import msgspec
@@ -30,6 +31,9 @@ class Money(msgspec.Struct, frozen=True):
             return UNSET
         exact = _EXACT.multiply(Decimal(balance).scaleb(-decimals, _EXACT), Decimal(price))
         return self.price(plain(exact.quantize(_FRACTION, context=_EXACT)))
+
+
+money_of = cache(Money)  # a closed set of currencies
 
 
 def plain(number: Decimal) -> str:

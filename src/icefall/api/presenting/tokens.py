@@ -57,7 +57,7 @@ def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
     """An Erc20Token, as JSON."""
     shown = context.erc20_tokens.get(address)
     if shown is None:
-        details = context.tokens.get(ref, _NO_TOKEN)
+        details = context.tokens.get(ref) or _NO_TOKEN
         shown = context.erc20_tokens[address] = _erc20_text(context.dialect.name, context.money, address, details)
     return shown
 
@@ -77,7 +77,7 @@ def _erc20_text(dialect_name: str, money: Money, address: bytes, details: TokenD
 
 
 def erc721_token(context: AnswerContext, address: bytes, ref: int, token_id: int) -> Erc721Token:
-    details = context.tokens.get(ref, _NO_TOKEN)
+    details = context.tokens.get(ref) or _NO_TOKEN
     nft = context.nfts.get((ref, token_id), _NO_NFT)
     return Erc721Token(
         address=address_text(address),

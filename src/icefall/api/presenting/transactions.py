@@ -1,14 +1,20 @@
 """Blocks and transactions as JSON, with the fields of the schema in their order."""
 
-from msgspec import UNSET, Raw
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+from msgspec import Raw
 
 from icefall.api.presenting.context import AnswerContext, in_pieces
 from icefall.api.presenting.json_text import Ready, quoted
 from icefall.api.presenting.tokens import party
-from icefall.api.presenting.transfers import nested_internal, nested_transfer
-from icefall.api.schema.transactions import TransactionDetails
+from icefall.api.presenting.transfers import block_fields, nested_internal, nested_transfer
 from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.positions import INDEX_BITS
+from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import BlockRead, FullTxRead, TxParts, TxRead
+
+_TRUNCATED = ',"truncated":true'
 
 
 def block(chain_id: str, row: BlockRead) -> Ready:
@@ -20,6 +26,15 @@ def block(chain_id: str, row: BlockRead) -> Ready:
         f'"parentHash":"0x{row.parent_hash.hex()}","feesSpent":"{row.fees_spent}",'
         f'"cumulativeTransactions":"{row.cumulative_txs}"}}'
     )
+
+
+def blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
+    """EvmBlocks that were just read: the newest ones are shown again and again."""
+    texts = chain.chain.texts_of_blocks
+    for row in rows:
+        if row.number not in texts:
+            texts[row.number] = block(chain.info.id, row)
+    return [texts[row.number] for row in rows]
 
 
 def native(context: AnswerContext, tx: TxRead) -> Ready:
@@ -39,34 +54,50 @@ def full_native(context: AnswerContext, full: FullTxRead) -> Ready:
 
 
 def _native_fields(context: AnswerContext, tx: TxRead) -> str:
-    at = tx.location
+    at, known, sender, to, selector = tx.location, context.parties, tx.sender, tx.to, tx.selector
+    method = _method(tx.call_type._value_, selector, context.method_names.get(selector) if selector else None)
     return (
-        f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}",'
-        f'"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_index},"txHash":"0x{at.tx_hash.hex()}",'
-        f'"txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},"gasLimit":"{tx.gas_limit}",'
-        f'"gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
-        f'"from":{party(context, tx.sender, tx.sender_ref)},"to":{party(context, tx.to, tx.to_ref)},'
-        f'"method":{_method(context, tx)},"value":"{tx.value}"'
+        f'{block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
+        f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
+        f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
+        f'"from":{known.get(sender) or party(context, sender, tx.sender_ref)},'
+        f'"to":{known.get(to) or party(context, to, tx.to_ref)},"method":{method},"value":"{tx.value}"'
     )
 
 
-def _method(context: AnswerContext, tx: TxRead) -> str:
-    name = context.method_names.get(tx.selector) if tx.selector else None
+@lru_cache(maxsize=4096)  # most transactions call a few functions
+def _method(call_type: str, selector: bytes, name: str | None) -> str:
     named = "" if name is None else f',"methodName":{quoted(name)}'
-    return f'{{"callType":"{tx.call_type.value}","methodHash":"0x{tx.selector.hex()}"{named}}}'
+    return f'{{"callType":"{call_type}","methodHash":"0x{selector.hex()}"{named}}}'
 
 
-async def details(context: AnswerContext, tx: TxRead, parts: TxParts) -> TransactionDetails:
-    return TransactionDetails(native(context, tx), *await nested_lists(context, parts), parts.truncated or UNSET)
+async def details(context: AnswerContext, tx: TxRead, parts: TxParts) -> Ready:
+    """A TransactionDetails."""
+    erc20, erc721, erc1155, internals = await _nested_lists(context, parts)
+    return Raw(
+        f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},"erc20Transfers":[{",".join(erc20)}],'
+        f'"erc721Transfers":[{",".join(erc721)}],"erc1155Transfers":[{",".join(erc1155)}],'
+        f'"internalTransactions":[{",".join(internals)}]{_TRUNCATED if parts.truncated else ""}}}'
+    )
 
 
-async def nested_lists(
+async def whole_lists(
     context: AnswerContext, parts: TxParts
 ) -> tuple[list[Ready], list[Ready], list[Ready], list[Ready]]:
     """ERC-20, ERC-721 and ERC-1155 transfers, and internal transactions."""
-    lists: dict[int, list[Ready]] = {ERC20: [], ERC721: [], ERC1155: []}
-    shown = await in_pieces(parts.transfers, lambda row: nested_transfer(context, row))
+    erc20, erc721, erc1155, internals = await _nested_lists(context, parts)
+    return _raw(erc20), _raw(erc721), _raw(erc1155), _raw(internals)
+
+
+def _raw(texts: list[str]) -> list[Ready]:
+    return [Raw(text) for text in texts]
+
+
+async def _nested_lists(context: AnswerContext, parts: TxParts) -> tuple[list[str], list[str], list[str], list[str]]:
+    """The same as JSON."""
+    lists: dict[int, list[str]] = {ERC20: [], ERC721: [], ERC1155: []}
+    shown = await in_pieces(parts.transfers, partial(nested_transfer, context))
     for row, text in zip(parts.transfers, shown, strict=True):
         lists[row.standard].append(text)
-    internals = await in_pieces(parts.internals, lambda row: nested_internal(context, row))
+    internals = await in_pieces(parts.internals, partial(nested_internal, context)) if parts.internals else []
     return lists[ERC20], lists[ERC721], lists[ERC1155], internals

@@ -6,6 +6,7 @@ from icefall.api.presenting.context import AnswerContext
 from icefall.api.presenting.json_text import Ready, json_text, quoted
 from icefall.api.presenting.tokens import erc20_token, erc721_token, erc1155_token, party
 from icefall.evm.model import ERC20, ERC721
+from icefall.evm.positions import INDEX_BITS
 from icefall.evm.reading.model import InternalRead, TransferRead, TxLocation
 
 
@@ -14,9 +15,9 @@ def transfer(context: AnswerContext, row: TransferRead) -> Ready:
     return Raw(f"{{{_location(row.location)},{_transfer_fields(context, row)}}}")
 
 
-def nested_transfer(context: AnswerContext, row: TransferRead) -> Ready:
-    """The same without its transaction: Erc20TransferDetails and so on."""
-    return Raw(f"{{{_transfer_fields(context, row)}}}")
+def nested_transfer(context: AnswerContext, row: TransferRead) -> str:
+    """The same without its transaction, as JSON: Erc20TransferDetails and so on."""
+    return f"{{{_transfer_fields(context, row)}}}"
 
 
 def internal(context: AnswerContext, row: InternalRead) -> Ready:
@@ -24,28 +25,31 @@ def internal(context: AnswerContext, row: InternalRead) -> Ready:
     return Raw(f"{{{_location(row.location)},{_internal_fields(context, row)}}}")
 
 
-def nested_internal(context: AnswerContext, row: InternalRead) -> Ready:
-    """InternalTransactionDetails."""
-    return Raw(f"{{{_internal_fields(context, row)}}}")
+def nested_internal(context: AnswerContext, row: InternalRead) -> str:
+    """InternalTransactionDetails, as JSON."""
+    return f"{{{_internal_fields(context, row)}}}"
 
 
 # -- the fields of both forms, in the order of the schema -------------------------------------------------------------
 
 
+def block_fields(at: TxLocation) -> str:
+    return f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}"'
+
+
 def _location(at: TxLocation) -> str:
-    return (
-        f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}",'
-        f'"txHash":"0x{at.tx_hash.hex()}"'
-    )
+    return f'{block_fields(at)},"txHash":"0x{at.tx_hash.hex()}"'
 
 
 def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
+    known, sender, to = context.parties, row.sender, row.to
     parties = (
-        f'"from":{party(context, row.sender, row.sender_ref)},"to":{party(context, row.to, row.to_ref)},'
-        f'"logIndex":{row.log_index}'
+        f'"from":{known.get(sender) or party(context, sender, row.sender_ref)},'
+        f'"to":{known.get(to) or party(context, to, row.to_ref)},"logIndex":{row.log_at & INDEX_BITS}'
     )
     if row.standard == ERC20:
-        return f'{parties},"value":"{row.value}","erc20Token":{erc20_token(context, row.token, row.token_ref)}'
+        token = context.erc20_tokens.get(row.token) or erc20_token(context, row.token, row.token_ref)
+        return f'{parties},"value":"{row.value}","erc20Token":{token}'
     if row.standard == ERC721:
         nft = json_text(erc721_token(context, row.token, row.token_ref, row.token_id))
         return f'{parties},"erc721Token":{nft}'

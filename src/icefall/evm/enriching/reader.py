@@ -35,26 +35,54 @@ class NftDetails(msgspec.Struct, frozen=True):
     metadata: NftMetadata = NftMetadata()
 
 
+class AnswerTokens:
+    """What is known of tokens, with prices in one currency. `details` by ID, None for an ID that is no token; `native`
+    is the price of the native token, UNSET if it was not read. `parties`, `erc20_tokens` and `held_tokens` are what
+    presenting has made of it, as JSON by address."""
+
+    __slots__ = ("details", "erc20_tokens", "held_tokens", "native", "parties")
+
+    def __init__(self) -> None:
+        self.details: dict[int, TokenDetails | None] = {}
+        self.native: str | msgspec.UnsetType | None = msgspec.UNSET
+        self.parties: dict[bytes, str] = {}
+        self.erc20_tokens: dict[bytes, str] = {}
+        self.held_tokens: dict[bytes, str] = {}
+
+
 class EnrichReader:
     """Details of tokens are kept until the store changes: at the head of a chain that is once per block."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._kept: dict[str, dict[int, TokenDetails | None]] = {}  # by currency and token ID
+        self._kept: dict[str, AnswerTokens] = {}  # by currency
         self._kept_at: int | None = None
+
+    async def answer_tokens(self, tokens: Iterable[int], currency: str) -> AnswerTokens:
+        """Of at least these IDs, in one query at most."""
+        kept = self._answer_tokens(currency)
+        if missing := [token for token in tokens if token not in kept.details]:
+            found = await self._priced_tokens(missing, currency)
+            kept.details.update((token, found.get(token)) for token in missing)
+        return kept
 
     async def priced_tokens(self, tokens: Iterable[int], currency: str) -> dict[int, TokenDetails]:
         """By token ID, with current prices, in one query at most; IDs that are not tokens are left out."""
-        wanted, version = list(tokens), self._reader.version()
-        if version is None:
-            return await self._priced_tokens(wanted, currency)
-        kept = self._kept.setdefault(currency, {})
-        if version != self._kept_at or len(kept) > KEPT_MAX:
-            self._kept_at, self._kept = version, {currency: (kept := {})}
-        if missing := [token for token in wanted if token not in kept]:
-            found = await self._priced_tokens(missing, currency)
-            kept.update((token, found.get(token)) for token in missing)
+        wanted = list(tokens)
+        kept = (await self.answer_tokens(wanted, currency)).details
         return {token: details for token in wanted if (details := kept[token]) is not None}
+
+    def _answer_tokens(self, currency: str) -> AnswerTokens:
+        """Those that are kept, if the store has not changed since."""
+        version = self._reader.version()
+        if version is None:
+            return AnswerTokens()
+        if version != self._kept_at:
+            self._kept_at, self._kept = version, {}
+        kept = self._kept.get(currency)
+        if kept is None or len(kept.details) > KEPT_MAX:
+            kept = self._kept[currency] = AnswerTokens()
+        return kept
 
     async def _priced_tokens(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
         if self._reader.prefers_flat:
@@ -93,7 +121,10 @@ class EnrichReader:
 
     async def native_price(self, currency: str) -> str | None:
         """The current price of the native token, as the provider writes it."""
-        return await self.current_price(NATIVE_ADDRESS, currency)
+        kept = self._answer_tokens(currency)
+        if kept.native is msgspec.UNSET:
+            kept.native = await self.current_price(NATIVE_ADDRESS, currency)
+        return kept.native
 
     async def current_price(self, token_address: bytes, currency: str) -> str | None:
         return await self._price(token_address, currency, NOW)

@@ -172,13 +172,14 @@ class BalanceReader:
 
     async def _erc20_resolved(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
         """Of the zero address from state alone: to the logs it is where tokens are minted and burned."""
-        untrusted = [token for token, _, is_untrusted, *_ in rows if is_untrusted or address == ZERO_ADDRESS]
-        from_state = await self._erc20_from_state(address, block, untrusted)
-        held = [
-            Erc20Held(token, from_state[token] if token in from_state else unpack_uint(amount), ref, reputation)
+        is_zero = address == ZERO_ADDRESS
+        untrusted = [row[0] for row in rows if row[2] or is_zero]
+        from_state = await self._erc20_from_state(address, block, untrusted) if untrusted else {}
+        return [
+            Erc20Held(token, balance, ref, reputation)
             for token, ref, _, amount, reputation in rows
+            if (balance := from_state[token] if token in from_state else unpack_uint(amount))
         ]
-        return [one for one in held if one.balance]
 
     async def _erc20_only(
         self, address: bytes, block: int, only: Sequence[bytes], after: bytes, limit: int, budget: CallBudget

@@ -7,6 +7,8 @@ from icefall.db.statements import load
 from icefall.evm.amounts import unpack_data, unpack_uint
 from icefall.evm.positions import BITS, above, position_of
 from icefall.evm.reading.flat import txs_of_address
+from icefall.evm.reading.kept import SQL as KEPT
+from icefall.evm.reading.kept import KeptRows
 from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, PageRange, TxLocation, TxRead
 from icefall.evm.storing.writing import CALL_TYPES
 
@@ -18,17 +20,24 @@ TX_COLUMNS = (
 FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
 SHARES_MAX = 6  # steps of a search by time after which it is no longer guessed where the block should be
+_ADDRESS_IDS = slice(11, 13)  # columns of the statements of kept.sql
 
 
 class ChainReader:
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, kept: KeptRows | None = None) -> None:
         self._reader = reader
+        self._kept = kept or KeptRows(reader)
+        self._tip: BlockRead | None = None
+        self._tip_at: int | None = None
 
     # -- blocks ------------------------------------------------------------------------------------------------
 
     async def tip(self) -> BlockRead | None:
-        """The newest block."""
-        return _first_block(await self._reader.rows(SQL.tip))
+        """The newest block, read again when the store has changed."""
+        version = self._reader.version()
+        if version is None or version != self._tip_at:
+            self._tip, self._tip_at = _first_block(await self._reader.rows(SQL.tip)), version
+        return self._tip
 
     async def lowest(self) -> int | None:
         """The number of the first indexed block."""
@@ -43,8 +52,17 @@ class ChainReader:
 
     async def blocks(self, before: int | None, limit: int) -> list[BlockRead]:
         """Those with a number below `before`."""
-        high = AFTER_ALL if before is None else before
-        return [_block(row) for row in await self._reader.rows(SQL.blocks, {"before": high, "limit": limit})]
+        where = {"before": AFTER_ALL if before is None else before, "limit": limit}
+
+        async def read() -> list[BlockRead]:
+            return [_block(row) for row in await self._reader.rows(SQL.blocks, where)]
+
+        return await (read() if self._reader.opening is None else self._kept.whole_blocks(where, read))
+
+    @property
+    def texts_of_blocks(self) -> dict[int, Any]:
+        """What the caller has made of the blocks that were just read, by number: dropped when they change."""
+        return {} if self._reader.opening is None else self._kept.texts_of_blocks()
 
     async def at_or_before(self, time: int) -> BlockRead | None:
         """The newest block that is not later than a Unix time. Times never decrease and mostly grow evenly: it is first
@@ -110,6 +128,8 @@ class ChainReader:
     async def txs_of(self, address: bytes, span: PageRange, limit: int) -> list[TxRead]:
         """Transactions whose sender, recipient or created contract is the address."""
         where = {"address": address, "limit": limit, **span.descending()}
+        if self._reader.opening is not None:
+            return await self._with_kept(KEPT.txs_of, where)
         if self._reader.prefers_flat:
             return [_tx(row) for row in await txs_of_address(self._reader, where)]
         return [_tx(row) for row in await self._reader.rows(SQL.txs_of, where)]
@@ -118,10 +138,29 @@ class ChainReader:
         self, address: bytes, span: PageRange, limit: int, *, ascending: bool = False
     ) -> list[TxRead]:
         """Also those it is part of only by a transfer or an internal transaction."""
-        statement = SQL.touched_ascending if ascending else SQL.touched
-        bounds = span.ascending() if ascending else span.descending()
-        rows = await self._reader.rows(statement, {"address": address, "limit": limit, **bounds})
+        where = {"address": address, "limit": limit, **(span.ascending() if ascending else span.descending())}
+        if self._reader.opening is not None:
+            return await self._with_kept(KEPT.touched_ascending if ascending else KEPT.touched, where)
+        rows = await self._reader.rows(SQL.touched_ascending if ascending else SQL.touched, where)
         return [_tx(row) for row in rows]
+
+    async def _with_kept(self, statement: str, where: dict[str, Any]) -> list[TxRead]:
+        return await self._kept.decoded(statement, where, self._completed, 0, _ADDRESS_IDS)
+
+    def _completed(self, rows: list[Row]) -> list[TxRead]:
+        addresses, blocks = self._kept.addresses, self._kept.blocks
+        return [
+            TxRead(
+                TxLocation(*blocks[tx_at >> BITS], txid), tx_at, kind >> 2 & 1, kind >> 3, addresses[sender],
+                addresses[to], unpack_uint(value), unpack_uint(nonce),
+                unpack_uint(gas_limit), unpack_uint(gas_used), unpack_uint(gas_price),
+                None if max_fee is None else unpack_uint(max_fee),
+                None if max_priority_fee is None else unpack_uint(max_priority_fee), CALL_TYPES[kind & 3],
+                selector, sender, to,
+            )
+            for tx_at, txid, value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee, kind, selector,
+            sender, to, _ in rows
+        ]  # fmt: skip
 
     async def is_known(self, address: bytes) -> bool:
         """Whether the address occurs anywhere in the index."""

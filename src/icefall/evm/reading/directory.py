@@ -16,6 +16,7 @@ from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.history import HistoryReader
 from icefall.evm.reading.holders import HolderReader
+from icefall.evm.reading.kept import KeptRows
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
@@ -100,6 +101,10 @@ class LazyChainReader:
     def prefers_flat(self) -> bool:
         return self._reader is not None and self._reader.prefers_flat
 
+    @property
+    def opening(self) -> int | None:
+        return self._reader.opening if self._reader is not None else None
+
     def version(self) -> int | None:
         return self._reader.version() if self._reader is not None else None
 
@@ -141,8 +146,9 @@ class EvmChain:
     ) -> None:
         self.info = info
         self.reader = reader
-        self.chain = ChainReader(reader)
-        self.transfers = TransferReader(reader)
+        kept = KeptRows(reader)
+        self.chain = ChainReader(reader, kept)
+        self.transfers = TransferReader(reader, kept)
         self.balances = BalanceReader(reader, state)
         self.contracts = ContractReader(reader)
         self.tokens = TokenReader(reader)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from icefall.db.engine import Reader, Row
@@ -10,6 +11,8 @@ from icefall.evm.amounts import unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.positions import BITS, PER_BLOCK, above, block_of, index_of, position_of
 from icefall.evm.reading.flat import transfers_of_address
+from icefall.evm.reading.kept import SQL as KEPT
+from icefall.evm.reading.kept import KeptRows
 from icefall.evm.reading.model import (
     AFTER_ALL,
     DeploymentRead,
@@ -41,11 +44,15 @@ T = TypeVar("T", TransferRead, InternalRead)
 
 
 _OF_ADDRESS = {ERC20: SQL.erc20_of, ERC721: SQL.erc721_of, ERC1155: SQL.erc1155_of}
+_OF_ADDRESS_KEPT = {ERC20: KEPT.erc20_of, ERC721: KEPT.erc721_of}
+_NOWHERE = TxLocation(0, b"", 0, b"")
+_POSITION, _ADDRESS_IDS = 1, slice(7, 10)  # columns of the statements of kept.sql
 
 
 class TransferReader:
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, kept: KeptRows | None = None) -> None:
         self._reader = reader
+        self._kept = kept or KeptRows(reader)
 
     # -- lists ---------------------------------------------------------------------------------------------------
 
@@ -54,6 +61,8 @@ class TransferReader:
         bounds = span.inside()
         inside = bounds.pop("inside")
         where: dict[str, Any] = {"address": address, "limit": limit, **bounds}
+        if self._reader.opening is not None and standard in _OF_ADDRESS_KEPT:
+            return await self._with_kept(_OF_ADDRESS_KEPT[standard], where, self._completed)
         rows: list[Row] = []
         flat = self._reader.prefers_flat
         if inside and standard == ERC1155:
@@ -113,7 +122,7 @@ class TransferReader:
         transaction, the first PARTS_MAX."""
         count = len(txs)
         while count:
-            transfers, internals = await self._parts_between(address, txs[0].tx_at, txs[count - 1].tx_at)
+            transfers, internals = await self._parts_between(address, txs[:count])
             if count == 1:
                 return {txs[0].tx_at: _limited(transfers, internals)}
             if len(transfers) <= PARTS_MAX and len(internals) <= PARTS_MAX:
@@ -122,22 +131,56 @@ class TransferReader:
         return {}
 
     async def _parts_between(
-        self, address: bytes, one_end: int, other_end: int
+        self, address: bytes, txs: Sequence[TxRead]
     ) -> tuple[list[TransferRead], list[InternalRead]]:
         """Not all of them if there are more than PARTS_MAX transfers or internal transactions."""
-        first, last = sorted((one_end, other_end))
+        first, last = sorted((txs[0].tx_at, txs[-1].tx_at))
         low, high = position_of(block_of(first), 0), above(block_of(last))
         where: dict[str, int | bytes] = {"address": address, "first_tx": first, "last_tx": last, "high": high}
 
         async def transfers(row: TransferRead | None, limit: int) -> list[TransferRead]:
             after = {"low": low, "inside": -1} if row is None else {"low": row.log_at, "inside": row.position}
-            return _transfers(await self._reader.rows(SQL.transfers_of_page, {**where, **after, "limit": limit}))
+            bounds = {**where, **after, "limit": limit}
+            if self._reader.opening is not None:
+                return await self._with_kept(KEPT.transfers_of_page, bounds, partial(self._completed_parts, txs))
+            return _transfers(await self._reader.rows(SQL.transfers_of_page, bounds))
 
         async def internals(row: InternalRead | None, limit: int) -> list[InternalRead]:
             after = {"low": first, "inside": -1} if row is None else {"low": row.tx_at, "inside": row.frame}
             return _internals(await self._reader.rows(SQL.internals_of_page, {**where, **after, "limit": limit}))
 
         return await _in_pieces(transfers), await _in_pieces(internals)
+
+    # -- with kept addresses and blocks ------------------------------------------------------------------------
+
+    async def _with_kept(
+        self, statement: str, where: dict[str, Any], completed: Callable[[list[Row]], list[TransferRead]]
+    ) -> list[TransferRead]:
+        return await self._kept.decoded(statement, where, completed, _POSITION, _ADDRESS_IDS)
+
+    def _completed(self, rows: list[Row]) -> list[TransferRead]:
+        addresses, blocks = self._kept.addresses, self._kept.blocks
+        return [
+            TransferRead(
+                standard, TxLocation(*blocks[at >> BITS], txid), at, position, at & _BLOCK_BITS | index,
+                addresses[token], addresses[sender], addresses[to], 0 if token_id is None else unpack_uint(token_id),
+                0 if value is None else unpack_uint(value), token, sender, to,
+            )
+            for standard, at, position, index, txid, token_id, value, token, sender, to, _ in rows
+        ]  # fmt: skip
+
+    def _completed_parts(self, txs: Sequence[TxRead], rows: list[Row]) -> list[TransferRead]:
+        """With the locations of their transactions; rows of others are not used."""
+        addresses, locations = self._kept.addresses, {tx.tx_at: tx.location for tx in txs}
+        return [
+            TransferRead(
+                standard, locations.get(tx_at, _NOWHERE), at, position, tx_at, addresses[token], addresses[sender],
+                addresses[to], 0 if token_id is None else unpack_uint(token_id),
+                0 if value is None else unpack_uint(value), token, sender, to,
+            )
+            for standard, at, position, index, _, token_id, value, token, sender, to, _ in rows
+            for tx_at in (at & _BLOCK_BITS | index,)
+        ]  # fmt: skip
 
     # -- deployments and messages ------------------------------------------------------------------------------
 

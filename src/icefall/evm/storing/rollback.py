@@ -67,6 +67,12 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     dropped = {"next_address": min(next_address for _, _, next_address in journal)}
     for statement in (SQL.drop_code_of_dropped, SQL.drop_address):
         tx.run(statement, dropped)
+    count_rollback(tx)
+
+
+def count_rollback(tx: Transaction) -> None:
+    """Says to readers that IDs and block numbers may be given again."""
+    tx.run(SQL.count_rollback)
 
 
 def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int) -> None:

@@ -168,3 +168,8 @@ delete from nft_state_owner where block > :ancestor;
 
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
+
+-- Addresses and blocks that a worker keeps are of one number of rollbacks (reading/kept.py).
+-- name: count_rollback
+insert into meta (name, value) values ('rollbacks', '1')
+on conflict (name) do update set value = cast(cast(meta.value as bigint) + 1 as text);

@@ -17,7 +17,7 @@ from icefall.evm.storing.addresses import AddressIds
 from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
 from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.raw import put_raw
-from icefall.evm.storing.rollback import roll_back_above
+from icefall.evm.storing.rollback import count_rollback, roll_back_above
 from icefall.evm.storing.writing import BatchRows
 
 SQL = load("icefall.evm.storing", "writes.sql")
@@ -155,6 +155,7 @@ class ChainStore:
         def change(tx: Transaction) -> None:
             for name in CLEAR.names():
                 tx.run(getattr(CLEAR, name))
+            count_rollback(tx)
             _put_meta(tx, meta)
 
         self._forget()

@@ -1,0 +1,176 @@
+"""Addresses and blocks that a worker keeps are those of the rows it shows, whatever is rolled back meanwhile."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.made_chain import ANN, BEN, block, erc20, put, roll_back, store_at
+from tests.evm.indexed import open_store
+from tests.evm.reading_scene import now
+from tests.metrics.synthetic import address
+
+from icefall.db.engine import Row, StatementParams, StoreBusy
+from icefall.db.sqlite import SqliteReader
+from icefall.evm.model import ERC20
+from icefall.evm.reading import kept as kept_module
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.kept import SQL, KeptRows
+from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
+from icefall.evm.reading.transfers import TransferReader
+
+NEW = [address(500 + number) for number in range(6)]
+
+
+class Lists:
+    """What one worker shows of ANN and of the newest blocks."""
+
+    def __init__(self, reader: SqliteReader) -> None:
+        kept = KeptRows(reader)
+        self.chain, self.transfers = ChainReader(reader, kept), TransferReader(reader, kept)
+
+    def transfers_of_ann(self) -> list[TransferRead]:
+        return now(self.transfers.of_address(ERC20, ANN, PageRange(), 10))
+
+    def txs_of_ann(self) -> list[TxRead]:
+        return now(self.chain.touched_txs(ANN, PageRange(), 10))
+
+    def blocks(self) -> list[BlockRead]:
+        return now(self.chain.blocks(None, 10))
+
+    def all(self) -> tuple[Any, ...]:
+        return self.transfers_of_ann(), self.txs_of_ann(), self.blocks()
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> SqliteReader:
+    put(tmp_path, [block(0), erc20(1, ANN, BEN, 5), erc20(2, NEW[0], ANN, 4), erc20(3, NEW[1], ANN, 3)])
+    return SqliteReader(store_at(tmp_path))
+
+
+def replace_two_blocks(folder: Path) -> None:
+    """The IDs of NEW[0] and NEW[1] then belong to NEW[2] and NEW[3]."""
+    roll_back(folder, 1)
+    put(folder, [erc20(2, NEW[2], ANN, 9), erc20(3, NEW[3], ANN, 8)])
+
+
+def test_ids_and_numbers_that_are_given_again(reader: SqliteReader, tmp_path: Path) -> None:
+    lists = Lists(reader)
+    assert {row.sender for row in lists.transfers_of_ann()} == {ANN, NEW[0], NEW[1]}
+    before = lists.all()
+    replace_two_blocks(tmp_path)
+    assert {row.sender for row in lists.transfers_of_ann()} == {ANN, NEW[2], NEW[3]}
+    assert lists.all() == Lists(SqliteReader(store_at(tmp_path))).all() != before
+    reader.close()
+
+
+def test_nothing_is_read_twice(reader: SqliteReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists, statements = Lists(reader), []
+    shown = lists.all()
+    read = SqliteReader.read
+
+    def counted(self: SqliteReader, statement: str, params: StatementParams = ()) -> list[Row]:
+        statements.append(statement)
+        return read(self, statement, params)
+
+    monkeypatch.setattr(SqliteReader, "read", counted)
+    assert lists.all() == shown
+    assert statements == [SQL.erc20_of, SQL.touched, SQL.block_numbers]
+    reader.close()
+
+
+@pytest.mark.parametrize("at", range(1, 4))
+def test_a_rollback_between_two_statements(
+    at: int, reader: SqliteReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each list is read by a worker that has kept nothing, and blocks are replaced after its first, second or third
+    statement. It is then shown as it was before or as it is after, and never mixed."""
+    before, lists, count = Lists(reader).all(), Lists(reader), 0
+    read = SqliteReader.read
+
+    def interrupted(self: SqliteReader, statement: str, params: StatementParams = ()) -> list[Row]:
+        nonlocal count
+        rows = read(self, statement, params)
+        count += 1
+        if count == at and self is reader:
+            replace_two_blocks(tmp_path)
+        return rows
+
+    monkeypatch.setattr(SqliteReader, "read", interrupted)
+    found = lists.transfers_of_ann()
+    monkeypatch.setattr(SqliteReader, "read", read)
+    assert count >= at
+    assert found in (before[0], Lists(SqliteReader(store_at(tmp_path))).transfers_of_ann())
+    assert lists.all() == Lists(SqliteReader(store_at(tmp_path))).all()
+    reader.close()
+
+
+def test_texts_of_blocks_are_dropped_with_them(
+    reader: SqliteReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the rollback comes between the numbers and the blocks."""
+    lists = Lists(reader)
+    for row in lists.blocks():
+        lists.chain.texts_of_blocks[row.number] = row.block_hash
+    put(tmp_path, [erc20(4, BEN, ANN, 1)])  # not kept: the page is read again
+    read = SqliteReader.read
+
+    def interrupted(self: SqliteReader, statement: str, params: StatementParams = ()) -> list[Row]:
+        rows = read(self, statement, params)
+        if statement is SQL.block_numbers:
+            monkeypatch.setattr(SqliteReader, "read", read)
+            replace_two_blocks(tmp_path)
+        return rows
+
+    monkeypatch.setattr(SqliteReader, "read", interrupted)
+    rows = lists.blocks()
+    texts = lists.chain.texts_of_blocks
+    assert all(texts.get(row.number, row.block_hash) == row.block_hash for row in rows)
+    reader.close()
+
+
+def test_little_is_kept(reader: SqliteReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [address(600 + number) for number in range(40)]
+    put(tmp_path, [erc20(4 + number, one, BEN, 1) for number, one in enumerate(others)])
+    for name in ("ADDRESSES_MAX", "BLOCKS_MAX", "WHOLE_BLOCKS_MAX"):
+        monkeypatch.setattr(kept_module, name, 20)
+    kept = KeptRows(reader)
+    chain, transfers = ChainReader(reader, kept), TransferReader(reader, kept)
+    expected = Lists(SqliteReader(reader._path)).all()
+    for _ in range(3):
+        for one in others:
+            assert [row.sender for row in now(transfers.of_address(ERC20, one, PageRange(), 10))] == [one]
+        assert now(transfers.of_address(ERC20, ANN, PageRange(), 10)) == expected[0]
+        assert now(chain.blocks(None, 10)) == expected[2]
+    assert len(kept.addresses) <= 20 + 5  # those of one page come on top
+    assert len(kept.blocks) <= 20 + 3
+    reader.close()
+
+
+def test_a_store_that_starts_anew(reader: SqliteReader, tmp_path: Path) -> None:
+    lists = Lists(reader)
+    assert len(lists.blocks()) == 4
+
+    async def start_anew() -> None:
+        store = open_store(store_at(tmp_path))
+        await store.start_anew({})
+        store.close()
+
+    asyncio.run(start_anew())
+    put(tmp_path, [block(0), erc20(1, NEW[4], ANN, 2)])
+    assert lists.all() == Lists(SqliteReader(store_at(tmp_path))).all()
+    assert [row.sender for row in lists.transfers_of_ann()] == [NEW[4]]
+    reader.close()
+
+
+def test_rollbacks_without_end_are_an_error(reader: SqliteReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter(range(100))
+
+    async def rows(statement: str, params: StatementParams = ()) -> list[Row]:
+        found = reader.read(statement, params)
+        return [(*row[:-1], str(next(counts))) for row in found] if "rollbacks" in statement else found
+
+    monkeypatch.setattr(reader, "rows", rows)
+    with pytest.raises(StoreBusy, match="rolled back while"):
+        Lists(reader).transfers_of_ann()
+    reader.close()

@@ -137,7 +137,8 @@ def test_a_key_is_added_used_and_revoked_while_the_server_runs(limited: Server) 
     assert keys(limited.data_dir, "revoke", "alice") == (0, "The key of alice is revoked.\n")
     reply = get(limited, key)
     assert (reply.status, reply.json()["error"]) == (403, "Forbidden")
-    assert keys(limited.data_dir, "revoke", "alice") == (1, "icefall: there is no key named alice\n")
+    assert keys(limited.data_dir, "revoke", "alice") == (1, "icefall: the key of alice is revoked already\n")
+    assert keys(limited.data_dir, "revoke", "alicia") == (1, "icefall: there is no key named alicia\n")
 
 
 def test_a_day_budget_runs_out_and_tiers_can_be_configured(limited: Server) -> None:

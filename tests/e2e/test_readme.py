@@ -186,6 +186,7 @@ def test_sending_as_shown(up: Server) -> None:
     copy, install, send = SENDING[0].commands.splitlines()
     own = copy.split()[-1]
     assert f"--prefix {own} " in install, "not into the checkout"
+    assert send.split()[1].endswith(".mjs"), "as .js it is no module without a package.json: node warns, or refuses"
     folder = npm_project(ROOT / "tests" / "e2e" / "js")
     name = install.split()[-1]
     package, _, version = name.rpartition("@")

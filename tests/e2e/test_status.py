@@ -60,6 +60,8 @@ def test_status(tmp_path: Path) -> None:
             assert found["keys"] == [{"name": "wallet", "tier": "pro", "calls": 2, "units": 2}]
             sizes = {one["path"]: one["bytes"] for one in found["stores"]}
             assert sizes[f"chains/{replay.chain_id}.sqlite"] > 10_000
+            without_config = json.loads(icefall("status", "--json", data).stdout)  # as for the demo's chains
+            assert (str(replay.chain_id), "berlin") in [(one["id"], one["name"]) for one in without_config["chains"]]
             screen = icefall("status", *settings).stdout
             assert f"chain {replay.chain_id} (berlin): block {replay.head:,}, 0 behind the head, synced" in screen
             assert "wallet" in screen

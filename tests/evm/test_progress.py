@@ -90,6 +90,17 @@ def test_log_lines_stay_above_the_bars() -> None:
     assert all(len(row) < 24 for row in rows)
 
 
+def test_without_a_terminal_the_end_repeats_nothing() -> None:
+    out = io.StringIO()
+    display = Display(out)
+    refused = {"a": FollowerStatus(problem="its store is in use", stopped=True)}
+    display.show(0.0, refused, {})
+    display.finish(1.0, refused, {})
+    assert out.getvalue().count("its store is in use") == 1
+    display.finish(2.0, {"a": FollowerStatus(head=9, tip=9, target=9, blocks=9)}, {})
+    assert "a: block 9 of 9" in out.getvalue()
+
+
 def test_without_a_terminal_a_line_every_ten_seconds() -> None:
     out = io.StringIO()
     display = Display(out)

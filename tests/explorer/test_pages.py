@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 from tests.demo.test_demo_up import BUSY, C_BUSY, COIN, RICH, read_nfts, synced
 from tests.explorer.browser import THEMES, WIDTHS, Tab, chromium, needs_chromium, tab
 from tests.server import Server, serving
@@ -124,6 +124,8 @@ SEARCHES = [
     (AVAX, f"#/x/asset/{AVAX}", "several"),  # also the transaction that created it
     (X_TX, f"#/x/tx/{X_TX}", "one"),
     (X_BLOCK, "#/x/block/170", "one"),
+    ("43112", "#/chain/43112", "one"),
+    ("demo l", "#/chain/3210042", "one"),
 ]
 
 
@@ -144,6 +146,45 @@ def test_search(text: str, address: str, count: str, explorer: Tab) -> None:
             explorer.page.wait_for_url(re.compile(re.escape(address)))
     explorer.wait()
     assert explorer.page.locator(".failed").count() == 0
+
+
+def test_other_chains_lead_not_back_to_the_address_itself(explorer: Tab) -> None:
+    """Also where it occurs on one chain only."""
+    explorer.open(f"{L1}/address/{BUSY}")
+    explorer.page.click("text=Other chains")
+    explorer.page.locator(".result").first.wait_for()
+    assert "#/search/" in explorer.page.url
+
+
+def test_the_search_box_is_empty_again_on_later_pages(explorer: Tab) -> None:
+    explorer.open("/")
+    explorer.page.fill("#search", "1968")
+    explorer.page.press("#search", "Enter")
+    explorer.page.wait_for_url("**/block/1968")
+    assert explorer.page.input_value("#search") == "1968"
+    explorer.page.click("#nav >> text=Metrics")
+    explorer.page.wait_for_url("**/#/metrics")
+    explorer.wait()
+    assert explorer.page.input_value("#search") == ""
+
+
+def test_more_blocks_than_the_head_is_all_of_them(explorer: Tab) -> None:
+    """A block may be stored after the head was asked for."""
+    pattern = "**/v1/chains/3210042/indexing"
+    page = explorer.page
+
+    def one_more(route: Route) -> None:
+        reply = route.fetch()
+        route.fulfill(response=reply, json={**reply.json(), "lastBlock": "92", "headBlock": "91"})
+
+    page.route(pattern, one_more)
+    try:
+        explorer.open("/operations")
+        row = page.locator("tr", has_text="92 of 92")
+        row.wait_for()
+        assert "100%" in row.inner_text()
+    finally:
+        page.unroute(pattern)
 
 
 def test_the_keyboard_reaches_everything(explorer: Tab) -> None:

@@ -200,7 +200,7 @@ def test_traces_that_failed_during_a_probe_are_tested_again_when_they_are_needed
     async def scene(upstream: EvmUpstream) -> None:
         await upstream.probe_all()
         assert not upstream.has_source()
-        with pytest.raises(UpstreamDown, match="none is able"):
+        with pytest.raises(UpstreamDown, match="none has what this needs"):
             await fetched(upstream, RUN)
         replay.evm_faults = []
         assert [parts(block) for block in await fetched(upstream, RUN)] == whole()

@@ -41,7 +41,8 @@ def _add(access: AccessWriter, name: str, tier: str, tiers: Sequence[str]) -> st
 
 def _revoke(access: AccessWriter, name: str) -> str:
     if not access.exists() or not access.revoke_key(name, int(time.time())):
-        raise StartRefused(f"there is no key named {name}")
+        is_revoked = access.exists() and any(key.name == name for key in access.all_keys())
+        raise StartRefused(f"the key of {name} is revoked already" if is_revoked else f"there is no key named {name}")
     return f"The key of {name} is revoked."
 
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from icefall.db.engine import StoreError, StoreInUse
+from icefall.observe.program import program_pid
 
 
 class StoreLock:
@@ -23,7 +24,7 @@ class StoreLock:
                 f"{path.parent} is in use by {owner}: stop that Icefall first, or use another --data-dir"
             ) from None
         os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(self._fd, f"{program_pid()}\n".encode(), 0)  # the one to stop: its supervisor would restart it
 
     def release(self) -> None:
         os.close(self._fd)

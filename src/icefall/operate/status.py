@@ -23,6 +23,7 @@ from icefall.evm.reading.chain import ChainReader
 from icefall.node.health.runner import HEALTH
 from icefall.node.store import NodeReader
 from icefall.operate.running import running_programs
+from icefall.run.chain_configs import with_stored_chains
 from icefall.run.stores import Stores, stores_of
 
 _ERRORS_SHOWN = 5
@@ -96,9 +97,10 @@ def status(config: Config, *, as_json: bool) -> str:
 async def _status(config: Config, stores: Stores) -> Status:
     data_dir = stores.data_dir
     programs = [ProgramState(one.pid, one.urls) for one in running_programs(data_dir)]
-    names = {chain.id: chain.name for chain in config.chain}
+    listed = [chain.id for chain in config.chain]
+    names = {chain.id: chain.name for chain in with_stored_chains(config, stores).chain}  # of the demo's chains too
     try:
-        ids = [*names, *(one.chain_id for one in stores.names() if one.chain_id and one.chain_id not in names)]
+        ids = [*listed, *(one.chain_id for one in stores.names() if one.chain_id and one.chain_id not in listed)]
         sizes = stores.sizes()
     except StoreError as error:
         raise StartRefused(str(error)) from error

@@ -3,6 +3,7 @@
 A worker's own config file wins, chain by chain.
 """
 
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -26,13 +27,11 @@ def put_chain_configs(config: Config, stores: Stores) -> None:
 
 def with_stored_chains(config: Config, stores: Stores) -> Config:
     """With the chains that are indexed into the same stores, perhaps by another release with other settings."""
-    reader = stores.access_reader()
     try:
-        stored = [msgspec.json.decode(text, type=dict[str, Any]) for text in stored_chain_configs(reader)]
+        with closing(stores.access_reader()) as reader:
+            stored = [msgspec.json.decode(text, type=dict[str, Any]) for text in stored_chain_configs(reader)]
     except StoreError:
         return config  # the first start
-    finally:
-        reader.close()
     known = {chain.id for chain in config.chain}
     added = []
     for settings in stored:

@@ -129,7 +129,7 @@ class Pool(Generic[_Member]):
 
     def _reasons(self) -> list[str]:
         failing = [text if text.startswith(name) else f"{name}: {text}" for name, text in self.failing().items()]
-        return [*self.disabled().values(), *failing] or ["none is able"]
+        return [*self.disabled().values(), *failing] or ["none has what this needs, and the log says what each lacks"]
 
     # -- probing -----------------------------------------------------------------------------------------------
 

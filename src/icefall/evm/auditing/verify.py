@@ -133,4 +133,5 @@ def _as_stored(value: object) -> object:
 def summary(name: str, blocks: int, found: Sequence[StoreDifference]) -> str:
     lines = [f"{name}: block {one.block}: {one.what}" for one in found]
     verdict = f"{len({one.block for one in found})} blocks differ" if found else "all as stored"
-    return "\n".join([*lines, f"{name}: {blocks} blocks compared, {verdict if blocks else 'nothing is verified'}"])
+    compared = "1 block compared" if blocks == 1 else f"{blocks} blocks compared"
+    return "\n".join([*lines, f"{name}: {compared}, {verdict if blocks else 'nothing is verified'}"])

@@ -128,7 +128,7 @@ class Display:
                 self._put(text + "\n")
 
     def finish(self, now: float, statuses: Mapping[str, FollowerStatus], sources: Mapping[str, str]) -> None:
-        self._last.clear()
+        self._last = {name: (now - _LINE_EVERY_S, text) for name, (_, text) in self._last.items()}  # only what is new
         self.show(now, statuses, sources)
         self._lines = []  # they stay
 

@@ -40,6 +40,7 @@ const NAVIGATION = [
 const main = document.getElementById("main");
 let leave = new AbortController();
 let shownBefore = false;
+let pageBefore = "";
 
 // `isKnown`: what the page needs can be checked. Before that, the module of the page is loaded in any case.
 function parse(isKnown = true) {
@@ -75,6 +76,8 @@ async function show() {
   resetCalls();
   markNavigation();
   const { page, params, query } = parse();
+  if (page !== "search" && pageBefore !== "search") document.getElementById("search").value = ""; // of an earlier page
+  pageBefore = page;
   main.setAttribute("aria-busy", "true");
   const waiting = setTimeout(() => main.replaceChildren(loading(8)), shownBefore ? 150 : 0);
   let content;

@@ -66,7 +66,7 @@ export async function render({ params, query, signal, remember }) {
           `${tokenName(found.token)}, ${found.token.ercType}`,
         ),
       found.isContract && h("a", { href: `${to.chain(key)}/contract/${address}` }, "Contract"),
-      h("a", { href: `#/search/${address}` }, "Other chains"),
+      h("a", { href: `#/search/${address}?all` }, "Other chains"),
     ),
     found.isContract ? later(() => contractCard(base, key, signal)) : null,
     h(

@@ -76,6 +76,11 @@ function progress(all, signal) {
   return box;
 }
 
+// Blocks may have been stored since the head was asked for.
+function head(now) {
+  return Math.max(Number(now.headBlock ?? 0), Number(now.lastBlock ?? 0));
+}
+
 function progressTable(rows) {
   const state = ({ now }) => {
     if (now.problem) return badge("problem", "bad");
@@ -95,12 +100,12 @@ function progressTable(rows) {
         cell: ({ chain }) => h("a", { href: to.chain(chain.chainId) }, clip(chain.chainName || chain.chainId, 30)),
       },
       { name: "State", cell: state },
-      { name: "Block", right: true, cell: ({ now }) => `${whole(now.lastBlock)} of ${whole(now.headBlock)}` },
+      { name: "Block", right: true, cell: ({ now }) => `${whole(now.lastBlock)} of ${whole(head(now))}` },
       {
         name: "Done",
         minor: true,
         right: true,
-        cell: ({ now }) => percent(Number(now.lastBlock ?? -1) + 1, Number(now.headBlock ?? 0) + 1),
+        cell: ({ now }) => percent(Number(now.lastBlock ?? -1) + 1, head(now) + 1),
       },
       { name: "Blocks per second", minor: true, right: true, cell: ({ now }) => figure(now.blocksPerSecond) },
       {
@@ -110,7 +115,7 @@ function progressTable(rows) {
         cell: ({ now }) => (now.isSynced ? "–" : now.etaSeconds === undefined ? "not known" : span(now.etaSeconds)),
       },
       { name: "Audited to", minor: true, right: true, cell: ({ now }) => whole(now.auditedToBlock) },
-      { name: "Stores", minor: true, cell: (row) => (kept(row).length ? kept(row) : "–") },
+      { name: "Details kept", minor: true, cell: (row) => (kept(row).length ? kept(row) : "–") },
     ],
     rows,
   );
@@ -185,10 +190,10 @@ function summary(message) {
   return parts.map(([name, value]) => shown(name, value)).join(", ") || "–";
 }
 
-// storeBytes 16834592 becomes "store 16.8 MB", secondsSinceProgress 3 "3 s since progress", synced true "synced".
+// storeBytes 16834592 becomes "store 16.8 MB", secondsSinceProgress 3 "3 s since progress", synced true "synced", auditsDone false "audits not done".
 function shown(name, value) {
   const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  if (typeof value === "boolean") return value ? words : `not ${words}`;
+  if (typeof value === "boolean") return value ? words : words.replace(/ ?(\S+)$/, (last) => ` not ${last.trim()}`).trim();
   if (name.endsWith("Bytes")) return `${words.replace(/ bytes$/, "")} ${bytes(value)}`;
   if (name.startsWith("seconds")) return `${whole(value)} s ${words.replace(/^seconds /, "")}`;
   return `${words} ${typeof value === "number" ? whole(value) : value}`;

@@ -1,16 +1,19 @@
-// What a text may be: on the EVM chains by the interface's own search, on X, P and C by their identifiers.
+// What a text may be: a chain, something on the EVM chains by the interface's own search, on X, P and C by identifier.
 import { h } from "../dom.js";
-import { data, hasNode, maybe, node } from "../api.js";
+import { chains, data, hasNode, maybe, node } from "../api.js";
 import { dateTime, short, whole } from "../format.js";
 import { badge, clip, empty, header, to } from "../parts.js";
 
 const BECH32_ADDRESS = /^([XPC])-([a-z0-9]{1,83}1[02-9ac-hj-np-z]{38,})$/i;
 const CB58_ID = /^[1-9A-HJ-NP-Za-km-z]{40,60}$/;
 
-export async function render({ params, signal }) {
+// A single result is opened at once, but not with `all`: a page that links here must not be led back to itself.
+export async function render({ params, query, signal }) {
   const text = params.q.trim();
-  const found = (await Promise.all([onChains(text, signal), hasNode() ? onPrimary(text, signal) : []])).flat();
-  if (found.length === 1) location.replace(found[0].href);
+  const found = (
+    await Promise.all([chainsNamed(text), onChains(text, signal), hasNode() ? onPrimary(text, signal) : []])
+  ).flat();
+  if (found.length === 1 && !query.has("all")) location.replace(found[0].href);
   const content = h(
     "div.page",
     {},
@@ -31,10 +34,22 @@ export async function render({ params, signal }) {
           ),
         )
       : empty(
-          "Nothing was found. Search takes an address, a transaction or block hash, a block number, the beginning of a token's name or symbol, an X- or P-Chain address, and IDs of containers, transactions, blocks and assets.",
+          "Nothing was found. Search takes a chain's name or ID, an address, a transaction or block hash, a block number, the beginning of a token's name or symbol, an X- or P-Chain address, and IDs of containers, transactions, blocks and assets.",
         ),
   );
   return { title: "Search", content };
+}
+
+async function chainsNamed(text) {
+  const start = text.toLowerCase();
+  return (await chains())
+    .filter((one) => one.chainId === text || (start && one.chainName?.toLowerCase().startsWith(start)))
+    .map((one) => ({
+      kind: "Chain",
+      name: one.chainName || one.chainId,
+      detail: one.chainId,
+      href: to.chain(one.chainId),
+    }));
 }
 
 async function onChains(text, signal) {

@@ -1,5 +1,5 @@
 // Sends 1 AVAX on the X-Chain of a local network from its pre-funded key.
-// Usage: node send.js [base url]
+// Usage: node send.mjs [base url]
 import { AVM, Context, TransferableOutput, Utxo, addTxSignatures, avm, secp256k1, utils } from '@avalabs/avalanchejs';
 
 const url = process.argv[2] ?? 'http://127.0.0.1:9650';

@@ -45,8 +45,10 @@ class InlineBlockDecoder:
         self._state = DecoderState()
         self._tickets = itertools.count()
 
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> VerifiedChunk:
-        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots, kept)
+    async def verify(
+        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
+    ) -> VerifiedChunk:
+        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots, kept, fixed)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         return self._state.derive(ticket, indices, info)

@@ -5,41 +5,77 @@ import multiprocessing
 import os
 import signal
 from contextlib import closing
+from functools import cache
 
 import pytest
 from bench.evm_chain import TransferChain
 from tests.evm.indexed import InlineBlockDecoder
+from tests.evm.recordings import lines
 
-from icefall.evm.following.decoder import DecoderDied, ProcessBlockDecoder
+from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.following.decoder import BlockDecoder, DecoderDied, ProcessBlockDecoder, VerifiedChunk
 from icefall.evm.model import ContractInfo, RawKinds
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
+from icefall.evm.storing.packing import packed
 from icefall.upstream.evm.block_parts import FetchedBlock
+from icefall.wire.evm.decode import decode_full
 
-ROOTS = True
-NOTHING = RawKinds()
+NOTHING, NO_INFO = RawKinds(), ContractInfo()
 
 
+@cache
 def chunks() -> list[list[FetchedBlock]]:
-    blocks = [FetchedBlock(one.number, *one[2:]) for one in TransferChain(per_block=2, addresses=5).blocks(8)]
-    return [blocks[start : start + 2] for start in range(1, 7, 2)]
+    """Of blocks in which it must be looked up whether a recipient has code."""
+    blocks = []
+    for row in lines("geth-1"):
+        block, receipts = bytes(row.block), bytes(row.receipts)
+        lookups = contract_lookups(decode_full(block, receipts, None, None))
+        if lookups.code and not lookups.kinds:
+            blocks.append(FetchedBlock(row.number, block, receipts, None, None))
+    return [blocks[start : start + 2] for start in range(0, 6, 2)]
+
+
+async def verified_by(decoder: BlockDecoder, chunk: list[FetchedBlock]) -> VerifiedChunk:
+    return await decoder.verify(1, chunk, NO_INFO, roots=True, kept=NOTHING)
+
+
+async def rows_of(decoder: BlockDecoder, chunk: VerifiedChunk) -> list[PackedBlock]:
+    """As if no recipient had code."""
+    assert not chunk.derived
+    info = ContractInfo(has_code={address: False for one in chunk.outlines for address in one.lookups.code})
+    return await decoder.derive(chunk.ticket, range(2), info)
 
 
 async def inline_rows() -> list[list[PackedBlock]]:
     decoder = InlineBlockDecoder()
-    verified = [await decoder.verify(1, chunk, roots=ROOTS, kept=NOTHING) for chunk in chunks()]
-    found = [await decoder.derive(one.ticket, range(2), ContractInfo()) for one in verified]
-    return [from_bytes(to_bytes(blocks)) for blocks in found]
+    verified = [await verified_by(decoder, chunk) for chunk in chunks()]
+    return [from_bytes(to_bytes(await rows_of(decoder, one))) for one in verified]
 
 
 def test_rows_do_not_depend_on_the_number_of_processes() -> None:
     async def compare() -> None:
         with closing(ProcessBlockDecoder(2)) as decoder:
-            verified = await asyncio.gather(
-                *[decoder.verify(1, chunk, roots=ROOTS, kept=NOTHING) for chunk in chunks()]
-            )
+            verified = await asyncio.gather(*[verified_by(decoder, chunk) for chunk in chunks()])
             assert len(multiprocessing.active_children()) == 2
-            steps = [decoder.derive(one.ticket, range(2), ContractInfo()) for one in reversed(verified)]
+            steps = [rows_of(decoder, one) for one in reversed(verified)]
             assert list(reversed(await asyncio.gather(*steps))) == await inline_rows()
+
+    asyncio.run(compare())
+
+
+def test_blocks_without_lookups_are_derived_at_once() -> None:
+    blocks = [FetchedBlock(one.number, *one[2:]) for one in TransferChain(per_block=2, addresses=5).blocks(8)]
+    parts = [(one.block, one.receipts, one.calls, one.diffs) for one in blocks]
+    expected = [packed(derive(decode_full(*part), NO_INFO)) for part in parts]
+
+    async def compare() -> None:
+        with closing(ProcessBlockDecoder(1)) as decoder:
+            verified = await verified_by(decoder, [*blocks, *chunks()[0]])
+            assert verified.derived == from_bytes(to_bytes(expected))
+            assert len(verified.outlines) == len(blocks) + 2
+            info = ContractInfo(has_code={it: False for one in verified.outlines for it in one.lookups.code})
+            rest = await decoder.derive(verified.ticket, range(len(blocks), len(blocks) + 2), info)
+            assert rest == (await inline_rows())[0]
 
     asyncio.run(compare())
 
@@ -47,18 +83,18 @@ def test_rows_do_not_depend_on_the_number_of_processes() -> None:
 def test_one_that_dies_is_replaced_and_the_other_goes_on() -> None:
     async def kill_first() -> None:
         with closing(ProcessBlockDecoder(2)) as decoder:
-            first = await decoder.verify(1, chunks()[0], roots=ROOTS, kept=NOTHING)
+            first = await verified_by(decoder, chunks()[0])
             (process,) = multiprocessing.active_children()
-            second = await decoder.verify(1, chunks()[1], roots=ROOTS, kept=NOTHING)
+            second = await verified_by(decoder, chunks()[1])
             assert process.pid is not None
             os.kill(process.pid, signal.SIGKILL)
             with pytest.raises(DecoderDied):
-                await decoder.derive(first.ticket, range(2), ContractInfo())
+                await rows_of(decoder, first)
             expected = await inline_rows()
-            assert await decoder.derive(second.ticket, range(2), ContractInfo()) == expected[1]
+            assert await rows_of(decoder, second) == expected[1]
             with pytest.raises(DecoderDied, match="that verified these blocks"):
-                await decoder.derive(first.ticket, range(2), ContractInfo())
-            again = await decoder.verify(1, chunks()[0], roots=ROOTS, kept=NOTHING)
-            assert await decoder.derive(again.ticket, range(2), ContractInfo()) == expected[0]
+                await rows_of(decoder, first)
+            again = await verified_by(decoder, chunks()[0])
+            assert await rows_of(decoder, again) == expected[0]
 
     asyncio.run(kill_first())

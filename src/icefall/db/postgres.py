@@ -140,11 +140,10 @@ def _copy_of(text: str) -> tuple[str, list[str]] | None:
 def _of_each(text: str) -> tuple[Statement, list[str]]:
     """The query for many params at once, each of which is an array, and the names of the params."""
     names = list(dict.fromkeys(_NAMED.findall(text)))
-    arrays = ", ".join(f"%({name})s" for name in names)
-    query = _NAMED.sub(r"k.\1", text)
-    keys = f"unnest({arrays}) with ordinality as k({', '.join(names)}, number)"
-    each = Statement(" ".join(["select k.number, found.* from", keys, "cross join lateral (", query, ") as found"]))
-    each.postgres = str(each)
+    whole = SQL.of_each.replace("/* arrays */", ", ".join(f"%({name})s" for name in names))
+    whole = whole.replace("/* names */", ", ".join(names)).replace("/* query */", _NAMED.sub(r"k.\1", text))
+    each = Statement(whole)
+    each.postgres = whole
     return each, names
 
 

@@ -5,6 +5,7 @@ import re
 _RUN = re.compile(rb"\x00{1,255}")
 _PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
 _from_bytes = int.from_bytes  # found once: pages unpack a hundred numbers
+_PACKED_RUNS = tuple(bytes([0, n]) for n in range(256))  # by length
 _SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
 
 
@@ -30,7 +31,12 @@ def unpack_uint(packed: bytes) -> int:
 
 def pack_data(data: bytes) -> bytes:
     """Call data is mostly zeros: a run of them becomes a zero and its length."""
-    return _RUN.sub(lambda run: b"\x00" + len(run[0]).to_bytes(1, "big"), data)
+    return _RUN.sub(_pack_run, data)
+
+
+def _pack_run(run: re.Match[bytes]) -> bytes:
+    start, end = run.span()
+    return _PACKED_RUNS[end - start]
 
 
 def unpack_data(packed: bytes) -> bytes:

@@ -14,7 +14,7 @@ from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, Erc1155Delta, Native
 
 Columns = Sequence[Sequence[Any]]
 _MARSHAL_VERSION = 2  # later ones look for objects that repeat, which costs more than it saves
-NOBODY = -1  # instead of the place of an address: there is none
+NO_ADDRESS = -1  # instead of the place of an address: there is none
 
 
 class BalanceChanges(msgspec.Struct, frozen=True, gc=False):

@@ -21,6 +21,7 @@ _T = TypeVar("_T")
 _EXCERPT_SIZE = 200
 _ERROR_TEXT_MAX = 10_000
 _CHUNK_SIZE_MAX = 1 << 20
+_BUFFER_SIZE = 1 << 19  # of a connection; reading in larger pieces costs less
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested too deeply
 
 
@@ -296,6 +297,7 @@ class Client:
                 connector=aiohttp.TCPConnector(limit=self.limits.calls_at_once),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,  # body_chunks decompresses with a limit
+                read_bufsize=_BUFFER_SIZE,
             )
         return self._session
 

@@ -28,7 +28,7 @@ def created_not_in_diff(full: FullBlock, index: int) -> list[bytes]:
 
 
 def _is_complete(full: FullBlock, index: int) -> bool:
-    return full.diffs is not None and None not in [account.has_code for account in full.diffs[index].accounts]
+    return full.diffs is not None and not full.diffs[index].omits_code
 
 
 def _accounts_in_frames(full: FullBlock, index: int, kinds: tuple[str, ...]) -> list[bytes]:

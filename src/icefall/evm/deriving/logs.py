@@ -9,6 +9,8 @@ from icefall.evm.model import TokenKind
 from icefall.wire.evm.events import AmbiguousTransfer, Erc20Moved, Erc721Moved, Event, MalformedEvent, decode_log
 from icefall.wire.evm.types import Receipt
 
+_STANDARD_TOPICS = 3  # a transfer with as many is not ambiguous
+
 
 class ParsedLog(msgspec.Struct, frozen=True, gc=False):
     """A decoded log."""
@@ -40,7 +42,7 @@ def ambiguous_contracts(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
     found: dict[bytes, int | None] = {}
     for receipt in receipts:
         for log in receipt.logs:
-            event = decode_log(log)
+            event = decode_log(log) if len(log.topics) < _STANDARD_TOPICS else None
             if isinstance(event, AmbiguousTransfer) and found.get(log.address) is None:
                 found[log.address] = event.number if event.can_be_nft else None
     return found

@@ -24,7 +24,7 @@ from icefall.upstream.evm.block_parts import FetchedBlock
 BATCH_BLOCKS = 512
 BATCH_BYTES = 16 << 20  # as fetched; rows that share pages are written once, so more at once costs less
 CHUNK_BYTES = 512 << 10
-CHUNKS_AHEAD = 8
+CHUNKS_AHEAD = 16  # of work for the decoder: as much as it does while a batch is stored
 
 
 _NAMES_BLOCK = "block "  # how a reason begins that says which block it is about
@@ -88,7 +88,8 @@ class BatchMaker:
         in any case after a batch of the blocks before it."""
         self._trim()
         batch = _OpenBatch()
-        verify = partial(self._decoder.verify, id(self), roots=self._verify_roots, kept=self._kept)
+        fixed = self._contracts.fixed()
+        verify = partial(self._decoder.verify, id(self), fixed=fixed, roots=self._verify_roots, kept=self._kept)
         ahead = _DecodeAhead(blocks, verify, on_fetched)
         try:
             async for fetched, verified in ahead.chunks():
@@ -122,12 +123,13 @@ class BatchMaker:
         if not outlines:
             return
         fetched_code = await self._contracts.fetch_code(outlines)
-        done = 0
+        done, derived = 0, verified.derived[: len(outlines)]
         while done < len(outlines):
-            for outline in outlines[done:]:  # those known already cost nothing; a deployment makes one unknown again
-                batch.kinds += await self._contracts.fetch_kinds(outline)
-            info = self._contracts.info_for(outlines[done:])
-            derived = await self._decoder.derive(verified.ticket, range(done, len(outlines)), info)
+            if done or not derived:
+                for outline in outlines[done:]:  # known ones cost nothing; a deployment makes one unknown again
+                    batch.kinds += await self._contracts.fetch_kinds(outline)
+                info = self._contracts.info_for(outlines[done:])
+                derived = await self._decoder.derive(verified.ticket, range(done, len(outlines)), info)
             for rows, outline in zip(derived, outlines[done:], strict=False):  # it may stop early
                 needed = sorted(outline.lookups.code & fetched_code.keys())
                 earlier_code = tuple((address, fetched_code.pop(address)) for address in needed)

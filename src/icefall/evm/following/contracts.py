@@ -70,6 +70,10 @@ class ContractCache:
             self._kinds[address] = TokenKind(stored)
         return found
 
+    def fixed(self) -> ContractInfo:
+        """What needs no lookup."""
+        return ContractInfo(messenger=self._messenger, native_asset_id=self.native_asset_id)
+
     def info_for(self, blocks: Sequence[BlockOutline]) -> ContractInfo:
         """What `derive` needs for the blocks; all of it must have been fetched."""
         code = {address: self._code[address] for one in blocks for address in one.lookups.code}

@@ -1,6 +1,7 @@
 """Turns fetched blocks into rows: decodes, verifies and derives them, in other processes.
 
-In two steps, `verify` and `derive`: between them the follower looks up what the contracts of the blocks are.
+In two steps, `verify` and `derive`: between them the follower looks up what the contracts of the blocks are. Blocks
+that need no such lookup, which are most where there are traces, are derived in the first step.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ import msgspec
 
 from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.deriving.raw import raw_rows
-from icefall.evm.model import NO_RAW, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
+from icefall.evm.model import NO_RAW, CodeChange, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
 from icefall.evm.storing.packing import packed
 from icefall.upstream.evm.block_parts import FetchedBlock
@@ -31,7 +32,7 @@ from icefall.wire.evm.verify import verify_full
 
 T = TypeVar("T")
 _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
-_HELD_MAX = 16  # chunks of a chain between the two steps; for an abandoned batch the second never comes
+_HELD_MAX = 32  # chunks of a chain between the two steps; for an abandoned batch the second never comes
 GC_THRESHOLDS = (50_000, 20, 100)  # rows and structs come and go by the million, none of them in a cycle
 Ticket = tuple[int, int]  # a chain, and the number of a chunk
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
@@ -60,6 +61,7 @@ class VerifiedChunk(msgspec.Struct, frozen=True):
 
     ticket: Ticket
     outlines: list[BlockOutline]
+    derived: list[PackedBlock]  # the rows of the first of them, up to one that needs a lookup
     unverified: list[str]  # descriptions of what could not be verified
     rejected: Rejection | None = None
 
@@ -79,10 +81,14 @@ class DecoderState:
     """Verified blocks that wait for their second step, in the process that decodes them."""
 
     def __init__(self) -> None:
-        self._held: dict[int, OrderedDict[int, list[tuple[FullBlock, RawRows]]]] = {}
+        self._held: dict[int, OrderedDict[int, tuple[int, list[tuple[FullBlock, RawRows]]]]] = {}  # from which index on
 
-    def verify(self, ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds) -> VerifiedChunk:
+    def verify(
+        self, ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds, fixed: ContractInfo
+    ) -> VerifiedChunk:
+        """`fixed`: what is known of the chain without a lookup."""
         outlines: list[BlockOutline] = []
+        derived: list[PackedBlock] = []
         unverified: dict[str, None] = {}
         held: list[tuple[FullBlock, RawRows]] = []
         rejected = None
@@ -99,31 +105,41 @@ class DecoderState:
             outlines.append(
                 BlockOutline(block.number, block.block_hash, block.parent_hash, lookups, full.diffs is not None)
             )
-            held.append((full, raw))
-        chain, number = ticket
-        of_chain = self._held.setdefault(chain, OrderedDict())
-        of_chain[number] = held
-        while len(of_chain) > _HELD_MAX:
-            of_chain.popitem(last=False)
-        return VerifiedChunk(ticket, outlines, list(unverified), rejected)
+            if held or lookups.code or lookups.kinds:
+                held.append((full, raw))
+            else:
+                derived.append(_packed(full, raw, fixed)[0])
+        if held:
+            chain, number = ticket
+            of_chain = self._held.setdefault(chain, OrderedDict())
+            of_chain[number] = len(derived), held
+            while len(of_chain) > _HELD_MAX:
+                of_chain.popitem(last=False)
+        return VerifiedChunk(ticket, outlines, derived, list(unverified), rejected)
 
     def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         """Rows of the chunk's blocks at `indices`; stops early after a block whose code changes only state can show."""
         chain, number = ticket
-        held = self._held.setdefault(chain, OrderedDict()).get(number)
-        if held is None:
+        found_chunk = self._held.setdefault(chain, OrderedDict()).get(number)
+        if found_chunk is None:
             raise DecoderDied("the process that verified these blocks has died")
+        first, held = found_chunk
         has_code, found = dict(info.has_code), []
         info = msgspec.structs.replace(info, has_code=has_code)
-        for full, raw in held[indices.start : indices.stop]:
-            rows = derive(full, info)
-            found.append(packed(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw)))
-            if any(change.has_code is None for change in rows.code_changes):
+        for full, raw in held[indices.start - first : indices.stop - first]:
+            block, code_changes = _packed(full, raw, info)
+            found.append(block)
+            if any(change.has_code is None for change in code_changes):
                 break
-            has_code.update((change.address, bool(change.has_code)) for change in rows.code_changes)
-        if indices.start + len(found) == len(held):
+            has_code.update((change.address, bool(change.has_code)) for change in code_changes)
+        if indices.start - first + len(found) == len(held):
             del self._held[chain][number]
         return found
+
+
+def _packed(full: FullBlock, raw: RawRows, info: ContractInfo) -> tuple[PackedBlock, Sequence[CodeChange]]:
+    rows = derive(full, info)
+    return packed(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw)), rows.code_changes
 
 
 def decode_raw(parts: Sequence[_Parts], roots: bool, kept: RawKinds) -> RawChunk:
@@ -145,7 +161,7 @@ def _raw_rows(full: FullBlock, part: _Parts, kept: RawKinds) -> RawRows:
 
 class BlockDecoder(Protocol):
     async def verify(
-        self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds
+        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
     ) -> VerifiedChunk: ...
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]: ...
@@ -176,8 +192,12 @@ def _prepare_process() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _verify(ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds) -> VerifiedChunk:
-    return _state.verify(ticket, parts, roots, kept)
+def _verify(
+    ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds, fixed: ContractInfo
+) -> tuple[VerifiedChunk, bytes]:
+    """The rows that are ready beside the rest."""
+    chunk = _state.verify(ticket, parts, roots, kept, fixed)
+    return msgspec.structs.replace(chunk, derived=[]), to_bytes(chunk.derived)
 
 
 def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
@@ -196,9 +216,12 @@ class ProcessBlockDecoder:
         self._processes = [_DecoderProcess() for _ in range(processes)]
         self._tickets = itertools.count()
 
-    async def verify(self, chain: int, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> VerifiedChunk:
+    async def verify(
+        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
+    ) -> VerifiedChunk:
         ticket = chain, next(self._tickets)
-        return await self._of(ticket).run(_verify, ticket, parts_of(blocks), roots, kept)
+        chunk, derived = await self._of(ticket).run(_verify, ticket, parts_of(blocks), roots, kept, fixed)
+        return msgspec.structs.replace(chunk, derived=from_bytes(derived))
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         return from_bytes(await self._of(ticket).run(_derive, ticket, indices, info))

@@ -1,17 +1,13 @@
 """Packs the rows of a block for the writer: see packed.py. Pure."""
 
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Sequence
 from typing import Any
 
 from icefall.evm.model import ZERO_ADDRESS, BlockRows, CallType
-from icefall.evm.packed import NOBODY, Columns, PackedBlock
+from icefall.evm.packed import NO_ADDRESS, Columns, PackedBlock
 from icefall.evm.storing.writing import ADDRESSES, INSERTS, TableRows, addresses_in
 
 _CREATION = CallType.CONTRACT_CREATION
-_ERC20 = attrgetter("token", "holder", "delta")
-_ERC1155 = attrgetter("token", "holder", "token_id", "delta")
-_NFT = attrgetter("token", "token_id", "owner", "owner_before")
 
 
 def packed(rows: BlockRows) -> PackedBlock:
@@ -28,9 +24,9 @@ def packed(rows: BlockRows) -> PackedBlock:
         {table: _columns(table, found) for table in INSERTS if (found := tables.of_table(table))},
         tables.standards,
         [(places[one.token], one.first_id, one.last_id) for one in rows.metadata_changes],
-        _placed(map(_ERC20, rows.erc20_deltas), places, (0, 1), 3),
-        _placed(map(_ERC1155, rows.erc1155_deltas), places, (0, 1), 4),
-        _placed(map(_NFT, rows.nft_owners), places, (0, 2, 3), 4),
+        _erc20_deltas(rows, places),
+        _erc1155_deltas(rows, places),
+        _nft_owners(rows, places),
         _named(rows, places),
         [made.address for made in rows.deployments],
         rows.silent_contracts,
@@ -55,15 +51,37 @@ def _columns(table: str, rows: Sequence[tuple[Any, ...]]) -> Columns:
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for at in ADDRESSES.get(table, ()):
         if None in columns[at]:  # a creation that failed
-            columns[at] = [NOBODY if place is None else place for place in columns[at]]
+            columns[at] = [NO_ADDRESS if place is None else place for place in columns[at]]
     return columns
 
 
-def _placed(rows: Iterable[tuple[Any, ...]], places: dict[bytes, int], at: tuple[int, ...], width: int) -> Columns:
-    columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * width
-    for address in at:
-        columns[address] = [places[one] for one in columns[address]]
-    return columns
+def _erc20_deltas(rows: BlockRows, places: dict[bytes, int]) -> Columns:
+    changes = rows.erc20_deltas
+    return (
+        [places[one.token] for one in changes],
+        [places[one.holder] for one in changes],
+        [one.delta for one in changes],
+    )
+
+
+def _erc1155_deltas(rows: BlockRows, places: dict[bytes, int]) -> Columns:
+    changes = rows.erc1155_deltas
+    return (
+        [places[one.token] for one in changes],
+        [places[one.holder] for one in changes],
+        [one.token_id for one in changes],
+        [one.delta for one in changes],
+    )
+
+
+def _nft_owners(rows: BlockRows, places: dict[bytes, int]) -> Columns:
+    moved = rows.nft_owners
+    return (
+        [places[one.token] for one in moved],
+        [one.token_id for one in moved],
+        [places[one.owner] for one in moved],
+        [places[one.owner_before] for one in moved],
+    )
 
 
 def _named(rows: BlockRows, places: dict[bytes, int]) -> list[tuple[int, int]]:

@@ -106,6 +106,12 @@ class _MuxTrace(msgspec.Struct, rename={"calls": "callTracer", "diffs": "prestat
     diffs: msgspec.Raw
 
 
+class _TracedMux(msgspec.Struct, rename="camel"):
+    result: _MuxTrace | None = None
+    tx_hash: str | None = None
+    error: str | None = None
+
+
 class _Trace(msgspec.Struct, rename="camel"):
     trace_address: list[int]
     type: str
@@ -126,7 +132,7 @@ _DIFF = msgspec.json.Decoder(_Diff)
 _SIDES = msgspec.json.Decoder(dict[str, dict[str, dict[str, msgspec.Raw]]])
 _TRACED_FRAMES = msgspec.json.Decoder(list[_TracedFrame])
 _TRACED_DIFFS = msgspec.json.Decoder(list[_TracedDiff])
-_MUX_TRACE = msgspec.json.Decoder(_MuxTrace)
+_TRACED_MUX = msgspec.json.Decoder(list[_TracedMux])
 _TRACES = msgspec.json.Decoder(list[_Trace])
 _REPLAYED = msgspec.json.Decoder(list[_Replay])
 
@@ -206,11 +212,14 @@ def _check_traced(text: _Text, header: Header, what: str, shape: msgspec.json.De
 
 def _split_mux(text: _Text, header: Header) -> tuple[bytes, bytes]:
     calls, diffs = [], []
-    for txid, row in zip(header.txids, _traced(text, header, "traces"), strict=True):
-        both = _decoded(_MUX_TRACE, row.result, f"one of the traces of block {header.number}", deep=True)
-        start = b'{"txHash":"' + txid.encode() + b'","result":'
-        calls.append(b"".join((start, both.calls, b"}")))
-        diffs.append(b"".join((start, both.diffs, b"}")))
+    rows = _decoded(_TRACED_MUX, text, f"the traces of block {header.number}", deep=True)
+    _check_rows(rows, header, "traces")
+    for txid, row in zip(header.txids, rows, strict=True):
+        if row.result is None:
+            raise IncompleteAnswer(f"one of the traces of block {header.number} is missing")
+        start = b'{"txHash":"%b","result":' % txid.encode()
+        calls.append(b"%b%b}" % (start, row.result.calls))
+        diffs.append(b"%b%b}" % (start, row.result.diffs))
     all_calls, all_diffs = json_list(calls), json_list(diffs)
     _decoded(_TRACED_FRAMES, all_calls, f"one of the call traces of block {header.number}", deep=True)
     _decoded(_TRACED_DIFFS, all_diffs, f"one of the state diffs of block {header.number}", deep=True)
@@ -219,12 +228,17 @@ def _split_mux(text: _Text, header: Header) -> tuple[bytes, bytes]:
 
 def _traced(raw: _Text, header: Header, what: str) -> list[_Traced]:
     rows = _decoded(_TRACED, raw, f"the {what} of block {header.number}", deep=True)
+    _check_rows(rows, header, what)
+    return rows
+
+
+def _check_rows(rows: Sequence[_Traced | _TracedMux], header: Header, what: str) -> None:
+    """Of the transactions of the block, and none of them an error."""
     for row in rows:
         if row.error is not None:
             raise IncompleteAnswer(f"the {what} of block {header.number} lack one: {row.error[:200]}")
     txids = [row.tx_hash for row in rows]
     _same_txs(header, list(header.txids[: len(rows)]) if set(txids) == {None} else txids, what)
-    return rows
 
 
 def _same_txs(header: Header, txids: Sequence[str | None], what: str) -> None:

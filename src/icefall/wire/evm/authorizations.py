@@ -13,7 +13,7 @@ from coincurve import PublicKey
 
 from icefall.wire.evm import rlp
 from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.types import Authorization, EvmTx, TxDiff
+from icefall.wire.evm.types import Authorization, EvmTx, TxDiff, omits_code
 from icefall.wire.keys import CURVE_ORDER
 
 _MAGIC = b"\x05"
@@ -65,17 +65,15 @@ def _completed(tx: EvmTx, diff: TxDiff) -> TxDiff:
     if tx.sender in nonces:
         nonces[tx.sender] = tx.nonce + 1  # counted before the authorizations are processed
     applied = _applied(tx, nonces)
-    return msgspec.structs.replace(
-        diff,
-        accounts=tuple(
-            [
-                msgspec.structs.replace(account, has_code=applied[account.address])
-                if account.address in applied and account.has_code == account.had_code  # else the diff reports it
-                else account
-                for account in diff.accounts
-            ]
-        ),
+    accounts = tuple(
+        [
+            msgspec.structs.replace(account, has_code=applied[account.address])
+            if account.address in applied and account.has_code == account.had_code  # else the diff reports it
+            else account
+            for account in diff.accounts
+        ]
     )
+    return msgspec.structs.replace(diff, accounts=accounts, omits_code=omits_code(accounts))
 
 
 def _applied(tx: EvmTx, nonces: Mapping[bytes, int | None]) -> dict[bytes, bool | None]:

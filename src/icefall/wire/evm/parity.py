@@ -12,7 +12,7 @@ import msgspec
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexTexts, shown
 from icefall.wire.evm.trace import CREATE3_PROXY_CODE, IMPLEMENTATION_SLOTS
-from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
+from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff, omits_code
 
 _CALLS = {"call": "CALL", "callcode": "CALLCODE", "delegatecall": "DELEGATECALL", "staticcall": "STATICCALL"}
 _CREATIONS = {"create": "CREATE", "create2": "CREATE2"}
@@ -212,7 +212,8 @@ class _ParityDiffReader:
         if text.state_diff is None:
             raise IncompleteBlock(f"no state diff of transaction {shown(text.transaction_hash or '')}")
         tx_hash = b"" if text.transaction_hash is None else self.word[text.transaction_hash]
-        return TxDiff(tx_hash, tuple(self._accounts(text.state_diff)))
+        accounts = tuple(self._accounts(text.state_diff))
+        return TxDiff(tx_hash, accounts, omits_code(accounts))
 
     def _accounts(self, diff: Mapping[str, _AccountDiffText]) -> Iterator[AccountDiff]:
         for address, account in diff.items():

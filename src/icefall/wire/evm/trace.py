@@ -17,8 +17,7 @@ _NO_CODE_SIZE = 4  # of `"0x"` with its quotes, and of null
 _NO_CODE_HASHES = ("0x" + "00" * 32, "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
 _SLOT_SIZE = 64  # hex digits of a slot
 _ABSENT = msgspec.Raw()  # a default that is found again by its identity
-_NO_TEXT = b""
-_NO_STORAGE = (_NO_TEXT, b"{}", b"null")
+_NO_STORAGE = (b"", b"{}", b"null")
 # Where proxies keep the address of their code: EIP-1967 (implementation, beacon) and EIP-1822.
 IMPLEMENTATION_SLOTS = (
     b"360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc",
@@ -174,10 +173,14 @@ class _PrestateReader:
         amount, nonce = self.amount, before.nonce
         balance = amount[before.balance] if before.balance else 0
         had_code = _has_code(before)
-        old = _NO_TEXT if before.storage is _ABSENT else bytes(before.storage)
         if after is None:
+            old = bytes(before.storage)
             return AccountDiff(self.address[address], balance, 0, had_code, False, True, old not in _NO_STORAGE)
-        new = _NO_TEXT if after.storage is _ABSENT else bytes(after.storage)
+        changed_storage = changed_implementation = False
+        if before.storage is not _ABSENT or after.storage is not _ABSENT:  # of most accounts only the balance changes
+            old, new = bytes(before.storage), bytes(after.storage)
+            changed_storage = old not in _NO_STORAGE or new not in _NO_STORAGE
+            changed_implementation = len(old) + len(new) > _SLOT_SIZE and _names_implementation(old + new)
         return AccountDiff(
             self.address[address],
             balance,
@@ -185,9 +188,8 @@ class _PrestateReader:
             had_code,
             _has_code(after) if after.code_hash or after.code is not _ABSENT else had_code,
             False,
-            old not in _NO_STORAGE or new not in _NO_STORAGE,
-            (len(old) > _SLOT_SIZE and _names_implementation(old))
-            or (len(new) > _SLOT_SIZE and _names_implementation(new)),
+            changed_storage,
+            changed_implementation,
             amount[nonce] if isinstance(nonce, str) else nonce or 0,
         )
 

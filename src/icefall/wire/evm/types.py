@@ -3,6 +3,8 @@
 A missing address (recipient of a creation, contract of a failed creation) is empty bytes.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from icefall.wire.errors import WireError
@@ -171,6 +173,12 @@ class AccountDiff(msgspec.Struct, frozen=True, gc=False):
 class TxDiff(msgspec.Struct, frozen=True, gc=False):
     tx_hash: bytes  # empty: an old client
     accounts: tuple[AccountDiff, ...]
+    omits_code: bool = False  # of at least one of them
+
+
+def omits_code(accounts: Iterable[AccountDiff]) -> bool:
+    """Whether it is not reported if one of them has code."""
+    return any(account.has_code is None for account in accounts)
 
 
 class FullBlock(msgspec.Struct, frozen=True, gc=False):

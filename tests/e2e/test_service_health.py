@@ -29,7 +29,7 @@ def test_a_wrong_chain_is_reported_at_once_and_strictly_as_503(tmp_path: Path) -
             assert strict.json()["details"]["store"] == {"status": "up"}
 
 
-def test_a_node_is_healthy_though_nobody_indexes_a_listed_chain(tmp_path: Path) -> None:
+def test_a_node_is_healthy_though_a_listed_chain_is_not_indexed(tmp_path: Path) -> None:
     """The check of a chain fails only where it is indexed, or has been."""
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)

@@ -336,7 +336,7 @@ class ChainLocation:
 
 def _index_check(chain: ChainConfig, context: EngineContext) -> Check:
     """The health of an EVM chain's indexer, from its store. Being far behind the head is no failure, nor is a chain
-    that this program does not index and nobody else has begun to."""
+    that neither this program indexes nor another has begun to."""
     stores = context.stores
     reader = ChainReader(stores.chain_reader(chain.id))
     location = ChainLocation(stores, chain.id)

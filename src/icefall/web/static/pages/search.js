@@ -2,10 +2,17 @@
 import { h } from "../dom.js";
 import { data, hasNode, maybe, node } from "../api.js";
 import { dateTime, short, whole } from "../format.js";
-import { badge, clip, empty, header, to } from "../parts.js";
+import { badge, card, clip, empty, header, to } from "../parts.js";
 
 const BECH32_ADDRESS = /^([XPC])-([a-z0-9]{1,83}1[02-9ac-hj-np-z]{38,})$/i;
 const CB58_ID = /^[1-9A-HJ-NP-Za-km-z]{40,60}$/;
+
+const TAKES = [
+  "an address, a transaction or block hash, a block number",
+  "the beginning of a token's name or symbol",
+  "an X- or P-Chain address",
+  "the ID of a container, transaction, block or asset",
+];
 
 export async function render({ params, signal }) {
   const text = params.q.trim();
@@ -30,8 +37,14 @@ export async function render({ params, signal }) {
             ),
           ),
         )
-      : empty(
-          "Nothing was found. Search takes an address, a transaction or block hash, a block number, the beginning of a token's name or symbol, an X- or P-Chain address, and IDs of containers, transactions, blocks and assets.",
+      : card(
+          "",
+          empty("Nothing was found. Search takes:"),
+          h(
+            "ul.bullets",
+            {},
+            TAKES.map((one) => h("li", {}, one)),
+          ),
         ),
   );
   return { title: "Search", content };

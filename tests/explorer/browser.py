@@ -96,6 +96,13 @@ class Tab:
         """Pixels by which the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
+    def cut_tables(self) -> list[str]:
+        """Tables that are wider than their place, so that one must scroll sideways to read them."""
+        script = """[...document.querySelectorAll('.table-box')]
+            .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.ariaLabel)"""
+        found: list[str] = self.page.evaluate(script)
+        return found
+
     def findings(self) -> list[str]:
         """What axe-core finds serious or critical."""
         self.page.evaluate(AXE)

@@ -97,6 +97,21 @@ def test_amounts(integer: str, decimals: int, expected: str, explorer: Tab) -> N
     assert run(explorer, "format", "amount", integer, decimals) == expected
 
 
+def test_times_and_prices_of_gas(explorer: Tab) -> None:
+    now = 1_700_000_000
+    assert [run(explorer, "format", "when", now - age, now) for age in (90, 7200, 29 * 86400)] == [
+        "1m ago",
+        "2h ago",
+        "29d ago",
+    ]
+    assert run(explorer, "format", "when", now - 31 * 86400, now) == "2023-10-14 22:13"
+    assert [run(explorer, "format", "gasPrice", wei) for wei in ("7", "999", "25000000001")] == [
+        "7 wei",
+        "999 wei",
+        "25.000000001 gwei",
+    ]
+
+
 def test_exact_amounts_lose_nothing(explorer: Tab) -> None:
     assert run(explorer, "format", "exact", str(2**256 - 1), 18).replace(",", "") == (
         "115792089237316195423570985008687907853269984665640564039457.584007913129639935"

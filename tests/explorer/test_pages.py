@@ -25,8 +25,15 @@ C_LAST = "2BuuK3e4oCk5RB1ymNx1HVaUW8QFrAhGAtMR4ZBHPpGBuQ9vrr"
 L1, C_CHAIN = "/chain/3210042", "/chain/43112"
 
 ALL_LOOKS = [(theme, width) for theme in THEMES for width in WIDTHS]
-TWO_LOOKS = [("light", 1440), ("dark", 375)]  # each theme and each width once; both for the pages that differ most
-MAIN_PAGES = ("home", "transaction", "address", "token", "nft", "metric", "x-tx", "operations")
+AUDITED = [("light", 1440), ("dark", 375)]  # each theme and each width once: axe-core takes long
+
+# The fee, a token transfer and a price of gas with every digit, and the whole address of a named contract.
+EXACT = [
+    "0.000068298000239043",
+    "0.000000000000001005",
+    "2.000000007 gwei",
+    "0xbFAF12B8caF5BA9D2238746D2381De73C2318542",
+]
 
 # name, address, and texts that the page must show
 PAGES = [
@@ -35,7 +42,7 @@ PAGES = [
     ("chain-transactions", f"{L1}?tab=transactions", ["mint", "Success", "DEMO"]),
     ("tokens", f"{L1}/tokens", ["Alpha Dollar", "ERC-721"]),
     ("block", f"{L1}/block/1968", ["2024-03-26 23:00:55 UTC", LAST_HASH, "mint", "Transactions up to here"]),
-    ("transaction", f"{L1}/tx/{MINT}", ["Success", "mint(address,uint256)", "1005", "BÉTA", "0.00006829"]),
+    ("transaction", f"{L1}/tx/{MINT}", ["Success", "mint(address,uint256)", "BÉTA", *EXACT]),
     ("transaction-reverted", f"{L1}/tx/{REVERTED}?tab=calls", ["Failed", "Reverted: one failed", "go away"]),
     ("transaction-calls", f"{L1}/tx/{MINT}?tab=calls", ["CALL"]),
     ("transaction-logs", f"{L1}/tx/{MINT}?tab=logs", ["topic 0", "Transfer(address,address,uint256)"]),
@@ -93,6 +100,17 @@ def explorer(demo: Server, browser: Browser) -> Iterator[Tab]:
         assert opened.problems == []
 
 
+def look_at(explorer: Tab, name: str) -> None:
+    """In every look: nothing is cut off, and nothing serious is found. The screenshots are kept for a reader."""
+    for theme, width in ALL_LOOKS:
+        explorer.look(width, theme)
+        assert explorer.overflow() <= 0, f"wider than the window at {width} px"
+        assert explorer.cut_tables() == []
+        explorer.keep_screenshot(f"{name}-{theme}-{width}")
+        if (theme, width) in AUDITED:
+            assert explorer.findings() == []
+
+
 @pytest.mark.parametrize(("name", "address", "texts"), PAGES, ids=[page[0] for page in PAGES])
 def test_page(name: str, address: str, texts: list[str], explorer: Tab) -> None:
     explorer.open(address)
@@ -100,14 +118,53 @@ def test_page(name: str, address: str, texts: list[str], explorer: Tab) -> None:
         explorer.await_text(text)
     assert explorer.page.locator(".failed").count() == 0
     assert explorer.page.locator("h1").count() == 1
-    for theme, width in ALL_LOOKS if name in MAIN_PAGES else TWO_LOOKS:
-        explorer.look(width, theme)
-        assert explorer.overflow() <= 0, f"wider than the window at {width} px"
-        explorer.keep_screenshot(f"{name}-{theme}-{width}")
-        if (theme, width) in TWO_LOOKS:
-            assert explorer.findings() == []
+    look_at(explorer, name)
     made = explorer.page.locator("#call-list li").count()
     assert (made > 0) == (name != "not-found"), "a page lists the calls it made"
+
+
+ABSENT = [
+    ("no-transaction", f"{L1}/tx/0x{7:064x}", "Not found", "has no indexed transaction"),
+    ("no-block", f"{L1}/block/99999", "Not found", "has no indexed block 99999"),
+    ("no-chain", "/chain/77", "Not found", "Chain 77 is not indexed here"),
+    ("no-address", f"{L1}/address/0x{'ab' * 20}", "0x", "does not occur on Demo L1"),
+    ("no-valid-address", f"{L1}/address/0x12", "This is not a valid address", "0x and 40 hex digits, got 0x12"),
+    ("no-container", "/containers/X/9999", "Not found", "o container at index 9999"),
+]
+
+
+@pytest.mark.parametrize(("name", "address", "title", "text"), ABSENT, ids=[page[0] for page in ABSENT])
+def test_what_is_not_there(name: str, address: str, title: str, text: str, demo: Server, browser: Browser) -> None:
+    """It is said plainly, and nothing asks to be tried again that would fail again."""
+    with tab(browser, demo.url("data"), demo.url("node"), demo.url("metrics")) as explorer:
+        explorer.open(address)
+        explorer.await_text(text)
+        assert title in explorer.text("h1")
+        assert explorer.page.get_by_role("button", name="Try again").count() == 0
+        look_at(explorer, name)
+        assert [one for one in explorer.problems if "Failed to load resource" not in one] == []
+
+
+def test_the_chosen_tab_and_page_are_in_view_on_a_phone(explorer: Tab) -> None:
+    explorer.look(375, "light")
+    for address, chosen in (
+        (f"{L1}/address/{BUSY}?tab=deployments", "#tab-deployments"),
+        ("/operations", "#nav [aria-current]"),
+    ):
+        explorer.open(address)
+        box = explorer.page.locator(chosen).bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < box["x"] + box["width"] <= 375
+
+
+def test_there_is_no_way_beyond_the_ends_of_a_chain(explorer: Tab) -> None:
+    for address, links in (
+        (f"{L1}/block/1968", ["Previous"]),
+        (f"{L1}/block/0", ["Next"]),
+        ("/x/block/176", ["Previous"]),
+    ):
+        explorer.open(address)
+        assert explorer.page.locator(".steps a").all_inner_texts() == links
 
 
 SEARCHES = [
@@ -276,6 +333,6 @@ def test_what_arrives_is_shown_at_the_top(demo: Server, explorer: Tab) -> None:
     explorer.open("/")
     rows = explorer.page.locator("section[aria-label='Latest blocks'] tbody tr")
     rows.first.filter(has_text="199").wait_for()
-    assert rows.nth(1).locator("td").first.inner_text() == "198"
+    assert rows.nth(1).locator("td a").first.inner_text() == "198"
     assert rows.count() == 10
-    assert rows.last.locator("td").first.inner_text() == "190"
+    assert rows.last.locator("td a").first.inner_text() == "190"

@@ -15,7 +15,12 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[0-9]+)?")
 _PLAIN_ORIGIN = re.compile(r"http://[0-9A-Za-z._-]+(:[0-9]+)?(?=[/?#]|$)")
 _STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;max-width:36rem;margin:4rem auto;"
-    "padding:0 1.25rem}"
+    "padding:0 1.25rem;background:light-dark(#f6f8fa,#0e141b);color:light-dark(#17212b,#e7edf3)}"
+    "h1{font-size:1.5rem;margin:0}p{margin:.25rem 0 1.5rem;color:light-dark(#526070,#9fb0c0)}"
+    "ul{list-style:none;margin:0;padding:0;display:grid;gap:.75rem}"
+    "a{display:block;padding:.75rem 1rem;border:1px solid light-dark(#dde3ea,#283441);border-radius:12px;"
+    "background:light-dark(#fff,#151d26);color:light-dark(#0b5cad,#7cc0ff);text-decoration:none}"
+    "a:hover{text-decoration:underline}"
 )
 _COMMON: Headers = [
     ("x-content-type-options", "nosniff"),

@@ -4,7 +4,9 @@ import { figure } from "./format.js";
 
 const HEIGHT = 260;
 const EDGE = { top: 14, right: 14, bottom: 26, left: 58 };
-const STEPS = [60, 300, 900, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2629800, 7889400, 31557600];
+const STEPS = [60, 300, 900, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
+const MONTH_STEPS = [1, 3, 6, 12, 24, 60, 120];
+const MONTH_S = 2629800;
 
 function niceStep(rough) {
   const size = 10 ** Math.floor(Math.log10(rough));
@@ -12,7 +14,7 @@ function niceStep(rough) {
 }
 
 function valueTicks(low, high, count) {
-  if (high === low) high = low + (Math.abs(low) || 1);
+  if (high === low) [low, high] = [low - Math.abs(low) / 10, high + (Math.abs(high) / 10 || 1)];
   const step = niceStep((high - low) / count);
   const first = Math.floor(low / step) * step;
   const ticks = [];
@@ -22,18 +24,32 @@ function valueTicks(low, high, count) {
 
 function timeTicks(low, high, count) {
   if (high === low) return { ticks: [low], step: 86400 };
-  const step = STEPS.find((one) => (high - low) / one <= count) || STEPS.at(-1);
+  const step = STEPS.find((one) => (high - low) / one <= count);
+  if (!step) return monthTicks(low, high, count);
   const ticks = [];
   for (let at = Math.ceil(low / step) * step; at <= high; at += step) ticks.push(at);
   return { ticks, step };
 }
 
+// At the beginning of months, which are of different lengths.
+function monthTicks(low, high, count) {
+  const months = MONTH_STEPS.find((one) => (high - low) / (one * MONTH_S) <= count) || MONTH_STEPS.at(-1);
+  const first = new Date(low * 1000);
+  const ticks = [];
+  let month = Math.ceil((first.getUTCFullYear() * 12 + first.getUTCMonth()) / months) * months;
+  for (let at = 0; at <= high; month += months) {
+    at = Date.UTC(Math.floor(month / 12), month % 12) / 1000;
+    if (at >= low && at <= high) ticks.push(at);
+  }
+  return { ticks, step: months * MONTH_S };
+}
+
 function timeLabel(seconds, step) {
   const text = new Date(seconds * 1000).toISOString();
   if (step < 86400) return text.slice(11, 16);
-  if (step >= 2629800 && step < 31557600)
+  if (step >= MONTH_S && step < 12 * MONTH_S)
     return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", year: "numeric" });
-  if (step < 31557600)
+  if (step < MONTH_S)
     return new Date(seconds * 1000).toLocaleDateString("en", { timeZone: "UTC", month: "short", day: "numeric" });
   return text.slice(0, 4);
 }
@@ -65,7 +81,7 @@ export function chart({ title, unit = "", series, interval = "", stepped = false
   let place = () => {};
   const draw = () => {
     const width = Math.max(240, box.clientWidth || 600);
-    const drawn = plot({ filled, bounds, width, unit, format, stepped, title });
+    const drawn = plot({ filled, bounds, width, unit, format, stepped, fromZero, title });
     box.replaceChildren(drawn.element, tip);
     place = drawn.place;
   };
@@ -132,7 +148,7 @@ function nearest(points, t) {
   return best;
 }
 
-function plot({ filled, bounds, width, unit, format, stepped, title }) {
+function plot({ filled, bounds, width, unit, format, stepped, fromZero, title }) {
   const [t0, t1] = bounds.t;
   const ticks = valueTicks(bounds.v[0], bounds.v[1], 4);
   const [v0, v1] = [ticks[0], ticks.at(-1)];
@@ -164,7 +180,7 @@ function plot({ filled, bounds, width, unit, format, stepped, title }) {
   );
   filled.forEach((one, index) => {
     const path = linePath(one.points, x, y, stepped);
-    if (filled.length === 1) {
+    if (filled.length === 1 && fromZero) {
       const last = one.points.at(-1);
       element.append(
         svg("path", { class: "area s0", d: `${path}L${x(last.t)},${y(v0)}L${x(one.points[0].t)},${y(v0)}Z` }),

@@ -1,104 +1,130 @@
-// Columns of the tables that several pages show.
+// Columns of the tables that several pages show. On a phone a row has two lines: see `table`.
 import { h, icon } from "./dom.js";
-import { percent, whole } from "./format.js";
+import { percent, short, whole } from "./format.js";
 import { address, badge, blockLink, clip, id, method, quantity, status, time, to, txLink } from "./parts.js";
 
-const age = { name: "Age", cell: (row) => time(row.blockTimestamp) };
-const block = (chain) => ({
-  name: "Block",
-  minor: true,
-  cell: (row) => blockLink(row.chainId || chain, row.blockNumber),
-});
-const hash = (chain, of) => ({
-  name: "Transaction",
-  cell: (row) => [
-    txLink(row.chainId || chain, row.txHash),
-    of && h("span.phone-only", {}, direction(row, of)),
-    row.txStatus === "0" && h("span.badge.bad.phone-only", {}, "failed"),
-  ],
-});
-const from = (chain) => ({ name: "From", minor: true, cell: (row) => address(row.chainId || chain, row.from) });
-const recipient = (chain) => ({ name: "To", minor: true, cell: (row) => address(row.chainId || chain, row.to) });
+const age = { name: "Time", on: "aside", cell: (row) => time(row.blockTimestamp) };
+const block = (chain) => ({ name: "Block", cell: (row) => blockLink(row.chainId || chain, row.blockNumber) });
 
-export const chainColumn = (names) => ({
-  name: "Chain",
-  minor: true,
-  cell: (row) => h("a", { href: to.chain(row.chainId) }, names.get(row.chainId) || row.chainId),
+// `more`: what a phone shows next to it.
+const hash = (chain, more = () => null) => ({
+  name: "Transaction",
+  on: "lead",
+  cell: (row) => [txLink(row.chainId || chain, row.txHash), h("span.phone-only", {}, more(row))],
+});
+
+const isSame = (party, of) => party?.address?.toLowerCase() === of?.toLowerCase();
+
+// The address whose page this is needs no link to it.
+function party(chain, given, of) {
+  if (!of || !isSame(given, of)) return address(chain, given);
+  return h("span.mono.quiet", { title: given.address }, short(given.address));
+}
+
+const from = (chain, of) => ({ name: "From", cell: (row) => party(row.chainId || chain, row.from, of) });
+const recipient = (chain, of) => ({ name: "To", cell: (row) => party(row.chainId || chain, row.to, of) });
+
+export function direction(row, of) {
+  if (isSame(row.from, of) && isSame(row.to, of)) return badge("self");
+  return isSame(row.from, of) ? badge("out", "out") : badge("in", "in");
+}
+
+const between = (of) => ({ name: "", cell: (row) => (of ? direction(row, of) : icon("arrow")) });
+
+// Sender and recipient on one line, where there is no room for two columns; on the page of one of them the other.
+function way(row, chain, of) {
+  const key = row.chainId || chain;
+  if (!of) return h("span.way", {}, address(key, row.from), icon("arrow"), address(key, row.to));
+  return h("span.way", {}, direction(row, of), address(key, isSame(row.from, of) ? row.to : row.from));
+}
+
+const ways = (chain, of, on = "below") => ({
+  name: "From and to",
+  phone: true,
+  on,
+  cell: (row) => way(row, chain, of),
 });
 
 export const blockColumns = () => [
-  { name: "Block", cell: (row) => blockLink(row.chainId, row.blockNumber) },
-  age,
-  { name: "Transactions", right: true, cell: (row) => h("span.number", {}, whole(row.txCount)) },
+  { name: "Block", on: "lead", cell: (row) => blockLink(row.chainId, row.blockNumber) },
+  { ...age },
+  {
+    name: "Hash",
+    cell: (row) => id(row.blockHash, { href: to.block(row.chainId, row.blockHash), what: "block hash" }),
+  },
+  {
+    name: "Transactions",
+    on: "side",
+    right: true,
+    cell: (row) => [
+      h("span.number", {}, whole(row.txCount)),
+      h("span.phone-only.quiet", {}, Number(row.txCount) === 1 ? "transaction" : "transactions"),
+    ],
+  },
   {
     name: "Gas used",
+    on: "below",
     right: true,
-    minor: true,
     cell: (row) =>
       h(
         "span.number",
         { title: `${whole(row.gasUsed)} of ${whole(row.gasLimit)}` },
-        `${whole(row.gasUsed)} (${percent(row.gasUsed, row.gasLimit)})`,
+        whole(row.gasUsed),
+        h("span.phone-only", {}, "gas"),
+        h("span.quiet", {}, ` (${percent(row.gasUsed, row.gasLimit)})`),
       ),
   },
-  {
-    name: "Hash",
-    minor: true,
-    cell: (row) => id(row.blockHash, { href: to.block(row.chainId, row.blockHash), what: "block hash" }),
-  },
 ];
+
+export const failedBadge = (row) => (row.txStatus === "0" ? badge("Failed", "bad") : null);
 
 // `of`: the address whose page this is, to show the direction. `tokenOf`: the native token of a chain ID.
 export function txColumns({ chain, tokenOf, of }) {
   const native = (row) => tokenOf(row.chainId || chain) || { decimals: 18, symbol: "" };
   return [
-    hash(chain, of),
-    { name: "Method", minor: true, cell: (row) => method(row.method) },
-    { name: "Status", minor: true, cell: (row) => status(row.txStatus) },
+    hash(chain, (row) => [failedBadge(row), method(row.method)]),
+    { name: "Method", cell: (row) => method(row.method) },
+    { name: "Status", cell: (row) => status(row.txStatus) },
     block(chain),
     age,
-    from(chain),
-    of && { name: "", minor: true, cell: (row) => direction(row, of) },
-    recipient(chain),
-    { name: "Value", right: true, cell: (row) => quantity(row.value, native(row).decimals, native(row).symbol) },
-  ].filter(Boolean);
-}
-
-export function direction(row, of) {
-  const mine = (party) => party?.address?.toLowerCase() === of.toLowerCase();
-  if (mine(row.from) && mine(row.to)) return badge("self");
-  return mine(row.from) ? badge("out", "out") : badge("in", "in");
+    from(chain, of),
+    between(of),
+    recipient(chain, of),
+    ways(chain, of),
+    {
+      name: "Value",
+      on: "side",
+      right: true,
+      cell: (row) => quantity(row.value, native(row).decimals, native(row).symbol),
+    },
+  ];
 }
 
 export function tokenName(token) {
   return clip(token.symbol || token.name || "Unnamed token", 28);
 }
 
-// Sender and recipient, one above the other, where there is no room for two columns.
-const parties = (chain) => ({
-  name: "From and to",
-  phone: true,
-  cell: (row) => h("span.parties", {}, address(chain, row.from), address(chain, row.to)),
-});
-
-// Token transfers of any standard.
+// Token transfers of any standard. `linked`: of many transactions; those of one are exact.
 export function transferColumns({ chain, of, token = true, linked = true }) {
   return [
-    linked && hash(chain, of),
+    linked && hash(chain),
     linked && age,
-    !linked && parties(chain),
-    from(chain),
-    of
-      ? { name: "", minor: true, cell: (row) => direction(row, of) }
-      : { name: "", minor: true, cell: () => icon("arrow") },
-    recipient(chain),
-    { name: "Amount", right: true, cell: (row) => transferred(row, chain) },
+    from(chain, of),
+    between(of),
+    recipient(chain, of),
+    ways(chain, of, linked ? "below" : "lead"),
+    {
+      name: "Amount",
+      on: "side",
+      right: true,
+      cell: (row) => [transferred(row, chain, !linked), token && h("span.phone-only", {}, tokenOfTransfer(row, chain))],
+    },
     token && { name: "Token", cell: (row) => tokenOfTransfer(row, chain) },
   ].filter(Boolean);
 }
 
-function transferred(row, chain) {
-  if (row.erc20Token) return quantity(row.value, row.erc20Token.decimals);
+function transferred(row, chain, full) {
+  if (row.erc20Token) return quantity(row.value, row.erc20Token.decimals, "", { full });
   const token = row.erc721Token || row.erc1155Token;
   const number = h(
     "a",
@@ -109,30 +135,28 @@ function transferred(row, chain) {
 }
 
 function tokenOfTransfer(row, chain) {
-  if (row.erc20Token)
-    return h(
-      "a",
-      { href: to.token(chain, row.erc20Token.address), title: row.erc20Token.address },
-      tokenName(row.erc20Token),
-    );
-  const token = row.erc721Token || row.erc1155Token;
-  return h(
-    "a",
-    { href: to.collection(chain, token.address), title: token.address },
-    token.name || token.symbol ? tokenName(token) : `${token.address.slice(0, 8)}…`,
-  );
+  const token = row.erc20Token || row.erc721Token || row.erc1155Token;
+  const href = (row.erc20Token ? to.token : to.collection)(chain, token.address);
+  const isNamed = token.name || token.symbol;
+  return h(isNamed ? "a" : "a.mono", { href, title: token.address }, isNamed ? tokenName(token) : short(token.address));
 }
 
 export function internalColumns({ chain, of, native, linked = true }) {
+  const type = (row) => [badge(row.internalTxType), row.isReverted && badge("reverted", "bad")];
   return [
-    linked && hash(chain, of),
+    linked && hash(chain, type),
     linked && age,
-    !linked && parties(chain),
-    { name: "Type", cell: (row) => [badge(row.internalTxType), row.isReverted && badge("reverted", "bad")] },
-    from(chain),
-    of && { name: "", minor: true, cell: (row) => direction(row, of) },
-    recipient(chain),
-    { name: "Gas used", right: true, minor: true, cell: (row) => h("span.number", {}, whole(row.gasUsed)) },
-    { name: "Value", right: true, cell: (row) => quantity(row.value, native.decimals, native.symbol) },
+    { name: "Type", on: linked ? undefined : "below", cell: type },
+    from(chain, of),
+    between(of),
+    recipient(chain, of),
+    ways(chain, of, linked ? "below" : "lead"),
+    { name: "Gas used", right: true, cell: (row) => h("span.number", {}, whole(row.gasUsed)) },
+    {
+      name: "Value",
+      on: "side",
+      right: true,
+      cell: (row) => quantity(row.value, native.decimals, native.symbol, { full: !linked }),
+    },
   ].filter(Boolean);
 }

@@ -1,7 +1,8 @@
 // Numbers, amounts, times and identifiers as a reader wants them. All pure.
 const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
-const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "narrow" });
+const DATED_S = 30 * 86400;
 const UNITS = [
   ["year", 31557600],
   ["month", 2629800],
@@ -86,6 +87,16 @@ export function ago(seconds, now = Date.now() / 1000) {
   if (Math.abs(past) < 1) return "now";
   const [unit, size] = UNITS.find(([, length]) => Math.abs(past) >= length) || UNITS.at(-1);
   return RELATIVE.format(Math.trunc(past / size), unit);
+}
+
+// For lists: how long ago, or the day where that says more.
+export function when(seconds, now = Date.now() / 1000) {
+  return Math.abs(now - Number(seconds)) < DATED_S ? ago(seconds, now) : dateTime(seconds).slice(0, 16);
+}
+
+// A price of gas. Below a thousand wei it is exact in wei.
+export function gasPrice(wei) {
+  return String(wei).length < 4 ? `${wei} wei` : `${exact(wei, 9)} gwei`;
 }
 
 export function dateTime(seconds) {

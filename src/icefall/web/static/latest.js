@@ -1,9 +1,10 @@
 // The newest blocks and transactions of all chains. The live stream keeps them current; without it they are read again.
 import { announce, h } from "./dom.js";
 import { data } from "./api.js";
-import { blockColumns, chainColumn, txColumns } from "./columns.js";
+import { failedBadge } from "./columns.js";
+import { percent, whole } from "./format.js";
 import { listen } from "./live.js";
-import { empty, failure, loading, table } from "./parts.js";
+import { address, blockLink, empty, failure, loading, method, quantity, table, time, to, txLink } from "./parts.js";
 
 const SHOWN = 10;
 const ARRIVED_MAX = 100; // between two looks
@@ -54,20 +55,65 @@ class LiveList {
   }
 }
 
+// Two lines in one cell: what it is, and below it what belongs to it.
+const two = (first, second) => h("span.two", {}, h("span", {}, first), h("span.note", {}, second));
+const chainOf = (row, names) => h("a", { href: to.chain(row.chainId) }, names.get(row.chainId) || row.chainId);
+
+const blockColumns = (names) => [
+  { name: "Block", on: "lead", cell: (row) => two(blockLink(row.chainId, row.blockNumber), chainOf(row, names)) },
+  {
+    name: "Gas used",
+    right: true,
+    cell: (row) => two(whole(row.gasUsed), `${percent(row.gasUsed, row.gasLimit)} of the limit`),
+  },
+  {
+    name: "Transactions",
+    on: "side",
+    right: true,
+    cell: (row) =>
+      two(
+        [
+          whole(row.txCount),
+          h("span.phone-only.quiet", {}, Number(row.txCount) === 1 ? "transaction" : "transactions"),
+        ],
+        time(row.blockTimestamp),
+      ),
+  },
+];
+
+const txColumns = (names, tokens) => [
+  {
+    name: "Transaction",
+    on: "lead",
+    cell: (row) => two([txLink(row.chainId, row.txHash), failedBadge(row)], chainOf(row, names)),
+  },
+  { name: "Method", cell: (row) => method(row.method) },
+  {
+    name: "From and to",
+    cell: (row) => h("span.parties", {}, address(row.chainId, row.from), address(row.chainId, row.to)),
+  },
+  {
+    name: "Value",
+    on: "side",
+    right: true,
+    cell: (row) => {
+      const { decimals, symbol } = tokens.get(row.chainId) || { decimals: 18, symbol: "" };
+      return two(quantity(row.value, decimals, symbol), time(row.blockTimestamp));
+    },
+  },
+];
+
 // `onBlock` is called with the newest block of a chain.
 export function latest({ names, tokens, signal, onBlock }) {
-  const [number, age, count] = blockColumns();
-  const txs = txColumns({ tokenOf: (id) => tokens.get(id) });
-  const named = (name) => txs.find((column) => column.name === name);
   const blocks = new LiveList(
     "Latest blocks of all chains",
-    [number, chainColumn(names), age, count],
+    blockColumns(names),
     (row) => row.blockHash,
     async () => (await data("/v1/blocks", { pageSize: SHOWN }, signal)).blocks,
   );
   const transactions = new LiveList(
     "Latest transactions of all chains",
-    ["Transaction", "Method", "Status", "Age", "Value"].map(named),
+    txColumns(names, tokens),
     (row) => row.txHash,
     async () => (await data("/v1/transactions", { pageSize: SHOWN }, signal)).transactions,
   );
@@ -108,5 +154,5 @@ export function latest({ names, tokens, signal, onBlock }) {
   signal.addEventListener("abort", () => clearInterval(looking));
   const part = (title, list, note) =>
     h("section.card", { "aria-label": title }, h("div.card-head", {}, h("h2", {}, title), note), list.element);
-  return h("div.columns", {}, part("Latest blocks", blocks, mark), part("Latest transactions", transactions));
+  return h("div.columns.latest", {}, part("Latest blocks", blocks, mark), part("Latest transactions", transactions));
 }

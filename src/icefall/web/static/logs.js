@@ -1,7 +1,7 @@
 // Event logs, with what is known of them.
 import { h, announce } from "./dom.js";
 import { data, maybe } from "./api.js";
-import { short } from "./format.js";
+import { whole } from "./format.js";
 import { address, badge, clip, empty, failure, time, txLink } from "./parts.js";
 
 // `linked`: the logs are of many transactions.
@@ -45,20 +45,23 @@ function logItem(log, chain, linked) {
       linked && txLink(chain, log.txHash),
       linked && time(log.blockTimestamp),
     ),
-    log.topics.length
-      ? h(
-          "ol.topics",
-          {},
-          log.topics.map((topic, index) => h("li", { title: topic }, `topic ${index}  `, topicText(topic))),
-        )
-      : null,
-    log.data && log.data !== "0x" ? h("pre.data", { tabindex: "0" }, clip(log.data, 4000)) : null,
+    h(
+      "dl.topics",
+      {},
+      log.topics.map((topic, index) => [h("dt", {}, `topic ${index}`), h("dd", {}, topicShown(topic, chain))]),
+      log.data && log.data !== "0x" ? [h("dt", {}, "data"), h("dd", {}, dataShown(log.data))] : null,
+    ),
   );
 }
 
 // A topic that holds an address is shown as one.
-function topicText(topic) {
-  return /^0x0{24}[0-9a-f]{40}$/i.test(topic) && !/^0x0{32}/.test(topic)
-    ? `${short(`0x${topic.slice(26)}`, 10, 8)} (address)`
-    : topic;
+function topicShown(topic, chain) {
+  const isAddress = /^0x0{24}[0-9a-f]{40}$/i.test(topic) && !/^0x0{32}/.test(topic);
+  return isAddress ? address(chain, `0x${topic.slice(26)}`, { full: true }) : topic;
+}
+
+// One word of data is mostly a number.
+function dataShown(text) {
+  if (text.length === 66) return [text, h("span.quiet", {}, ` = ${whole(text)}`)];
+  return h("pre.data", { tabindex: "0" }, clip(text, 4000));
 }

@@ -1,7 +1,7 @@
 // The frame around the pages: addresses after #, navigation, search box, keyboard.
 import { announce, h } from "./dom.js";
 import { config, hasMetrics, hasNode, loadConfig, resetCalls } from "./api.js";
-import { failure, loading } from "./parts.js";
+import { failure, header, keepInView, loading } from "./parts.js";
 import { installThemeToggle } from "./theme-toggle.js";
 
 // Address, module of the page, and what it cannot be shown without.
@@ -37,10 +37,13 @@ const NAVIGATION = [
   ["docs", "API"],
 ];
 
+const NOT_SHOWN = { 400: "This is not a valid address", 404: "Not found" };
+
 const main = document.getElementById("main");
 let leave = new AbortController();
 let shownBefore = false;
 let pageBefore = "";
+let revealPage = () => {};
 
 // `isKnown`: what the page needs can be checked. Before that, the module of the page is loaded in any case.
 function parse(isKnown = true) {
@@ -75,6 +78,7 @@ async function show() {
   const { signal } = leave;
   resetCalls();
   markNavigation();
+  revealPage();
   const { page, params, query } = parse();
   if (page !== "search" && pageBefore !== "search") document.getElementById("search").value = ""; // of an earlier page
   pageBefore = page;
@@ -90,8 +94,8 @@ async function show() {
     content = h(
       "div.page",
       {},
-      h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "This page could not be loaded"),
-      failure(error, show),
+      header("Icefall", NOT_SHOWN[error.status] || "This page could not be loaded"),
+      h("section.card", {}, failure(error, show), h("p.state", {}, h("a.in-text", { href: "#/" }, "To the home page"))),
     );
     title = "Not loaded";
   } finally {
@@ -133,6 +137,7 @@ function installFrame() {
     .replaceChildren(
       ...NAVIGATION.filter(([, , needs]) => !needs || needs()).map(([href, text]) => h("a", { href }, text)),
     );
+  revealPage = keepInView(document.getElementById("nav"), "[aria-current]");
   document.getElementById("about").textContent = `Icefall ${config.version}`;
   const input = document.getElementById("search");
   document.getElementById("search-form").addEventListener("submit", (event) => {

@@ -1,5 +1,6 @@
 // A grid of NFTs in pages.
 import { h } from "./dom.js";
+import { whole } from "./format.js";
 import { picture, pictureSwitch } from "./pictures.js";
 import { clip, empty, failure, to } from "./parts.js";
 
@@ -32,13 +33,13 @@ function nftCard(token, chain) {
   return h(
     "a.nft",
     { href: to.nft(chain, token.address, token.tokenId) },
-    picture(token.metadata?.imageUri, name),
+    picture(token.metadata?.imageUri, name, { mark: `#${clip(token.tokenId, 10)}` }),
     h(
       "div.nft-text",
       {},
       h("strong", {}, clip(name, 60)),
       h("span.quiet", {}, clip(token.name || token.ercType, 40)),
-      token.balance && h("span.quiet", {}, `holds ${token.balance}`),
+      token.balance && h("span.quiet", {}, `holds ${whole(token.balance)}`),
     ),
   );
 }

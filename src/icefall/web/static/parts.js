@@ -1,6 +1,6 @@
 // The building blocks of every page: cards, facts, tables, lists, tabs, links, and the states in between.
 import { add, announce, h, icon } from "./dom.js";
-import { ago, amount, dateTime, exact, money, short } from "./format.js";
+import { ago, amount, dateTime, exact, money, short, when } from "./format.js";
 import { CallError, apiKey } from "./api.js";
 
 // -- links ---------------------------------------------------------------------------------------------------------
@@ -42,9 +42,10 @@ function copyButton(text, what) {
 }
 
 // An identifier: shortened, linked where there is a page for it, with a button that copies all of it.
-export function id(text, { href, what = "ID", full = false, copy = true, head, tail } = {}) {
+export function id(text, { href, what = "ID", full = false, copy = true, isQuiet = false, head, tail } = {}) {
   const shown = full ? text : short(text, head, tail);
-  const element = href ? h("a.mono", { href, title: text }, shown) : h("span.mono", { title: text }, shown);
+  const plain = isQuiet ? "span.mono.quiet" : "span.mono";
+  const element = href ? h("a.mono", { href, title: text }, shown) : h(plain, { title: text }, shown);
   return h(full ? "span.id.full" : "span.id", {}, element, copy && copyButton(text, what));
 }
 
@@ -54,6 +55,8 @@ export function address(chain, party, options = {}) {
   const href = given.decimals !== undefined ? to.token(chain, given.address) : to.address(chain, given.address);
   if (!given.name && !given.symbol) return id(given.address, { href, what: "address", ...options });
   const name = clip(given.name || given.symbol, 40);
+  if (options.full)
+    return [h("a", { href }, name), " ", id(given.address, { what: "address", full: true, isQuiet: true })];
   return h("span.id", {}, h("a", { href, title: given.address }, name), copyButton(given.address, "address"));
 }
 
@@ -66,8 +69,10 @@ export const blockLink = (chain, number) =>
 export const clip = (text, size = 80) =>
   [...String(text)].length > size ? [...String(text)].slice(0, size - 1).join("") + "…" : String(text);
 
-export function time(seconds) {
-  return h("time", { datetime: isoTime(seconds), title: dateTime(seconds), "data-ago": seconds }, ago(seconds));
+export function time(seconds, shown = when) {
+  const element = h("time", { datetime: isoTime(seconds), title: dateTime(seconds) }, shown(seconds));
+  element.update = () => (element.textContent = shown(seconds));
+  return element;
 }
 
 function isoTime(seconds) {
@@ -76,19 +81,20 @@ function isoTime(seconds) {
 }
 
 export function exactTime(seconds) {
-  return h("span", {}, dateTime(seconds), " ", h("span.quiet", {}, "(", time(seconds), ")"));
+  return h("span", {}, dateTime(seconds), " ", h("span.quiet", {}, "(", time(seconds, ago), ")"));
 }
 
 setInterval(() => {
-  for (const one of document.querySelectorAll("time[data-ago]")) one.textContent = ago(one.dataset.ago);
+  for (const one of document.querySelectorAll("time")) one.update?.();
 }, 5000);
 
-export function quantity(integer, decimals = 0, symbol = "") {
+// `full`: with every digit, where one amount is looked at and not a list of them.
+export function quantity(integer, decimals = 0, symbol = "", { full = false } = {}) {
   const whole = exact(integer, Number(decimals) || 0);
   return h(
     "span.number",
     { title: symbol ? `${whole} ${symbol}` : whole },
-    amount(integer, Number(decimals) || 0),
+    full ? whole : amount(integer, Number(decimals) || 0),
     symbol && h("span.unit", {}, " ", clip(symbol, 16)),
   );
 }
@@ -147,6 +153,13 @@ export function header(kind, title, ...rest) {
   );
 }
 
+// To the neighbours of what a page shows; where there is none, the step is shown as not possible.
+export function steps(what, before, after) {
+  const step = (text, href) =>
+    href ? h("a.step", { href }, text) : h("span.step.quiet", { "aria-disabled": "true" }, text);
+  return h("nav.steps", { "aria-label": `Other ${what}s` }, step("Previous", before), step("Next", after));
+}
+
 export function crumbs(...parts) {
   return h(
     "nav.crumbs",
@@ -174,14 +187,15 @@ export const loading = (rows = 3) =>
     Array.from({ length: rows }, () => h("span.bar", {})),
   );
 
+const sentence = (text) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+
+// Trying again helps where something failed, not where there is nothing or the address is wrong.
 export function failure(error, again) {
-  const box = h(
-    "div.state.failed",
-    { role: "alert" },
-    h("p", {}, error instanceof CallError ? error.message : `Something went wrong: ${error.message}`),
-  );
+  const isAnswer = [400, 404].includes(error.status);
+  const text = sentence(error instanceof CallError ? error.message : `something went wrong: ${error.message}`);
+  const box = h(isAnswer ? "div.state" : "div.state.failed", { role: "alert" }, h("p", {}, text));
   if (error.status === 401) box.append(keyForm(again));
-  else if (again) box.append(h("button", { type: "button", onclick: again }, "Try again"));
+  else if (again && !isAnswer) box.append(h("button", { type: "button", onclick: again }, "Try again"));
   return box;
 }
 
@@ -219,31 +233,37 @@ export function later(load, { rows = 3, hideEmpty = true } = {}) {
 
 // -- tables --------------------------------------------------------------------------------------------------------
 
-// columns: [{name, cell(row), right, minor, phone}]; a minor column is left out on a phone, a phone one is only there.
+// columns: [{name, cell(row), right, minor, phone, on}]; a minor column is left out on a phone, a phone one is only there.
+// `on`: a row is stacked on a phone, and this its place: lead and side in the first line, below and aside in the second,
+// rest across both after them.
+// Roles are explicit because some browsers forget those of tables that are not displayed as such.
 export function table(label, columns, rows) {
-  const kinds = (column) => ["right", "minor", "phone", "wide"].filter((name) => column[name]).join(" ") || null;
-  const body = h("tbody");
+  const isStacked = columns.some((column) => column.on);
+  const kinds = (column) =>
+    [...["right", "minor", "phone", "wide"].filter((name) => column[name]), column.on].filter(Boolean).join(" ") ||
+    null;
+  const body = h("tbody", { role: "rowgroup" });
   const append = (more) =>
     add(
       body,
       more.map((row) =>
         h(
           "tr",
-          {},
-          columns.map((column) => h("td", { class: kinds(column) }, column.cell(row))),
+          { role: "row" },
+          columns.map((column) => h("td", { role: "cell", class: kinds(column) }, column.cell(row))),
         ),
       ),
     );
   append(rows);
   const head = h(
     "tr",
-    {},
-    columns.map((column) => h("th", { scope: "col", class: kinds(column) }, column.name)),
+    { role: "row" },
+    columns.map((column) => h("th", { role: "columnheader", scope: "col", class: kinds(column) }, column.name)),
   );
   const element = h(
-    "div.table-box",
+    isStacked ? "div.table-box.stacked" : "div.table-box",
     { role: "region", "aria-label": label, tabindex: "0" },
-    h("table", {}, h("caption.hidden", {}, label), h("thead", {}, head), body),
+    h("table", { role: "table" }, h("caption.hidden", {}, label), h("thead", { role: "rowgroup" }, head), body),
   );
   return { element, append, body };
 }
@@ -279,6 +299,18 @@ export async function list({ label, columns, load, none, hideEmpty = false }) {
   });
   if (next) box.append(more);
   return box;
+}
+
+// Scrolls a row of tabs or links sideways so far that the chosen one is seen, whenever there is more or less room.
+export function keepInView(row, chosen) {
+  const reveal = () => {
+    const one = row.querySelector(chosen);
+    if (!one) return;
+    const at = one.offsetLeft - row.offsetLeft;
+    if (at < row.scrollLeft || at + one.offsetWidth > row.scrollLeft + row.clientWidth - 40) row.scrollLeft = at - 40;
+  };
+  new ResizeObserver(reveal).observe(row);
+  return reveal;
 }
 
 // -- tabs ----------------------------------------------------------------------------------------------------------
@@ -324,6 +356,7 @@ export function tabs(label, all, chosen, remember) {
     const next = step ? (at + step + all.length) % all.length : event.key === "Home" ? 0 : all.length - 1;
     open(all[next].key, true);
   });
+  keepInView(row, "[aria-selected=true]");
   open(all.some((tab) => tab.key === chosen) ? chosen : all[0].key);
   return h("section.card.tabbed", { "aria-label": label }, row, panel);
 }

@@ -42,13 +42,13 @@ export function pictureSwitch(changed) {
     wanted(box.checked);
     changed();
   });
-  return h("label.switch", {}, box, "Load pictures from other hosts, which then see that you look");
+  return h("label.switch", {}, box, "Load pictures from other hosts, which then see your address");
 }
 
-// `name` describes the picture for those who cannot see it.
-export function picture(uri, name, { interactive = false } = {}) {
+// `name` describes the picture for those who cannot see it; `mark` stands in its place.
+export function picture(uri, name, { interactive = false, mark = "" } = {}) {
   const address = webAddress(uri);
-  const box = h("div.picture");
+  const box = h("div.picture", {}, mark && h("span.mark", { "aria-hidden": "true" }, mark));
   const showImage = () => {
     const image = h("img", {
       alt: clip(name || "NFT", 100),

@@ -2,7 +2,6 @@
 import { svg } from "./dom.js";
 
 export function sparkline(values, width = 120, height = 32) {
-  if (values.length === 1) values = [values[0], values[0]];
   const high = Math.max(...values, 0) || 1;
   const at = (value, index) =>
     `${(index / Math.max(1, values.length - 1)) * (width - 2) + 1},${height - 2 - (value / high) * (height - 4)}`;

@@ -1,18 +1,20 @@
 // An address on one chain: what it holds, held and did.
 import { h } from "../dom.js";
-import { chainOf, data, maybe, path } from "../api.js";
+import { CallError, chainOf, data, maybe, path } from "../api.js";
 import { chart } from "../chart.js";
 import { internalColumns, tokenName, transferColumns, txColumns } from "../columns.js";
-import { exact, money } from "../format.js";
+import { exact, money, short } from "../format.js";
 import { logList } from "../logs.js";
 import { nftGrid } from "../nfts.js";
 import {
   address as addressLink,
   badge,
+  blockLink,
   card,
   clip,
   crumbs,
   empty,
+  exactTime,
   facts,
   header,
   id,
@@ -34,6 +36,8 @@ const LABELS = {
 };
 
 export async function render({ params, query, signal, remember }) {
+  if (!/^0x[0-9a-f]{40}$/i.test(params.address))
+    throw new CallError(`an address is 0x and 40 hex digits, got ${clip(params.address)}`, 400);
   const [chain, found] = await Promise.all([chainOf(params.chain), kindOf(params.chain, params.address, signal)]);
   const key = chain.chainId;
   const address = found.address || params.address;
@@ -68,7 +72,8 @@ export async function render({ params, query, signal, remember }) {
       found.isContract && h("a", { href: `${to.chain(key)}/contract/${address}` }, "Contract"),
       h("a", { href: `#/search/${address}?all` }, "Other chains"),
     ),
-    found.isContract ? later(() => contractCard(base, key, signal)) : null,
+    found.isKnown ? null : h("p.notice", {}, `This address does not occur on ${chain.chainName || key} yet.`),
+    found.isContract ? later(() => contractCard(base, key, address, signal)) : null,
     h(
       "div.columns",
       {},
@@ -112,13 +117,22 @@ async function kindOf(chain, address, signal) {
   const here = (reply?.results || []).filter((one) => one.chainId === String(chain));
   const token = here.find((one) => one.type === "token");
   const known = here.find((one) => one.type === "address");
-  return { token, isContract: Boolean(token || known?.isContract), address: token?.address || known?.address };
+  return {
+    token,
+    isKnown: here.length > 0,
+    isContract: Boolean(token || known?.isContract),
+    address: token?.address || known?.address,
+  };
 }
 
-export async function contractCard(base, chain, signal) {
-  const contract = await maybe(data(base, {}, signal));
+export async function contractCard(base, chain, address, signal) {
+  const [contract, deployment] = await Promise.all([
+    maybe(data(base, {}, signal)),
+    maybe(data(path`/v1/chains/${chain}/contracts/${address}/transactions:getDeployment`, {}, signal)),
+  ]);
   if (!contract) return null;
   const made = contract.deploymentDetails;
+  const tx = deployment?.nativeTransaction;
   return card(
     "Contract",
     facts([
@@ -132,6 +146,12 @@ export async function contractCard(base, chain, signal) {
         addressLink(chain, made.deployerContractAddress, { full: true }),
       ],
       made && ["Deployed in", txLink(chain, made.txHash, { full: true })],
+      tx && [
+        "Deployed at",
+        exactTime(tx.blockTimestamp),
+        h("span.quiet", {}, ", block "),
+        blockLink(chain, tx.blockNumber),
+      ],
     ]),
   );
 }
@@ -163,7 +183,7 @@ async function balances(base, chain, signal, held) {
             ? h(
                 "a",
                 { href: to.token(chain, row.address), title: row.address },
-                clip(row.name || row.symbol || row.address.slice(0, 10), 30),
+                row.name || row.symbol ? clip(row.name || row.symbol, 30) : h("span.mono", {}, short(row.address)),
               )
             : h("strong", {}, row.name),
       },
@@ -214,6 +234,7 @@ async function history(base, native, signal, held) {
     const points = reply.history
       .map((one) => ({ t: one.timestamp, v: Number(exact(one.balance, token.decimals || 0).replaceAll(",", "")) }))
       .reverse();
+    if (points.every((point) => !point.v)) return empty("It has held none in the time that is indexed.");
     const shown = chart({
       title: "Balance at the end of each day",
       unit: clip(token.symbol || "", 16),
@@ -267,11 +288,12 @@ function deployments(chain, address, signal) {
     label: "Contracts it deployed",
     none: "It has deployed no contracts.",
     columns: [
-      { name: "Contract", cell: (row) => addressLink(chain, { address: row.address }) },
-      { name: "Name", minor: true, cell: (row) => clip(row.name || row.symbol || "–", 40) },
-      { name: "Standard", cell: (row) => badge(row.ercType === "UNKNOWN" ? "no token" : row.ercType) },
+      { name: "Contract", on: "lead", cell: (row) => addressLink(chain, { address: row.address }) },
+      { name: "Name", on: "below", cell: (row) => clip(row.name || row.symbol || "–", 40) },
+      { name: "Standard", on: "side", cell: (row) => badge(row.ercType === "UNKNOWN" ? "no token" : row.ercType) },
       {
         name: "Transaction",
+        on: "aside",
         cell: (row) => (row.deploymentDetails ? txLink(chain, row.deploymentDetails.txHash) : "–"),
       },
     ],

@@ -2,22 +2,24 @@
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
 import { txColumns } from "../columns.js";
-import { percent, whole } from "../format.js";
-import { card, crumbs, exactTime, facts, header, id, list, quantity, to } from "../parts.js";
+import { gasPrice, percent, whole } from "../format.js";
+import { card, crumbs, exactTime, facts, header, id, list, quantity, steps, to } from "../parts.js";
 
 export async function render({ params, signal }) {
-  const [chain, block] = await Promise.all([
+  const [chain, block, newest] = await Promise.all([
     chainOf(params.chain),
     data(path`/v1/chains/${params.chain}/blocks/${params.id}`, {}, signal),
+    data(path`/v1/chains/${params.chain}/blocks`, { pageSize: 1 }, signal),
   ]);
   const key = chain.chainId;
   const { symbol, decimals } = chain.networkToken;
   const number = BigInt(block.blockNumber);
+  const tip = BigInt(newest.blocks[0]?.blockNumber ?? 0);
   const transactions = await list({
     label: "Transactions of the block",
     none: "This block has no transactions.",
     columns: txColumns({ chain: key, tokenOf: () => chain.networkToken }).filter(
-      (column) => !["Block", "Age"].includes(column.name),
+      (column) => !["Block", "Time"].includes(column.name),
     ),
     load: async (pageToken) => {
       const page = await data(
@@ -35,8 +37,7 @@ export async function render({ params, signal }) {
     header(
       "Block",
       whole(number),
-      number > 0n && h("a", { href: to.block(key, number - 1n) }, "Previous"),
-      h("a", { href: to.block(key, number + 1n) }, "Next"),
+      steps("block", number > 0n && to.block(key, number - 1n), number < tip && to.block(key, number + 1n)),
     ),
     card(
       "Details",
@@ -44,8 +45,8 @@ export async function render({ params, signal }) {
         ["Time", exactTime(block.blockTimestamp)],
         ["Transactions", whole(block.txCount)],
         ["Gas used", `${whole(block.gasUsed)} of ${whole(block.gasLimit)} (${percent(block.gasUsed, block.gasLimit)})`],
-        ["Base fee", quantity(block.baseFee, 9, "nano " + symbol)],
-        ["Fees spent", quantity(block.feesSpent, decimals, symbol)],
+        ["Base fee per gas", gasPrice(block.baseFee)],
+        ["Fees spent", quantity(block.feesSpent, decimals, symbol, { full: true })],
         block.gasCost !== "0" && ["Block gas cost", quantity(block.gasCost, decimals, symbol)],
         ["Hash", id(block.blockHash, { full: true, what: "block hash" })],
         [

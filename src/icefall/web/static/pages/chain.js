@@ -1,8 +1,9 @@
 // One EVM chain: what it is, its blocks and transactions.
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
+import { chainFigures } from "../chain-figures.js";
 import { blockColumns, txColumns } from "../columns.js";
-import { badge, card, crumbs, facts, header, id, list, tabs, to } from "../parts.js";
+import { badge, blockLink, card, crumbs, facts, header, id, later, list, tabs, time, to } from "../parts.js";
 
 export async function render({ params, query, signal, remember }) {
   const chain = await chainOf(params.chain);
@@ -20,18 +21,23 @@ export async function render({ params, query, signal, remember }) {
       chain.isTestnet && badge("Test network"),
       chain.private && badge("Private"),
     ),
-    card(
-      "About",
-      facts([
-        chain.description && ["Description", chain.description],
-        ["Chain ID", key],
-        ["Native token", `${token.name} (${token.symbol}), ${token.decimals} decimals`],
-        chain.platformChainId && ["Blockchain ID", id(chain.platformChainId, { full: true, what: "blockchain ID" })],
-        chain.subnetId && ["Subnet ID", id(chain.subnetId, { full: true, what: "subnet ID" })],
-        chain.vmId && ["Virtual machine", `${chain.vmName}, `, id(chain.vmId, { full: true, what: "VM ID" })],
-        chain.rpcUrl && ["RPC", h("span.mono", {}, chain.rpcUrl)],
-        chain.enabledFeatures?.length && ["Features", chain.enabledFeatures.map((one) => badge(one))],
-      ]),
+    h(
+      "div.columns",
+      {},
+      card("Activity", now(chain, signal)),
+      card(
+        "About",
+        facts([
+          chain.description && ["Description", chain.description],
+          ["Chain ID", key],
+          ["Native token", `${token.name} (${token.symbol}), ${token.decimals} decimals`],
+          chain.platformChainId && ["Blockchain ID", id(chain.platformChainId, { full: true, what: "blockchain ID" })],
+          chain.subnetId && ["Subnet ID", id(chain.subnetId, { full: true, what: "subnet ID" })],
+          chain.vmId && ["Virtual machine", `${chain.vmName}, `, id(chain.vmId, { full: true, what: "VM ID" })],
+          chain.rpcUrl && ["RPC", h("span.mono", {}, chain.rpcUrl)],
+          chain.enabledFeatures?.length && ["Features", chain.enabledFeatures.map((one) => badge(one))],
+        ]),
+      ),
     ),
     blockAtTime(key, signal),
     tabs(
@@ -60,6 +66,13 @@ export async function render({ params, query, signal, remember }) {
     ),
   );
   return { title: name, content };
+}
+
+function now(chain, signal) {
+  const tip = h("span", {}, "–");
+  const showTip = (block) =>
+    tip.replaceChildren(blockLink(chain.chainId, block.blockNumber), h("span.note", {}, time(block.blockTimestamp)));
+  return later(() => chainFigures(chain, signal, showTip, tip), { rows: 4, hideEmpty: false });
 }
 
 // A form: the last block at or before a time.

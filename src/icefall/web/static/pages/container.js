@@ -3,12 +3,15 @@ import { h } from "../dom.js";
 import { node } from "../api.js";
 import { whole } from "../format.js";
 import { decodeContainer, unchecked } from "../wire.js";
-import { card, clip, crumbs, exactTime, facts, header, id, to } from "../parts.js";
+import { card, clip, crumbs, exactTime, facts, header, id, steps, to } from "../parts.js";
 
 export async function render({ params, signal }) {
   const chain = params.chain;
   const target = `/ext/index/${encodeURIComponent(chain)}/block`;
-  const found = await node(target, "index.getContainerByIndex", { index: params.index, encoding: "hex" }, signal);
+  const [found, last] = await Promise.all([
+    node(target, "index.getContainerByIndex", { index: params.index, encoding: "hex" }, signal),
+    node(target, "index.getLastAccepted", { encoding: "hex" }, signal),
+  ]);
   const { outer, inner, size } = decodeContainer(unchecked(found.bytes), chain);
   const index = Number(found.index);
   const content = h(
@@ -18,8 +21,11 @@ export async function render({ params, signal }) {
     header(
       `Container of the ${chain}-Chain`,
       whole(index),
-      index > 0 && h("a", { href: to.container(chain, index - 1) }, "Previous"),
-      h("a", { href: to.container(chain, index + 1) }, "Next"),
+      steps(
+        "container",
+        index > 0 && to.container(chain, index - 1),
+        index < Number(last.index) && to.container(chain, index + 1),
+      ),
     ),
     card(
       "Container",

@@ -15,17 +15,26 @@ export async function render({ params, signal }) {
   const rows = await list({
     label: `Containers of ${chain}`,
     columns: [
-      { name: "Index", cell: (row) => h("a.number", { href: to.container(chain, row.index) }, whole(row.index)) },
-      { name: "Height", right: true, cell: (row) => whole(row.decoded.inner?.height) },
-      { name: "Accepted here", cell: (row) => time(Date.parse(row.timestamp) / 1000) },
-      { name: "Kind", minor: true, cell: (row) => row.decoded.inner?.kind || "not decoded" },
-      { name: "Transactions", right: true, minor: true, cell: (row) => whole(row.decoded.inner?.txs) },
+      {
+        name: "Index",
+        on: "lead",
+        cell: (row) => h("a.number", { href: to.container(chain, row.index) }, whole(row.index)),
+      },
       {
         name: "ID",
-        minor: true,
+        on: "below",
         cell: (row) => id(row.id, { href: to.container(chain, row.index), what: "container ID", head: 12 }),
       },
-      { name: "Size", right: true, minor: true, cell: (row) => `${whole(row.decoded.size)} B` },
+      { name: "Kind", cell: (row) => row.decoded.inner?.kind || "not decoded" },
+      { name: "Accepted here", on: "aside", cell: (row) => time(Date.parse(row.timestamp) / 1000) },
+      {
+        name: "Height",
+        on: "side",
+        right: true,
+        cell: (row) => [h("span.phone-only.quiet", {}, "height "), whole(row.decoded.inner?.height)],
+      },
+      { name: "Transactions", right: true, cell: (row) => whole(row.decoded.inner?.txs) },
+      { name: "Size", right: true, cell: (row) => `${whole(row.decoded.size)} B` },
     ],
     load: async (until = Number(last.index)) => {
       const first = Math.max(0, until - PAGE + 1);
@@ -62,7 +71,13 @@ export async function render({ params, signal }) {
     header(
       "Primary network",
       `Containers of the ${chain}-Chain`,
-      CHAINS.filter((one) => one !== chain).map((one) => h("a", { href: `#/containers/${one}` }, `${one}-Chain`)),
+      h(
+        "nav.choice",
+        { "aria-label": "Chain" },
+        CHAINS.map((one) =>
+          h("a", { href: `#/containers/${one}`, "aria-current": one === chain ? "page" : null }, `${one}-Chain`),
+        ),
+      ),
       form,
     ),
     card("", rows),

@@ -1,9 +1,9 @@
 // A contract: what it is, who deployed it, its code's transaction and its logs.
 import { h } from "../dom.js";
-import { chainOf, data, maybe, path } from "../api.js";
+import { chainOf, data, path } from "../api.js";
 import { logList } from "../logs.js";
 import { transferColumns, txColumns } from "../columns.js";
-import { badge, card, crumbs, header, id, later, list, method, tabs, time, to, txLink } from "../parts.js";
+import { crumbs, header, id, later, list, tabs, to } from "../parts.js";
 import { contractCard } from "./address.js";
 
 export async function render({ params, query, signal, remember }) {
@@ -19,25 +19,7 @@ export async function render({ params, query, signal, remember }) {
       id(params.address, { full: true, what: "address" }),
       h("a", { href: to.address(key, params.address) }, "Balances and activity"),
     ),
-    later(() => contractCard(base, key, signal)),
-    later(async () => {
-      const made = await maybe(
-        data(path`/v1/chains/${key}/contracts/${params.address}/transactions:getDeployment`, {}, signal),
-      );
-      if (!made) return null;
-      const tx = made.nativeTransaction;
-      return card(
-        "Deployment",
-        h(
-          "div.inline",
-          {},
-          txLink(key, tx.txHash),
-          method(tx.method),
-          time(tx.blockTimestamp),
-          badge(`block ${tx.blockNumber}`),
-        ),
-      );
-    }),
+    later(() => contractCard(base, key, params.address, signal)),
     tabs(
       "What the contract did",
       [

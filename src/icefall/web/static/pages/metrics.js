@@ -74,11 +74,13 @@ function overview(catalogue, chains, query, signal) {
               figure(found.at(-1).v / scale.by),
               h("span.quiet", {}, ` ${scale.unit}, ${pointTime(found.at(-1).t, interval)}`),
             ),
-            sparkline(
-              found.map((point) => point.v),
-              320,
-              48,
-            ),
+            found.length > 1
+              ? sparkline(
+                  found.map((point) => point.v),
+                  320,
+                  48,
+                )
+              : h("span.note", {}, `One ${interval} so far: a line needs two.`),
           ];
         },
         { rows: 2, hideEmpty: false },
@@ -111,7 +113,7 @@ function title(metric) {
 function scaleOf(metric, points_) {
   const most = Math.max(...points_.map((point) => Math.abs(point.v)));
   if (metric.unit !== "wei" || most < 1e6) return { by: 1, unit: metric.unit };
-  return most < 1e15 ? { by: 1e9, unit: "nano of the native token" } : { by: 1e18, unit: "native token" };
+  return most < 1e15 ? { by: 1e9, unit: "gwei" } : { by: 1e18, unit: "native token" };
 }
 
 function one(metric, catalogue, chains, query, signal, remember) {

@@ -8,7 +8,12 @@ export async function render() {
       "div.page",
       {},
       header("Icefall", "There is no such page"),
-      empty("The address may be mistyped, or the page needs an interface that this installation does not offer."),
+      h(
+        "section.card",
+        {},
+        empty("The address may be mistyped, or the page needs an interface that this installation does not offer."),
+        h("p.state", {}, h("a.in-text", { href: "#/" }, "To the home page")),
+      ),
     ),
   };
 }

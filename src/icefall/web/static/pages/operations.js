@@ -97,25 +97,33 @@ function progressTable(rows) {
     [
       {
         name: "Chain",
+        on: "lead",
         cell: ({ chain }) => h("a", { href: to.chain(chain.chainId) }, clip(chain.chainName || chain.chainId, 30)),
       },
-      { name: "State", cell: state },
-      { name: "Block", right: true, cell: ({ now }) => `${whole(now.lastBlock)} of ${whole(head(now))}` },
+      { name: "State", on: "side", cell: state },
+      {
+        name: "Block",
+        on: "below",
+        right: true,
+        cell: ({ now }) => [h("span.phone-only.first", {}, "block "), `${whole(now.lastBlock)} of ${whole(head(now))}`],
+      },
       {
         name: "Done",
-        minor: true,
         right: true,
         cell: ({ now }) => percent(Number(now.lastBlock ?? -1) + 1, head(now) + 1),
       },
-      { name: "Blocks per second", minor: true, right: true, cell: ({ now }) => figure(now.blocksPerSecond) },
+      { name: "Blocks per second", right: true, cell: ({ now }) => figure(now.blocksPerSecond) },
       {
         name: "Time left",
-        minor: true,
+        on: "aside",
         right: true,
-        cell: ({ now }) => (now.isSynced ? "–" : now.etaSeconds === undefined ? "not known" : span(now.etaSeconds)),
+        cell: ({ now }) =>
+          now.isSynced || now.problem || now.etaSeconds === undefined
+            ? ""
+            : [span(now.etaSeconds), h("span.phone-only", {}, "left")],
       },
-      { name: "Audited to", minor: true, right: true, cell: ({ now }) => whole(now.auditedToBlock) },
-      { name: "Details kept", minor: true, cell: (row) => (kept(row).length ? kept(row) : "–") },
+      { name: "Audited to", right: true, cell: ({ now }) => whole(now.auditedToBlock) },
+      { name: "Details kept", cell: (row) => (kept(row).length ? kept(row) : "–") },
     ],
     rows,
   );
@@ -150,10 +158,10 @@ function upstreams(known) {
     table(
       "Upstreams",
       [
-        { name: "Chain", cell: (row) => clip(row.of, 30) },
-        { name: "Address", cell: (row) => h("span.mono", {}, clip(row.name, 80)) },
-        { name: "State", cell: (row) => badge(row.state, STATES[row.state]) },
-        { name: "Problem", wide: true, minor: true, cell: (row) => clip(row.problem || "–", 300) },
+        { name: "Chain", on: "lead", cell: (row) => clip(row.of, 30) },
+        { name: "Address", on: "below", cell: (row) => h("span.mono", {}, clip(row.name, 80)) },
+        { name: "State", on: "side", cell: (row) => badge(row.state, STATES[row.state]) },
+        { name: "Problem", on: "rest", wide: true, cell: (row) => clip(row.problem || "", 300) },
       ],
       rows,
     ).element,
@@ -169,10 +177,10 @@ async function checks(report) {
     table(
       "Health checks",
       [
-        { name: "Check", cell: (row) => row.name },
-        { name: "Result", cell: (row) => (row.error ? badge("fails", "bad") : badge("passes", "good")) },
-        { name: "Measured", minor: true, cell: (row) => ago(Date.parse(row.timestamp) / 1000) },
-        { name: "Details", wide: true, minor: true, cell: (row) => clip(row.error || summary(row.message), 400) },
+        { name: "Check", on: "lead", cell: (row) => row.name },
+        { name: "Result", on: "side", cell: (row) => (row.error ? badge("fails", "bad") : badge("passes", "good")) },
+        { name: "Measured", cell: (row) => ago(Date.parse(row.timestamp) / 1000) },
+        { name: "Details", on: "rest", wide: true, cell: (row) => clip(row.error || summary(row.message), 400) },
       ],
       rows,
     ).element,

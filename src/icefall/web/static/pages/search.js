@@ -2,10 +2,18 @@
 import { h } from "../dom.js";
 import { chains, data, hasNode, maybe, node } from "../api.js";
 import { dateTime, short, whole } from "../format.js";
-import { badge, clip, empty, header, to } from "../parts.js";
+import { badge, card, clip, empty, header, to } from "../parts.js";
 
 const BECH32_ADDRESS = /^([XPC])-([a-z0-9]{1,83}1[02-9ac-hj-np-z]{38,})$/i;
 const CB58_ID = /^[1-9A-HJ-NP-Za-km-z]{40,60}$/;
+
+const TAKES = [
+  "a chain's name or ID",
+  "an address, a transaction or block hash, a block number",
+  "the beginning of a token's name or symbol",
+  "an X- or P-Chain address",
+  "the ID of a container, transaction, block or asset",
+];
 
 // A single result is opened at once, but not with `all`: a page that links here must not be led back to itself.
 export async function render({ params, query, signal }) {
@@ -33,8 +41,14 @@ export async function render({ params, query, signal }) {
             ),
           ),
         )
-      : empty(
-          "Nothing was found. Search takes a chain's name or ID, an address, a transaction or block hash, a block number, the beginning of a token's name or symbol, an X- or P-Chain address, and IDs of containers, transactions, blocks and assets.",
+      : card(
+          "",
+          empty("Nothing was found. Search takes:"),
+          h(
+            "ul.bullets",
+            {},
+            TAKES.map((one) => h("li", {}, one)),
+          ),
         ),
   );
   return { title: "Search", content };

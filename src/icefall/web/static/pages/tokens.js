@@ -11,13 +11,17 @@ export function tokenList(chain, signal) {
     columns: [
       {
         name: "Token",
-        cell: (row) => h("a", { href: page(row) }, clip(row.name || row.symbol || "Unnamed token", 40)),
+        on: "lead",
+        cell: (row) => [
+          h("a", { href: page(row) }, clip(row.name || row.symbol || "Unnamed token", 40)),
+          row.symbol && h("span.phone-only.quiet", {}, clip(row.symbol, 20)),
+        ],
       },
-      { name: "Symbol", minor: true, cell: (row) => clip(row.symbol || "–", 20) },
-      { name: "Standard", cell: (row) => badge(row.ercType) },
-      { name: "Address", minor: true, cell: (row) => id(row.address, { href: page(row), what: "address" }) },
-      { name: "First seen in block", minor: true, right: true, cell: (row) => blockLink(chain, row.firstBlock) },
-      { name: "Price", right: true, cell: (row) => value(row.price) },
+      { name: "Symbol", cell: (row) => clip(row.symbol || "–", 20) },
+      { name: "Standard", on: "aside", cell: (row) => badge(row.ercType) },
+      { name: "Address", on: "below", cell: (row) => id(row.address, { href: page(row), what: "address" }) },
+      { name: "First seen in block", right: true, cell: (row) => blockLink(chain, row.firstBlock) },
+      { name: "Price", on: "side", right: true, cell: (row) => value(row.price) },
     ],
     load: async (pageToken) => {
       const reply = await data(path`/v1/chains/${chain}/tokens`, { pageSize: 25, pageToken }, signal);

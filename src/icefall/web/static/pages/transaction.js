@@ -5,7 +5,7 @@ import { decodeArguments } from "../abi.js";
 import { callTree } from "../calls.js";
 import { internalColumns, transferColumns } from "../columns.js";
 import { logList } from "../logs.js";
-import { exact, percent, whole } from "../format.js";
+import { exact, gasPrice, percent, whole } from "../format.js";
 import {
   address,
   blockLink,
@@ -105,21 +105,19 @@ function details(tx, all, native, chain) {
     ["Time", exactTime(tx.blockTimestamp)],
     ["From", address(chain, tx.from, { full: true })],
     [tx.method.callType === "CONTRACT_CREATION" ? "Created contract" : "To", address(chain, tx.to, { full: true })],
-    ["Value", quantity(tx.value, native.decimals, native.symbol), worth(tx.value, native, price)],
-    ["Fee", quantity(String(fee), native.decimals, native.symbol), worth(String(fee), native, price)],
+    ["Value", quantity(tx.value, native.decimals, native.symbol, { full: true }), worth(tx.value, native, price)],
+    ["Fee", quantity(String(fee), native.decimals, native.symbol, { full: true }), worth(String(fee), native, price)],
     ["Gas used", `${whole(tx.gasUsed)} of ${whole(tx.gasLimit)} (${percent(tx.gasUsed, tx.gasLimit)})`],
     [
       "Gas price",
-      `${exact(tx.gasPrice, 9)} nano ${native.symbol}`,
-      tx.baseFeePerGas && h("span.quiet", {}, `, of which base fee ${exact(tx.baseFeePerGas, 9)}`),
+      gasPrice(tx.gasPrice),
+      tx.baseFeePerGas && h("span.quiet", {}, `, of which base fee ${gasPrice(tx.baseFeePerGas)}`),
     ],
-    tx.maxFeePerGas && [
-      "Most it would pay per gas",
-      `${exact(tx.maxFeePerGas, 9)} nano ${native.symbol}, priority ${exact(tx.maxPriorityFeePerGas || 0, 9)}`,
-    ],
+    tx.maxFeePerGas && ["Max fee per gas", gasPrice(tx.maxFeePerGas)],
+    tx.maxFeePerGas && ["Max priority fee per gas", gasPrice(tx.maxPriorityFeePerGas || 0)],
     ["Nonce", whole(tx.nonce)],
     ["Type", `${tx.txType} (${TYPES[tx.txType] || "other"})`],
-    price && [`Price of ${native.symbol} then`, value(price)],
+    price && [`Price of ${native.symbol} that day`, value(price)],
     message && [
       "Interchain message",
       h("span", {}, message.direction === "SOURCE_TRANSACTION" ? "sent" : "received", " ", icon("arrow"), " "),
@@ -156,7 +154,7 @@ function inputCard(tx) {
     h(
       "details",
       { open: decoded ? null : true },
-      h("summary", {}, `${whole((tx.input.length - 2) / 2)} bytes`),
+      h("summary", {}, `Raw input, ${whole((tx.input.length - 2) / 2)} bytes`),
       h("pre.data", { tabindex: "0" }, clip(tx.input, 20000)),
     ),
   );

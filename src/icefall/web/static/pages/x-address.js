@@ -23,8 +23,8 @@ export async function render({ params, query, signal, remember }) {
           table(
             "Balances",
             [
-              { name: "Asset", cell: (row) => assetName(row.asset) },
-              { name: "Balance", right: true, cell: (row) => assetAmount(row.balance, row.asset) },
+              { name: "Asset", on: "lead", cell: (row) => assetName(row.asset) },
+              { name: "Balance", on: "side", right: true, cell: (row) => assetAmount(row.balance, row.asset) },
             ],
             balances,
           ).element,
@@ -52,24 +52,26 @@ function utxos(address, prefix, signal) {
     columns: [
       {
         name: "Output of",
+        on: "lead",
         cell: (row) => [
           id(row.txID, { href: to.x("tx", row.txID), what: "transaction ID" }),
           h("span.quiet", {}, ` #${row.outputIndex}`),
         ],
       },
-      { name: "Kind", cell: (row) => badge(row.kind) },
+      { name: "Kind", on: "below", cell: (row) => badge(row.kind) },
       {
         name: "Amount",
+        on: "side",
         right: true,
         cell: (row) =>
           row.amount === undefined ? assetName(row.assetID) : assetAmount(String(row.amount), row.assetID),
       },
       {
         name: "Owners",
-        minor: true,
+        on: "aside",
         cell: (row) => (row.addresses.length === 1 ? "this address" : `${row.threshold} of ${row.addresses.length}`),
       },
-      { name: "Locked until", minor: true, cell: (row) => (row.locktime ? dateTime(row.locktime) : "–") },
+      { name: "Locked until", cell: (row) => (row.locktime ? dateTime(row.locktime) : "–") },
     ],
     load: async (startIndex) => {
       const reply = await node(

@@ -3,12 +3,15 @@ import { h } from "../dom.js";
 import { node } from "../api.js";
 import { whole } from "../format.js";
 import { txKind } from "./x-tx.js";
-import { badge, card, crumbs, exactTime, facts, header, id, table, to } from "../parts.js";
+import { badge, card, crumbs, exactTime, facts, header, id, steps, table, to } from "../parts.js";
 
 export async function render({ params, signal }) {
-  const { block } = /^\d{1,20}$/.test(params.id)
-    ? await node("/ext/bc/X", "avm.getBlockByHeight", { height: params.id, encoding: "json" }, signal)
-    : await node("/ext/bc/X", "avm.getBlock", { blockID: params.id, encoding: "json" }, signal);
+  const [{ block }, { height }] = await Promise.all([
+    /^\d{1,20}$/.test(params.id)
+      ? node("/ext/bc/X", "avm.getBlockByHeight", { height: params.id, encoding: "json" }, signal)
+      : node("/ext/bc/X", "avm.getBlock", { blockID: params.id, encoding: "json" }, signal),
+    node("/ext/bc/X", "avm.getHeight", {}, signal),
+  ]);
   const content = h(
     "div.page",
     {},
@@ -16,8 +19,11 @@ export async function render({ params, signal }) {
     header(
       "Block of the asset chain",
       whole(block.height),
-      block.height > 1 && h("a", { href: to.x("block", block.height - 1) }, "Previous"),
-      h("a", { href: to.x("block", block.height + 1) }, "Next"),
+      steps(
+        "block",
+        block.height > 1 && to.x("block", block.height - 1),
+        block.height < Number(height) && to.x("block", block.height + 1),
+      ),
     ),
     card(
       "Details",
@@ -35,18 +41,23 @@ export async function render({ params, signal }) {
         [
           {
             name: "Transaction",
+            on: "lead",
             cell: (row) => id(row.id, { href: to.x("tx", row.id), what: "transaction ID", head: 14 }),
           },
-          { name: "Type", cell: (row) => badge(txKind(row.unsignedTx)) },
+          { name: "Type", on: "side", cell: (row) => badge(txKind(row.unsignedTx)) },
           {
             name: "Inputs",
+            on: "below",
             right: true,
-            cell: (row) => whole((row.unsignedTx.inputs?.length || 0) + (row.unsignedTx.importedInputs?.length || 0)),
+            cell: (row) =>
+              counted("input", (row.unsignedTx.inputs?.length || 0) + (row.unsignedTx.importedInputs?.length || 0)),
           },
           {
             name: "Outputs",
+            on: "aside",
             right: true,
-            cell: (row) => whole((row.unsignedTx.outputs?.length || 0) + (row.unsignedTx.exportedOutputs?.length || 0)),
+            cell: (row) =>
+              counted("output", (row.unsignedTx.outputs?.length || 0) + (row.unsignedTx.exportedOutputs?.length || 0)),
           },
         ],
         block.txs,
@@ -55,3 +66,5 @@ export async function render({ params, signal }) {
   );
   return { title: `X block ${whole(block.height)}`, content };
 }
+
+const counted = (what, count) => [whole(count), h("span.phone-only", {}, count === 1 ? what : `${what}s`)];

@@ -46,14 +46,29 @@ function blocks(height, signal) {
   return list({
     label: "Blocks of the asset chain",
     columns: [
-      { name: "Block", cell: (row) => h("a.number", { href: to.x("block", row.height) }, whole(row.height)) },
-      { name: "Age", cell: (row) => time(row.time) },
-      { name: "Transactions", right: true, cell: (row) => whole(row.txs.length) },
-      { name: "ID", minor: true, cell: (row) => id(row.id, { href: to.x("block", row.id), what: "block ID" }) },
+      {
+        name: "Block",
+        on: "lead",
+        cell: (row) => h("a.number", { href: to.x("block", row.height) }, whole(row.height)),
+      },
+      { name: "Time", on: "aside", cell: (row) => time(row.time) },
+      {
+        name: "ID",
+        on: "below",
+        cell: (row) => id(row.id, { href: to.x("block", row.id), what: "block ID", head: 10 }),
+      },
       {
         name: "Parent",
-        minor: true,
-        cell: (row) => id(row.parentID, { href: to.x("block", row.parentID), what: "block ID" }),
+        cell: (row) => id(row.parentID, { href: to.x("block", row.parentID), what: "block ID", head: 10 }),
+      },
+      {
+        name: "Transactions",
+        on: "side",
+        right: true,
+        cell: (row) => [
+          whole(row.txs.length),
+          h("span.phone-only.quiet", {}, row.txs.length === 1 ? "transaction" : "transactions"),
+        ],
       },
     ],
     load: async (from = height) => {
@@ -100,7 +115,7 @@ async function transactions(signal) {
         cell: (row) => id(row.id, { href: to.x("tx", row.id), what: "transaction ID", head: 14 }),
       },
       { name: "Index", right: true, minor: true, cell: (row) => whole(row.index) },
-      { name: "Accepted", cell: (row) => time(Date.parse(row.timestamp) / 1000) },
+      { name: "Accepted", right: true, cell: (row) => time(Date.parse(row.timestamp) / 1000) },
     ],
     load,
   });
@@ -114,13 +129,13 @@ async function assets(signal) {
     label: "Assets",
     none: "No asset was created in the latest transactions.",
     columns: [
-      { name: "Asset", cell: (row) => assetName(row.id) },
+      { name: "Asset", on: "lead", cell: (row) => assetName(row.id) },
       {
         name: "ID",
-        minor: true,
+        on: "below",
         cell: (row) => id(row.id, { href: to.x("asset", row.id), what: "asset ID", head: 14 }),
       },
-      { name: "Created", cell: (row) => time(Date.parse(row.timestamp) / 1000) },
+      { name: "Created", on: "aside", right: true, cell: (row) => time(Date.parse(row.timestamp) / 1000) },
     ],
     load: async (until) => {
       const page = await load(until);

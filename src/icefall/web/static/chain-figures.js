@@ -1,0 +1,57 @@
+// How far a chain is and how much happens on it: of the cards on the home page and of the page of a chain.
+import { h } from "./dom.js";
+import { data, hasMetrics, maybe, metrics, path } from "./api.js";
+import { figure, whole } from "./format.js";
+import { figures } from "./parts.js";
+import { sparkline } from "./sparkline.js";
+
+const BLOCKS = 40; // drawn where there are not two days yet
+
+// `showTip` puts the newest block into `tip`, an element of the caller.
+export async function chainFigures(chain, signal, showTip, tip) {
+  const base = path`/v1/chains/${chain.chainId}`;
+  const measured = path`/v2/chains/${chain.chainId}`;
+  const [page, index, days, rolling] = await Promise.all([
+    data(`${base}/blocks`, { pageSize: 1 }, signal),
+    maybe(data(`${base}/indexing`, {}, signal)),
+    measure(`${measured}/metrics/txCount`, { timeInterval: "day", pageSize: 30 }, signal),
+    measure(`${measured}/rollingWindowMetrics/avgTps`, {}, signal),
+  ]);
+  if (!page.blocks.length)
+    return h(
+      "p.quiet",
+      {},
+      "No block is indexed yet. ",
+      h("a.in-text", { href: "#/operations" }, "Operations"),
+      " shows why.",
+    );
+  showTip(page.blocks[0]);
+  const isKnown = index?.headBlock !== undefined && index.lastBlock !== undefined;
+  const lag = isKnown ? Math.max(0, Number(index.headBlock) - Number(index.lastBlock)) : 0;
+  const tps = rolling?.result;
+  return [
+    figures([
+      ["Tip", tip],
+      isKnown && ["Lag", whole(lag), lag === 1 ? "block" : "blocks"],
+      tps && ["TPS, last day", figure(tps.lastDay), `${figure(tps.allTime)} overall`],
+      ["Transactions", whole(page.blocks[0].cumulativeTransactions), "in all"],
+    ]),
+    await activity(base, days?.results || [], signal),
+  ];
+}
+
+// Transactions of each day as a line, or of each block while the chain is younger than two days.
+async function activity(base, days, signal) {
+  if (days.length > 1) return line(days.map((point) => point.value).reverse(), "days", "a day");
+  const page = await maybe(data(`${base}/blocks`, { pageSize: BLOCKS }, signal));
+  const counts = (page?.blocks || []).map((block) => Number(block.txCount)).reverse();
+  return counts.length > 1 ? line(counts, "blocks", "a block") : null;
+}
+
+function line(counts, what, each) {
+  const most = `Last ${counts.length} ${what}, up to ${figure(Math.max(...counts))} transactions ${each}`;
+  return h("div.spark", {}, sparkline(counts, 480, 44), h("span.note", {}, most));
+}
+
+// Figures of the metrics interface. The page is of use without them.
+const measure = (target, query, signal) => (hasMetrics() ? metrics(target, query, signal).catch(() => null) : null);

@@ -1,5 +1,6 @@
 """What audits compare and what they cost: a function of the chain, whatever else is stored."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,30 @@ async def test_what_a_block_compares_does_not_depend_on_the_blocks_audited_with_
                 changed.setattr(due, "_RUN_ROWS", rows_together)
                 assert samples(store, LATER, credit) == alone
                 assert samples(store, LATER, credit, together=7) == alone
+    finally:
+        store.close()
+
+
+@awaited
+async def test_a_run_of_blocks_is_read_in_few_statements(tmp_path: Path) -> None:
+    """On a server each is a round trip: asked block by block there were five for each."""
+    await index(tmp_path / "chain.sqlite", "geth-1", LATER)
+    store, count = open_store(tmp_path / "chain.sqlite"), Counter[str]()
+    read, read_each = store.read, store.read_each
+
+    def counted(statement: str, params: Any = ()) -> Any:
+        count[statement] += 1
+        return read(statement, params)
+
+    def each_counted(statement: str, params: Any) -> Any:
+        count[statement] += 1
+        return read_each(statement, params)
+
+    store.read, store.read_each = counted, each_counted
+    try:
+        made = sum(len(checks) for _, checks in samples(store, LATER, credit=0))
+        assert made > LATER / 2
+        assert count.total() < LATER, count
     finally:
         store.close()
 

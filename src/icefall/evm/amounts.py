@@ -6,6 +6,7 @@ _RUN = re.compile(rb"\x00{1,255}")
 _PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
 _from_bytes = int.from_bytes  # found once: pages unpack a hundred numbers
 _PACKED_RUNS = tuple(bytes([0, n]) for n in range(256))  # by length
+_SIZES = tuple(bytes([n]) for n in range(256))
 _SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
 
 
@@ -14,7 +15,7 @@ def pack_uint(number: int) -> bytes:
     if number < 256:
         return _SMALL[number]
     size = (number.bit_length() + 7) >> 3
-    return size.to_bytes(1, "big") + number.to_bytes(size, "big")
+    return _SIZES[size] + number.to_bytes(size, "big")
 
 
 class PackedUints(dict[int, bytes]):

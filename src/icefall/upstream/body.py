@@ -19,7 +19,7 @@ async def body_chunks(
 ) -> AsyncIterator[bytes]:
     """The body, decompressed if it is gzip. InvalidGzip where that fails, possibly after some chunks."""
     if not is_gzip:
-        async for chunk in response.content.iter_any():  # at most twice the buffer of the session
+        async for chunk in response.content.iter_chunked(chunk_size_max):
             yield chunk
         return
     gunzip = zlib.decompressobj(31)

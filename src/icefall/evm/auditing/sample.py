@@ -7,7 +7,7 @@ a due token the pairs the block names are compared, and holders from its whole h
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from icefall.db.engine import Row
@@ -102,8 +102,7 @@ class Sampler:
                 for token, due in sorted(block.tokens.items())
                 if token in tokens
             ]
-            fairly = (check for turn in zip_longest(*lists) for check in turn if check is not None)
-            checks = list(islice(fairly, credit))
+            checks = list(islice(_in_turns(lists), credit))
             credit -= len(checks)
             found.append(BlockSample(number, block.block_hash, checks, credit, block.by_turn))
         return found
@@ -202,6 +201,18 @@ class Sampler:
             since = first_block + next(seeds) % (where["block"] - first_block + 1)
             at = {"since": since, "holder": next(seeds) % max(1, next_address), "from_log": position_of(since, 0)}
             yield from self._reads.read(standard.from_, {**where, **at})
+
+
+def _in_turns(lists: list[Iterator[StateCheck]]) -> Iterator[StateCheck]:
+    """One of each after the other; what is not asked for is not read."""
+    while lists:
+        left = []
+        for one in lists:
+            check = next(one, None)
+            if check is not None:
+                left.append(one)
+                yield check
+        lists = left
 
 
 def _earned(credit: int, block: BlockDue) -> int:

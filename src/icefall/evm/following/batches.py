@@ -130,6 +130,9 @@ class BatchMaker:
                     batch.kinds += await self._contracts.fetch_kinds(outline)
                 info = self._contracts.info_for(outlines[done:])
                 derived = await self._decoder.derive(verified.ticket, range(done, len(outlines)), info)
+            self._native.load(
+                rows for rows, outline in zip(derived, outlines[done:], strict=False) if outline.has_diffs
+            )
             for rows, outline in zip(derived, outlines[done:], strict=False):  # it may stop early
                 needed = sorted(outline.lookups.code & fetched_code.keys())
                 earlier_code = tuple((address, fetched_code.pop(address)) for address in needed)

@@ -4,7 +4,7 @@ A balance that differs from the stored one right before a block changed where no
 cheat code, by a subsidy); the block at which it changed is found by binary search.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from icefall.evm.model import NativeRow
 from icefall.evm.packed import PackedBlock
@@ -21,7 +21,7 @@ Known = tuple[int, int]  # balance, and the block it is of
 class NativeBalances:
     """Follows native balances through blocks that are not stored yet, on top of the newest stored ones."""
 
-    def __init__(self, newest: Callable[[bytes], Known | None], state: StateSource) -> None:
+    def __init__(self, newest: Callable[[Sequence[bytes]], Sequence[Known | None]], state: StateSource) -> None:
         self._newest = newest
         self._state = state
         self._known: dict[bytes, Known | None] = {}
@@ -35,12 +35,20 @@ class NativeBalances:
         if len(self._known) > _KEPT:
             self._known.clear()
 
+    def load(self, blocks: Iterable[PackedBlock]) -> None:
+        """Reads what is stored of all accounts that the blocks may change."""
+        unread: dict[bytes, None] = {}
+        for rows in blocks:
+            for addresses in (rows.native_before, rows.native_after, rows.native_deltas, rows.unknown_native):
+                unread.update(dict.fromkeys([address for address in addresses if address not in self._known]))
+        self._known.update(zip(unread, self._newest(list(unread)), strict=True))
+
     async def resolve(self, rows: PackedBlock) -> tuple[NativeRow, ...]:
-        """The balance rows of a block."""
+        """The balance rows of a block that was loaded."""
         number, found = rows.block.number, []
         before, after = dict(rows.native_before), dict(rows.native_after)
         for address, balance in before.items():
-            known = self._of(address)
+            known = self._known[address]
             if known is None:
                 after.setdefault(address, balance)  # kept, so that an unseen change is noticed later
             elif known[0] != balance:
@@ -49,14 +57,14 @@ class NativeBalances:
             read = await self._state.balances(rows.unknown_native, rows.block.block_hash)
             after.update(zip(rows.unknown_native, read, strict=True))
         for address, delta in rows.native_deltas.items():
-            known = self._of(address)
+            known = self._known[address]
             if known is None:
                 had = (await self._state.balances([address], rows.block.parent_hash))[0]
                 before[address] = had
                 known = had, number - 1
             after[address] = known[0] + delta
         for address, balance in after.items():
-            known = self._of(address)
+            known = self._known[address]
             if known is None:
                 found.append(NativeRow(address, number, balance, before.get(address)))
             elif known[0] != balance:
@@ -65,11 +73,6 @@ class NativeBalances:
                 continue  # what is known stays what the store has, so that rows do not depend on where batches end
             self._known[address] = balance, number
         return tuple(found)
-
-    def _of(self, address: bytes) -> Known | None:
-        if address not in self._known:
-            self._known[address] = self._newest(address)
-        return self._known[address]
 
     async def _unseen(self, address: bytes, known: Known, now: int, last: int) -> list[NativeRow]:
         """The changes after `known` that lead to `now` at block `last`."""

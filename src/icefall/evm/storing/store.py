@@ -91,10 +91,10 @@ class ChainStore:
         rows = self.read(SQL.address_id, (address,))
         return rows[0][0] if rows else None
 
-    def newest_native(self, address: bytes) -> tuple[int, int] | None:
-        """Balance, and the block it changed at."""
-        rows = self.read(SQL.newest_native, (address,))
-        return (unpack_uint(rows[0][0]), rows[0][1]) if rows else None
+    def newest_native(self, addresses: Sequence[bytes]) -> list[tuple[int, int] | None]:
+        """Of each, the balance and the block it changed at."""
+        found = self.read_each(SQL.newest_native, [{"address": address} for address in addresses])
+        return [(unpack_uint(rows[0][0]), rows[0][1]) if rows else None for rows in found]
 
     def has_code(self, address: bytes) -> bool | None:
         number = self.id_of(address)

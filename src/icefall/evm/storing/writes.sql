@@ -92,7 +92,7 @@ on conflict (address, block) do update set has_code = excluded.has_code;
 select has_code from code where address = ? order by block desc limit 1;
 
 -- name: newest_native
-select balance, block from native_balance where address = (select id from address where address = ?)
+select balance, block from native_balance where address = (select id from address where address = :address)
 order by block desc limit 1;
 
 -- name: put_native_balance

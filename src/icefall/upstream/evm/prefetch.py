@@ -26,8 +26,8 @@ class PrefetchLimits(msgspec.Struct, frozen=True):
     blocks_max: int = 256
     bytes_max: int = 64 << 20
     alone_bytes_max: int = 128 << 20
-    run_blocks_max: int = 32
-    run_bytes: int = 2 << 20  # intended size of a run
+    run_blocks_max: int = 16
+    run_bytes: int = 1 << 20  # intended size of a run
 
 
 PREFETCH_LIMITS = PrefetchLimits()

@@ -200,6 +200,11 @@ class ChainDirectory:
                 return chain
         raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
 
+    def version(self, values: tuple[str, ...]) -> int | None:
+        """Of the store of a chain, by the values in a path whose first one names it; None if it is not known."""
+        chain = self._by_name.get(values[0])
+        return None if chain is None else chain.reader.version()
+
     async def close(self) -> None:
         """The readers of the stores, and the connections to upstreams."""
         for chain in self._chains:

@@ -57,11 +57,12 @@ class ChainReader:
         async def read() -> list[BlockRead]:
             return [_block(row) for row in await self._reader.rows(SQL.blocks, where)]
 
-        return await (read() if self._reader.opening is None else self._kept.whole_blocks(where, read))
+        if before is not None or self._reader.opening is None:
+            return await read()
+        return await self._kept.newest_blocks(where, read)
 
-    @property
-    def texts_of_blocks(self) -> dict[int, Any]:
-        """What the caller has made of the blocks that were just read, by number: dropped when they change."""
+    def texts_of_newest(self) -> dict[int, Any]:
+        """What the caller has made of the newest blocks, by number, if it has just read those: dropped with them."""
         return {} if self._reader.opening is None else self._kept.texts_of_blocks()
 
     async def at_or_before(self, time: int) -> BlockRead | None:

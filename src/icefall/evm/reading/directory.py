@@ -106,7 +106,11 @@ class LazyChainReader:
         return self._reader.opening if self._reader is not None else None
 
     def version(self) -> int | None:
-        return self._reader.version() if self._reader is not None else None
+        try:
+            return self._reader.version() if self._reader is not None else None
+        except StoreCorrupt:
+            self.close()
+            raise
 
     async def _open(self) -> Reader:
         self._reader = reader = await self._opened()

@@ -214,12 +214,13 @@ class App:
 
     async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> tuple[Response, int]:
         """And the units to charge besides the row's weight."""
-        began, failed, body = self._counters.begin(plain.slot), True, None
+        began, failed, body, mark = self._counters.begin(plain.slot), True, None, None
+        key = (request.path, request.query)
         try:
-            version = plain.version(values) if plain.version is not None else None
-            mark = self._kept.mark(version) if version is not None else None
-            if mark is not None:
-                body = self._kept.find((request.path, request.query), mark)
+            if plain.version is not None and self._kept.is_repeated(key):
+                version = plain.version(values)
+                mark = None if version is None else self._kept.mark(version)
+                body = None if mark is None else self._kept.find(key, mark)
             if body is None:
                 query = _resumed(request) if plain.row.is_stream else request.query
                 result = await plain.call(plain.bind(values, query))
@@ -240,7 +241,7 @@ class App:
             body = msgspec.json.encode(result) + b"\n"
         if mark is not None:
             has_token = result.next_page_token is not msgspec.UNSET
-            self._kept.keep((request.path, request.query), mark, body, has_token=has_token)
+            self._kept.keep(key, mark, body, has_token=has_token)
         return Response(plain.row.status(result), self._headers_of(plain), body), units
 
     def _headers_of(self, plain: RestRoute) -> Headers:

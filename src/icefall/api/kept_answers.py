@@ -2,7 +2,8 @@
 
 An answer is given again only where it would be the same byte for byte: nothing was committed to the chain's store since
 before it was made. Page tokens contain the second at which they were issued: an answer with one is kept for that
-second. Rows of the endpoint table say which answers depend on nothing else (`keeps_answers`).
+second. Rows of the endpoint table say which answers depend on nothing else (`keeps_answers`). Only what is asked for a
+second time is kept: most pages are not, and would cost memory and the version of a store for nothing.
 """
 
 import time
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 SIZE_MAX = 8 << 20  # bytes of all answers of a worker
 _ANSWER_SIZE_MAX = 64 << 10
+_SEEN_MAX = 4096  # requests that are remembered, of those without a kept answer
 _OVERHEAD = 400  # bytes of an entry besides its answer and query, roughly
 
 Key = tuple[str, str]  # path and query
@@ -34,7 +36,17 @@ class KeptAnswers:
         self._clock = clock
         self._size_max = size_max
         self._answers: dict[Key, _KeptAnswer] = {}
+        self._seen: set[Key] = set()
         self._size = 0
+
+    def is_repeated(self, key: Key) -> bool:
+        """Whether it was asked for before, not too long ago."""
+        if key in self._answers or key in self._seen:
+            return True
+        if len(self._seen) >= _SEEN_MAX:
+            self._seen.clear()
+        self._seen.add(key)
+        return False
 
     def mark(self, version: int) -> KeptMark:
         """To be taken before an answer is made: whatever changes meanwhile, the answer is then not given again."""
@@ -49,6 +61,7 @@ class KeptAnswers:
     def keep(self, key: Key, mark: KeptMark, body: bytes, *, has_token: bool) -> None:
         if len(body) > _ANSWER_SIZE_MAX:
             return
+        self._seen.discard(key)
         old = self._answers.pop(key, None)
         if old is not None:
             self._size -= _size(key, old.body)

@@ -1,7 +1,8 @@
 """The chain data API on a million transfers: a busy and a quiet address, first and last pages.
 
 Pages and addresses in turn are asked for the first time, as far as a worker is concerned; the others again and again.
-On SQLite each call is compared with a bare granian worker that sends the same bytes. With `--store=URL` the same rows
+On SQLite each call is compared with a bare granian worker that sends the same bytes; `bare p99` at the same rate is
+what the client and the machine add. With `--store=URL` the same rows
 are also put into that server: `p50` is the time of a page when nothing else is asked.
 `ICEFALL_BENCH_TRANSFERS` sets how many transfers.
 """
@@ -102,7 +103,8 @@ def _suite(server: Server, *, has_bare: bool) -> None:
         ]
         if list_ in last_pages:
             calls.append(Call(f"{number} {name}, busy, last", [last_pages[list_]]))
-    print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}{'bare us':>9}{'ratio':>8}")
+    print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}", end="")
+    print(f"{'bare us':>9}{'ratio':>8}{'bare p99':>10}" if has_bare else "")
     for call in calls:
         _line(server, call, has_bare=has_bare)
 
@@ -119,7 +121,8 @@ def _line(server: Server, call: Call, *, has_bare: bool) -> None:
     if has_bare:
         with bare_server(answer.body) as (bare_url, pid):
             bare = measure(bare_url, None, descendants(pid))
-        text += f"{bare.cpu_us:>9.1f}{ours.cpu_us / bare.cpu_us:>8.2f}"
+            bare_loaded = paced(bare_url, LOAD * ours.per_second)
+        text += f"{bare.cpu_us:>9.1f}{ours.cpu_us / bare.cpu_us:>8.2f}{bare_loaded.p99_ms:>10.2f}"
     print(text, flush=True)
 
 

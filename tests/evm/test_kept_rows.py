@@ -15,6 +15,7 @@ from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import ERC20
 from icefall.evm.reading import kept as kept_module
 from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.directory import LazyChainReader
 from icefall.evm.reading.kept import SQL, KeptRows
 from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
 from icefall.evm.reading.transfers import TransferReader
@@ -111,7 +112,7 @@ def test_texts_of_blocks_are_dropped_with_them(
     """Also where the rollback comes between the numbers and the blocks."""
     lists = Lists(reader)
     for row in lists.blocks():
-        lists.chain.texts_of_blocks[row.number] = row.block_hash
+        lists.chain.texts_of_newest()[row.number] = row.block_hash
     put(tmp_path, [erc20(4, BEN, ANN, 1)])  # not kept: the page is read again
     read = SqliteReader.read
 
@@ -124,7 +125,7 @@ def test_texts_of_blocks_are_dropped_with_them(
 
     monkeypatch.setattr(SqliteReader, "read", interrupted)
     rows = lists.blocks()
-    texts = lists.chain.texts_of_blocks
+    texts = lists.chain.texts_of_newest()
     assert all(texts.get(row.number, row.block_hash) == row.block_hash for row in rows)
     reader.close()
 
@@ -161,6 +162,25 @@ def test_a_store_that_starts_anew(reader: SqliteReader, tmp_path: Path) -> None:
     assert lists.all() == Lists(SqliteReader(store_at(tmp_path))).all()
     assert [row.sender for row in lists.transfers_of_ann()] == [NEW[4]]
     reader.close()
+
+
+def test_another_file_in_its_place(tmp_path: Path) -> None:
+    """As after a damaged file was restored: neither has seen a rollback."""
+    folders = [tmp_path / "one", tmp_path / "other"]
+    put(folders[0], [block(0), erc20(1, NEW[0], ANN, 5)])
+    put(folders[1], [block(0), erc20(1, NEW[1], ANN, 5)])
+    paths = iter([store_at(folder) for folder in folders])
+    reader = LazyChainReader(lambda: SqliteReader(next(paths)), "chain 7")
+    kept = KeptRows(reader)
+    chain, transfers = ChainReader(reader, kept), TransferReader(reader, kept)
+    versions = []
+    for sender in NEW[:2]:
+        assert now(chain.tip()) is not None
+        for _ in range(2):  # opens it, and then keeps what it read
+            assert [row.sender for row in now(transfers.of_address(ERC20, ANN, PageRange(), 10))] == [sender]
+        versions.append(reader.version())
+        reader.close()
+    assert versions[0] != versions[1]
 
 
 def test_rollbacks_without_end_are_an_error(reader: SqliteReader, monkeypatch: pytest.MonkeyPatch) -> None:

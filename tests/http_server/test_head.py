@@ -13,7 +13,7 @@ from icefall.errors import (
     VersionUnsupported,
 )
 from icefall.server.body import Chunks, InvalidChunk
-from icefall.server.head import RequestHead
+from icefall.server.head import HeadReader, RequestHead
 
 HOST = b"Host: localhost\r\n"
 
@@ -117,3 +117,59 @@ def test_whatever_is_sent_as_chunks_is_read_or_refused(data: bytes) -> None:
         return
     assert piece.startswith(b"abc")
     assert used <= len(data) + 8
+
+
+LINES = [
+    b"GET / HTTP/1.1",
+    b"GET /a%20b?c=d HTTP/1.1",
+    b"GET http://other:1/a?b HTTP/1.1",
+    b"GET /a HTTP/1.0",
+    b"POST /a HTTP/1.1",
+    b"CONNECT other:1 HTTP/1.1",
+    b"GET a HTTP/1.1",
+    b"GET / HTTP/2.0",
+]
+FIELDS = [
+    HOST,
+    b"Host: third\r\nX-A: one\r\nx-a: two\r\n",
+    HOST + b"Content-Length: 5\r\nExpect: 100-continue\r\n",
+    HOST + b"Connection: close\r\n",
+    HOST + b"Content-Length: x\r\n",
+    HOST + b"X-Long: " + b"a" * 5000 + b"\r\n",
+    b"",
+]
+HEADS = st.builds(b"%b\r\n%b\r\n".__mod__, st.tuples(st.sampled_from(LINES), st.sampled_from(FIELDS)))
+
+
+def outcome(read: RequestHead | None) -> list[object] | None:
+    asked = ("host", "x-a", "content-length", "expect")
+    names = (name for name in RequestHead.__slots__ if name != "_texts")
+    return None if read is None else [*(getattr(read, name) for name in names), *map(read.text, asked)]
+
+
+def fresh(sent: bytes) -> RequestHead | None:
+    try:
+        return RequestHead(sent)
+    except UnreadableRequest:
+        return None
+
+
+@given(st.lists(st.tuples(HEADS, st.sampled_from([b"", b"a", b"GET / HTTP/1.1\r\n\r\n"])), max_size=8))
+def test_heads_are_read_as_if_none_had_come_before(sent: list[tuple[bytes, bytes]]) -> None:
+    reader = HeadReader()
+    for head_bytes, rest in sent:
+        found = reader.whole(head_bytes + rest)
+        if found is not None:
+            assert (outcome(found[0]), found[1]) == (outcome(fresh(head_bytes)), rest)
+        with suppress(UnreadableRequest):
+            assert outcome(reader.read(head_bytes)) == outcome(fresh(head_bytes))
+
+
+def test_another_target_with_the_same_headers_is_taken_whole() -> None:
+    reader = HeadReader()
+    for target in (b"/a", b"/b?c"):
+        found = reader.whole(b"GET %b HTTP/1.1\r\n%b\r\n" % (target, HOST))
+        assert found is not None
+        assert found[0].path == target.partition(b"?")[0].decode()
+    assert reader.whole(b"GET / HTTP/1.1\r\n" + HOST) is None
+    assert reader.whole(b"GET / HTTP/1.1 \r\n\r\n") is None

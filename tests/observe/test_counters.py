@@ -44,7 +44,7 @@ def other(folder: Path) -> "subprocess.Popen[str]":
 def test_calls_failures_duration_and_calls_in_flight(tmp_path: Path) -> None:
     counters = CallCounters(LABELS, tmp_path)
     began = counters.begin(0)
-    assert totals(tmp_path, 3)[0] == CallCounts(0, 0, 0, 1)
+    assert totals(tmp_path, 3)[0] == CallCounts(0, 0, 0, 0, 1)
     time.sleep(0.01)
     counters.end(0, began, failed=False)
     counters.end(1, counters.begin(1), failed=True)
@@ -52,13 +52,13 @@ def test_calls_failures_duration_and_calls_in_flight(tmp_path: Path) -> None:
     assert (a.calls, a.failures, a.in_flight) == (1, 0, 0)
     assert 10_000_000 <= a.duration_ns < 10_000_000_000
     assert (b.calls, b.failures, b.in_flight) == (1, 1, 0)
-    assert none == CallCounts(0, 0, 0, 0)
+    assert none == CallCounts(0, 0, 0, 0, 0)
 
 
 def test_a_request_without_endpoint_counts_under_the_last_label(tmp_path: Path) -> None:
     counters = CallCounters(LABELS, tmp_path)
     counters.count_unrouted()
-    assert totals(tmp_path, 3)[2] == CallCounts(1, 1, 0, 0)
+    assert totals(tmp_path, 3)[2] == CallCounts(1, 1, 0, 0, 0)
 
 
 def test_processes_are_added_up(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
     (tmp_path / "levels").touch()
     (tmp_path / "7.meters").touch()  # of an earlier version
     clear(tmp_path)
-    assert totals(old, 3) == [CallCounts(0, 0, 0, 0)] * 3
+    assert totals(old, 3) == [CallCounts(0, 0, 0, 0, 0)] * 3
     assert totals(running, 3)[2].calls == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["counters", "levels"]
     clear(tmp_path / "none")
@@ -124,7 +124,7 @@ def test_a_full_disk_counts_in_memory(tmp_path: Path) -> None:
         counters = CallCounters(LABELS, tmp_path / "run")
     counters.end(0, counters.begin(0), failed=False)
     counters.count_unrouted()
-    assert totals(tmp_path / "run", 3) == [CallCounts(0, 0, 0, 0)] * 3
+    assert totals(tmp_path / "run", 3) == [CallCounts(0, 0, 0, 0, 0)] * 3
 
 
 def test_the_space_of_a_file_is_allocated_before_it_is_used(tmp_path: Path) -> None:

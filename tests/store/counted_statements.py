@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from icefall.api.app import App
 from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, example_path
 from icefall.api.examples import example_call
+from icefall.api.kept_answers import KeptAnswers
 from icefall.config.load import load
 from icefall.db.postgres_pool import AsyncSessions, BlockingSessions
 from icefall.db.sqlite import SqliteReader
@@ -110,6 +112,7 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
             patch.setattr(f"icefall.run.{module}.stores_of", lambda _: stores)
+        patch.setattr("icefall.api.app.KeptAnswers", partial(KeptAnswers, size_max=0))  # statements are to be counted
         apps = {
             NODE: node_app(config),
             DATA: data_app(config, with_engine=True),

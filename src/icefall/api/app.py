@@ -20,6 +20,7 @@ from icefall.api.failure import failure_body, failure_headers
 from icefall.api.gate import AccessGate
 from icefall.api.guards import Hosts, Origins, takes_gzip
 from icefall.api.jsonrpc import is_unavailable
+from icefall.api.kept_answers import KeptAnswers
 from icefall.api.routes import ROOT, RestRoute, Route, Routes, cleaned, location
 from icefall.api.streams import EventStream, OpenStreams
 from icefall.errors import (
@@ -107,6 +108,8 @@ class App:
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
+        self._plain_headers: dict[int, Headers] = {}
+        self._kept = KeptAnswers()
         self._deprecated = [*self._json, ("deprecation", "true")]
         self._site = site
 
@@ -211,26 +214,43 @@ class App:
 
     async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> tuple[Response, int]:
         """And the units to charge besides the row's weight."""
-        began, failed = self._counters.begin(plain.slot), True
+        began, failed, body, mark = self._counters.begin(plain.slot), True, None, None
+        key = (request.path, request.query)
         try:
-            query = _resumed(request) if plain.row.is_stream else request.query
-            result = await plain.call(plain.bind(values, query))
+            if plain.version is not None and self._kept.is_repeated(key):
+                version = plain.version(values)
+                mark = None if version is None else self._kept.mark(version)
+                body = None if mark is None else self._kept.find(key, mark)
+            if body is None:
+                query = _resumed(request) if plain.row.is_stream else request.query
+                result = await plain.call(plain.bind(values, query))
             failed = False
         finally:
-            self._counters.end(plain.slot, began, failed=failed)
+            self._counters.end(plain.slot, began, failed=failed, kept=body is not None)
+        if body is not None:
+            return Response(200, self._headers_of(plain), body), 0
         result, units = result if isinstance(result, Charged) else (result, 0)
         if isinstance(result, EventStream):
             client = self._gate.client(request) if self._gate is not None else request.peer
-            headers = [("content-type", plain.row.media), *plain.row.headers, *self._base]
-            return Response(200, headers, self._streams.limited(client, result)), 0
+            return Response(200, self._headers_of(plain), self._streams.limited(client, result)), 0
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):
             body = result
         else:
             body = msgspec.json.encode(result) + b"\n"
-        headers = [("content-type", plain.row.media), *plain.row.headers, *self._base]
-        return Response(plain.row.status(result), headers, body), units
+        if mark is not None:
+            has_token = result.next_page_token is not msgspec.UNSET
+            self._kept.keep(key, mark, body, has_token=has_token)
+        return Response(plain.row.status(result), self._headers_of(plain), body), units
+
+    def _headers_of(self, plain: RestRoute) -> Headers:
+        """Always the same list: the server keeps its bytes."""
+        headers = self._plain_headers.get(plain.slot)
+        if headers is None:
+            headers = [("content-type", plain.row.media), *plain.row.headers, *self._base]
+            self._plain_headers[plain.slot] = headers
+        return headers
 
     async def _answer_rpc(self, route: Route, request: Request) -> Response:
         assert route.service is not None

@@ -12,6 +12,7 @@ from icefall.api.jsonrpc import RpcMethod, RpcService
 from icefall.api.params.node_binder import NodeBinder
 from icefall.api.params.rest_binder import RestBinder
 from icefall.api.routes import RestRoute, Route
+from icefall.evm.reading.directory import ChainDirectory
 from icefall.observe.counters import CallCounters
 
 OTHERS = "(no endpoint)"
@@ -71,7 +72,8 @@ def routes_of(
     wanted = [row for row in rows if not row.needs or enabled(row.needs)]
     for row in wanted:
         if isinstance(row, Rest):
-            plain = RestRoute(row, binding(row), with_services(row.handler, services), slots[row.label])
+            version = services[ChainDirectory].version if row.keeps_answers else None
+            plain = RestRoute(row, binding(row), with_services(row.handler, services), slots[row.label], version)
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):
         group = [row for row in wanted if isinstance(row, Rpc) and row.path == path]

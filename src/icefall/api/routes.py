@@ -19,12 +19,14 @@ NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
 
 
 class RestRoute(msgspec.Struct, frozen=True):
-    """A compiled REST row. `bind` makes its parameters from the values in the path and the query."""
+    """A compiled REST row. `bind` makes its parameters from the values in the path and the query. `version` is that of
+    the store that its answers depend on, by the values in the path; None: they are not kept."""
 
     row: Any
     bind: Callable[[tuple[str, ...], str], Any]
     call: Any
     slot: int
+    version: Callable[[tuple[str, ...]], int | None] | None = None
 
 
 class Route(msgspec.Struct):

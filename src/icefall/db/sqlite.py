@@ -31,6 +31,10 @@ BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _ROWS_TOGETHER = 64  # inserted by one statement
 _OPENINGS = count(1)
+_MAPPED_MAX = (
+    0x7FFF0000  # bytes of a file that are read without a system call, of the system's own cache; SQLite's limit
+)
+_WRITER_MAPPED_MAX = 256 << 20
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
@@ -47,7 +51,7 @@ def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.execute(f"pragma busy_timeout = {BUSY_LIMIT_MS}")
-    connection.execute("pragma mmap_size = 268435456")
+    connection.execute(f"pragma mmap_size = {_WRITER_MAPPED_MAX if writable else _MAPPED_MAX}")
     return connection
 
 
@@ -79,7 +83,10 @@ class SqliteReader:
         return [row for key in keys for row in self.read(statement, key)]
 
     def version(self) -> int | None:
-        seen: int = self._connection.execute("pragma data_version").fetchone()[0]
+        try:
+            seen: int = self._connection.execute("pragma data_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise _translated(error, self._path) from error
         return self._first_version + seen
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:

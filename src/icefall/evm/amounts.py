@@ -1,6 +1,7 @@
 """Compact encodings for the store: of numbers up to 2**256, whose bytes sort like the numbers, and of call data."""
 
 import re
+from functools import lru_cache
 
 _RUN = re.compile(rb"\x00{1,255}")
 _PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
@@ -28,6 +29,10 @@ class PackedUints(dict[int, bytes]):
 
 def unpack_uint(packed: bytes) -> int:
     return _from_bytes(packed[1:], "big")
+
+
+# For numbers that repeat, such as prices and limits of gas.
+unpack_repeated = lru_cache(maxsize=1 << 14)(unpack_uint)
 
 
 def pack_data(data: bytes) -> bytes:

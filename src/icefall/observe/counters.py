@@ -15,14 +15,18 @@ from typing import NamedTuple
 
 from icefall.observe.allocated import map_allocated
 
-FIELDS = ("calls", "failures", "duration_ns", "in_flight")
+FIELDS = ("calls", "failures", "duration_ns", "kept", "in_flight")
+_COUNT, _IN_FLIGHT = len(FIELDS), len(FIELDS) - 1
 _SUFFIX = ".counters"
 
 
 class CallCounts(NamedTuple):
+    """`kept`: calls answered with an answer that was kept."""
+
     calls: int
     failures: int
     duration_ns: int
+    kept: int
     in_flight: int
 
 
@@ -38,20 +42,22 @@ class CallCounters:
         self._words = memoryview(memory or bytearray(size))[:size].cast("Q")
 
     def begin(self, slot: int) -> int:
-        self._words[4 * slot + 3] += 1
+        self._words[_COUNT * slot + _IN_FLIGHT] += 1
         return time.perf_counter_ns()
 
-    def end(self, slot: int, began_ns: int, *, failed: bool) -> None:
-        words, at = self._words, 4 * slot
+    def end(self, slot: int, began_ns: int, *, failed: bool, kept: bool = False) -> None:
+        words, at = self._words, _COUNT * slot
         words[at] += 1
         if failed:
             words[at + 1] += 1
         words[at + 2] += time.perf_counter_ns() - began_ns
-        words[at + 3] -= 1
+        if kept:
+            words[at + 3] += 1
+        words[at + _IN_FLIGHT] -= 1
 
     def count_unrouted(self) -> None:
         """A request that no endpoint answers; the last label counts those."""
-        words, at = self._words, 4 * (len(self.labels) - 1)
+        words, at = self._words, _COUNT * (len(self.labels) - 1)
         words[at] += 1
         words[at + 1] += 1
 
@@ -88,15 +94,15 @@ def alive(pid: int) -> bool:
 
 
 def totals(directory: Path, count: int) -> list[CallCounts]:
-    sums = [[0, 0, 0, 0] for _ in range(count)]
+    sums = [[0] * _COUNT for _ in range(count)]
     for pid in processes(directory):
         is_alive = alive(pid)
         for slot, counts in enumerate(_read(directory / f"{pid}{_SUFFIX}", count)):
             total = sums[slot]
-            for field in range(3):
+            for field in range(_IN_FLIGHT):
                 total[field] += counts[field]
             if is_alive:
-                total[3] += counts[3]
+                total[_IN_FLIGHT] += counts.in_flight
     return [CallCounts(*total) for total in sums]
 
 
@@ -105,9 +111,9 @@ def _read(path: Path, count: int) -> Iterator[CallCounts]:
         data = path.read_bytes()
     except FileNotFoundError:
         return
-    words = memoryview(data)[: 32 * count].cast("Q")
-    for slot in range(len(words) // 4):
-        yield CallCounts(*words[4 * slot : 4 * slot + 4])
+    words = memoryview(data)[: 8 * _COUNT * count].cast("Q")
+    for slot in range(len(words) // _COUNT):
+        yield CallCounts(*words[_COUNT * slot : _COUNT * (slot + 1)])
 
 
 class ProcessStats(NamedTuple):

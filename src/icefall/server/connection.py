@@ -13,7 +13,7 @@ from typing import Protocol, cast
 
 from icefall.errors import HeadTooLarge, IcefallError, Unavailable, UnreadableRequest
 from icefall.server.body import InvalidChunk
-from icefall.server.head import HEAD_MAX, RequestHead
+from icefall.server.head import END_OF_HEAD, HEAD_MAX, HeadReader
 from icefall.server.limits import HttpLimits
 from icefall.server.request import HttpRequest, cut_off
 from icefall.server.reset import abort
@@ -22,7 +22,6 @@ from icefall.server.response import CLOSE, KEEP_ALIVE, WITHOUT_BODY, PackedHeads
 PIPELINED_MAX = 8  # requests parsed before the first of them is answered
 SMALL_SIZE = 16 << 10  # bytes; heads, bodies and answers up to this size are always taken and sent, and not counted
 WRITE_BUFFER_MAX = SMALL_SIZE  # bytes that wait for a client before the connection counts as stalled
-_LAST_HEAD_MAX = 4096
 _DISCARD_MAX = 4 << 20  # bytes of a refused body that are read, so that the client gets its answer
 _DISCARD_S = 5.0
 
@@ -61,8 +60,7 @@ class Connection(asyncio.Protocol):
         self._peer = ""
         self._buffer = bytearray()
         self._scanned = 0  # of the buffer, in search of the end of a head
-        self._head_bytes = b""
-        self._head: RequestHead | None = None  # the last one: clients repeat theirs
+        self._heads = HeadReader()
         self._reading: HttpRequest | None = None  # its body is arriving
         self._pending: deque[HttpRequest] = deque()
         self._current: HttpRequest | None = None  # being answered
@@ -188,13 +186,11 @@ class Connection(asyncio.Protocol):
             raise self._listener.overloaded()
 
     def _take_whole(self, data: bytes) -> bool:
-        """Whether it is a small request in one piece with the head of the last one: the usual case, at less cost."""
-        head, body_max = self._head, self._listener.limits.body_max
-        if head is None or not data.startswith(self._head_bytes) or len(data) > SMALL_SIZE:
+        """Whether it is a small request in one piece whose head needs little reading: the usual case, at less cost."""
+        found, body_max = self._heads.whole(data) if len(data) <= SMALL_SIZE else None, self._listener.limits.body_max
+        if found is None or len(found[1]) != found[0].length or len(found[1]) > body_max:
             return False
-        body = data[len(self._head_bytes) :]
-        if len(body) != head.length or len(body) > body_max:
-            return False
+        head, body = found
         self._current = request = HttpRequest(head, self._peer, body_max, self._send_continue, whole=body)
         self._listener.held += request.size
         self.deadline = inf
@@ -203,7 +199,7 @@ class Connection(asyncio.Protocol):
 
     def _take_head(self) -> bool:
         """False while it is not complete."""
-        end = self._buffer.find(b"\r\n\r\n", max(0, self._scanned - 3))
+        end = self._buffer.find(END_OF_HEAD, max(0, self._scanned - 3))
         self._scanned = len(self._buffer)
         if end < 0 or end > HEAD_MAX:
             if self._scanned > HEAD_MAX:
@@ -212,12 +208,7 @@ class Connection(asyncio.Protocol):
         self._scanned = 0
         given = bytes(self._buffer[: end + 4])
         del self._buffer[: end + 4]
-        if given == self._head_bytes and self._head is not None:
-            head = self._head
-        else:
-            head = RequestHead(given)
-            if len(given) <= _LAST_HEAD_MAX:
-                self._head_bytes, self._head = given, head
+        head = self._heads.read(given)
         kept = len(given) if len(given) > SMALL_SIZE else 0
         if kept:
             self._check_held(kept - self._unparsed)

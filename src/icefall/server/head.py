@@ -6,6 +6,8 @@ from urllib.parse import unquote_to_bytes
 from icefall.errors import TransferEncodingUnsupported, UnreadableExpectation, UnreadableRequest, VersionUnsupported
 
 HEAD_MAX = (1 << 20) + 4096  # bytes; the limit of the existing node
+END_OF_HEAD = b"\r\n\r\n"
+_LAST_HEAD_MAX = 4096
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 _HEAD = re.compile(
     rb"(" + _TOKEN + rb"++) ([!-~\x80-\xff]++) HTTP/([0-9])\.([0-9])\r\n"
@@ -24,9 +26,11 @@ class RequestHead:
         "_texts",
         "expects",
         "fields",
+        "header_host",
         "host",
         "keep_alive",
         "length",
+        "lines",
         "method",
         "minor",
         "path",
@@ -34,18 +38,33 @@ class RequestHead:
         "repeated",
     )
 
-    def __init__(self, head: bytes | bytearray) -> None:
+    def __init__(self, head: bytes | bytearray, last: "RequestHead | None" = None) -> None:
+        """`last`: the one before on the same connection. Most clients ask for another target with the same headers."""
         found = _HEAD.fullmatch(head)
         if found is None:
             raise UnreadableRequest("the request line or a header is malformed")
         method, target, major, minor, lines = found.groups()
         if major != b"1":
             raise VersionUnsupported("only HTTP/1.0 and HTTP/1.1 are served")
-        self._texts: dict[str, str | None] = {}
+        self._texts: dict[str, str | None]
+        self.fields: dict[bytes, bytes]
+        self.repeated: list[tuple[bytes, bytes]]
+        self.header_host: str
+        self.length: int | None
+        self.keep_alive: bool
+        self.expects: bool
         self.method = method.decode("ascii")
         self.minor = int(minor)
+        self.lines = lines
+        if last is not None and lines == last.lines and self.method == last.method and self.minor == last.minor:
+            self._texts, self.fields, self.repeated = last._texts, last.fields, last.repeated
+            self.host = self.header_host = last.header_host
+            self._read_target(target)
+            self.length, self.keep_alive, self.expects = last.length, last.keep_alive, last.expects
+            return
+        self._texts = {}
         self._read_fields(lines)
-        self.host = self._host()
+        self.host = self.header_host = self._host()
         self._read_target(target)
         self.length = self._length()
         self.keep_alive = self._keep_alive()
@@ -64,8 +83,8 @@ class RequestHead:
             return text
 
     def _read_fields(self, lines: bytes) -> None:
-        self.fields: dict[bytes, bytes] = {}
-        self.repeated: list[tuple[bytes, bytes]] = []
+        self.fields = {}
+        self.repeated = []
         for line in lines.split(b"\r\n")[:-1]:
             name, _, value = line.partition(b":")
             name, value = name.lower(), value.strip(b" \t")
@@ -128,3 +147,33 @@ class RequestHead:
             return False  # what follows may be another protocol
         options = {option.strip() for value in self._all(b"connection") for option in value.split(b",")}
         return b"close" not in options and (self.minor > 0 or b"keep-alive" in options)
+
+
+class HeadReader:
+    """Reads the heads of one connection: clients repeat theirs, or ask for another target with the same headers."""
+
+    __slots__ = ("_bytes", "_head")
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._head: RequestHead | None = None  # the last one
+
+    def read(self, given: bytes) -> RequestHead:
+        if self._head is not None and given == self._bytes:
+            return self._head
+        head = RequestHead(given, self._head)
+        if len(given) <= _LAST_HEAD_MAX:
+            self._bytes, self._head = given, head
+        return head
+
+    def whole(self, data: bytes) -> tuple[RequestHead, bytes] | None:
+        """The head and what follows it, of data that begins with the last head, or is a head and nothing else. None for
+        any other data."""
+        if self._head is not None and data.startswith(self._bytes):
+            return self._head, data[len(self._bytes) :]
+        if data.find(END_OF_HEAD) != len(data) - len(END_OF_HEAD):
+            return None
+        try:
+            return self.read(data), b""
+        except UnreadableRequest:
+            return None

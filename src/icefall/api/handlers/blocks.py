@@ -9,7 +9,7 @@ from icefall.api.paging import Paging
 from icefall.api.presenting.context import context_for
 from icefall.api.presenting.json_text import Ready
 from icefall.api.presenting.pages import cursor_of, pack_cursor
-from icefall.api.presenting.transactions import block, blocks, native
+from icefall.api.presenting.transactions import block, native, newest_blocks
 from icefall.api.schema.blocks import (
     BlockByTimeParams,
     BlockParams,
@@ -33,7 +33,8 @@ async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Pa
     if len(rows) > params.page_size:
         rows.pop()
         token = paging.token("blocks", params, pack_cursor(rows[-1].number))
-    return EvmBlockPage(next_page_token=token, blocks=blocks(chain, rows))
+    shown = newest_blocks(chain, rows) if before is None else [block(chain.info.id, row) for row in rows]
+    return EvmBlockPage(next_page_token=token, blocks=shown)
 
 
 async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> Ready:

@@ -49,6 +49,7 @@ _CALLS = {
         CounterFamily("icefall_api_duration_seconds_total", COUNTER, "endpoint", "Time spent answering"),
         1e-9,
     ),
+    "kept": (CounterFamily("icefall_api_kept_total", COUNTER, "endpoint", "Calls answered with a kept answer"), 1.0),
     "in_flight": (CounterFamily("icefall_api_in_flight", GAUGE, "endpoint", "Calls being answered now"), 1.0),
 }
 _PROCESS = {

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 
 from msgspec import Raw
 
-from icefall.api.presenting.context import AnswerContext, in_pieces
+from icefall.api.presenting.context import PIECE, AnswerContext, in_pieces
 from icefall.api.presenting.json_text import Ready, quoted
 from icefall.api.presenting.tokens import party
 from icefall.api.presenting.transfers import block_fields, nested_internal, nested_transfer
@@ -28,9 +28,9 @@ def block(chain_id: str, row: BlockRead) -> Ready:
     )
 
 
-def blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
-    """EvmBlocks that were just read: the newest ones are shown again and again."""
-    texts = chain.chain.texts_of_blocks
+def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
+    """EvmBlocks of the newest blocks, which were just read: they are shown again and again."""
+    texts = chain.chain.texts_of_newest()
     for row in rows:
         if row.number not in texts:
             texts[row.number] = block(chain.info.id, row)
@@ -96,8 +96,12 @@ def _raw(texts: list[str]) -> list[Ready]:
 async def _nested_lists(context: AnswerContext, parts: TxParts) -> tuple[list[str], list[str], list[str], list[str]]:
     """The same as JSON."""
     lists: dict[int, list[str]] = {ERC20: [], ERC721: [], ERC1155: []}
+    if not parts.internals and len(parts.transfers) <= PIECE:  # most transactions: without another coroutine
+        for row in parts.transfers:
+            lists[row.standard].append(nested_transfer(context, row))
+        return lists[ERC20], lists[ERC721], lists[ERC1155], []
     shown = await in_pieces(parts.transfers, partial(nested_transfer, context))
     for row, text in zip(parts.transfers, shown, strict=True):
         lists[row.standard].append(text)
-    internals = await in_pieces(parts.internals, partial(nested_internal, context)) if parts.internals else []
+    internals = await in_pieces(parts.internals, partial(nested_internal, context))
     return lists[ERC20], lists[ERC721], lists[ERC1155], internals

@@ -61,8 +61,8 @@ class EnrichReader:
     async def answer_tokens(self, tokens: Iterable[int], currency: str) -> AnswerTokens:
         """Of at least these IDs, in one query at most."""
         kept = self._answer_tokens(currency)
-        if missing := [token for token in tokens if token not in kept.details]:
-            found = await self._priced_tokens(missing, currency)
+        if missing := set(tokens).difference(kept.details):
+            found = await self._priced_tokens(list(missing), currency)
             kept.details.update((token, found.get(token)) for token in missing)
         return kept
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_data, unpack_uint
+from icefall.evm.amounts import unpack_data, unpack_repeated, unpack_uint
 from icefall.evm.positions import BITS, above, position_of
 from icefall.evm.reading.flat import txs_of_address
 from icefall.evm.reading.kept import SQL as KEPT
@@ -57,11 +57,12 @@ class ChainReader:
         async def read() -> list[BlockRead]:
             return [_block(row) for row in await self._reader.rows(SQL.blocks, where)]
 
-        return await (read() if self._reader.opening is None else self._kept.whole_blocks(where, read))
+        if before is not None or self._reader.opening is None:
+            return await read()
+        return await self._kept.newest_blocks(where, read)
 
-    @property
-    def texts_of_blocks(self) -> dict[int, Any]:
-        """What the caller has made of the blocks that were just read, by number: dropped when they change."""
+    def texts_of_newest(self) -> dict[int, Any]:
+        """What the caller has made of the newest blocks, by number, if it has just read those: dropped with them."""
         return {} if self._reader.opening is None else self._kept.texts_of_blocks()
 
     async def at_or_before(self, time: int) -> BlockRead | None:
@@ -153,9 +154,9 @@ class ChainReader:
             TxRead(
                 TxLocation(*blocks[tx_at >> BITS], txid), tx_at, kind >> 2 & 1, kind >> 3, addresses[sender],
                 addresses[to], unpack_uint(value), unpack_uint(nonce),
-                unpack_uint(gas_limit), unpack_uint(gas_used), unpack_uint(gas_price),
-                None if max_fee is None else unpack_uint(max_fee),
-                None if max_priority_fee is None else unpack_uint(max_priority_fee), CALL_TYPES[kind & 3],
+                unpack_repeated(gas_limit), unpack_repeated(gas_used), unpack_repeated(gas_price),
+                None if max_fee is None else unpack_repeated(max_fee),
+                None if max_priority_fee is None else unpack_repeated(max_priority_fee), CALL_TYPES[kind & 3],
                 selector, sender, to,
             )
             for tx_at, txid, value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee, kind, selector,

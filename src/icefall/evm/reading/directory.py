@@ -106,7 +106,11 @@ class LazyChainReader:
         return self._reader.opening if self._reader is not None else None
 
     def version(self) -> int | None:
-        return self._reader.version() if self._reader is not None else None
+        try:
+            return self._reader.version() if self._reader is not None else None
+        except StoreCorrupt:
+            self.close()
+            raise
 
     async def _open(self) -> Reader:
         self._reader = reader = await self._opened()
@@ -199,6 +203,11 @@ class ChainDirectory:
             if len(name) > _CB58_MIN and not chain.info.blockchain_id and await chain.blockchain_id() == name:
                 return chain
         raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
+
+    def version(self, values: tuple[str, ...]) -> int | None:
+        """Of the store of a chain, by the values in a path whose first one names it; None if it is not known."""
+        chain = self._by_name.get(values[0])
+        return None if chain is None else chain.reader.version()
 
     async def close(self) -> None:
         """The readers of the stores, and the connections to upstreams."""

@@ -5,6 +5,7 @@ often that has happened in the snapshot that it reads: what is kept is never use
 """
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -47,18 +48,21 @@ class KeptRows:
             rows = await self._reader.rows(statement, params)
             if not rows:
                 return []
-            self._belong_to(rows[0][-1])
+            rollbacks = rows[0][-1]
+            self._belong_to(rollbacks)
             try:
                 return decode(rows)
             except KeyError:
-                refs = {ref for row in rows for ref in row[ids]}
-                await self._load(rows[0][-1], refs, {row[position] >> BITS for row in rows})
+                refs, numbers = {ref for row in rows for ref in row[ids]}, {row[position] >> BITS for row in rows}
+            if await self._load(rollbacks, refs, numbers):
+                with suppress(KeyError):  # making room may have dropped others
+                    return decode(rows)
         raise StoreBusy("blocks were rolled back while they were read")
 
-    async def whole_blocks(
+    async def newest_blocks(
         self, where: dict[str, int], read: Callable[[], Awaitable[list[BlockRead]]]
     ) -> list[BlockRead]:
-        """A page of blocks; `read` reads it where not all of them are kept."""
+        """The page that is asked for again and again; `read` reads it where not all of its blocks are kept."""
         rows = await self._reader.rows(SQL.block_numbers, where)
         if not rows:
             return []
@@ -88,17 +92,19 @@ class KeptRows:
         self._history = (None, None)
         self.addresses, self.blocks, self._whole_blocks, self._texts = {}, {}, {}, {}
 
-    async def _load(self, rollbacks: str | None, ids: Iterable[int], numbers: Iterable[int]) -> None:
-        """Keeps what is not kept yet, unless blocks are rolled back meanwhile."""
+    async def _load(self, rollbacks: str | None, ids: Iterable[int], numbers: Iterable[int]) -> bool:
+        """Keeps what is not kept yet; False if blocks were rolled back meanwhile."""
         missing = [ref for ref in ids if ref not in self.addresses]
         addresses = await self._reader.rows(FLAT.addresses, {"ids": missing}) if missing else []
         missing = [number for number in numbers if number not in self.blocks]
         blocks = await self._reader.rows(FLAT.blocks, {"numbers": missing}) if missing else []
-        if await self._is_still(rollbacks):
-            _make_room(self.addresses, ADDRESSES_MAX)
-            self.addresses.update(addresses)
-            _make_room(self.blocks, BLOCKS_MAX)
-            self.blocks.update((row[0], row) for row in blocks)
+        if not await self._is_still(rollbacks):
+            return False
+        _make_room(self.addresses, ADDRESSES_MAX)
+        self.addresses.update(addresses)
+        _make_room(self.blocks, BLOCKS_MAX)
+        self.blocks.update((row[0], row) for row in blocks)
+        return True
 
     async def _is_still(self, rollbacks: str | None) -> bool:
         ((now,),) = await self._reader.rows(SQL.rollbacks)

@@ -1,0 +1,82 @@
+"""Whole answers that a worker keeps, for clients that ask for the same page again and again.
+
+An answer is given again only where it would be the same byte for byte: nothing was committed to the chain's store since
+before it was made. Page tokens contain the second at which they were issued: an answer with one is kept for that
+second. Rows of the endpoint table say which answers depend on nothing else (`keeps_answers`). Only what is asked for a
+second time is kept: most pages are not, and would cost memory and the version of a store for nothing.
+"""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+SIZE_MAX = 8 << 20  # bytes of all answers of a worker
+_ANSWER_SIZE_MAX = 64 << 10
+_SEEN_MAX = 4096  # requests that are remembered, of those without a kept answer
+_OVERHEAD = 400  # bytes of an entry besides its answer and query, roughly
+
+Key = tuple[str, str]  # path and query
+
+
+class KeptMark(NamedTuple):
+    """What an answer depends on: the version of the store, and the second."""
+
+    version: int
+    second: int
+
+
+class _KeptAnswer(NamedTuple):
+    mark: KeptMark
+    has_token: bool
+    body: bytes
+
+
+class KeptAnswers:
+    def __init__(self, clock: Callable[[], float] = time.time, size_max: int = SIZE_MAX) -> None:
+        self._clock = clock
+        self._size_max = size_max
+        self._answers: dict[Key, _KeptAnswer] = {}
+        self._seen: set[Key] = set()
+        self._size = 0
+
+    def is_repeated(self, key: Key) -> bool:
+        """Whether it was asked for before, not too long ago."""
+        if key in self._answers or key in self._seen:
+            return True
+        if len(self._seen) >= _SEEN_MAX:
+            self._seen.clear()
+        self._seen.add(key)
+        return False
+
+    def mark(self, version: int) -> KeptMark:
+        """To be taken before an answer is made: whatever changes meanwhile, the answer is then not given again."""
+        return KeptMark(version, int(self._clock()))
+
+    def find(self, key: Key, mark: KeptMark) -> bytes | None:
+        found = self._answers.get(key)
+        if found is None or found.mark.version != mark.version or (found.has_token and found.mark != mark):
+            return None
+        return found.body
+
+    def keep(self, key: Key, mark: KeptMark, body: bytes, *, has_token: bool) -> None:
+        if len(body) > _ANSWER_SIZE_MAX:
+            return
+        self._seen.discard(key)
+        old = self._answers.pop(key, None)
+        if old is not None:
+            self._size -= _size(key, old.body)
+        self._answers[key] = _KeptAnswer(mark, has_token, body)
+        self._size += _size(key, body)
+        if self._size > self._size_max:
+            self._drop_older()
+
+    def _drop_older(self) -> None:
+        """All that were not made again lately: half of the bytes."""
+        for key in list(self._answers):
+            if self._size <= self._size_max // 2:
+                break
+            self._size -= _size(key, self._answers.pop(key).body)
+
+
+def _size(key: Key, body: bytes) -> int:
+    return len(key[0]) + len(key[1]) + len(body) + _OVERHEAD

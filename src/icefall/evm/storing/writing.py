@@ -1,6 +1,7 @@
 """The rows of a batch of blocks, gathered by table. Balances and ownership are in folding.py."""
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 from icefall.db.engine import Transaction
@@ -23,15 +24,18 @@ from icefall.evm.positions import BITS
 
 SQL = load("icefall.evm.storing", "writes.sql")
 
+HASH_PREFIX = 6  # bytes of a transaction's hash by which it is found
 CALL_TYPES = tuple(CallType)
 _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
 
+_first = itemgetter(0)
 Row = tuple[Any, ...]
 Ids = Callable[[bytes], int]
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
 INSERTS = {
     "tx": SQL.put_tx,
+    "tx_by_hash": SQL.put_tx_by_hash,
     "native_of": SQL.put_native_of,
     "touch_of": SQL.put_touch_of,
     "erc20": SQL.put_erc20,
@@ -111,7 +115,7 @@ class BatchRows:
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
         ids, txs, direct, packed = self._ids, self._rows["tx"], self._rows["native_of"], self._packed
-        parties = []
+        parties, by_hash = [], self._rows["tx_by_hash"]
         for tx in rows.txs:
             at, sender, to = base | tx.tx_index, ids(tx.sender), ids(tx.to)
             txs.append(
@@ -120,18 +124,19 @@ class BatchRows:
                     tx.tx_hash,
                     sender,
                     to,
-                    packed[tx.value],
-                    packed[tx.nonce],
-                    packed[tx.gas_limit],
-                    packed[tx.gas_used],
-                    packed[tx.gas_price],
-                    None if tx.max_fee is None else packed[tx.max_fee],
-                    None if tx.max_priority_fee is None else packed[tx.max_priority_fee],
                     tx_kind(tx),
+                    packed[tx.value]
+                    + packed[tx.nonce]
+                    + packed[tx.gas_limit]
+                    + packed[tx.gas_used]
+                    + packed[tx.gas_price]
+                    + packed[tx.max_fee]
+                    + packed[tx.max_priority_fee],
                     tx.selector,
                     pack_data(tx.input[len(tx.selector) :]),
                 )
             )
+            by_hash.append((tx.tx_hash[:HASH_PREFIX], at))
             direct.append((sender, at))
             if to != sender:
                 direct.append((to, at))
@@ -222,7 +227,7 @@ class BatchRows:
     def write(self, tx: Transaction) -> None:
         for table, rows in self._rows.items():
             if rows:
-                rows.sort()  # keys stand first and differ, or have only numbers and bytes after them
+                rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
                 tx.run_many(INSERTS[table], rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])

@@ -170,10 +170,9 @@ def _tables(chain: str, rows: int) -> Iterator[tuple[str, Iterable[Any]]]:
          for at in every),
     )  # fmt: skip
     yield (
-        _insert("tx", "tx_at, hash, sender, recipient, value, nonce, gas_limit, gas_used, gas_price, kind, selector, "
-                "input"),
-        ((position_of(at, 0), hashes[at], BUSY_ID, FIRST_ID + at, one, pack_uint(at), one, one, one, 4, b"", b"")
-         for at in every),
+        _insert("tx", "tx_at, hash, sender, recipient, kind, amounts, selector, input"),
+        ((position_of(at, 0), hashes[at], BUSY_ID, FIRST_ID + at, 4,
+          b"".join((one, pack_uint(at), one, one, one, b"\xff\xff")), b"", b"") for at in every),
     )  # fmt: skip
     yield (
         _insert("token", "token, first_block, standards, kind, name, symbol, decimals, read_at"),

@@ -41,6 +41,7 @@ INTERNED = {
     "native_balance": {"address"},
     "erc20_balance": {"holder", "token"},
     "erc20_holding": {"holder", "token"},
+    "erc20_holder": {"holder", "token"},
     "erc1155_balance": {"holder", "token"},
     "erc1155_holding": {"holder", "token"},
     "nft_owner": {"token", "owner", "before"},

@@ -60,8 +60,8 @@ MINE = "case when i < :many then 1 else 2 end"
 ID = "cast(printf('%032d', i) as blob)"
 ROWS = (
     f"insert into block select i, {ID}, {ID}, i, 1, x'00', x'00', x'00', x'00', x'00', i, 1, x'' from n",
-    f"insert into tx select i << 24, {ID}, {MINE}, 3, x'00', x'00', x'00', x'00', x'00', null, null, 4, x'', x''"
-    " from n",
+    f"insert into tx select i << 24, {ID}, {MINE}, 3, 4, x'0000000000ffff', x'', x'' from n",
+    "insert into tx_by_hash select substr(hash, 1, 6), tx_at from tx",
     f"insert into native_of select {MINE}, i << 24 from n where i % 2",
     f"insert into touch_of select {MINE}, i << 24 from n where i % 2 = 0",
     f"insert into erc20 select i << 24, 0, 3, {MINE}, 3, x'00' from n",
@@ -94,7 +94,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteReader]:
     for statement in ROWS:
         connection.execute(EACH + statement, {"last": MANY + FEW - 1, "many": MANY})
     for holder in (1, 2):
-        connection.execute("insert into erc20_holding values (?, ?, 3, 0, x'00')", (holder, TOKEN))
+        connection.execute("insert into erc20_holding values (?, ?, 3, x'00')", (holder, TOKEN))
     batch = [(BATCH[0], position) for position in range(BATCH[1])]
     connection.executemany("insert into erc1155 values (?, ?, 0, 3, 2, 3, x'00', x'00')", batch)
     connection.execute("insert into erc1155_of values (2, ?)", (BATCH[0],))

@@ -13,6 +13,7 @@ from tests.upstream.evm_replay import EvmReplay
 from icefall.db import sqlite
 from icefall.db.engine import StoreError
 from icefall.db.migrate import migrations
+from icefall.evm.amounts import pack_uint, unpack_uints
 from icefall.evm.following.health import chain_health
 from icefall.evm.following.status import decode_status
 from icefall.evm.reading.chain import ChainReader
@@ -24,6 +25,20 @@ OLD_STATUS = '{"at":1800000000.0,"heard_at":1799999999.0,"synced":true,"head":60
 OLD_NAMES = {"fact": "meta"}  # tables of the release before that have another name now
 
 
+OLD_ROWS = {  # of tables that had other columns: those that the release before would have stored
+    "tx": """select tx_at, hash, sender, recipient, amount(amounts, 0), amount(amounts, 1), amount(amounts, 2),
+        amount(amounts, 3), amount(amounts, 4), amount(amounts, 5), amount(amounts, 6), kind, selector, input
+        from current.tx""",
+    "erc20_holding": """select h.holder, h.token_address, h.token, o.since, h.baseline from current.erc20_holding h
+        join current.erc20_holder o on o.token = h.token and o.holder = h.holder""",
+}
+
+
+def amount(packed: bytes, index: int) -> bytes | None:
+    number = unpack_uints(packed)[index]
+    return None if number is None else pack_uint(number)
+
+
 def old_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of a current store, in a store that only has the migrations of the release before."""
     shipped = migrations(PACKAGE, "sqlite")[:2]
@@ -31,6 +46,7 @@ def old_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         patched.setattr(sqlite, "migrations", lambda package, engine: shipped)
         sqlite.SqliteStore(path, PACKAGE).close()
     connection = sqlite3.connect(path)
+    connection.create_function("amount", 2, amount)
     connection.execute("attach ? as current", (str(current),))
     for (table,) in connection.execute("select name from main.sqlite_master where type = 'table'").fetchall():
         if not table.startswith("sqlite_"):
@@ -38,7 +54,8 @@ def old_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             name = OLD_NAMES.get(table, table)
             columns = [row[1] for row in connection.execute(f"pragma current.table_info({name})").fetchall()]
             kept = ", ".join(columns[:count])  # later migrations only added columns at the end
-            connection.execute(f"insert into main.{table} select {kept} from current.{name}")
+            rows = OLD_ROWS.get(table, f"select {kept} from current.{name}")
+            connection.execute(f"insert into main.{table} {rows}")
     connection.execute("insert into fact values ('status', ?)", (OLD_STATUS,))
     connection.execute("insert into fact values ('audited_to', ?)", (str(OLD_HEAD),))
     connection.execute("insert into reputation values (?, 'Benign')", (next(iter(tokens(CHAIN))),))

@@ -1,6 +1,7 @@
 """What the supervisor decides before it starts a process: addresses, ports, and the text it prints."""
 
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 
 from icefall.config.load import load
 from icefall.config.settings import Config
+from icefall.db.sqlite import SqliteStore
 from icefall.errors import StartRefused
 from icefall.run import up
 from icefall.run.listening import Address, listen, open_sockets
@@ -72,6 +74,14 @@ def test_the_demo_adds_its_chains_on_a_local_network_only(tmp_path: Path) -> Non
     assert not with_demo.nft_metadata
     for other in ({"network_id": 5}, {"demo": False}, {"upstream": ("http://127.0.0.1:1",)}):
         assert up._with_demo(msgspec.structs.replace(config, **other))[1] is None
+
+
+def test_the_page_cache_of_chains_is_a_setting(tmp_path: Path) -> None:
+    for given, expected in ((), 64), (("--page-cache=16",), 16):
+        stores = stores_of(config_of(tmp_path, "up", *given))
+        with closing(stores.chain_store("7")) as store:
+            assert isinstance(store, SqliteStore)
+            assert store._writer.execute("pragma cache_size").fetchone() == (-1024 * expected,)
 
 
 def test_the_start_text_shows_every_address_and_what_to_try(tmp_path: Path) -> None:

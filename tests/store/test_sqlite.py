@@ -47,6 +47,17 @@ def test_many_rows_are_inserted_by_few_statements(store: SqliteStore) -> None:
     assert len([one for one in statements if one.startswith("insert")]) == 1000 // 64 + 1000 % 64
 
 
+def test_many_rows_that_conflict_are_as_one_by_one(store: SqliteStore) -> None:
+    put = "insert into note (id, text) values (?, ?) on conflict (id) do update set text = note.text || excluded.text"
+    rows = [(number % 70, chr(97 + number // 70)) for number in range(210)]
+    statements: list[str] = []
+    store._writer.set_trace_callback(statements.append)
+    asyncio.run(store.write(lambda tx: tx.run_many(put, rows)))
+    store._writer.set_trace_callback(None)
+    assert asyncio.run(store.rows("select id, text from note order by id")) == [(number, "abc") for number in range(70)]
+    assert len([one for one in statements if one.startswith("insert")]) == 210 // 64 + 210 % 64
+
+
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 128])
 def test_of_many_rows_all_are_inserted_or_none(store: SqliteStore, count: int) -> None:
     def put(tx: Transaction, rows: list[tuple[int, str]]) -> None:

@@ -258,6 +258,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "0", "Processes that decode and verify EVM blocks; 0 for one less than there are cores, at most 4.")]
     poll_interval: Annotated[kinds.PollInterval, Setting(
         "1s", "Time between two questions for the newest block, while an EVM chain is synced.")]
+    page_cache: Annotated[int, kinds.whole(8, 1 << 20), Setting(
+        "64", "Megabytes of each EVM chain's SQLite store that its indexer keeps in memory.")]
     audit_interval: Annotated[kinds.Count, Setting(
         "5000", "Blocks between two audits of a token that nothing touches, and between two readings of its name.")]
     reorg_depth_max: Annotated[kinds.Count, Setting(

@@ -5,6 +5,7 @@ at a time limit.
 """
 
 import asyncio
+import re
 import sqlite3
 import threading
 import time
@@ -21,12 +22,12 @@ import msgspec
 from icefall.db.changes import ChangeCount
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
 from icefall.db.migrate import migrations, pending
-from icefall.db.statements import PLAIN_INSERT
 from icefall.db.wal import APPLICATION_ID, SETTINGS, WRITING_ID, MarkedWal, lost_its_wal
 
 T = TypeVar("T")
 
 QUERY_LIMIT_S = 5.0
+PAGE_CACHE_MB = 64  # of a writer
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _ROWS_TOGETHER = 64  # inserted by one statement
@@ -35,6 +36,7 @@ _MAPPED_MAX = (
     0x7FFF0000  # bytes of a file that are read without a system call, of the system's own cache; SQLite's limit
 )
 _WRITER_MAPPED_MAX = 256 << 20
+_ONE_ROW = re.compile(r"(\s*insert\s+into \w+ \([^)]*\)\s*values\s*)\(([^)]*)\)((?:\s+on conflict.*)?)", re.DOTALL)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
@@ -132,11 +134,12 @@ class _SqliteTransaction:
 
 @lru_cache(maxsize=256)
 def _insert_of_many(statement: str) -> str | None:
-    """A plain insert of one row, for so many at once; None for any other statement."""
-    found = PLAIN_INSERT.fullmatch(statement)
-    if found is None or {value.strip() for value in found[3].split(",")} != {"?"}:
+    """An insert of one row, for so many at once; None for any other statement. Where keys of rows conflict, SQLite does
+    the same as one by one: it inserts them in turn."""
+    found = _ONE_ROW.fullmatch(statement)
+    if found is None or {value.strip() for value in found[2].split(",")} != {"?"}:
         return None
-    return statement + f", ({found[3]})" * (_ROWS_TOGETHER - 1)
+    return found[1] + ", ".join([f"({found[2]})"] * _ROWS_TOGETHER) + found[3]
 
 
 class SqliteStore(SqliteReader):
@@ -145,7 +148,12 @@ class SqliteStore(SqliteReader):
     is_only_writer = False  # others may write the same store
 
     def __init__(
-        self, path: Path, package: str, query_limit_s: float = QUERY_LIMIT_S, changes: Path | None = None
+        self,
+        path: Path,
+        package: str,
+        query_limit_s: float = QUERY_LIMIT_S,
+        changes: Path | None = None,
+        page_cache_mb: int = PAGE_CACHE_MB,
     ) -> None:
         """`changes`: the page that tells readers of commits."""
         self._changes: ChangeCount | None = None
@@ -155,6 +163,7 @@ class SqliteStore(SqliteReader):
             raise _unusable(error, path, "opened") from error
         self._wal = MarkedWal(path, self._writer)
         try:
+            self._writer.execute(f"pragma cache_size = {-1024 * page_cache_mb}")
             self._prepare(path, package)
             super().__init__(path, query_limit_s)
             self._changes = ChangeCount(changes) if changes else None
@@ -183,7 +192,6 @@ class SqliteStore(SqliteReader):
         self._writer.execute("pragma synchronous = normal")
         self._writer.execute("pragma secure_delete = off")  # on in some builds; nothing here is secret
         self._writer.execute("pragma foreign_keys = on")
-        self._writer.execute("pragma cache_size = -65536")
         for setting in SETTINGS:
             self._writer.execute(setting)
         for migration in missing:

@@ -1,13 +1,14 @@
 """Compact encodings for the store: of numbers up to 2**256, whose bytes sort like the numbers, and of call data."""
 
 import re
-from functools import lru_cache
+from typing import Any
 
 _RUN = re.compile(rb"\x00{1,255}")
 _PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
 _from_bytes = int.from_bytes  # found once: pages unpack a hundred numbers
 _PACKED_RUNS = tuple(bytes([0, n]) for n in range(256))  # by length
 _SIZES = tuple(bytes([n]) for n in range(256))
+_ABSENT = b"\xff"  # where the length of a number would be
 _SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
 
 
@@ -19,11 +20,12 @@ def pack_uint(number: int) -> bytes:
     return _SIZES[size] + number.to_bytes(size, "big")
 
 
-class PackedUints(dict[int, bytes]):
-    """`pack_uint` of numbers that repeat, such as prices and limits: each is packed once."""
+class PackedUints(dict[int | None, bytes]):
+    """`pack_uint` of numbers that repeat, such as prices and limits: each is packed once. None is an absent one, of
+    which `unpack_uints` can tell."""
 
-    def __missing__(self, number: int) -> bytes:
-        packed = self[number] = pack_uint(number)
+    def __missing__(self, number: int | None) -> bytes:
+        packed = self[number] = _ABSENT if number is None else pack_uint(number)
         return packed
 
 
@@ -31,8 +33,18 @@ def unpack_uint(packed: bytes) -> int:
     return _from_bytes(packed[1:], "big")
 
 
-# For numbers that repeat, such as prices and limits of gas.
-unpack_repeated = lru_cache(maxsize=1 << 14)(unpack_uint)
+def unpack_uints(packed: bytes) -> list[Any]:
+    """Of several, one after another; None for those that are absent."""
+    numbers: list[Any] = []
+    at, end = 0, len(packed)
+    while at < end:
+        size, at = packed[at], at + 1
+        if size == _ABSENT[0]:
+            numbers.append(None)
+        else:
+            numbers.append(_from_bytes(packed[at : at + size], "big"))
+            at += size
+    return numbers
 
 
 def pack_data(data: bytes) -> bytes:

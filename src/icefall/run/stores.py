@@ -59,15 +59,22 @@ class Stores:
     """The stores of one installation, as a process opens them. `close` closes the connections they share.
 
     `url`: a PostgreSQL server, empty for files in the data directory. `chain_urls`: chains that are elsewhere.
+    `page_cache_mb`: what the writer of an EVM chain's file keeps of it in memory.
     """
 
     def __init__(
-        self, data_dir: Path, url: str = "", prefix: str = PREFIX, chain_urls: Mapping[str, str] | None = None
+        self,
+        data_dir: Path,
+        url: str = "",
+        prefix: str = PREFIX,
+        chain_urls: Mapping[str, str] | None = None,
+        page_cache_mb: int = sqlite.PAGE_CACHE_MB,
     ) -> None:
         self.data_dir = data_dir
         self.url = url
         self._prefix = prefix
         self._chain_urls = chain_urls or {}
+        self._page_cache_mb = page_cache_mb
         self._pools: dict[str, ServerPool] = {}
 
     def close(self) -> None:
@@ -159,7 +166,7 @@ class Stores:
         if not exclusive:
             return SqliteStore(path, evm.PACKAGE)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _LockedFile(path, path.with_suffix(".lock"), evm.PACKAGE)
+        return _LockedFile(path, path.with_suffix(".lock"), evm.PACKAGE, page_cache_mb=self._page_cache_mb)
 
     def has_chain_store(self, chain_id: str) -> bool:
         if url := self.chain_url(chain_id):
@@ -258,11 +265,18 @@ class _LockedFile(SqliteStore):
 
     is_only_writer = True
 
-    def __init__(self, path: Path, lock_path: Path, package: str, changes: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        lock_path: Path,
+        package: str,
+        changes: Path | None = None,
+        page_cache_mb: int = sqlite.PAGE_CACHE_MB,
+    ) -> None:
         with ExitStack() as on_failure:
             lock = StoreLock(lock_path)
             on_failure.callback(lock.release)
-            super().__init__(path, package, changes=changes)
+            super().__init__(path, package, changes=changes, page_cache_mb=page_cache_mb)
             on_failure.pop_all()
         self._held = lock
 
@@ -273,4 +287,4 @@ class _LockedFile(SqliteStore):
 
 def stores_of(config: Config) -> Stores:
     elsewhere = {chain.id: chain.store for chain in config.chain if chain.store}
-    return Stores(Path(config.data_dir), config.store, config.store_prefix, elsewhere)
+    return Stores(Path(config.data_dir), config.store, config.store_prefix, elsewhere, config.page_cache)

@@ -51,19 +51,21 @@ where token >= :low and token < :high and first_block <= :block order by token l
 -- first of its history, one from a position on, and one by its key.
 
 -- name: erc20_oldest
-select h.holder, null, a.address, coalesce(
-    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
-     order by block desc limit 1), h.baseline)
-from erc20_holding h join address a on a.id = h.holder
-where h.token = :token and h.since <= :block order by h.since, h.holder limit :count;
+select o.holder, null, a.address, coalesce(
+    (select balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
+     order by block desc limit 1),
+    (select baseline from erc20_holding where holder = o.holder and token_address = :address))
+from erc20_holder o join address a on a.id = o.holder
+where o.token = :token and o.since <= :block order by o.since, o.holder limit :count;
 
 -- name: erc20_from
-select h.holder, null, a.address, coalesce(
-    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
-     order by block desc limit 1), h.baseline)
-from erc20_holding h join address a on a.id = h.holder
-where h.token = :token and h.since <= :block and (h.since, h.holder) >= (:since, :holder)
-order by h.since, h.holder limit 1;
+select o.holder, null, a.address, coalesce(
+    (select balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
+     order by block desc limit 1),
+    (select baseline from erc20_holding where holder = o.holder and token_address = :address))
+from erc20_holder o join address a on a.id = o.holder
+where o.token = :token and o.since <= :block and (o.since, o.holder) >= (:since, :holder)
+order by o.since, o.holder limit 1;
 
 -- name: erc20_by_key
 select h.holder, null, a.address, coalesce(

@@ -1,9 +1,7 @@
 -- The stored rows of a range of blocks, with the columns of the inserts in writes.sql, in the same order.
 
 -- name: tx
-select tx_at, hash, sender, recipient, value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee, kind,
-    selector, input
-from tx where tx_at between :from_at and :to_at order by tx_at;
+select tx_at, hash, sender, recipient, kind, amounts, selector, input from tx where tx_at between :from_at and :to_at order by tx_at;
 
 -- name: erc20
 select log_at, tx_index, token, sender, recipient, value from erc20 where log_at between :from_at and :to_at;
@@ -45,12 +43,14 @@ from token t join token_trust u on u.token = t.token join address a on a.id = t.
 where t.token > :after and t.first_block <= :block order by t.token limit :count;
 
 -- name: erc20_page
-select h.since, h.holder, a.address, coalesce(
-    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
-     order by block desc limit 1), h.baseline)
-from erc20_holding h join address a on a.id = h.holder
-where h.token = :token and h.since <= :block and (h.since, h.holder) > (:since, :holder)
-order by h.since, h.holder limit :count;
+select o.since, o.holder, a.address, coalesce(
+    (select balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
+     order by block desc limit 1),
+    (select baseline from erc20_holding
+     where holder = o.holder and token_address = (select address from address where id = o.token)))
+from erc20_holder o join address a on a.id = o.holder
+where o.token = :token and o.since <= :block and (o.since, o.holder) > (:since, :holder)
+order by o.since, o.holder limit :count;
 
 -- name: erc1155_page
 select h.since, h.holder, h.token_id, a.address, coalesce(

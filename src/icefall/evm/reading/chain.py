@@ -4,7 +4,7 @@ from typing import Any
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_data, unpack_repeated, unpack_uint
+from icefall.evm.amounts import unpack_data, unpack_uint, unpack_uints
 from icefall.evm.positions import BITS, above, position_of
 from icefall.evm.reading.flat import txs_of_address
 from icefall.evm.reading.kept import SQL as KEPT
@@ -14,13 +14,13 @@ from icefall.evm.storing.writing import CALL_TYPES
 
 SQL = load("icefall.evm.reading", "chain.sql")
 TX_COLUMNS = (
-    "tx_at", "block_hash", "time", "hash", "sender_address", "recipient_address", "value", "nonce", "gas_limit",
-    "gas_used", "gas_price", "max_fee", "max_priority_fee", "kind", "selector", "sender", "recipient",
+    "tx_at", "block_hash", "time", "hash", "sender_address", "recipient_address", "amounts", "kind",
+    "selector", "sender", "recipient",
 )  # fmt: skip  # as `_tx` reads them
 FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
 SHARES_MAX = 6  # steps of a search by time after which it is no longer guessed where the block should be
-_ADDRESS_IDS = slice(11, 13)  # columns of the statements of kept.sql
+_ADDRESS_IDS = slice(5, 7)  # columns of the statements of kept.sql
 
 
 class ChainReader:
@@ -153,14 +153,11 @@ class ChainReader:
         return [
             TxRead(
                 TxLocation(*blocks[tx_at >> BITS], txid), tx_at, kind >> 2 & 1, kind >> 3, addresses[sender],
-                addresses[to], unpack_uint(value), unpack_uint(nonce),
-                unpack_repeated(gas_limit), unpack_repeated(gas_used), unpack_repeated(gas_price),
-                None if max_fee is None else unpack_repeated(max_fee),
-                None if max_priority_fee is None else unpack_repeated(max_priority_fee), CALL_TYPES[kind & 3],
-                selector, sender, to,
+                addresses[to], value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee,
+                CALL_TYPES[kind & 3], selector, sender, to,
             )
-            for tx_at, txid, value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee, kind, selector,
-            sender, to, _ in rows
+            for tx_at, txid, amounts, kind, selector, sender, to, _ in rows
+            for value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee in (unpack_uints(amounts),)
         ]  # fmt: skip
 
     async def is_known(self, address: bytes) -> bool:
@@ -197,18 +194,13 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
         txid,
         sender,
         to,
-        value,
-        nonce,
-        gas_limit,
-        gas_used,
-        gas_price,
-        max_fee,
-        max_priority_fee,
+        amounts,
         kind,
         selector,
         sender_ref,
         to_ref,
     ) = row
+    value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = unpack_uints(amounts)
     return TxRead(
         TxLocation(tx_at >> BITS, block_hash, time, txid),
         tx_at,
@@ -216,13 +208,13 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
         kind >> 3,
         sender,
         to,
-        unpack_uint(value),
-        unpack_uint(nonce),
-        unpack_uint(gas_limit),
-        unpack_uint(gas_used),
-        unpack_uint(gas_price),
-        None if max_fee is None else unpack_uint(max_fee),
-        None if max_priority_fee is None else unpack_uint(max_priority_fee),
+        value,
+        nonce,
+        gas_limit,
+        gas_used,
+        gas_price,
+        max_fee,
+        max_priority_fee,
         CALL_TYPES[kind & 3],
         selector,
         sender_ref,

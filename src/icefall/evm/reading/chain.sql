@@ -26,10 +26,11 @@ select value from meta where name = :name;
 select 1 from address where address = :address;
 
 -- name: tx
-select v.*, t.input, b.base_fee from tx t
+select v.*, t.input, b.base_fee from tx_by_hash h
+join tx t on t.tx_at = h.tx_at
 join tx_view v on v.tx_at = t.tx_at
 join block b on b.number = t.tx_at >> 24
-where substr(t.hash, 1, 6) = substr(:hash, 1, 6) and t.hash = :hash;
+where h.prefix = substr(:hash, 1, 6) and t.hash = :hash;
 
 -- name: tx_at
 select v.*, t.input, b.base_fee from tx t
@@ -55,54 +56,54 @@ order by o.tx_at desc limit :limit;
 
 -- Two lists that never share a row, merged by the index they walk.
 -- name: touched
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 union all
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by 1 desc limit :limit;
 
 -- Each list is bounded by itself: otherwise the server reads and sorts all of both.
 -- postgres: touched
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by o.tx_at desc limit :limit)
 union all
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by o.tx_at desc limit :limit)
 order by 1 desc limit :limit;
 
 -- name: touched_ascending
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 union all
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by 1 limit :limit;
 
 -- Each list is bounded by itself: otherwise the server reads and sorts all of both.
 -- postgres: touched_ascending
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by o.tx_at limit :limit)
 union all
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.value, v.nonce, v.gas_limit,
-    v.gas_used, v.gas_price, v.max_fee, v.max_priority_fee, v.kind, v.selector, v.sender, v.recipient
+(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
 from touch_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by o.tx_at limit :limit)

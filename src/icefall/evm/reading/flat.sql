@@ -28,8 +28,7 @@ select log_at, position, tx_index, token_id, value, token, sender, recipient fro
 where log_at in (select value from json_each(:positions));
 
 -- name: txs
-select tx_at, hash, value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee, kind, selector, sender, recipient
-from tx where tx_at in (select value from json_each(:positions));
+select tx_at, hash, amounts, kind, selector, sender, recipient from tx where tx_at in (select value from json_each(:positions));
 
 -- name: tx_hashes
 select tx_at, hash from tx where tx_at in (select value from json_each(:positions));

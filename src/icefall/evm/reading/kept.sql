@@ -9,33 +9,33 @@ select number, (select value from meta where name = 'rollbacks')
 from block where number < :before order by number desc limit :limit;
 
 -- name: txs_of
-select t.tx_at, t.hash, t.value, t.nonce, t.gas_limit, t.gas_used, t.gas_price, t.max_fee, t.max_priority_fee, t.kind,
-    t.selector, t.sender, t.recipient, (select value from meta where name = 'rollbacks')
+select t.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+    (select value from meta where name = 'rollbacks')
 from native_of o join tx t on t.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by o.tx_at desc limit :limit;
 
 -- Two lists that never share a row, merged by the index they walk.
 -- name: touched
-select o.tx_at, t.hash, t.value, t.nonce, t.gas_limit, t.gas_used, t.gas_price, t.max_fee, t.max_priority_fee, t.kind,
-    t.selector, t.sender, t.recipient, (select value from meta where name = 'rollbacks')
+select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+    (select value from meta where name = 'rollbacks')
 from native_of o join tx t on t.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 union all
-select o.tx_at, t.hash, t.value, t.nonce, t.gas_limit, t.gas_used, t.gas_price, t.max_fee, t.max_priority_fee, t.kind,
-    t.selector, t.sender, t.recipient, (select value from meta where name = 'rollbacks')
+select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+    (select value from meta where name = 'rollbacks')
 from touch_of o join tx t on t.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by 1 desc limit :limit;
 
 -- name: touched_ascending
-select o.tx_at, t.hash, t.value, t.nonce, t.gas_limit, t.gas_used, t.gas_price, t.max_fee, t.max_priority_fee, t.kind,
-    t.selector, t.sender, t.recipient, (select value from meta where name = 'rollbacks')
+select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+    (select value from meta where name = 'rollbacks')
 from native_of o join tx t on t.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 union all
-select o.tx_at, t.hash, t.value, t.nonce, t.gas_limit, t.gas_used, t.gas_price, t.max_fee, t.max_priority_fee, t.kind,
-    t.selector, t.sender, t.recipient, (select value from meta where name = 'rollbacks')
+select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+    (select value from meta where name = 'rollbacks')
 from touch_of o join tx t on t.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by 1 limit :limit;

@@ -10,6 +10,9 @@ delete from block;
 -- name: clear_tx
 delete from tx;
 
+-- name: clear_tx_by_hash
+delete from tx_by_hash;
+
 -- name: clear_native_of
 delete from native_of;
 
@@ -57,6 +60,9 @@ delete from erc20_balance;
 
 -- name: clear_erc20_holding
 delete from erc20_holding;
+
+-- name: clear_erc20_holder
+delete from erc20_holder;
 
 -- name: clear_erc1155_balance
 delete from erc1155_balance;

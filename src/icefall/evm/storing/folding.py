@@ -5,6 +5,7 @@ untrusted: its balances are read from state instead.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
@@ -24,6 +25,7 @@ NO_ID = -1
 INSERTS = {
     "erc20_balance": SQL.put_erc20_balance,
     "erc20_holding": SQL.put_erc20_holding,
+    "erc20_holder": SQL.put_erc20_holder,
     "erc1155_balance": SQL.put_erc1155_balance,
     "erc1155_holding": SQL.put_erc1155_holding,
     "nft_owner": SQL.put_nft_owner,
@@ -59,7 +61,7 @@ class BalanceFolding:
         erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
         unread = erc20.keys() - self._erc20.keys()
         stored = [(*key, erc20[key]) for key in unread if key[0] < first_new and key[1] < first_new]
-        for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored)):
+        for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored, key=itemgetter(0))):
             if known is not None:
                 self._erc20[holder, token] = unpack_uint(known)
         erc1155 = {
@@ -86,7 +88,7 @@ class BalanceFolding:
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
         for table, rows in self._rows.items():
-            rows.sort()
+            rows.sort(key=itemgetter(0))
             self._tx.run_many(INSERTS[table], rows)
         self._mark_untrusted()
 
@@ -118,8 +120,8 @@ class BalanceFolding:
             balance = self._erc20.get((holder, token))
             if balance is None:
                 balance = self._baselines.get((change.token, change.holder, NO_ID), 0)
-                row = (holder, change.token, token, number, pack_uint(balance))
-                self._rows["erc20_holding"].append(row)
+                self._rows["erc20_holding"].append((holder, change.token, token, pack_uint(balance)))
+                self._rows["erc20_holder"].append((token, number, holder))
             after = balance + change.delta
             if after < 0:
                 self._untrusted.setdefault(token, number)

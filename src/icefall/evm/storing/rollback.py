@@ -16,6 +16,7 @@ _LISTS = (
     SQL.drop_erc721_of,
     SQL.drop_erc1155_of,
     SQL.drop_internal_of,
+    SQL.drop_tx_by_hash,
     SQL.drop_native_of,
     SQL.drop_touch_of,
     SQL.drop_erc20_balance,
@@ -49,10 +50,13 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     where = {"ancestor": ancestor, "from_log": above(ancestor), "from_tx": above(ancestor)}
     counted = (ancestor + 1, holders.counted_to(tx) + 1)
     pairs, ids = holders.pairs_between(tx, *counted), holders.dropped_ids(tx, *counted)
+    held = {token for (token,) in tx.rows(SQL.moved_erc20, where)}
     for _, raw, _ in journal:
-        _roll_back_touched(tx, unpack_touched(raw), ancestor)
-    moved = tx.rows(SQL.moved_erc20, where)
-    tx.run_many(SQL.drop_erc20_holding, [(*row, ancestor) for row in moved])
+        touched = unpack_touched(raw)
+        _roll_back_touched(tx, touched, ancestor)
+        held.update(token for _, token in touched.named)
+    for statement in (SQL.drop_erc20_holding, SQL.drop_erc20_holder):
+        tx.run_many(statement, [(token, ancestor) for token in sorted(held)])
     moved = tx.rows(SQL.moved_erc1155, where)
     tx.run_many(SQL.drop_erc1155_holding, [(*row, ancestor) for row in moved])
     _roll_back_owners(tx, where, ancestor)
@@ -80,9 +84,6 @@ def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
     tx.run_many(SQL.reread_token, [(token,) for token in (*touched.silent, *touched.recoded)])
     tx.run_many(SQL.lower_silent_changes, [(token,) for token in (*touched.silent, *touched.silent_again)])
-    for holder, token in touched.named:
-        (address,) = tx.rows(SQL.address_of, (token,))[0]
-        tx.run(SQL.drop_erc20_holding, (holder, address, ancestor))
 
 
 def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:

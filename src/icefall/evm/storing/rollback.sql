@@ -33,6 +33,9 @@ delete from internal_of where (address, tx_at, frame) in (
     select sender, tx_at, frame from internal where tx_at >= :from_tx
     union all select recipient, tx_at, frame from internal where tx_at >= :from_tx and recipient is not null);
 
+-- name: drop_tx_by_hash
+delete from tx_by_hash where (prefix, tx_at) in (select substr(hash, 1, 6), tx_at from tx where tx_at >= :from_tx);
+
 -- name: drop_native_of
 delete from native_of where (address, tx_at) in (
     select sender, tx_at from tx where tx_at >= :from_tx
@@ -55,11 +58,15 @@ delete from erc20_balance where (holder, token, block) in (
     union all select recipient, token, log_at >> 24 from erc20 where log_at >= :from_log);
 
 -- name: moved_erc20
-select distinct e.sender, a.address from erc20 e join address a on a.id = e.token where e.log_at >= :from_log
-union select distinct e.recipient, a.address from erc20 e join address a on a.id = e.token where e.log_at >= :from_log;
+select distinct token from erc20 where log_at >= :from_log;
 
+-- Of a token, the holders that blocks above the ancestor named first.
 -- name: drop_erc20_holding
-delete from erc20_holding where holder = ? and token_address = ? and since > ?;
+delete from erc20_holding where (holder, token_address) in (
+    select o.holder, a.address from erc20_holder o join address a on a.id = o.token where o.token = ? and o.since > ?);
+
+-- name: drop_erc20_holder
+delete from erc20_holder where token = ? and since > ?;
 
 -- name: drop_erc1155_balance
 delete from erc1155_balance where (holder, token, token_id, block) in (
@@ -141,7 +148,7 @@ where token = ?;
 
 -- name: restate_standards
 update token set standards =
-    case when exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
+    case when exists (select 1 from erc20_holder h where h.token = token.token and h.since >= token.standards_since)
         or exists (select 1 from erc20 e where e.token = token.token and e.log_at >= token.standards_since << 24)
         then 1 else 0 end
     + case when exists (select 1 from erc721 e where e.token = token.token and e.log_at >= token.standards_since << 24)

@@ -39,9 +39,10 @@ insert into block (number, hash, parent_hash, time, tx_count, base_fee, gas_used
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: put_tx
-insert into tx (tx_at, hash, sender, recipient, value, nonce, gas_limit, gas_used, gas_price, max_fee,
-    max_priority_fee, kind, selector, input)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) values (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: put_tx_by_hash
+insert into tx_by_hash (prefix, tx_at) values (?, ?);
 
 -- name: put_native_of
 insert into native_of (address, tx_at) values (?, ?);
@@ -115,7 +116,10 @@ from unnest(?, ?, ?) as k(holder, token, address);
 insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
 
 -- name: put_erc20_holding
-insert into erc20_holding (holder, token_address, token, since, baseline) values (?, ?, ?, ?, ?);
+insert into erc20_holding (holder, token_address, token, baseline) values (?, ?, ?, ?);
+
+-- name: put_erc20_holder
+insert into erc20_holder (token, since, holder) values (?, ?, ?);
 
 -- The same of each (holder, token, token address, token ID).
 -- name: known_erc1155

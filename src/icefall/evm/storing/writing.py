@@ -28,6 +28,7 @@ from icefall.evm.positions import BITS
 
 SQL = load("icefall.evm.storing", "writes.sql")
 
+HASH_PREFIX = 6  # bytes of a transaction's hash by which it is found
 CALL_TYPES = tuple(CallType)
 _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
 
@@ -38,6 +39,7 @@ Ids = Callable[[bytes], int]
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
 INSERTS = {
     "tx": SQL.put_tx,
+    "tx_by_hash": SQL.put_tx_by_hash,
     "native_of": SQL.put_native_of,
     "touch_of": SQL.put_touch_of,
     "erc20": SQL.put_erc20,
@@ -130,7 +132,7 @@ class TableRows:
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
         ids, txs, direct, packed = self._ids, self._rows["tx"], self._rows["native_of"], self._packed
-        parties = []
+        parties, by_hash = [], self._rows["tx_by_hash"]
         for tx in rows.txs:
             at, sender, to = base | tx.tx_index, ids(tx.sender), ids(tx.to)
             txs.append(
@@ -139,18 +141,19 @@ class TableRows:
                     tx.tx_hash,
                     sender,
                     to,
-                    packed[tx.value],
-                    packed[tx.nonce],
-                    packed[tx.gas_limit],
-                    packed[tx.gas_used],
-                    packed[tx.gas_price],
-                    None if tx.max_fee is None else packed[tx.max_fee],
-                    None if tx.max_priority_fee is None else packed[tx.max_priority_fee],
                     tx_kind(tx),
+                    packed[tx.value]
+                    + packed[tx.nonce]
+                    + packed[tx.gas_limit]
+                    + packed[tx.gas_used]
+                    + packed[tx.gas_price]
+                    + packed[tx.max_fee]
+                    + packed[tx.max_priority_fee],
                     tx.selector,
                     pack_data(tx.input[len(tx.selector) :]),
                 )
             )
+            by_hash.append((tx.tx_hash[:HASH_PREFIX], at))
             direct.append((sender, at))
             if to != sender:
                 direct.append((to, at))

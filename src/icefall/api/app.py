@@ -245,10 +245,11 @@ class App:
         return Response(plain.row.status(result), self._headers_of(plain), body), units
 
     def _headers_of(self, plain: RestRoute) -> Headers:
-        """Always the same list: the server keeps its bytes."""
+        """Always the same list, and one for all endpoints with the same headers: the server keeps its bytes."""
         headers = self._plain_headers.get(plain.slot)
         if headers is None:
-            headers = [("content-type", plain.row.media), *plain.row.headers, *self._base]
+            made = [("content-type", plain.row.media), *plain.row.headers, *self._base]
+            headers = next((known for known in self._plain_headers.values() if known == made), made)
             self._plain_headers[plain.slot] = headers
         return headers
 

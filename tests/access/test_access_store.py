@@ -127,7 +127,7 @@ def test_the_output_of_the_command(tmp_path: Path) -> None:
     assert (
         keys_command("revoke", Stores(data_dir).access_writer(), "alice", "", TIERS) == "The key of alice is revoked."
     )
-    with pytest.raises(StartRefused, match="no key named alice"):
+    with pytest.raises(StartRefused, match="the key of alice is revoked already"):
         keys_command("revoke", Stores(data_dir).access_writer(), "alice", "", TIERS)
     assert (
         len(keys_command("list", Stores(data_dir).access_writer(), "", "", TIERS).splitlines()[2].split()) == 6

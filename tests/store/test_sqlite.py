@@ -238,6 +238,15 @@ os.kill(os.getpid(), 9)
     assert asyncio.run(kit.open(V1).rows(COUNT)) == [(50,)]
 
 
+def test_the_version_is_not_stopped_at_the_time_limit_of_an_earlier_query(kit: SqliteKit, store: SqliteStore) -> None:
+    """Steps of statements are counted together: a reader that is only asked for its version reaches the next check too."""
+    put_many(store, range(3))
+    reader = kit.reader()
+    reader.read(COUNT)
+    reader._deadline = 0.0  # long ago
+    assert len({reader.version() for _ in range(sqlite._STEPS_BETWEEN_CHECKS)}) == 1
+
+
 def test_another_writer_that_holds_the_lock_too_long_is_an_error(
     kit: SqliteKit, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

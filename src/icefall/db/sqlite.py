@@ -85,6 +85,7 @@ class SqliteReader:
         return [row for key in keys for row in self.read(statement, key)]
 
     def version(self) -> int | None:
+        self._deadline = time.monotonic() + self._limit_s  # steps of many statements are counted together
         try:
             seen: int = self._connection.execute("pragma data_version").fetchone()[0]
         except sqlite3.DatabaseError as error:

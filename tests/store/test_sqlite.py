@@ -239,7 +239,7 @@ os.kill(os.getpid(), 9)
 
 
 def test_the_version_is_not_stopped_at_the_time_limit_of_an_earlier_query(kit: SqliteKit, store: SqliteStore) -> None:
-    """Steps of statements are counted together: a reader that is only asked for its version reaches the next check too."""
+    """Steps of statements are counted together: one that is only asked for its version reaches the next check too."""
     put_many(store, range(3))
     reader = kit.reader()
     reader.read(COUNT)

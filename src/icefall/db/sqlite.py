@@ -32,9 +32,7 @@ BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _ROWS_TOGETHER = 64  # inserted by one statement
 _OPENINGS = count(1)
-_MAPPED_MAX = (
-    0x7FFF0000  # bytes of a file that are read without a system call, of the system's own cache; SQLite's limit
-)
+_MAPPED_MAX = 0x7FFF0000  # bytes of a file that are read from the system's cache without a call; SQLite's limit
 _WRITER_MAPPED_MAX = 256 << 20
 _ONE_ROW = re.compile(r"(\s*insert\s+into \w+ \([^)]*\)\s*values\s*)\(([^)]*)\)((?:\s+on conflict.*)?)", re.DOTALL)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -165,13 +165,13 @@ def test_the_source_of_an_invalid_block_backs_off_and_comes_back() -> None:
         await upstream.probe_all()
         (block,) = await fetched(upstream, [20])
         assert block.source == forger.url
-        upstream.back_off_source(block, "its receipts do not give its receiptsRoot")
+        upstream.back_off_source(block.source, "its receipts do not give its receiptsRoot")
         assert upstream.has_source()
         (second,) = await fetched(upstream, [20])
         assert second.source == honest.url
         assert upstream.pool.disabled() == {}
         assert upstream.pool.failing() == {forger.url: "its receipts do not give its receiptsRoot"}
-        upstream.back_off_source(second, "nor do these")
+        upstream.back_off_source(second.source, "nor do these")
         assert not upstream.has_source()
         assert (await fetched(upstream, [20]))[0].source in (forger.url, honest.url)
 
@@ -186,7 +186,7 @@ def test_a_source_without_the_required_traces_is_none() -> None:
         await upstream.probe_all()
         (block,) = await fetched(upstream, [20])
         assert block.source == rich.url
-        upstream.back_off_source(block, "invalid")
+        upstream.back_off_source(block.source, "invalid")
         assert [source.name for source in upstream.pool.usable()] == [poor.url]
         assert not upstream.has_source()
 
@@ -218,7 +218,7 @@ def test_two_with_the_same_name_are_renamed() -> None:
             await upstream.probe_all()
             (block,) = await fetched(upstream, [20])
             assert block.source == replay.url
-            upstream.back_off_source(block, "wrong")
+            upstream.back_off_source(block.source, "wrong")
             (block,) = await fetched(upstream, [20])
             assert block.source == f"{replay.url}#2"
             await upstream.close()

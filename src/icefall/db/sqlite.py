@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -125,9 +125,9 @@ class _SqliteTransaction:
         whole = 0
         if together is not None:  # a third less per row: each run of a statement has its own cost
             whole = len(params) - len(params) % _ROWS_TOGETHER
-            values = list(chain.from_iterable(params[:whole]))
+            values = chain.from_iterable(islice(params, whole))
             step = _ROWS_TOGETHER * len(params[0])
-            self._connection.executemany(together, [values[at : at + step] for at in range(0, len(values), step)])
+            self._connection.executemany(together, iter(lambda: tuple(islice(values, step)), ()))
         self._connection.executemany(statement, params[whole:] if whole else params)
 
 

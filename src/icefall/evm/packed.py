@@ -31,7 +31,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
 
     block: BlockRow
     addresses: Sequence[bytes]  # in the order in which new ones get their IDs
-    tables: dict[str, Columns]  # the rows of a table, column by column
+    tables: dict[str, bytes]  # the rows of a table: `columns_of` unpacks them, so that those that wait are small
     standards: dict[int, int]  # token, standards as bits
     rereads: Sequence[tuple[int, int, int]]  # token, and the first and last ID whose metadata must be read again
     erc20_deltas: Columns  # as the fields of Erc20Delta
@@ -55,6 +55,12 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     skipped_logs: dict[str, int]  # token events of wrong shape or kind, by event name
     raw: RawRows = NO_RAW
 
+    @property
+    def size(self) -> int:
+        """About as many bytes as it takes while it waits to be stored."""
+        raw = sum(map(len, self.raw.calls or ())) + sum(len(row[-1]) for row in self.raw.logs or ())
+        return sum(map(len, self.tables.values())) + raw
+
     def balance_changes(self) -> BalanceChanges:
         address = self.addresses.__getitem__
         tokens, holders, deltas = self.erc20_deltas
@@ -75,6 +81,16 @@ class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
     native: tuple[NativeRow, ...]
     code: tuple[tuple[bytes, bool], ...]
     earlier_code: tuple[tuple[bytes, bool], ...] = ()  # as of the block before
+
+
+def pack_columns(columns: Columns) -> bytes:
+    return marshal.dumps(list(columns), _MARSHAL_VERSION)
+
+
+def columns_of(packed: bytes) -> Columns:
+    """The rows of a table, column by column."""
+    found: Columns = marshal.loads(packed)  # noqa: S302 - of a process that we started
+    return found
 
 
 def to_bytes(blocks: Iterable[PackedBlock]) -> bytes:

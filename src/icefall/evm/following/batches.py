@@ -21,10 +21,18 @@ from icefall.evm.storing.store import ChainStore
 from icefall.evm.token_calls import balance_of, balance_of_id, uint_of
 from icefall.upstream.evm.block_parts import FetchedBlock
 
-BATCH_BLOCKS = 512
-BATCH_BYTES = 16 << 20  # as fetched; rows that share pages are written once, so more at once costs less
-CHUNK_BYTES = 512 << 10
-CHUNKS_AHEAD = 16  # of work for the decoder: as much as it does while a batch is stored
+# Of a batch, whichever comes first; at the tip a batch is what is there. A page of the store is written once per commit,
+# however many of its rows are in the batch: where batches grow with the store, the cost of a row hardly does.
+BATCH_TXS = (5_000, 40_000)
+BATCH_PART = 10  # of the stored transactions, between those bounds
+BATCH_BLOCKS = 8192
+BATCH_BYTES = 16 << 20  # packed
+BATCH_S = 5.0
+CHUNK_BLOCKS = 512
+CHUNK_BYTES = 512 << 10  # as fetched
+CHUNK_S = 1.0
+UNDECODED_CHUNKS = 16  # fetched ahead of the decoder, or waiting in it for their second step
+DECODED_CHUNKS = 128  # what the decoder may do meanwhile, while a batch is stored
 
 
 _NAMES_BLOCK = "block "  # how a reason begins that says which block it is about
@@ -33,13 +41,13 @@ _NAMES_BLOCK = "block "  # how a reason begins that says which block it is about
 class InvalidBlock(Exception):
     """A fetched block failed verification. The message says which one, why, and which setting turns the check off."""
 
-    def __init__(self, block: FetchedBlock, rejection: Rejection) -> None:
+    def __init__(self, number: int, source: str, rejection: Rejection) -> None:
         reason = rejection.reason
-        text = reason if reason.startswith(_NAMES_BLOCK) else f"{_NAMES_BLOCK}{block.number}: {reason}"
+        text = reason if reason.startswith(_NAMES_BLOCK) else f"{_NAMES_BLOCK}{number}: {reason}"
         if rejection.by_root:
             text += "; it is stored unproven with --verify-roots=false, or verify_roots = false in its [[chain]]"
         super().__init__(text)
-        self.block = block
+        self.number, self.source = number, source
 
 
 class UnlinkedBlock(InvalidBlock):
@@ -69,6 +77,7 @@ class BatchMaker:
         verify_roots: bool,
         kept: RawKinds,
     ) -> None:
+        self._store = store
         self._state = state
         self._contracts = contracts
         self._native = NativeBalances(store.newest_native, state)
@@ -87,16 +96,17 @@ class BatchMaker:
         """InvalidBlock where one fails verification or does not follow the one before it, or what ended the fetching:
         in any case after a batch of the blocks before it."""
         self._trim()
-        batch = _OpenBatch()
+        tip = self._store.tip()
+        stored_txs = tip.cumulative_txs if tip is not None else 0
+        batch = _OpenBatch(stored_txs)
         fixed = self._contracts.fixed()
         verify = partial(self._decoder.verify, id(self), fixed=fixed, roots=self._verify_roots, kept=self._kept)
         ahead = _DecodeAhead(blocks, verify, on_fetched)
         try:
-            async for fetched, verified in ahead.chunks():
-                linked = _linked(verified.outlines, parent)
-                await self._add(batch, verified, linked)
-                batch.size += sum(block.size for block in fetched)
-                failure = _failure(fetched, verified, linked)
+            async for chunk in ahead.chunks():
+                linked = _linked(chunk.verified.outlines, parent)
+                await self._add(batch, chunk.verified, linked)
+                failure = _failure(chunk, linked)
                 if failure is not None:
                     if batch.blocks:
                         yield await self._finished(batch)
@@ -104,7 +114,8 @@ class BatchMaker:
                 parent = linked[-1].block_hash
                 if batch.is_full:
                     yield await self._finished(batch)
-                    batch = _OpenBatch()
+                    stored_txs += batch.txs
+                    batch = _OpenBatch(stored_txs)
                     self._trim()
             if batch.blocks:
                 yield await self._finished(batch)
@@ -142,7 +153,7 @@ class BatchMaker:
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
                 balances = await self._native.resolve(rows) if outline.has_diffs else ()
-                batch.blocks.append(ResolvedBlock(rows, balances, code, earlier_code))
+                batch.add(ResolvedBlock(rows, balances, code, earlier_code))
             done += len(derived)
             await asyncio.sleep(0)  # fetching goes on
 
@@ -172,30 +183,52 @@ def _linked(outlines: list[BlockOutline], parent: bytes | None) -> list[BlockOut
     return outlines
 
 
-def _failure(fetched: list[FetchedBlock], verified: VerifiedChunk, linked: list[BlockOutline]) -> InvalidBlock | None:
+def _failure(chunk: "_DecodedChunk", linked: list[BlockOutline]) -> InvalidBlock | None:
     """What is wrong with the block after the linked ones."""
-    if len(linked) < len(verified.outlines):
-        index = len(linked)
-        parent = verified.outlines[index].parent_hash.hex()
-        reason = f"its parent 0x{parent} is not the block before it"
-        return UnlinkedBlock(fetched[index], Rejection(index, reason, by_root=False))
-    if verified.rejected is not None:
-        return InvalidBlock(fetched[verified.rejected.index], verified.rejected)
-    return None
+    index, outlines, rejected = len(linked), chunk.verified.outlines, chunk.verified.rejected
+    if index < len(outlines):
+        reason = f"its parent 0x{outlines[index].parent_hash.hex()} is not the block before it"
+        return UnlinkedBlock(*chunk.origins[index], Rejection(index, reason, by_root=False))
+    return InvalidBlock(*chunk.origins[rejected.index], rejected) if rejected is not None else None
 
 
 class _OpenBatch:
     """A batch that is being filled."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored_txs: int) -> None:
         self.blocks: list[ResolvedBlock] = []
         self.kinds: list[tuple[bytes, int, str]] = []
         self.unverified: dict[str, None] = {}
-        self.size = 0
+        self.txs = 0
+        self._txs_max = min(max(stored_txs // BATCH_PART, BATCH_TXS[0]), BATCH_TXS[1])
+        self._size = 0
+        self._ends = _now() + BATCH_S
+
+    def add(self, block: ResolvedBlock) -> None:
+        self.blocks.append(block)
+        self.txs += block.rows.block.tx_count
+        self._size += block.rows.size
 
     @property
     def is_full(self) -> bool:
-        return len(self.blocks) >= BATCH_BLOCKS or self.size >= BATCH_BYTES
+        has_many = len(self.blocks) >= BATCH_BLOCKS or self.txs >= self._txs_max or self._size >= BATCH_BYTES
+        return has_many or _now() >= self._ends
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class _DecodedChunk(msgspec.Struct, frozen=True):
+    """Consecutive blocks without what was fetched of them. `origins`: the number of each, and the upstream's name."""
+
+    origins: list[tuple[int, str]]
+    verified: VerifiedChunk
+
+    @property
+    def is_derived(self) -> bool:
+        """The decoder is done with it."""
+        return len(self.verified.derived) == len(self.origins)
 
 
 class _DecodeAhead:
@@ -210,15 +243,16 @@ class _DecodeAhead:
         self._blocks = blocks
         self._verify = verify
         self._on_fetched = on_fetched
-        self._queue: asyncio.Queue[tuple[list[FetchedBlock], asyncio.Future[VerifiedChunk]] | None] = asyncio.Queue(
-            CHUNKS_AHEAD
-        )
+        self._undecoded = asyncio.Semaphore(UNDECODED_CHUNKS)
+        self._queue: asyncio.Queue[asyncio.Task[_DecodedChunk] | None] = asyncio.Queue(DECODED_CHUNKS)
         self._reading = asyncio.create_task(self._read())
 
-    async def chunks(self) -> AsyncIterator[tuple[list[FetchedBlock], VerifiedChunk]]:
+    async def chunks(self) -> AsyncIterator[_DecodedChunk]:
         while (taken := await self._queue.get()) is not None:
-            blocks, verified = taken
-            yield blocks, await verified
+            chunk = await taken
+            yield chunk
+            if not chunk.is_derived:
+                self._undecoded.release()
 
     async def finish(self) -> None:
         """Raises what ended the fetching, if something did."""
@@ -226,14 +260,18 @@ class _DecodeAhead:
 
     async def _read(self) -> None:
         chunk: list[FetchedBlock] = []
+        size, began = 0, 0.0
         failure: Exception | None = None  # raised after the blocks before it; a cancellation ends at once
         try:
             async for block in self._blocks:
                 self._on_fetched(block)
+                began = began if chunk else _now()
                 chunk.append(block)
-                if len(chunk) >= BATCH_BLOCKS or sum(one.size for one in chunk) >= CHUNK_BYTES:
+                size += block.size
+                full = len(chunk) >= min(CHUNK_BLOCKS, BATCH_BLOCKS) or size >= CHUNK_BYTES
+                if full or _now() - began >= CHUNK_S:
                     await self._submit(chunk)
-                    chunk = []
+                    chunk, size = [], 0
         except Exception as error:
             failure = error
         if chunk:
@@ -243,7 +281,14 @@ class _DecodeAhead:
             raise failure
 
     async def _submit(self, chunk: list[FetchedBlock]) -> None:
-        await self._queue.put((chunk, asyncio.ensure_future(self._verify(chunk))))
+        await self._undecoded.acquire()
+        await self._queue.put(asyncio.create_task(self._decoded(chunk)))
+
+    async def _decoded(self, chunk: list[FetchedBlock]) -> _DecodedChunk:
+        decoded = _DecodedChunk([(block.number, block.source) for block in chunk], await self._verify(chunk))
+        if decoded.is_derived:
+            self._undecoded.release()
+        return decoded
 
     async def close(self) -> None:
         self._reading.cancel()
@@ -251,5 +296,5 @@ class _DecodeAhead:
         while not self._queue.empty():
             taken = self._queue.get_nowait()
             if taken is not None:
-                taken[1].cancel()
-                await asyncio.gather(taken[1], return_exceptions=True)
+                taken.cancel()
+                await asyncio.gather(taken, return_exceptions=True)

@@ -41,7 +41,7 @@ class RawFilling:
         chunk = await self._decoder.raw(fetched, roots=self._verify_roots, kept=gap.kinds)
         if chunk.rejected is not None:
             invalid, reason = fetched[chunk.rejected.index], chunk.rejected.reason
-            self._upstream.back_off_source(invalid, reason)
+            self._upstream.back_off_source(invalid.source, reason)
             raise InvalidAnswer(f"block {invalid.number} from {invalid.source} is invalid: {reason}")
         await self._store.write(partial(fill, gap=gap, blocks=chunk.blocks))
         return True

@@ -193,12 +193,12 @@ class EvmFollower:
 
     def _reject(self, error: InvalidBlock) -> bool:
         """Makes the upstream that sent an invalid block back off. Whether another one can be asked for it now."""
-        block, reason = error.block, str(error)
-        self._log.warn("invalid block from upstream", upstream=block.source, block=block.number, reason=reason)
-        self._upstream.back_off_source(block, reason)
+        reason = str(error)
+        self._log.warn("invalid block from upstream", upstream=error.source, block=error.number, reason=reason)
+        self._upstream.back_off_source(error.source, reason)
         if self._upstream.has_source():
             return True
-        self._report_problem(f"{block.source} sent an invalid block, which is fetched again: {reason}")
+        self._report_problem(f"{error.source} sent an invalid block, which is fetched again: {reason}")
         return False
 
     def _absence_is_temporary(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from icefall.evm.model import ZERO_ADDRESS, BlockRows, CallType
-from icefall.evm.packed import NO_ADDRESS, Columns, PackedBlock
+from icefall.evm.packed import NO_ADDRESS, Columns, PackedBlock, pack_columns
 from icefall.evm.storing.writing import ADDRESSES, INSERTS, TableRows, addresses_in
 
 _CREATION = CallType.CONTRACT_CREATION
@@ -21,7 +21,7 @@ def packed(rows: BlockRows) -> PackedBlock:
     return PackedBlock(
         rows.block,
         addresses,
-        {table: _columns(table, found) for table in INSERTS if (found := tables.of_table(table))},
+        {table: pack_columns(_columns(table, found)) for table in INSERTS if (found := tables.of_table(table))},
         tables.standards,
         [(places[one.token], one.first_id, one.last_id) for one in rows.metadata_changes],
         _erc20_deltas(rows, places),

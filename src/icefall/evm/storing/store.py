@@ -1,6 +1,8 @@
 """The store of one chain, as its writer uses it: batches of blocks are committed whole and rolled back from the tip."""
 
+import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -124,9 +126,11 @@ class ChainStore:
             self._put_batch(tx, batch, kinds, baselines or {})
             _put_meta(tx, meta or {})
 
+        writing = asyncio.ensure_future(self._store.write(change))
         try:
-            self._store.write_here(change)
+            await asyncio.shield(writing)
         except BaseException:
+            await _ended(writing)  # it goes on if only this task is cancelled, and uses what is forgotten here
             self._forget()
             raise
         self._ids.trim()
@@ -258,6 +262,12 @@ class ChainStore:
             silent_again=tuple(silent_again),
             recoded=tuple(self._known_tokens(rows.recoded_contracts, stored, gathered)),
         )
+
+
+async def _ended(writing: "asyncio.Future[None]") -> None:
+    while not writing.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([writing])
 
 
 def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:

@@ -23,7 +23,7 @@ from icefall.evm.model import (
     Erc1155TransferRow,
     NativeTx,
 )
-from icefall.evm.packed import PackedBlock
+from icefall.evm.packed import PackedBlock, columns_of
 from icefall.evm.positions import BITS
 
 SQL = load("icefall.evm.storing", "writes.sql")
@@ -227,7 +227,7 @@ class BatchRows:
     """The packed rows of a batch, written table by table in the order of their keys: neighbours share pages."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
+        self._blocks: list[tuple[PackedBlock, Sequence[int | None]]] = []
         self._tokens: dict[int, tuple[int, int]] = {}  # first block, standards
         self._restarted: dict[int, int] = {}  # tokens deployed anew, by the block
         self._silent_changes: dict[int, int] = {}  # how often the storage of a token changed without a log
@@ -235,12 +235,8 @@ class BatchRows:
 
     def add(self, block: PackedBlock, ids: Sequence[int | None]) -> None:
         """`ids`: of its addresses in their order, and None at the end for no address."""
+        self._blocks.append((block, ids))
         of: Callable[[int], Any] = ids.__getitem__
-        for table, columns in block.tables.items():
-            values: list[Iterable[Any]] = list(columns)
-            for at in ADDRESSES.get(table, ()):
-                values[at] = map(of, columns[at])
-            self._rows[table].extend(zip(*values, strict=True))
         for token, standards in block.standards.items():
             self._add_token(of(token), block.block.number, standards)
         self._reread += [(of(token), first, last) for token, first, last in block.rereads]
@@ -267,11 +263,23 @@ class BatchRows:
         first, standards = self._tokens.get(token, (block, 0))
         self._tokens[token] = first, standards | standard
 
+    def _rows_of(self, table: str) -> list[Row]:
+        rows: list[Row] = []
+        addresses = ADDRESSES.get(table, ())
+        for block, ids in self._blocks:
+            packed = block.tables.get(table)
+            if packed is not None:
+                values: list[Iterable[Any]] = list(columns_of(packed))
+                for at in addresses:
+                    values[at] = map(ids.__getitem__, values[at])
+                rows.extend(zip(*values, strict=True))
+        return rows
+
     def write(self, tx: Transaction) -> None:
-        for table, rows in self._rows.items():
-            if rows:
-                rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
-                tx.run_many(INSERTS[table], rows)
+        for table, insert in INSERTS.items():
+            rows = self._rows_of(table)
+            rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
+            tx.run_many(insert, rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
         tx.run_many(SQL.put_silent_changes, [(count, token) for token, count in self._silent_changes.items()])

@@ -178,9 +178,10 @@ class EvmUpstream:
             raise IncompleteAnswer(f"no upstream sends whole traces, which an index begins with: {'; '.join(reasons)}")
         self.required = required
 
-    def back_off_source(self, block: FetchedBlock, why: str) -> None:
-        """Leave the upstream that sent this invalid block alone for a while: it may send a valid one later."""
-        self._back_off(self._named(block.source), InvalidAnswer(why))
+    def back_off_source(self, name: str, why: str) -> None:
+        """Leave the upstream of this name, which sent an invalid block, alone for a while: it may send a valid one
+        later."""
+        self._back_off(self._named(name), InvalidAnswer(why))
 
     def has_source(self, only: RequiredTraces | None = None) -> bool:
         """Whether an upstream can be asked for blocks right now; `only`: with these traces."""

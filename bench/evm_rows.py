@@ -7,6 +7,7 @@ from pathlib import Path
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
+from icefall.evm.following.batches import batch_txs
 from icefall.evm.model import (
     BlockRow,
     BlockRows,
@@ -25,7 +26,6 @@ from icefall.wire.evm.keccak import keccak256
 
 TOKENS = 50
 _SELECTOR = bytes.fromhex("a9059cbb")
-_RUN = 200
 
 
 def address(number: int) -> bytes:
@@ -117,11 +117,14 @@ async def mark_audited(store: ChainStore) -> None:
 
 
 def runs(rows: Rows, blocks: int) -> Iterator[list[ResolvedBlock]]:
+    """Batches as large as those of an index."""
     run: list[ResolvedBlock] = []
+    stored = txs = 0
     for block in rows.blocks(blocks):
         run.append(block)
-        if len(run) == _RUN:
+        txs += block.rows.block.tx_count
+        if txs >= batch_txs(stored):
             yield run
-            run = []
+            run, stored, txs = [], stored + txs, 0
     if run:
         yield run

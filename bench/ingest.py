@@ -21,8 +21,8 @@ import msgspec
 import psycopg
 from tests.upstream.evm_recording import recording
 
+from bench import storing
 from bench.evm_chain import CHAIN_ID, EncodedBlock, TransferChain
-from bench.evm_rows import Rows, open_store, runs
 from bench.evm_upstream import EncodedChain, upstream
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
@@ -33,7 +33,7 @@ from icefall.observe.log import quiet
 from icefall.run.stores import Stores
 from icefall.upstream.evm.upstream import EvmUpstream
 
-BLOCKS, PER_BLOCK, ADDRESSES, MILLION = 2_000, 20, 10_000, 1_000_000
+BLOCKS, PER_BLOCK, ADDRESSES = 2_000, 20, 10_000
 _POLL_S = 0.02
 
 
@@ -49,32 +49,7 @@ def run(urls: Sequence[str] = ()) -> None:
         for store in urls:
             _on_server(url, transfers, len(encoded) - 1, store, sqlite_s)
     _recorded("anvil-1")
-    _flat()
-
-
-def _flat() -> None:
-    """Whether the millionth transfer costs as much as the first: only rows, without an upstream."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "chain.sqlite"
-        asyncio.run(_store_million(path))
-        print(f"  {path.stat().st_size / MILLION:.0f} bytes on disk per transfer")
-
-
-async def _store_million(path: Path) -> None:
-    store = open_store(path)
-    rows = Rows(addresses=ADDRESSES, per_block=PER_BLOCK, busy_every=5)
-    print(f"  storing {MILLION} transfers, {ADDRESSES} addresses, one in every fifth: CPU us per transfer, by tenths")
-    spent, done, costs_us = 0.0, 0, []
-    for run in runs(rows, MILLION // PER_BLOCK):
-        began = time.process_time()
-        await store.commit(run)
-        spent += time.process_time() - began
-        done += len(run) * PER_BLOCK
-        if done >= MILLION // 10:
-            costs_us.append(spent / done * 1e6)
-            spent, done = 0.0, 0
-    store.close()
-    print("  " + " ".join(f"{cost_us:.1f}" for cost_us in costs_us))
+    storing.run()
 
 
 def _suite(url: str, chain_id: int, transfers: int, last: int) -> float:

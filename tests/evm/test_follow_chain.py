@@ -1,7 +1,8 @@
 """The follower on replayed chains: upstream failures, reorganisations, and when the index counts as synced."""
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from tests.waiting import LIMIT_S
 from icefall.demo.recording import Blocks
 from icefall.evm.following.follower import POLL_S, BlockRange, EvmFollower
 from icefall.evm.following.reorgs import ReorgRules
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.storing.store import ChainStore
+from icefall.metrics.store import RollupWriter
 from icefall.upstream.client import Limits
 
 Digests = dict[str, str]
@@ -222,13 +226,67 @@ async def test_confirmations_stay_behind_the_head(tmp_path: Path) -> None:
         assert it.follower.status.tip == LAST - 7
 
 
+@pytest.mark.parametrize("limits", [{"BATCH_BLOCKS": 1}, {"BATCH_S": 0.0, "CHUNK_S": 0.0}, {"BATCH_BYTES": 1}])
 @pytest.mark.parametrize("chain", CHAINS)
 @awaited
-async def test_batches_of_any_size_store_the_same(chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_batches_of_any_size_store_the_same(
+    chain: str, limits: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     last = 130
     whole = await _indexed(tmp_path / "whole.sqlite", shown(EvmReplay(chain), last))
-    monkeypatch.setattr("icefall.evm.following.batches.BATCH_BLOCKS", 1)
-    assert await _indexed(tmp_path / "single.sqlite", shown(EvmReplay(chain), last)) == whole
+    for name, limit in limits.items():
+        monkeypatch.setattr(f"icefall.evm.following.batches.{name}", limit)
+    assert await _indexed(tmp_path / "small.sqlite", shown(EvmReplay(chain), last)) == whole
+
+
+@awaited
+async def test_batches_grow_with_the_store(clean: Digests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icefall.evm.following.batches.CHUNK_BYTES", 1)  # one block in each
+    monkeypatch.setattr("icefall.evm.following.batches.BATCH_TXS", (2, 30))
+    batches: list[list[int]] = []
+    commit = ChainStore.commit
+
+    async def counted(store: ChainStore, batch: Sequence[ResolvedBlock], *others: Any) -> None:
+        batches.append([block.rows.block.tx_count for block in batch])
+        await commit(store, batch, *others)
+
+    monkeypatch.setattr(ChainStore, "commit", counted)
+    assert await _indexed(tmp_path / "chain.sqlite", shown(EvmReplay(CHAIN), LAST)) == clean
+    stored = 0
+    for blocks in batches[:-1]:
+        limit = min(max(stored // 5, 2), 30)
+        assert sum(blocks[:-1]) < limit <= sum(blocks)
+        stored += sum(blocks)
+    assert stored > 150, "the largest batches were among them"
+
+
+@awaited
+async def test_a_cancelled_commit_ends_before_anything_else_is_stored(tmp_path: Path, clean: Digests) -> None:
+    """It runs in a thread, which goes on: what it uses must not be forgotten meanwhile."""
+    path = tmp_path / "chain.sqlite"
+    async with indexing(path, shown(EvmReplay(CHAIN), LAST)) as it:
+        entered, may_end = threading.Event(), threading.Event()
+        put_batch = RollupWriter.put_batch
+
+        def held(*args: Any) -> None:
+            entered.set()
+            assert may_end.wait(LIMIT_S)
+            put_batch(*args)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RollupWriter, "put_batch", held)
+            running = asyncio.ensure_future(it.follower.run())
+            await asyncio.get_running_loop().run_in_executor(None, entered.wait, LIMIT_S)
+            running.cancel()
+            await asyncio.sleep(0)
+            running.cancel()
+            assert not (await asyncio.wait([running], timeout=0.05))[0], "the thread has not ended"
+            may_end.set()
+            await asyncio.wait([running])
+        assert running.cancelled()
+        assert it.store.tip() is not None
+        await it.follower.run()
+    assert digests(path) == clean
 
 
 @awaited

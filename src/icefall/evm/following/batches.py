@@ -21,10 +21,10 @@ from icefall.evm.storing.store import ChainStore
 from icefall.evm.token_calls import balance_of, balance_of_id, uint_of
 from icefall.upstream.evm.block_parts import FetchedBlock
 
-# Of a batch, whichever comes first; at the tip a batch is what is there. A page of the store is written once per commit,
-# however many of its rows are in the batch: where batches grow with the store, the cost of a row hardly does.
+# Of a batch, whichever comes first; at the tip a batch is what is there. A page of the store is written once per
+# commit, however many of its rows are in the batch: where batches grow with the store, the cost of a row hardly does.
 BATCH_TXS = (5_000, 40_000)
-BATCH_PART = 10  # of the stored transactions, between those bounds
+BATCH_PART = 5  # of the stored transactions, between those bounds
 BATCH_BLOCKS = 8192
 BATCH_BYTES = 16 << 20  # packed
 BATCH_S = 5.0
@@ -174,6 +174,11 @@ class BatchMaker:
         return {key: uint_of(answer) or 0 for key, answer in zip(held, answers, strict=True)}
 
 
+def batch_txs(stored: int) -> int:
+    """The most transactions in a batch, with so many stored."""
+    return min(max(stored // BATCH_PART, BATCH_TXS[0]), BATCH_TXS[1])
+
+
 def _linked(outlines: list[BlockOutline], parent: bytes | None) -> list[BlockOutline]:
     """As many as follow one another, from `parent` on."""
     for index, outline in enumerate(outlines):
@@ -200,7 +205,7 @@ class _OpenBatch:
         self.kinds: list[tuple[bytes, int, str]] = []
         self.unverified: dict[str, None] = {}
         self.txs = 0
-        self._txs_max = min(max(stored_txs // BATCH_PART, BATCH_TXS[0]), BATCH_TXS[1])
+        self._txs_max = batch_txs(stored_txs)
         self._size = 0
         self._ends = _now() + BATCH_S
 
@@ -282,7 +287,12 @@ class _DecodeAhead:
 
     async def _submit(self, chunk: list[FetchedBlock]) -> None:
         await self._undecoded.acquire()
-        await self._queue.put(asyncio.create_task(self._decoded(chunk)))
+        decoding = asyncio.create_task(self._decoded(chunk))
+        try:
+            await self._queue.put(decoding)
+        except asyncio.CancelledError:
+            decoding.cancel()
+            raise
 
     async def _decoded(self, chunk: list[FetchedBlock]) -> _DecodedChunk:
         decoded = _DecodedChunk([(block.number, block.source) for block in chunk], await self._verify(chunk))

@@ -61,6 +61,11 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
         raw = sum(map(len, self.raw.calls or ())) + sum(len(row[-1]) for row in self.raw.logs or ())
         return sum(map(len, self.tables.values())) + raw
 
+    def resolved(self, native: tuple[NativeRow, ...], *code: tuple[tuple[bytes, bool], ...]) -> "ResolvedBlock":
+        """Without the amounts from which `native` follows: thousands of blocks may wait to be stored."""
+        rows = msgspec.structs.replace(self, native_before={}, native_after={}, native_deltas={})
+        return ResolvedBlock(rows, native, *code)
+
     def balance_changes(self) -> BalanceChanges:
         address = self.addresses.__getitem__
         tokens, holders, deltas = self.erc20_deltas

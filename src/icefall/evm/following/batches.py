@@ -153,7 +153,7 @@ class BatchMaker:
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
                 balances = await self._native.resolve(rows) if outline.has_diffs else ()
-                batch.add(ResolvedBlock(rows, balances, code, earlier_code))
+                batch.add(rows.resolved(balances, code, earlier_code))
             done += len(derived)
             await asyncio.sleep(0)  # fetching goes on
 

@@ -28,16 +28,18 @@ def run() -> None:
 async def _stored(path: Path, rows: Rows, transfers: int) -> None:
     """Prints the CPU of each tenth in us per transfer, and at its end the size of the -wal file."""
     store = open_store(path)
-    spent, done, costs_us, waiting_mb = 0.0, 0, [], []
+    stored, spent, done = 0, 0.0, 0
+    costs_us: list[float] = []
+    waiting_mb: list[float] = []
     for run_of_blocks in runs(rows, transfers // PER_BLOCK):
         began = time.process_time()
         await store.commit(run_of_blocks)
         spent += time.process_time() - began
         done += len(run_of_blocks) * PER_BLOCK
-        if done >= transfers // 10:
+        if stored + done >= transfers * (len(costs_us) + 1) // 10:  # at the end of a batch
             costs_us.append(spent / done * 1e6)
             waiting_mb.append((file_size(path) - path.stat().st_size) / 1e6)  # noqa: ASYNC240 - nothing waits
-            spent, done = 0.0, 0
+            stored, spent, done = stored + done, 0.0, 0
     store.close()
     print("  CPU us per transfer  " + " ".join(f"{cost_us:>6.1f}" for cost_us in costs_us))
     print("  MB of -wal file      " + " ".join(f"{size_mb:>6.0f}" for size_mb in waiting_mb))

@@ -148,6 +148,71 @@ def test_a_write_whose_caller_was_cancelled_is_atomic(store: Store) -> None:
 # -- readers -----------------------------------------------------------------------------------------------------
 
 
+def test_other_tasks_run_while_a_change_is_written_in_steps(store: Store) -> None:
+    seen = threading.Event()
+
+    def change(tx: Transaction) -> Iterator[None]:
+        tx.run(PUT, put(1))
+        deadline = time.monotonic() + LIMIT_S
+        while not seen.is_set():
+            assert time.monotonic() < deadline
+            yield
+        tx.run(PUT, put(2))
+
+    async def both() -> None:
+        writing = asyncio.create_task(store.write_in_steps(change))
+        await asyncio.sleep(0)
+        assert await store.rows(ALL) == []
+        seen.set()
+        await writing
+
+    asyncio.run(both())
+    assert notes(store) == [(1, "x"), (2, "x")]
+
+
+def test_an_exception_in_a_later_step_rolls_back(store: Store) -> None:
+    def change(tx: Transaction) -> Iterator[None]:
+        tx.run(PUT, put(1))
+        yield
+        raise Boom
+
+    with pytest.raises(Boom):
+        asyncio.run(store.write_in_steps(change))
+    asyncio.run(store.write(putting(2)))
+    assert notes(store) == [(2, "x")]
+
+
+def test_a_change_in_steps_has_ended_when_its_caller_is_cancelled(store: Store) -> None:
+    """Whether it is stored or not: what it uses may be changed from then on."""
+    entered, is_over = threading.Event(), threading.Event()
+
+    def change(tx: Transaction) -> Iterator[None]:
+        tx.run(PUT, put(1))
+        try:
+            for _ in range(200):
+                entered.set()
+                yield
+                time.sleep(0.001)
+        finally:
+            is_over.set()
+        tx.run(PUT, put(2))
+
+    async def cancelled() -> None:
+        writing = asyncio.create_task(store.write_in_steps(change))
+        while not entered.is_set():
+            await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.sleep(0)
+        writing.cancel()  # once more while it waits
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        assert is_over.is_set()
+        await store.write(putting(3))
+
+    asyncio.run(cancelled())
+    assert notes(store) in ([(3, "x")], [(1, "x"), (2, "x"), (3, "x")])
+
+
 def test_nothing_is_visible_before_the_commit_and_all_of_it_after(kit: Kit, store: Store) -> None:
     reader = kit.reader()
     wrote, go_on = threading.Event(), threading.Event()

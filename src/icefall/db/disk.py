@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,6 +80,10 @@ class GuardedStore:
     async def write(self, change: Callable[[Transaction], T]) -> T:
         self._guard.check()
         return await self._store.write(change)
+
+    async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
+        self._guard.check()
+        await self._store.write_in_steps(change)
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
         self._guard.check()

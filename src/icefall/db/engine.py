@@ -5,7 +5,7 @@ function inside one transaction, in a thread of its own, and either all of it is
 the embedded engine answers without suspending, while a client/server engine may wait.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from icefall.errors import Unavailable
@@ -74,6 +74,11 @@ class BlockingReader(Reader, Protocol):
 
 class Store(BlockingReader, Protocol):
     async def write(self, change: Callable[[Transaction], T]) -> T: ...
+
+    async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
+        """The same for many rows: other tasks run between two steps of the change, which are some milliseconds each. If
+        the caller is cancelled, the transaction has ended before the cancellation is raised."""
+        ...
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
         """The same on the calling thread, for a process that does nothing else meanwhile: many rows are written faster

@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -229,6 +229,22 @@ class PostgresStore(PostgresReader):
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
+
+    async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
+        """In the thread, which mostly waits for the server."""
+
+        def whole(tx: Transaction) -> None:
+            for _ in change(tx):
+                pass
+
+        writing = asyncio.ensure_future(self.write(whole))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            while not writing.done():  # the thread goes on
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([writing])
+            raise
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
         with self._one_at_a_time:

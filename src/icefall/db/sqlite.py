@@ -225,13 +225,24 @@ class SqliteStore(SqliteReader):
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
 
+    async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
+        """On the thread of the event loop: SQLite releases the interpreter at every statement, and another thread would
+        wait for it each time."""
+        with self._committed() as tx:
+            for _ in change(tx):
+                await asyncio.sleep(0)
+
     def write_here(self, change: Callable[[Transaction], T]) -> T:
+        with self._committed() as tx:
+            return change(tx)
+
+    @contextmanager
+    def _committed(self) -> Iterator[Transaction]:
         try:
             with self._one_at_a_time:
                 with self._transaction() as tx:
-                    result = change(tx)
+                    yield tx
                 self._wal.after_commit()
-                return result
         except _WRONG_STATEMENT:
             raise
         except sqlite3.DatabaseError as error:

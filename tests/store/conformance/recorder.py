@@ -1,6 +1,6 @@
 """A store that writes down which statements were executed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from icefall.db.engine import Reader, Row, StatementParams, Store, Transaction
@@ -77,6 +77,9 @@ class RecordedStore:
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await self._store.write(lambda tx: change(RecordedTransaction(tx, self._used)))
+
+    async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
+        await self._store.write_in_steps(lambda tx: change(RecordedTransaction(tx, self._used)))
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
         return self._store.write_here(lambda tx: change(RecordedTransaction(tx, self._used)))

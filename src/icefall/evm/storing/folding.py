@@ -4,7 +4,7 @@ Where logs contradict themselves (a balance below zero, a transfer from an addre
 untrusted: its balances are read from state instead.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from icefall.db.engine import Transaction
@@ -12,7 +12,7 @@ from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
-from icefall.evm.storing.writing import Ids, Row
+from icefall.evm.storing.writing import Ids, Row, put_rows
 
 SQL = load("icefall.evm.storing", "writes.sql")
 
@@ -83,13 +83,14 @@ class BalanceFolding:
         self._add_erc1155(rows)
         self._add_nfts(rows)
 
-    def write(self) -> None:
+    def write(self) -> Iterator[None]:
+        """In steps."""
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
         for table, rows in self._rows.items():
             rows.sort(key=itemgetter(0))
-            self._tx.run_many(INSERTS[table], rows)
+            yield from put_rows(self._tx, INSERTS[table], rows)
         self._mark_untrusted()
 
     def _fold_held(self) -> list[Row]:

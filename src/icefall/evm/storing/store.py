@@ -1,8 +1,6 @@
 """The store of one chain, as its writer uses it: batches of blocks are committed whole and rolled back from the tip."""
 
-import asyncio
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -20,13 +18,14 @@ from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
 from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.rollback import count_rollback, roll_back_above
-from icefall.evm.storing.writing import BatchRows
+from icefall.evm.storing.writing import BatchRows, put_rows
 
 SQL = load("icefall.evm.storing", "writes.sql")
 CLEAR = load("icefall.evm.storing", "clear.sql")
 PACKAGE = "icefall.evm"
 T = TypeVar("T")
 _BALANCES_KEPT = 100_000  # in memory
+_BLOCKS_PER_STEP = 256
 BlockIds = Sequence[int | None]  # of the addresses of a block, in their order; the last is None, for no address
 
 
@@ -122,15 +121,13 @@ class ChainStore:
         `kinds`: contracts whose token standard was found out, with the block it was read at.
         """
 
-        def change(tx: Transaction) -> None:
-            self._put_batch(tx, batch, kinds, baselines or {})
+        def change(tx: Transaction) -> Iterator[None]:
+            yield from self._put_batch(tx, batch, kinds, baselines or {})
             _put_meta(tx, meta or {})
 
-        writing = asyncio.ensure_future(self._store.write(change))
         try:
-            await asyncio.shield(writing)
+            await self._store.write_in_steps(change)
         except BaseException:
-            await _ended(writing)  # it goes on if only this task is cancelled, and uses what is forgotten here
             self._forget()
             raise
         self._ids.trim()
@@ -177,7 +174,8 @@ class ChainStore:
         batch: Sequence[ResolvedBlock],
         kinds: Sequence[tuple[bytes, int, str]],
         baselines: Baselines,
-    ) -> None:
+    ) -> Iterator[None]:
+        """In steps."""
         found = tx.rows(SQL.tip)
         parent, total = (found[0][1], found[0][3]) if found else (None, self._offset)
         ids = self._ids.of
@@ -186,11 +184,17 @@ class ChainStore:
         by_block: list[BlockIds] = [[*map(ids, block.rows.addresses), None] for block in batch]
         changes = [block.rows.balance_changes() for block in batch]
         gathered, folding = BatchRows(), BalanceFolding(tx, ids, baselines, self._erc20)
+        yield
         folding.load(changes, first_new)
+        yield
         tokens = self._stored_tokens(tx, batch)
         blocks, balances, codes = [], [], []
         reread: dict[int, None] = {}
-        for block, first_id, its_ids, changed in zip(batch, first_ids, by_block, changes, strict=True):
+        for index, (block, first_id, its_ids, changed) in enumerate(
+            zip(batch, first_ids, by_block, changes, strict=True)
+        ):
+            if index % _BLOCKS_PER_STEP == 0:
+                yield
             rows, number = block.rows, block.rows.block.number
             if parent is not None and rows.block.parent_hash != parent:
                 raise StoreError(f"block {number} does not follow the stored one")
@@ -209,18 +213,19 @@ class ChainStore:
             codes += [(ids(address), number, has) for address, has in block.code]
         self._ids.write(tx)
         tx.run_many(SQL.put_block, blocks)
-        gathered.write(tx)
+        yield from gathered.write(tx)
         tx.run_many(SQL.reread_token, [(token,) for token in reread])
         found_kinds = [(ids(address), block, kind) for address, block, kind in kinds]
         current = [row for row in found_kinds if not gathered.is_of_earlier_contract(row[0], row[1])]
         tx.run_many(SQL.put_token_kind, current)
         balances.sort(key=itemgetter(0, 1))
-        tx.run_many(SQL.put_native_balance, balances)
+        yield from put_rows(tx, SQL.put_native_balance, balances)
         tx.run_many(SQL.put_code, codes)
-        folding.write()
+        yield from folding.write()
         all_rows = [block.rows for block in batch]
         put_raw(tx, all_rows)
         for rollup in self._rollups:
+            yield
             rollup.put_batch(tx, all_rows, by_block)
 
     def _intern(self, tx: Transaction, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[int]:
@@ -262,12 +267,6 @@ class ChainStore:
             silent_again=tuple(silent_again),
             recoded=tuple(self._known_tokens(rows.recoded_contracts, stored, gathered)),
         )
-
-
-async def _ended(writing: "asyncio.Future[None]") -> None:
-    while not writing.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([writing])
 
 
 def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:

@@ -3,7 +3,7 @@
 `TableRows` makes them, in the process that decodes (packing.py); `BatchRows` writes those of a batch.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -28,6 +28,7 @@ from icefall.evm.positions import BITS
 
 SQL = load("icefall.evm.storing", "writes.sql")
 
+_ROWS_PER_STEP = 4096
 HASH_PREFIX = 6  # bytes of a transaction's hash by which it is found
 CALL_TYPES = tuple(CallType)
 _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
@@ -223,6 +224,13 @@ class TableRows:
         self.standards[token] = self.standards.get(token, 0) | standard
 
 
+def put_rows(tx: Transaction, insert: str, rows: Sequence[Row]) -> Iterator[None]:
+    """In steps of a few milliseconds."""
+    for at in range(0, len(rows), _ROWS_PER_STEP):
+        tx.run_many(insert, rows[at : at + _ROWS_PER_STEP])
+        yield
+
+
 class BatchRows:
     """The packed rows of a batch, written table by table in the order of their keys: neighbours share pages."""
 
@@ -275,11 +283,12 @@ class BatchRows:
                 rows.extend(zip(*values, strict=True))
         return rows
 
-    def write(self, tx: Transaction) -> None:
+    def write(self, tx: Transaction) -> Iterator[None]:
+        """In steps."""
         for table, insert in INSERTS.items():
             rows = self._rows_of(table)
             rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
-            tx.run_many(insert, rows)
+            yield from put_rows(tx, insert, rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
         tx.run_many(SQL.put_silent_changes, [(count, token) for token, count in self._silent_changes.items()])

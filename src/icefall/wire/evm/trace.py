@@ -186,9 +186,11 @@ class _PrestateReader:
             return AccountDiff(self.address[address], balance, 0, had_code, False, True, changed_storage)
         changed_storage = changed_implementation = False
         if before.storage is not _ABSENT or after.storage is not _ABSENT:  # of most accounts only the balance changes
-            old, new = before.storage, after.storage
-            changed_storage = _has_storage(old) or _has_storage(new)
-            changed_implementation = bool(_IMPLEMENTATION_SLOT.search(old) or _IMPLEMENTATION_SLOT.search(new))
+            both = b"".join((before.storage, after.storage))
+            changed_storage = (
+                len(both) > 2 * _NO_STORAGE_SIZE or _has_storage(before.storage) or _has_storage(after.storage)
+            )
+            changed_implementation = _IMPLEMENTATION_SLOT.search(both) is not None
         return AccountDiff(
             self.address[address],
             balance,
@@ -203,7 +205,7 @@ class _PrestateReader:
 
 
 def _has_storage(storage: msgspec.Raw) -> bool:
-    return memoryview(storage).nbytes > _NO_STORAGE_SIZE or bytes(storage) not in _NO_STORAGE
+    return bytes(storage) not in _NO_STORAGE
 
 
 def _has_code(account: _AccountText) -> bool:

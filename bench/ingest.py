@@ -155,7 +155,7 @@ async def _download(url: str, chain_id: int, last: int) -> tuple[float, float]:
 
 def _indexed(data_dir: Path, config: Path, last: int, *settings: str) -> tuple[float, float, float]:
     """Seconds, CPU seconds of all processes, and their peak memory in MB."""
-    command = [sys.executable, "-m", "icefall.cli", "index", f"--config-file={config}", f"--to={last}"]
+    command = [sys.executable, "-m", "icefall", "index", f"--config-file={config}", f"--to={last}"]
     command += [f"--data-dir={data_dir / 'data'}", "--log-level=off", *settings]
     before = os.times()
     began = time.monotonic()

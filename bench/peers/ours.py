@@ -24,7 +24,7 @@ class Installation:
         self._settings = [f"--config-file={config}", *([f"--store={database.url}"] if database else [])]
 
     def take(self, history: History, log: Path, prove: bool) -> Spent:
-        command = [sys.executable, "-m", "icefall.cli", "index", f"--data-dir={self._folder / 'data'}"]
+        command = [sys.executable, "-m", "icefall", "index", f"--data-dir={self._folder / 'data'}"]
         roots = f"--verify-roots={'true' if prove else 'false'}"
         return to_the_end([*command, *self._settings, f"--to={history.last}", roots, "--log-level=off"], log)
 

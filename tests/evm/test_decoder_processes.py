@@ -4,6 +4,8 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from contextlib import closing
 from functools import cache
 
@@ -13,7 +15,8 @@ from tests.evm.indexed import InlineBlockDecoder
 from tests.evm.recordings import lines
 
 from icefall.evm.deriving.derive import contract_lookups, derive
-from icefall.evm.following.decoder import BlockDecoder, DecoderDied, ProcessBlockDecoder, VerifiedChunk
+from icefall.evm.following.decoder import BlockDecoder, DecoderDied, VerifiedChunk
+from icefall.evm.following.decoder_processes import ProcessBlockDecoder
 from icefall.evm.model import ContractInfo, RawKinds
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
 from icefall.evm.storing.packing import packed
@@ -98,3 +101,11 @@ def test_one_that_dies_is_replaced_and_the_other_goes_on() -> None:
             assert await rows_of(decoder, again) == expected[0]
 
     asyncio.run(kill_first())
+
+
+def test_a_decoding_process_imports_neither_the_event_loop_nor_upstreams() -> None:
+    """It starts with each index, and those take as long to import as all that it needs."""
+    code = "import sys, icefall.evm.following.decoder; print([*sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "icefall.wire.evm.decode" in done.stdout
+    assert not [name for name in ("'asyncio'", "'aiohttp'", "'yarl'", "icefall.upstream") if name in done.stdout]

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from tests.evm.recordings import CHAINS, REORGS, full_blocks, like
 
+from icefall.wire.errors import WireError
 from icefall.wire.evm.hashes import header_hash, is_known_layout, receipt_bytes, tx_bytes
 from icefall.wire.evm.keccak import keccak256
 from icefall.wire.evm.trie import ordered_root
@@ -225,6 +226,16 @@ def test_unknown_transaction_types_are_not_refused() -> None:
     block = msgspec.structs.replace(full.block, txs=(tx, *full.block.txs[1:]), receipts_root=root, unknown_fields=True)
     problems = verify_block(block, receipts, None, roots=True)
     assert problems[1:] == ["transaction type 126 has no known layout"]
+
+
+def test_a_receipt_type_of_more_than_a_byte_is_refused() -> None:
+    """It has no encoding at all, whatever the chain."""
+    full = busy(like("geth"))
+    tx = msgspec.structs.replace(full.block.txs[0], type_id=256)
+    receipt = msgspec.structs.replace(full.receipts[0], type_id=256)
+    block = msgspec.structs.replace(full.block, txs=(tx, *full.block.txs[1:]))
+    with pytest.raises(WireError, match="receipt type 256 has no known layout"):
+        verify_block(block, (receipt, *full.receipts[1:]), None, roots=True)
 
 
 def test_genesis_has_no_traces() -> None:

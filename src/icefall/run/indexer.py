@@ -23,7 +23,8 @@ from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings
-from icefall.evm.following.decoder import GC_THRESHOLDS, BlockDecoder, ProcessBlockDecoder, default_processes
+from icefall.evm.following.decoder import GC_THRESHOLDS, BlockDecoder
+from icefall.evm.following.decoder_processes import ProcessBlockDecoder, default_processes
 from icefall.evm.following.follower import BlockRange, FollowerStatus
 from icefall.evm.following.progress import Display
 from icefall.evm.storing.store import ChainStore

@@ -252,12 +252,14 @@ class Client:
 
     async def _read(self, response: "aiohttp.ClientResponse", budget: ByteBudget | None) -> bytes:
         """The whole body. One that is longer than allowed is not read to its end."""
-        raw = bytearray()
+        chunks: list[bytes] = []  # joined once: a block's parts are megabytes, and each copy of them counts
+        size = 0
         is_gzip = self._compressed and response.headers.get("content-encoding", "").lower() == "gzip"
         try:
             async for chunk in body_chunks(response, is_gzip=is_gzip, chunk_size_max=_CHUNK_SIZE_MAX):
-                raw += chunk
-                if len(raw) > self.limits.answer_size_max:
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > self.limits.answer_size_max:
                     raise AnswerTooLong(f"{self.name} answered with more than {self.limits.answer_size_max} bytes")
                 if budget is not None:
                     budget.left -= len(chunk)
@@ -266,11 +268,11 @@ class Client:
         except BaseException as error:
             response.close()
             if budget is not None:
-                budget.left += len(raw)
+                budget.left += size
             if isinstance(error, InvalidGzip):
                 raise InvalidAnswer(f"{self.name} sent {error}", retryable=True) from error
             raise
-        return bytes(raw)
+        return b"".join(chunks)
 
     async def _refusal(self, response: "aiohttp.ClientResponse", path: str) -> UpstreamFailure:
         status = response.status

@@ -28,16 +28,18 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
     unknown: dict[bytes, None] = {}
     for index, diff in enumerate(full.diffs):
         for account in diff.accounts:
-            if account.balance_before is None or account.balance_after is None:
+            address, had, has = account.address, account.balance_before, account.balance_after
+            if had is None or has is None:
                 continue
-            before.setdefault(account.address, account.balance_before)
-            after[account.address] = account.balance_after
+            before.setdefault(address, had)
+            after[address] = has
             if account.is_gone and account.had_code:
                 # coreth reports this for every contract that ran SELFDESTRUCT, though it may live on with a balance.
-                unknown[account.address] = None
-            else:
-                unknown.pop(account.address, None)
-        unknown.update(dict.fromkeys(destroyed_not_in_diff(full, index)))
+                unknown[address] = None
+            elif unknown:
+                unknown.pop(address, None)
+        if diff.omits_code:
+            unknown.update(dict.fromkeys(destroyed_not_in_diff(full, index)))
     deltas: dict[bytes, int] = {}
     for address, delta in _outside_txs(full.block, native_asset_id):
         if delta is None:

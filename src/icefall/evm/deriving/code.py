@@ -14,13 +14,15 @@ def code_changes(full: FullBlock, made: Iterable[Deployment]) -> Iterator[CodeCh
     if full.diffs is not None:
         for index, diff in enumerate(full.diffs):
             for account in diff.accounts:
-                if account.has_code is None:
+                has_code, had_code = account.has_code, account.had_code
+                if has_code is None or (has_code == had_code and not found and not account.is_gone):
                     continue
-                if account.is_gone and account.had_code:
+                if account.is_gone and had_code:
                     found[account.address] = None  # gone on geth and anvil, still there on coreth
-                elif account.has_code != account.had_code or account.address in found:
-                    found[account.address] = account.has_code
-            found.update(dict.fromkeys(code_not_in_diff(full, index)))
+                elif has_code != had_code or account.address in found:
+                    found[account.address] = has_code
+            if diff.omits_code:
+                found.update(dict.fromkeys(code_not_in_diff(full, index)))
     else:
         # A creation may leave no code, and an authorization (EIP-7702) applies only if its nonce is right.
         found.update(dict.fromkeys([one.address for one in made]))

@@ -28,11 +28,13 @@ def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) ->
     for tx_index, receipt in enumerate(receipts):
         for log in receipt.logs:
             event = decode_log(log)
+            if event is None:
+                continue
             if isinstance(event, AmbiguousTransfer):
                 event = _disambiguated(event, kinds[log.address])
             if isinstance(event, MalformedEvent):
                 skipped[event.event] += 1
-            elif event is not None:
+            else:
                 events.append(ParsedLog(tx_index, log.index, log.address, event))
     return events, dict(skipped)
 

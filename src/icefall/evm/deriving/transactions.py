@@ -17,25 +17,28 @@ def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[Na
         if diff is None:  # then whether an authorization applied is not known; it is signed to do so
             coded.update({one.authority: one.sets_code for one in signed_delegations(tx)})
         call_type = _call_type(tx, diff, coded, has_code)
-        yield NativeTx(
-            tx_index=index,
-            tx_hash=tx.tx_hash,
-            status=status(full, index),
-            type_id=tx.type_id,
-            sender=tx.sender,
-            to=tx.to or created_at(tx, receipt),
-            value=tx.value,
-            nonce=tx.nonce,
-            gas_limit=tx.gas,
-            gas_used=receipt.gas_used,
-            gas_price=gas_price(tx, receipt),
-            max_fee=tx.max_fee,
-            max_priority_fee=tx.max_priority_fee,
-            call_type=call_type,
-            selector=tx.input[:4] if call_type is CallType.CONTRACT_CALL else b"",
-            input=tx.input,
+        yield NativeTx(  # in the order of the struct, which costs less than by name
+            index,
+            tx.tx_hash,
+            status(full, index) if receipt.status is None else receipt.status,
+            tx.type_id,
+            tx.sender,
+            tx.to or created_at(tx, receipt),
+            tx.value,
+            tx.nonce,
+            tx.gas,
+            receipt.gas_used,
+            gas_price(tx, receipt),
+            tx.max_fee,
+            tx.max_priority_fee,
+            call_type,
+            tx.input[:4] if call_type is CallType.CONTRACT_CALL else b"",
+            tx.input,
         )
-        _note_code(full, index, coded)
+        if diff is not None:
+            _note_code(diff, coded)
+        if diff is None or diff.omits_code:
+            coded.update(dict.fromkeys(created_not_in_diff(full, index), True))
 
 
 def unknown_code(full: FullBlock) -> frozenset[bytes]:
@@ -87,9 +90,8 @@ def _code_in(diff: TxDiff, address: bytes) -> bool | None:
     return None
 
 
-def _note_code(full: FullBlock, index: int, coded: dict[bytes, bool]) -> None:
-    if full.diffs is not None:
-        for account in full.diffs[index].accounts:
-            if account.has_code is not None and account.has_code != account.had_code and not account.is_gone:
-                coded[account.address] = account.has_code
-    coded.update(dict.fromkeys(created_not_in_diff(full, index), True))
+def _note_code(diff: TxDiff, coded: dict[bytes, bool]) -> None:
+    for account in diff.accounts:
+        has_code = account.has_code
+        if has_code != account.had_code and has_code is not None and not account.is_gone:
+            coded[account.address] = has_code

@@ -124,5 +124,7 @@ def recoded_contracts(
     seen = {change.address: None for change in code}
     seen.update({one.address: None for one in events if isinstance(one.event, ImplementationChanged)})
     for diff in diffs or ():
-        seen.update({account.address: None for account in diff.accounts if account.changed_implementation})
+        for account in diff.accounts:
+            if account.changed_implementation:
+                seen[account.address] = None
     yield from seen

@@ -1,37 +1,35 @@
-"""Turns fetched blocks into rows: decodes, verifies and derives them, in other processes.
+"""Turns fetched blocks into rows: decodes, verifies and derives them, in the processes of decoder_processes.py.
 
 In two steps, `verify` and `derive`: between them the follower looks up what the contracts of the blocks are. Blocks
 that need no such lookup, which are most where there are traces, are derived in the first step.
+
+Those processes import this module and nothing else: it must not need the event loop or the clients of upstreams, which
+take half as long again to import.
 """
 
-import asyncio
 import gc
-import itertools
 import multiprocessing
 import os
-import signal
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.deriving.raw import raw_rows
 from icefall.evm.model import NO_RAW, CodeChange, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
-from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
+from icefall.evm.packed import PackedBlock, to_bytes
 from icefall.evm.storing.packing import packed
-from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.types import FullBlock, RootMismatch
 from icefall.wire.evm.verify import verify_full
 
-T = TypeVar("T")
-_PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
+if TYPE_CHECKING:
+    from icefall.upstream.evm.block_parts import FetchedBlock
+
 _HELD_MAX = 32  # chunks of a chain between the two steps; for an abandoned batch the second never comes
 GC_THRESHOLDS = (50_000, 20, 100)  # rows and structs come and go by the million, none of them in a cycle
 Ticket = tuple[int, int]  # a chain, and the number of a chunk
@@ -161,24 +159,24 @@ def _raw_rows(full: FullBlock, part: _Parts, kept: RawKinds) -> RawRows:
 
 class BlockDecoder(Protocol):
     async def verify(
-        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
+        self, chain: int, blocks: "Sequence[FetchedBlock]", fixed: ContractInfo, *, roots: bool, kept: RawKinds
     ) -> VerifiedChunk: ...
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]: ...
 
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk: ...
+    async def raw(self, blocks: "Sequence[FetchedBlock]", *, roots: bool, kept: RawKinds) -> RawChunk: ...
 
     def close(self) -> None: ...
 
 
-def parts_of(blocks: Sequence[FetchedBlock]) -> list[_Parts]:
+def parts_of(blocks: "Sequence[FetchedBlock]") -> list[_Parts]:
     return [(one.block, one.receipts, one.calls, one.diffs, one.calls_by, one.diffs_by) for one in blocks]
 
 
 _state = DecoderState()  # of the other process
 
 
-def _prepare_process() -> None:
+def prepare_process() -> None:
     """Ends with its parent, also one that is killed and cannot end its pool."""
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -192,77 +190,13 @@ def _prepare_process() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _verify(
+def verify_here(
     ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds, fixed: ContractInfo
 ) -> tuple[VerifiedChunk, bytes]:
-    """The rows that are ready beside the rest."""
+    """In this process: the rows that are ready beside the rest."""
     chunk = _state.verify(ticket, parts, roots, kept, fixed)
     return msgspec.structs.replace(chunk, derived=[]), to_bytes(chunk.derived)
 
 
-def _derive(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
+def derive_here(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
     return to_bytes(_state.derive(ticket, indices, info))
-
-
-def default_processes() -> int:
-    """One core is left for fetching and storing."""
-    return max(1, min((os.cpu_count() or 1) - 1, _PROCESSES_MAX))
-
-
-class ProcessBlockDecoder:
-    """Decodes in other processes, one chunk after the other in each. One that died is replaced at the next call."""
-
-    def __init__(self, processes: int = 1) -> None:
-        self._processes = [_DecoderProcess() for _ in range(processes)]
-        self._tickets = itertools.count()
-
-    async def verify(
-        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
-    ) -> VerifiedChunk:
-        ticket = chain, next(self._tickets)
-        chunk, derived = await self._of(ticket).run(_verify, ticket, parts_of(blocks), roots, kept, fixed)
-        return msgspec.structs.replace(chunk, derived=from_bytes(derived))
-
-    async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
-        return from_bytes(await self._of(ticket).run(_derive, ticket, indices, info))
-
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
-        process = self._processes[next(self._tickets) % len(self._processes)]
-        return await process.run(decode_raw, parts_of(blocks), roots, kept)
-
-    def _of(self, ticket: Ticket) -> "_DecoderProcess":
-        """The same for both steps of a chunk: it holds the verified blocks in between."""
-        return self._processes[ticket[1] % len(self._processes)]
-
-    def close(self) -> None:
-        for process in self._processes:
-            process.close()
-
-
-class _DecoderProcess:
-    """Started by its first call."""
-
-    def __init__(self) -> None:
-        self._pool: Executor | None = None
-
-    async def run(self, work: Callable[..., T], *args: Any) -> T:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_prepare_process)
-        pool = self._pool
-        try:
-            # The first call starts the process, which inherits the mask: a ^C in the terminal is ours to act on.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                running = asyncio.get_running_loop().run_in_executor(pool, work, *args)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            return await running
-        except BrokenProcessPool as died:
-            if pool is self._pool:  # it may have been replaced since
-                self.close()
-            raise DecoderDied("the process that decodes blocks has died") from died
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None

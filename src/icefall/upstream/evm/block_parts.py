@@ -1,6 +1,7 @@
 """The parts of a block as an upstream sent them, decoded only as far as needed to check that they are complete and
 belong to one block."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -58,6 +59,16 @@ class _Block(msgspec.Struct, rename="camel"):
     parent_hash: Hash
     transactions_root: Hash
     transactions: list[_Tx]
+
+
+class _PlainTx(msgspec.Struct):
+    hash: str
+
+
+class _PlainBlock(_Block, rename="camel"):
+    """The same, with hashes of transactions that are yet to be checked: all at once, in a third of the time."""
+
+    transactions: list[_PlainTx]  # type: ignore[assignment]
 
 
 class BlockSummary(msgspec.Struct, rename="camel"):
@@ -124,6 +135,9 @@ class _Replay(msgspec.Struct, rename="camel"):
 
 
 _BLOCK = msgspec.json.Decoder(_Block)
+_PLAIN_BLOCK = msgspec.json.Decoder(_PlainBlock)
+_HASH_SIZE = 66
+_HASHES = re.compile("(?:0x[0-9a-f]{64})*")
 _SUMMARY = msgspec.json.Decoder(BlockSummary)
 _RECEIPTS = msgspec.json.Decoder(list[_Receipt])
 _TRACED = msgspec.json.Decoder(list[_Traced])
@@ -139,14 +153,17 @@ _REPLAYED = msgspec.json.Decoder(list[_Replay])
 
 def decode_header(raw: msgspec.Raw, number: int) -> Header:
     """A block fetched by number. One without transactions must have the root of an empty trie."""
-    block = _decoded(_BLOCK, raw, f"block {number}")
+    block = _decoded(_PLAIN_BLOCK, raw, f"block {number}")
+    txids = tuple([tx.hash for tx in block.transactions])
+    if {len(txid) for txid in txids} - {_HASH_SIZE} or not _HASHES.fullmatch("".join(txids)):
+        _decoded(_BLOCK, raw, f"block {number}")  # which one is not a hash
     if int(block.number, 16) != number:
         raise IncompleteAnswer(f"requested block {number}, got block {int(block.number, 16)}")
     if (not block.transactions) != (block.transactions_root == EMPTY_ROOT):
         raise IncompleteAnswer(
             f"block {number} has {len(block.transactions)} transactions, which does not match its root"
         )
-    return Header(number, block.hash, block.parent_hash, tuple(tx.hash for tx in block.transactions))
+    return Header(number, block.hash, block.parent_hash, txids)
 
 
 def decode_summary(raw: msgspec.Raw) -> BlockSummary:
@@ -211,19 +228,28 @@ def _check_traced(text: _Text, header: Header, what: str, shape: msgspec.json.De
 
 
 def _split_mux(text: _Text, header: Header) -> tuple[bytes, bytes]:
-    calls, diffs = [], []
+    calls: list[bytes | msgspec.Raw] = []
+    diffs: list[bytes | msgspec.Raw] = []
     rows = _decoded(_TRACED_MUX, text, f"the traces of block {header.number}", deep=True)
     _check_rows(rows, header, "traces")
     for txid, row in zip(header.txids, rows, strict=True):
         if row.result is None:
             raise IncompleteAnswer(f"one of the traces of block {header.number} is missing")
-        start = b'{"txHash":"%b","result":' % txid.encode()
-        calls.append(b"%b%b}" % (start, row.result.calls))
-        diffs.append(b"%b%b}" % (start, row.result.diffs))
-    all_calls, all_diffs = json_list(calls), json_list(diffs)
+        start = b'},{"txHash":"%b","result":' % txid.encode()
+        calls += start, row.result.calls
+        diffs += start, row.result.diffs
+    all_calls, all_diffs = _closed_list(calls), _closed_list(diffs)
     _decoded(_TRACED_FRAMES, all_calls, f"one of the call traces of block {header.number}", deep=True)
     _decoded(_TRACED_DIFFS, all_diffs, f"one of the state diffs of block {header.number}", deep=True)
     return all_calls, all_diffs
+
+
+def _closed_list(pieces: list[bytes | msgspec.Raw]) -> bytes:
+    """A list of objects, each of which closes the one before: joined once, because traces are large."""
+    if not pieces:
+        return b"[]"
+    pieces[0] = b"[" + bytes(pieces[0]).removeprefix(b"},")
+    return b"".join((*pieces, b"}]"))
 
 
 def _traced(raw: _Text, header: Header, what: str) -> list[_Traced]:

@@ -10,6 +10,8 @@ from icefall.wire.evm.hex import HexAddresses, HexNumbers, HexTexts, amount, dat
 from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
 
 T = TypeVar("T")
+_NO_BLOOM = bytes(256)
+_NO_BLOOM_TEXT = "0x" + _NO_BLOOM.hex()
 
 
 class _AccessText(msgspec.Struct, gc=False, rename="camel"):
@@ -279,23 +281,21 @@ def _withdrawal(text: _WithdrawalText, count: HexNumbers, address: HexAddresses)
 
 
 class _ReceiptReader:
-    __slots__ = ("address", "amount", "blooms", "count", "word")
+    __slots__ = ("address", "amount", "count", "word")
 
     def __init__(self, texts: HexTexts) -> None:
         self.count = texts.count
         self.amount = texts.amount
         self.address = texts.address
         self.word = texts.word
-        self.blooms: dict[str, bytes] = {}  # most are equal: those of receipts without logs
 
     def read(self, texts: list[_ReceiptText]) -> tuple[Receipt, ...]:
         return tuple([self._receipt(text) for text in texts])
 
     def _receipt(self, text: _ReceiptText) -> Receipt:
         count, word, address, status = self.count, self.word, self.address, text.status
-        bloom = self.blooms.get(text.logs_bloom)
-        if bloom is None:
-            bloom = self.blooms[text.logs_bloom] = fixed(text.logs_bloom, 256)
+        # Most are empty, and comparing costs less than the hash of a text as long as this.
+        bloom = _NO_BLOOM if text.logs_bloom == _NO_BLOOM_TEXT else fixed(text.logs_bloom, 256)
         if status is None and text.root is None:
             raise WireError("a receipt without a status")
         return Receipt(

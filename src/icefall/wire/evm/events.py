@@ -141,9 +141,9 @@ def decode_log(log: EventLog) -> Event | None:
 
 
 def _transfer(topics: tuple[bytes, ...], data: bytes) -> Event:
+    if len(topics) == 3 and len(data) == 32:  # nearly all
+        return Erc20Moved(topics[1][12:], topics[2][12:], int.from_bytes(data, "big"))
     shape = len(topics), len(data)
-    if shape == (3, 32):
-        return Erc20Moved(topics[1][12:], topics[2][12:], _int(data))
     if shape == (4, 0):
         return Erc721Moved(topics[1][12:], topics[2][12:], _int(topics[3]))
     if shape == (1, 96):

@@ -15,6 +15,8 @@ _STRING = tuple([bytes([0x80 + size]) for size in range(56)])
 _TOPICS = tuple([rlp.encode([bytes(32)] * count)[: -33 * count or None] for count in range(5)])  # prefixes only
 _ADDRESS, _WORD, _BLOOM, _NONCE = b"\x94", b"\xa0", b"\xb9\x01\x00", b"\x88"
 _EMPTY_LIST = b"\xc0"
+_TYPES = tuple([bytes([type_id]) for type_id in range(256)])
+_KNOWN_MAX = 10_000
 
 
 def header_hash(block: DecodedBlock) -> bytes:
@@ -84,24 +86,27 @@ def tx_bytes(tx: EvmTx) -> bytes:
     except KeyError:
         raise WireError(f"transaction type {tx.type_id} has no known layout") from None
     encoded = rlp.encode_list(fields(tx))
-    return bytes([tx.type_id]) + encoded if tx.type_id else encoded
+    return _TYPES[tx.type_id] + encoded if tx.type_id else encoded
 
 
 def receipt_bytes(receipt: Receipt) -> bytes:
     """A receipt as the root covers it."""
+    if receipt.type_id >= len(_TYPES):
+        raise WireError(f"receipt type {receipt.type_id} has no known layout")
     first = _WORD + receipt.state_root if receipt.status is None else _number(receipt.status)
     logs = rlp.encode_list([_log(log) for log in receipt.logs]) if receipt.logs else _EMPTY_LIST
-    encoded = rlp.encode_list([first, _number(receipt.cumulative_gas), _BLOOM + receipt.bloom, logs])
-    return bytes([receipt.type_id]) + encoded if receipt.type_id else encoded
+    encoded = rlp.encode_list((first, _number(receipt.cumulative_gas), _BLOOM, receipt.bloom, logs))
+    return _TYPES[receipt.type_id] + encoded if receipt.type_id else encoded
 
 
 def _legacy(tx: EvmTx) -> list[bytes]:
-    price = _number(tx.gas_price)
-    return [_number(tx.nonce), price, *_payload(tx), _number(tx.v), _number(tx.r), _number(tx.s)]
+    known = _KNOWN
+    price = known[tx.gas_price]
+    return [known[tx.nonce], price, *_payload(tx), known[tx.v], _number(tx.r), _number(tx.s)]
 
 
 def _with_access(tx: EvmTx) -> list[bytes]:
-    head = [_number(tx.chain_id), _number(tx.nonce), _number(tx.gas_price)]
+    head = [_KNOWN[tx.chain_id], _KNOWN[tx.nonce], _KNOWN[tx.gas_price]]
     return [*head, *_payload(tx), _access_list(tx.access_list), *_signature(tx)]
 
 
@@ -125,16 +130,17 @@ _FIELDS = {0: _legacy, 1: _with_access, 2: _with_tip, 3: _with_blobs, 4: _with_a
 
 def _tip_head(tx: EvmTx) -> list[bytes]:
     tip, most = tx.max_priority_fee or 0, tx.max_fee or 0
-    return [_number(tx.chain_id), _number(tx.nonce), _number(tip), _number(most)]
+    known = _KNOWN
+    return [known[tx.chain_id], known[tx.nonce], known[tip], known[most]]
 
 
 def _payload(tx: EvmTx) -> list[bytes]:
     to = _ADDRESS + tx.to if tx.to else rlp.EMPTY_STRING
-    return [_number(tx.gas), to, _number(tx.value), rlp.encode(tx.input)]
+    return [_KNOWN[tx.gas], to, _KNOWN[tx.value], rlp.encode(tx.input)]
 
 
 def _signature(tx: EvmTx) -> list[bytes]:
-    return [_number(tx.v), _number(tx.r), _number(tx.s)]
+    return [_KNOWN[tx.v], _number(tx.r), _number(tx.s)]
 
 
 def _access_list(entries: Iterable[Access]) -> bytes:
@@ -154,9 +160,21 @@ def _withdrawal(one: Withdrawal) -> bytes:
 
 
 def _log(log: EventLog) -> bytes:
-    topics = log.topics
+    topics, data = log.topics, log.data
     head = _ADDRESS + log.address + _TOPICS[len(topics)]
-    return rlp.encode_list([head, *[_WORD + topic for topic in topics], rlp.encode(log.data)])
+    if len(data) == 32:  # has the prefix of a topic
+        return rlp.encode_list((_WORD.join((head, *topics, data)),))
+    return rlp.encode_list((_WORD.join((head, *topics)), rlp.encode(data)))
+
+
+class _KnownNumbers(dict[int, bytes]):
+    """Numbers that repeat from transaction to transaction, such as prices and limits: each is encoded once."""
+
+    def __missing__(self, value: int) -> bytes:
+        if len(self) >= _KNOWN_MAX:
+            self.clear()
+        encoded = self[value] = _number(value)
+        return encoded
 
 
 def _number(value: int) -> bytes:
@@ -172,3 +190,6 @@ def _number_if(value: int | None) -> bytes:
 
 def _word_if(value: bytes | None) -> bytes:
     return b"" if value is None else _WORD + value
+
+
+_KNOWN = _KnownNumbers()

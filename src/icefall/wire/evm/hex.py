@@ -30,16 +30,33 @@ class HexAmounts(dict[str, int]):
 
 class HexAddresses(dict[str, bytes]):
     def __missing__(self, text: str) -> bytes:
-        value = self[text] = fixed(text, 20)
-        return value
+        # What `fixed` does, without calling it: half of the texts of a block are read here or below.
+        if text[:2] == "0x" and len(text) == 42:
+            try:
+                value = bytes.fromhex(text[2:])
+            except ValueError:
+                pass
+            else:
+                if len(value) == 20:
+                    self[text] = value
+                    return value
+        return fixed(text, 20)
 
 
 class HexWords(dict[str, bytes]):
     """Hashes, topics, roots."""
 
     def __missing__(self, text: str) -> bytes:
-        value = self[text] = fixed(text, 32)
-        return value
+        if text[:2] == "0x" and len(text) == 66:
+            try:
+                value = bytes.fromhex(text[2:])
+            except ValueError:
+                pass
+            else:
+                if len(value) == 32:
+                    self[text] = value
+                    return value
+        return fixed(text, 32)
 
 
 class HexTexts:

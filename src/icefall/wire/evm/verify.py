@@ -67,14 +67,16 @@ def verify_traces(block: DecodedBlock, traces: Sequence[Trace] | None, diffs: Se
         _check_count(block, len(traces), "traces")
         for tx, trace in zip(block.txs, traces, strict=True):
             root = trace.frames[0]
-            _check_hash(block, tx.tx_hash, trace.tx_hash, "trace")
+            if trace.tx_hash != tx.tx_hash:
+                _check_hash(block, tx.tx_hash, trace.tx_hash, "trace")
             if root.sender != tx.sender or (tx.to and root.to != tx.to) or root.value != tx.value:
                 raise IncompleteBlock(f"{_name(block)}: the trace of {_hex(tx.tx_hash)} is of another transaction")
     if diffs is not None:
         _check_count(block, len(diffs), "diffs")
         for tx, diff in zip(block.txs, diffs, strict=True):
-            _check_hash(block, tx.tx_hash, diff.tx_hash, "diff")
-            if tx.type_id <= _LAST_TYPE and all(account.address != tx.sender for account in diff.accounts):
+            if diff.tx_hash != tx.tx_hash:
+                _check_hash(block, tx.tx_hash, diff.tx_hash, "diff")
+            if tx.type_id <= _LAST_TYPE and tx.sender not in [account.address for account in diff.accounts]:
                 raise IncompleteBlock(f"{_name(block)}: the diff of {_hex(tx.tx_hash)} leaves out its sender")
 
 

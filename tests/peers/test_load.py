@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-
 from bench import load
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

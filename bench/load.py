@@ -105,11 +105,11 @@ def paced(url: str, per_second: float, targets: Sequence[str] = (), seconds: flo
     second."""
     requests = cycle(_requests(url, None, targets))
     idle = [socket.create_connection(_address(url)) for _ in range(CONNECTIONS)]
-    open_ones = {one.fileno(): one for one in idle}
-    due_of, received = dict.fromkeys(open_ones, 0.0), dict.fromkeys(open_ones, b"")
+    by_number = {one.fileno(): one for one in idle}
+    due_of, received = dict.fromkeys(by_number, 0.0), dict.fromkeys(by_number, b"")
     times_s: list[float] = []
     with select.epoll() as pool, ExitStack() as closing:
-        for number, connection in open_ones.items():
+        for number, connection in by_number.items():
             closing.enter_context(connection)
             pool.register(number, select.EPOLLIN)
         began, sent, total = time.monotonic(), 0, round(per_second * seconds)
@@ -124,11 +124,11 @@ def paced(url: str, per_second: float, targets: Sequence[str] = (), seconds: flo
             if not answered and due_s == ANSWER_S:
                 raise RuntimeError(f"{url}: no answer came in {ANSWER_S:.0f} s")
             for number, _ in answered:
-                received[number] += open_ones[number].recv(1 << 20)
+                received[number] += by_number[number].recv(1 << 20)
                 if _is_complete(received[number]):
                     times_s.append(time.monotonic() - due_of[number])
                     received[number] = b""
-                    idle.append(open_ones[number])
+                    idle.append(by_number[number])
     return _latency(times_s)
 
 

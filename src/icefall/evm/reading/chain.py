@@ -4,7 +4,7 @@ from typing import Any
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import PackedUints, unpack_data, unpack_uint, unpack_uints
+from icefall.evm.amounts import unpack_data, unpack_uint, unpack_uints
 from icefall.evm.positions import BITS, above, position_of
 from icefall.evm.reading.flat import txs_of_address
 from icefall.evm.reading.kept import SQL as KEPT
@@ -20,7 +20,6 @@ TX_COLUMNS = (
 FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
 SHARES_MAX = 6  # steps of a search by time after which it is no longer guessed where the block should be
-_NO_FEES = PackedUints()[None] * 2
 _ADDRESS_IDS = slice(5, 7)  # columns of the statements of kept.sql
 
 
@@ -158,7 +157,7 @@ class ChainReader:
                 CALL_TYPES[kind & 3], selector, sender, to,
             )
             for tx_at, txid, amounts, kind, selector, sender, to, _ in rows
-            for value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee in (_amounts(amounts),)
+            for value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee in (unpack_uints(amounts),)
         ]  # fmt: skip
 
     async def is_known(self, address: bytes) -> bool:
@@ -201,7 +200,7 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
         sender_ref,
         to_ref,
     ) = row
-    value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = _amounts(amounts)
+    value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = unpack_uints(amounts)
     return TxRead(
         TxLocation(tx_at >> BITS, block_hash, time, txid),
         tx_at,
@@ -220,26 +219,6 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
         selector,
         sender_ref,
         to_ref,
-    )
-
-
-def _amounts(packed: bytes) -> tuple[int, int, int, int, int, int | None, int | None]:
-    """`unpack_uints` of the seven of a transaction, of which only the last two may be absent, at two thirds of the
-    cost: most of what a row takes."""
-    number = int.from_bytes
-    value_end = 1 + packed[0]
-    nonce_end = value_end + 1 + packed[value_end]
-    limit_end = nonce_end + 1 + packed[nonce_end]
-    used_end = limit_end + 1 + packed[limit_end]
-    price_end = used_end + 1 + packed[used_end]
-    fees = (None, None) if packed[price_end:] == _NO_FEES else unpack_uints(packed[price_end:])
-    return (
-        number(packed[1:value_end]),
-        number(packed[value_end + 1 : nonce_end]),
-        number(packed[nonce_end + 1 : limit_end]),
-        number(packed[limit_end + 1 : used_end]),
-        number(packed[used_end + 1 : price_end]),
-        *fees,
     )
 
 

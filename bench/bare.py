@@ -1,4 +1,4 @@
-"""The baseline: a granian worker that answers every request with the same bytes."""
+"""The baseline: a granian worker that answers every request with the same bytes, if wanted after some computing."""
 
 import os
 import socket
@@ -16,26 +16,31 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.log import LogLevels
 
 _ANSWER = Path(os.environ["ICEFALL_BENCH_ANSWER"]).read_bytes() if "ICEFALL_BENCH_ANSWER" in os.environ else b""
+_CPU_S = float(os.environ.get("ICEFALL_BENCH_CPU_US", "0")) / 1e6
 _HEADERS = [("content-type", "application/json; charset=utf-8")]
 
 
 async def app(_scope: Any, protocol: Any) -> None:
     await protocol()
+    if _CPU_S:
+        until = time.thread_time() + _CPU_S
+        while time.thread_time() < until:
+            pass
     protocol.response_bytes(200, _HEADERS, _ANSWER)
 
 
 @contextmanager
-def bare_server(answer: bytes) -> Iterator[tuple[str, int]]:
-    """URL and process ID of a bare server with the same server settings as ours."""
+def bare_server(answer: bytes, cpu_us: float = 0) -> Iterator[tuple[str, int]]:
+    """URL and process ID of a bare server with the same server settings as ours. `cpu_us`: what it computes for each
+    answer, for a latency under load that can be compared with ours."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with NamedTemporaryFile() as file:  # an answer may be too long for an environment variable
         file.write(answer)
         file.flush()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bench.bare", str(port)], env={**os.environ, "ICEFALL_BENCH_ANSWER": file.name}
-        )
+        environment = {**os.environ, "ICEFALL_BENCH_ANSWER": file.name, "ICEFALL_BENCH_CPU_US": str(cpu_us)}
+        process = subprocess.Popen([sys.executable, "-m", "bench.bare", str(port)], env=environment)
         try:
             for _ in range(500):
                 try:

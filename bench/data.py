@@ -1,9 +1,10 @@
 """The chain data API on a million transfers: a busy and a quiet address, first and last pages.
 
 Pages and addresses in turn are asked for the first time, as far as a worker is concerned; the others again and again.
-On SQLite each call is compared with a bare granian worker that sends the same bytes; `bare p99` at the same rate is
-what the client and the machine add. With `--store=URL` the same rows
-are also put into that server: `p50` is the time of a page when nothing else is asked.
+On SQLite each call is compared with a bare granian worker that sends the same bytes. `bare p99` is that of a bare
+worker which computes for as long as ours for each answer, at the same rate: what client and machine make of such a
+load. `waited`: how much of the time our worker was ready and had no core. With `--store=URL` the same rows are also put
+into that server: `p50` is the time of a page when nothing else is asked.
 `ICEFALL_BENCH_TRANSFERS` sets how many transfers.
 """
 
@@ -21,7 +22,7 @@ from tests.server import Server, serving
 
 from bench.bare import bare_server
 from bench.evm_rows import BUSY, QUIET, Rows, address, mark_audited, runs
-from bench.load import descendants, measure, one_by_one, paced, worker_pids
+from bench.load import descendants, measure, one_by_one, paced, waited_s, worker_pids
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.run.stores import Stores
@@ -103,7 +104,7 @@ def _suite(server: Server, *, has_bare: bool) -> None:
         ]
         if list_ in last_pages:
             calls.append(Call(f"{number} {name}, busy, last", [last_pages[list_]]))
-    print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'p99 ms':>9}{'CPU us':>9}", end="")
+    print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'p99 ms':>9}{'waited':>8}{'CPU us':>9}", end="")
     print(f"{'bare us':>9}{'ratio':>8}{'bare p99':>10}" if has_bare else "")
     for call in calls:
         _line(server, call, has_bare=has_bare)
@@ -114,13 +115,17 @@ def _line(server: Server, call: Call, *, has_bare: bool) -> None:
     assert answer.status == 200, answer.body[:300]
     rows = next(len(value) for value in answer.json().values() if isinstance(value, list))
     url = server.url("data") + call.targets[0]
-    alone, ours = one_by_one(url), measure(url, None, worker_pids(server), call.targets)
+    pids = worker_pids(server)
+    alone, ours = one_by_one(url), measure(url, None, pids, call.targets)
+    before, began = waited_s(pids), time.monotonic()
     loaded = paced(url, LOAD * ours.per_second, call.targets)
-    text = f"  {call.label:<38}{rows:>5}{alone.p50_ms:>9.2f}{ours.per_second:>9.0f}{loaded.p99_ms:>9.2f}"
+    waited = (waited_s(pids) - before) / (time.monotonic() - began)
+    text = f"  {call.label:<38}{rows:>5}{alone.p50_ms:>9.2f}{ours.per_second:>9.0f}{loaded.p99_ms:>9.2f}{waited:>8.0%}"
     text += f"{ours.cpu_us:>9.1f}"
     if has_bare:
         with bare_server(answer.body) as (bare_url, pid):
             bare = measure(bare_url, None, descendants(pid))
+        with bare_server(answer.body, max(0.0, ours.cpu_us - bare.cpu_us)) as (bare_url, _):
             bare_loaded = paced(bare_url, LOAD * ours.per_second)
         text += f"{bare.cpu_us:>9.1f}{ours.cpu_us / bare.cpu_us:>8.2f}{bare_loaded.p99_ms:>10.2f}"
     print(text, flush=True)

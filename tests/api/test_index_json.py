@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.api.handlers.index import _listed, _time_text
+from icefall.api.handlers.index import _time_text, listed
 from icefall.api.schema.index import IndexContainer
 from icefall.node.index import IndexedContainer
 from icefall.wire.ids import id_text
@@ -21,4 +21,4 @@ def test_the_json_is_that_of_the_schema(found: list[IndexedContainer], encoding:
         IndexContainer(id_text(key), checksum_hex.encode(raw, encoding), _time_text(ns), encoding, str(number))
         for number, key, ns, raw in found
     ]
-    assert f"[{_listed(found, encoding)}]".encode() == msgspec.json.encode(expected)
+    assert b"[%b]" % b",".join(listed(found, encoding)) == msgspec.json.encode(expected)

@@ -33,11 +33,11 @@ COUNTS: dict[str, tuple[dict[str, Any], int]] = {
     "avm.getTxFee": ({}, 0),
     "avm.getTxStatus": ({"txID": "ID"}, 1),
     "avm.getUTXOs": ({"addresses": [OWNER], "limit": 10}, 1),
-    "index.getContainerByID": ({"id": "ID"}, 2),
-    "index.getContainerByIndex": ({"index": 3}, 1),
-    "index.getContainerRange": ({"startIndex": 1, "numToFetch": 20}, 1),
+    "index.getContainerByID": ({"id": "ID"}, 1),
+    "index.getContainerByIndex": ({"index": 3}, 0),
+    "index.getContainerRange": ({"startIndex": 1, "numToFetch": 20}, 0),
     "index.getIndex": ({"id": "ID"}, 1),
-    "index.getLastAccepted": ({}, 1),
+    "index.getLastAccepted": ({}, 0),
     "index.isAccepted": ({"id": "ID"}, 1),
 }
 OF_THE_ENGINE = {"avm.issueTx"}

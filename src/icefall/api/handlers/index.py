@@ -1,6 +1,7 @@
 """The index of accepted containers.
 
-A range holds up to a thousand of them, so each goes from its row to its JSON without a struct in between.
+A range holds up to a thousand of them, so each goes from its row to its JSON without a struct in between, and what was
+made of it is kept for those who ask again.
 """
 
 from functools import lru_cache
@@ -25,14 +26,14 @@ async def get_container_by_id(params: schema.ContainerByIdParams, index: IndexRe
     number = await index.number_of(params.id)
     if number is None:
         raise CallFailed("not found")
-    return _one(await index.run(number, 1), params.encoding)
+    return _joined(await _containers(index, number, 1, params.encoding))
 
 
 async def get_container_by_index(params: schema.ContainerByIndexParams, index: IndexReader) -> msgspec.Raw:
-    found = await index.run(params.index, 1) if params.index <= _NUMBER_MAX else []
-    if not found or found[0][0] != params.index:
+    found = await _containers(index, params.index, 1, params.encoding) if params.index <= _NUMBER_MAX else []
+    if not found:
         raise CallFailed(f"no container at index {params.index}")
-    return _one(found, params.encoding)
+    return _joined(found)
 
 
 async def get_container_range(
@@ -49,9 +50,9 @@ async def get_container_range(
         raise CallFailed("no containers have been accepted")
     if params.start_index > last:
         raise CallFailed(f"start index ({params.start_index}) > last accepted index ({last})")
-    found = await index.run(params.start_index, params.num_to_fetch)
-    listed = f"[{_listed(found, params.encoding)}]"
-    return msgspec.Raw(listed if dialect.range_is_array else f'{{"containers":{listed}}}')
+    count = min(params.num_to_fetch, last + 1 - params.start_index)
+    found = await _containers(index, params.start_index, count, params.encoding)
+    return _joined(found, b"[", b"]") if dialect.range_is_array else _joined(found, b'{"containers":[', b"]}")
 
 
 async def get_index(params: schema.ContainerIdParams, index: IndexReader) -> schema.IndexNumber:
@@ -65,27 +66,38 @@ async def get_last_accepted(params: schema.EncodingParams, index: IndexReader) -
     last = await index.last_number()
     if last is None:
         raise CallFailed("no containers have been accepted")
-    return _one(await index.run(last, 1), params.encoding)
+    return _joined(await _containers(index, last, 1, params.encoding))
 
 
 async def is_accepted(params: schema.ContainerIdParams, index: IndexReader) -> schema.IsAccepted:
     return schema.IsAccepted(await index.number_of(params.id) is not None)
 
 
-def _one(found: list[IndexedContainer], encoding: str) -> msgspec.Raw:
-    return msgspec.Raw(_listed(found, encoding))
+async def _containers(index: IndexReader, start: int, count: int, encoding: str) -> list[bytes]:
+    """The JSON of those from number `start` on."""
+    kept, numbers = index.kept(), range(start, start + count)
+    found = kept.find(encoding, numbers)
+    if found is None:
+        rows = [row for row in await index.run(start, count) if row[0] in numbers]
+        found = listed(rows, encoding)
+        index.kept().keep(encoding, zip([row[0] for row in rows], found, strict=True))
+    return found
 
 
-def _listed(found: list[IndexedContainer], encoding: str) -> str:
+def _joined(found: list[bytes], before: bytes = b"", after: bytes = b"") -> msgspec.Raw:
+    return msgspec.Raw(before + b",".join(found) + after)
+
+
+def listed(found: list[IndexedContainer], encoding: str) -> list[bytes]:
     """`schema.IndexContainer` of each, as it is sent: no value holds a character that JSON escapes."""
     try:
-        return ",".join(
-            [
+        return [
+            (
                 f'{{"id":"{id_text(container_id)}","bytes":"{checksum_hex.encode(raw, encoding)}",'
                 f'"timestamp":"{_time_text(accepted_ns)}","encoding":"{encoding}","index":"{number}"}}'
-                for number, container_id, accepted_ns, raw in found
-            ]
-        )
+            ).encode()
+            for number, container_id, accepted_ns, raw in found
+        ]
     except WireError as error:
         raise CallFailed(str(error)) from error
 

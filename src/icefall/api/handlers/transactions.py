@@ -73,9 +73,7 @@ async def list_transactions(
         txs = txs[: len(parts)]
         token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))
     context = await context_for(chain, dialect, [*txs, *_rows_in(parts.values())])
-    return TransactionDetailsPage(
-        next_page_token=token, transactions=[await details(context, tx, parts[tx.tx_at]) for tx in txs]
-    )
+    return TransactionDetailsPage(next_page_token=token, transactions=await details(context, txs, parts))
 
 
 async def get_transaction(params: TransactionParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:

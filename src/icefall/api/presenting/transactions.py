@@ -1,6 +1,6 @@
 """Blocks and transactions as JSON, with the fields of the schema in their order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 
 from msgspec import Raw
@@ -15,6 +15,7 @@ from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import BlockRead, FullTxRead, TxParts, TxRead
 
 _TRUNCATED = ',"truncated":true'
+Lists = tuple[list[str], list[str], list[str], list[str]]  # ERC-20, ERC-721, ERC-1155 and internal, as JSON
 
 
 def block(chain_id: str, row: BlockRead) -> Ready:
@@ -71,14 +72,21 @@ def _method(call_type: str, selector: bytes, name: str | None) -> str:
     return f'{{"callType":"{call_type}","methodHash":"0x{selector.hex()}"{named}}}'
 
 
-async def details(context: AnswerContext, tx: TxRead, parts: TxParts) -> Ready:
-    """A TransactionDetails."""
-    erc20, erc721, erc1155, internals = await _nested_lists(context, parts)
-    return Raw(
-        f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},"erc20Transfers":[{",".join(erc20)}],'
-        f'"erc721Transfers":[{",".join(erc721)}],"erc1155Transfers":[{",".join(erc1155)}],'
-        f'"internalTransactions":[{",".join(internals)}]{_TRUNCATED if parts.truncated else ""}}}'
-    )
+async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[int, TxParts]) -> list[Ready]:
+    """TransactionDetails, with the parts of each transaction by its position."""
+    shown: list[Ready] = []
+    for tx in txs:
+        of_tx = parts[tx.tx_at]
+        lists = _lists_at_once(context, of_tx) if _are_few(of_tx) else await _nested_lists(context, of_tx)
+        erc20, erc721, erc1155, internals = map(",".join, lists)
+        shown.append(
+            Raw(
+                f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},"erc20Transfers":[{erc20}],'
+                f'"erc721Transfers":[{erc721}],"erc1155Transfers":[{erc1155}],'
+                f'"internalTransactions":[{internals}]{_TRUNCATED if of_tx.truncated else ""}}}'
+            )
+        )
+    return shown
 
 
 async def whole_lists(
@@ -93,13 +101,25 @@ def _raw(texts: list[str]) -> list[Ready]:
     return [Raw(text) for text in texts]
 
 
-async def _nested_lists(context: AnswerContext, parts: TxParts) -> tuple[list[str], list[str], list[str], list[str]]:
-    """The same as JSON."""
+def _are_few(parts: TxParts) -> bool:
+    return len(parts.transfers) <= PIECE and len(parts.internals) <= PIECE
+
+
+def _lists_at_once(context: AnswerContext, parts: TxParts) -> Lists:
+    """The same lists as JSON, without a coroutine for each of many transactions."""
+    erc20: list[str] = []
+    erc721: list[str] = []
+    erc1155: list[str] = []
+    for row in parts.transfers:
+        standard = row.standard
+        shown = erc20 if standard == ERC20 else erc721 if standard == ERC721 else erc1155
+        shown.append(nested_transfer(context, row))
+    return erc20, erc721, erc1155, [nested_internal(context, row) for row in parts.internals]
+
+
+async def _nested_lists(context: AnswerContext, parts: TxParts) -> Lists:
+    """The same, in pieces."""
     lists: dict[int, list[str]] = {ERC20: [], ERC721: [], ERC1155: []}
-    if not parts.internals and len(parts.transfers) <= PIECE:  # most transactions: without another coroutine
-        for row in parts.transfers:
-            lists[row.standard].append(nested_transfer(context, row))
-        return lists[ERC20], lists[ERC721], lists[ERC1155], []
     shown = await in_pieces(parts.transfers, partial(nested_transfer, context))
     for row, text in zip(parts.transfers, shown, strict=True):
         lists[row.standard].append(text)

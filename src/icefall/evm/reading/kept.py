@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from icefall.db.engine import Reader, Row, StatementParams, StoreBusy
 from icefall.db.statements import load
 from icefall.evm.positions import BITS
-from icefall.evm.reading.flat import SQL as FLAT
 from icefall.evm.reading.model import BlockRead
 
 SQL = load("icefall.evm.reading", "kept.sql")
@@ -48,13 +47,12 @@ class KeptRows:
             rows = await self._reader.rows(statement, params)
             if not rows:
                 return []
-            rollbacks = rows[0][-1]
-            self._belong_to(rollbacks)
+            self._belong_to(rows[0][-1])
             try:
                 return decode(rows)
             except KeyError:
                 refs, numbers = {ref for row in rows for ref in row[ids]}, {row[position] >> BITS for row in rows}
-            if await self._load(rollbacks, refs, numbers):
+            if await self._load(refs, numbers):
                 with suppress(KeyError):  # making room may have dropped others
                     return decode(rows)
         raise StoreBusy("blocks were rolled back while they were read")
@@ -92,19 +90,27 @@ class KeptRows:
         self._history = (None, None)
         self.addresses, self.blocks, self._whole_blocks, self._texts = {}, {}, {}, {}
 
-    async def _load(self, rollbacks: str | None, ids: Iterable[int], numbers: Iterable[int]) -> bool:
+    async def _load(self, ids: Iterable[int], numbers: Iterable[int]) -> bool:
         """Keeps what is not kept yet; False if blocks were rolled back meanwhile."""
         missing = [ref for ref in ids if ref not in self.addresses]
-        addresses = await self._reader.rows(FLAT.addresses, {"ids": missing}) if missing else []
+        if missing:
+            addresses = await self._reader.rows(SQL.addresses, {"ids": missing})
+            if not self._is_of_history(addresses):
+                return False
+            _make_room(self.addresses, ADDRESSES_MAX)
+            self.addresses.update((ref, address) for ref, address, _ in addresses)
         missing = [number for number in numbers if number not in self.blocks]
-        blocks = await self._reader.rows(FLAT.blocks, {"numbers": missing}) if missing else []
-        if not await self._is_still(rollbacks):
-            return False
-        _make_room(self.addresses, ADDRESSES_MAX)
-        self.addresses.update(addresses)
-        _make_room(self.blocks, BLOCKS_MAX)
-        self.blocks.update((row[0], row) for row in blocks)
+        if missing:
+            blocks = await self._reader.rows(SQL.blocks, {"numbers": missing})
+            if not self._is_of_history(blocks):
+                return False
+            _make_room(self.blocks, BLOCKS_MAX)
+            self.blocks.update((row[0], row[:3]) for row in blocks)
         return True
+
+    def _is_of_history(self, rows: list[Row]) -> bool:
+        """Whether what was just read may be kept with the rest."""
+        return bool(rows) and (self._reader.opening, rows[0][-1]) == self._history
 
     async def _is_still(self, rollbacks: str | None) -> bool:
         ((now,),) = await self._reader.rows(SQL.rollbacks)

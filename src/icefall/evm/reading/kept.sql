@@ -4,6 +4,14 @@
 -- name: rollbacks
 select (select value from meta where name = 'rollbacks');
 
+-- name: addresses
+select id, address, (select value from meta where name = 'rollbacks')
+from address where id in (select value from json_each(:ids));
+
+-- name: blocks
+select number, hash, time, (select value from meta where name = 'rollbacks')
+from block where number in (select value from json_each(:numbers));
+
 -- name: block_numbers
 select number, (select value from meta where name = 'rollbacks')
 from block where number < :before order by number desc limit :limit;
@@ -59,20 +67,18 @@ where o.address = (select id from address where address = :address) and o.log_at
 order by o.log_at desc limit :limit;
 
 -- Of a page of transactions, whose hashes the caller has: three lists that never share a log, merged by the index they
--- walk.
+-- walk. Only batches can be continued inside a log (`low`, `inside`); `from_log` is where the others go on.
 -- name: transfers_of_page
 select 1, o.log_at, 0, e.tx_index, null, null, e.value, e.token, e.sender, e.recipient,
     (select value from meta where name = 'rollbacks')
 from erc20_of o join erc20 e on e.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, 0) > (:low, :inside)
+where o.address = (select id from address where address = :address) and o.log_at >= :from_log and o.log_at < :high
     and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx
 union all
 select 2, o.log_at, 0, e.tx_index, null, e.token_id, null, e.token, e.sender, e.recipient,
     (select value from meta where name = 'rollbacks')
 from erc721_of o join erc721 e on e.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, 0) > (:low, :inside)
+where o.address = (select id from address where address = :address) and o.log_at >= :from_log and o.log_at < :high
     and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx
 union all
 select 4, o.log_at, e.position, e.tx_index, null, e.token_id, e.value, e.token, e.sender, e.recipient,

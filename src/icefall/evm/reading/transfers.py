@@ -142,6 +142,7 @@ class TransferReader:
             after = {"low": low, "inside": -1} if row is None else {"low": row.log_at, "inside": row.position}
             bounds = {**where, **after, "limit": limit}
             if self._reader.opening is not None:
+                bounds["from_log"] = low if row is None else row.log_at + 1
                 return await self._with_kept(KEPT.transfers_of_page, bounds, partial(self._completed_parts, txs))
             return _transfers(await self._reader.rows(SQL.transfers_of_page, bounds))
 

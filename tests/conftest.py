@@ -1,17 +1,22 @@
 """What holds for all tests: their order, what is traced for coverage, and hypothesis without limits of time."""
 
+import gc
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.made_once import use_folder_of
 
 ROOT = Path(__file__).parent
 # xdist gives whole files to its processes in this order. What takes longest goes first: otherwise one process would be
 # busy with such a file at the end while the others have nothing left to do.
 SLOW = (
+    "explorer/test_pages.py",
     "store/conformance/",
     "evm/adversarial/",
     "api/test_recorded.py",
+    "metrics/test_metrics_store.py",
+    "api/test_data_schema.py",
     "demo/",
     "e2e/",
     "postgres/",
@@ -19,9 +24,11 @@ SLOW = (
     "follow/",
     "evm/",
     "api/",
+    "explorer/",
     "access/",
     "xchain/",
     "metrics/",
+    "store/",
 )
 # Not traced for coverage, which adds half to their time: they repeat what other tests reach. anvil-1 is by far the
 # longest recorded chain.
@@ -33,7 +40,7 @@ UNTRACED = (
     "evm/adversarial/",
     "test_an_upstream_failure_changes_nothing",
     "test_batches_of_any_size_store_the_same",
-    "test_a_run_costs_the_same_after_a_hundred_thousand_blocks",
+    "test_a_run_costs_the_same_after_a_hundred_days",
     "test_a_hundred_thousand_utxos",
     "xchain/test_random_history.py",
 )
@@ -42,11 +49,22 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _made_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    use_folder_of(tmp_path_factory)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _rank(item.path.relative_to(ROOT).as_posix()))
     for item in items:
         if any(name in item.nodeid for name in UNTRACED):
             item.add_marker("no_cover")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: eight thousand tests, which the garbage collector need not visit again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _rank(path: str) -> int:

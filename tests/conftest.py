@@ -1,6 +1,8 @@
 """What holds for all tests: their order, what is traced for coverage, and hypothesis without limits of time."""
 
 import gc
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,15 @@ UNTRACED = (
     "xchain/test_random_history.py",
 )
 
+# A thousand tests open a store of their own, and each commit of it waits for the disk: where there is enough memory,
+# temporary files are kept there. Before anything asks where they belong; the processes of xdist inherit it.
+MEMORY, ENOUGH = Path("/dev/shm"), 6 << 30
+if "TMPDIR" not in os.environ and MEMORY.is_dir():
+    shared, physical = os.statvfs(MEMORY), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if min(shared.f_bavail * shared.f_frsize, physical // 2) > ENOUGH:
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
@@ -62,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: eight thousand tests, which the garbage collector need not visit again."""
+    """What was collected stays until the end: thousands of tests, which the garbage collector need not visit again."""
     gc.collect()
     gc.freeze()
 

@@ -1,6 +1,9 @@
-"""Files that are expensive to make: the first test process of a run makes one, and all others use it."""
+"""Files and folders that are expensive to make: the first test process of a run makes one, and all others use it."""
 
+import atexit
 import fcntl
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,13 +21,15 @@ def use_folder_of(factory: pytest.TempPathFactory) -> None:
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """The file `name`, which `make` has put at the path it was given. No test may change it."""
+    """The file or folder `name`, which `make` has put at the path it was given. No test may change it."""
+    if not _folder:  # outside of pytest, as in bench/: for this process alone
+        _folder.append(Path(tempfile.mkdtemp(prefix="icefall-made-once-")))
+        atexit.register(shutil.rmtree, _folder[0], ignore_errors=True)
     path = _folder[0] / name
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            unready = path.with_stem(f"{path.stem}.unready")
-            unready.unlink(missing_ok=True)  # of a process that failed
+            unready = Path(tempfile.mkdtemp(dir=path.parent)) / path.name  # a new one, whatever failed before
             make(unready)
             unready.rename(path)
     return path

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 import msgspec
-import pytest
 from tests.evm.indexed import MESSENGER, NO_RAW, indexing
 from tests.evm.recordings import derived
 from tests.made_once import made_once
@@ -173,9 +172,7 @@ def put_chains(directory: Path, urls: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def data_server(
-    directory: Path, *settings: str, chains: tuple[str, ...] = CHAINS, store: str = ""
-) -> Iterator[Served]:
+def data_server(directory: Path, *settings: str, chains: tuple[str, ...] = CHAINS, store: str = "") -> Iterator[Served]:
     """The real program, with an upstream for each chain. `store`: "postgres" copies the chains there first."""
     with ExitStack() as stack:
         replays = {chain: stack.enter_context(in_thread(EvmReplay(chain))) for chain in chains}

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.api.data_naive import KINDS, address_text, naive
 from tests.api.data_scene import data_server
 from tests.counterparts import npm_project, program

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Route
-from tests.demo.test_demo_up import BUSY, C_BUSY, COIN, RICH, read_nfts, synced
+from tests.demo.prepared import demo_serving
+from tests.demo.test_demo_up import BUSY, C_BUSY, COIN, RICH
 from tests.explorer.browser import THEMES, WIDTHS, Tab, chromium, needs_chromium, tab
-from tests.server import Server, serving
+from tests.server import Server
 from tests.waiting import until
 
 pytestmark = needs_chromium
@@ -79,10 +80,7 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    began = time.time()
-    with serving("up", tmp_path_factory.mktemp("explorer"), "--demo", "--health-check-frequency=1s") as server:
-        until(lambda: synced(server.data_dir, began), "both chains indexed")
-        until(lambda: read_nfts(server), "NFT metadata read")
+    with demo_serving(tmp_path_factory.mktemp("explorer"), "--health-check-frequency=1s") as server:
         until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
         yield server
 

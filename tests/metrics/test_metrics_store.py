@@ -3,7 +3,7 @@
 import os
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from icefall.metrics.catalogue import METRICS, WINDOWS_S
 from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.rows import RollupRow
 from icefall.metrics.store import SQL, RollupWriter
-
 
 DAY_BLOCKS = int(os.environ.get("ICEFALL_FUZZ_DAY_BLOCKS", "150"))  # of the test of costs: empty blocks a day
 
@@ -257,16 +256,21 @@ def test_rollup_row_names_the_columns_of_its_table(tmp_path: Path) -> None:
     assert columns == RollupRow._fields
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path_factory.mktemp("empty") / "chain.sqlite", PACKAGE)
+    yield store
+    store.close()
+
+
 @pytest.mark.parametrize("name", SQL.names())
-def test_no_statement_scans_a_table(name: str, tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "chain.sqlite", PACKAGE)
+def test_no_statement_scans_a_table(name: str, empty: SqliteStore) -> None:
     statement = getattr(SQL, name)
     names = ("span", "period", "first", "last", "end", "block", "hour", "number", "address", "addresses", "creation")
     given: Any = dict.fromkeys((*names, "at"), 1) if ":" in statement else (1,) * statement.count("?")
     if "json_each" in statement:
         given["addresses"] = "[1]"
-    plan = [row[3] for row in store.read(f"explain query plan {statement}", given)]
-    store.close()
+    plan = [row[3] for row in empty.read(f"explain query plan {statement}", given)]
     allowed = ("SCAN json_each", "SCAN given VIRTUAL", "SCAN CONSTANT")  # lists of the caller
     scans = [step for step in plan if step.startswith("SCAN") and not step.startswith(allowed)]
     assert scans == []

@@ -4,8 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEVSTAMP := $(VENV)/.installed-dev
-# One process more than there are cores: a third of the time tests wait for servers.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two processes more than there are cores: a third of the time tests wait for servers.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder
 
 # The tests start the program some hundred times. Without bytecode files every start would compile it again.
@@ -40,8 +40,13 @@ lint: $(DEVSTAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
-	$(PYTEST) $(ARGS)
+# mypy takes one core for half a minute where it has no cache, so it runs beside the tests and reports after them.
+test: $(DEVSTAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@mkdir -p .mypy_cache
+	@$(BIN)/mypy > .mypy_cache/report 2>&1 & types=$$!; $(PYTEST) $(ARGS); tests=$$?; \
+		wait $$types; types=$$?; cat .mypy_cache/report; exit $$((tests | types))
 
 # Tracing every line makes the tests half as slow again, so it is not part of `make test`.
 coverage: $(DEVSTAMP)

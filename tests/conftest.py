@@ -1,17 +1,24 @@
 """What holds for all tests: their order, what is traced for coverage, and hypothesis without limits of time."""
 
+import gc
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.made_once import use_folder_of
 
 ROOT = Path(__file__).parent
 # xdist gives whole files to its processes in this order. What takes longest goes first: otherwise one process would be
 # busy with such a file at the end while the others have nothing left to do.
 SLOW = (
+    "explorer/test_pages.py",
     "store/conformance/",
     "evm/adversarial/",
     "api/test_recorded.py",
+    "metrics/test_metrics_store.py",
+    "api/test_data_schema.py",
     "demo/",
     "e2e/",
     "postgres/",
@@ -19,9 +26,11 @@ SLOW = (
     "follow/",
     "evm/",
     "api/",
+    "explorer/",
     "access/",
     "xchain/",
     "metrics/",
+    "store/",
 )
 # Not traced for coverage, which adds half to their time: they repeat what other tests reach. anvil-1 is by far the
 # longest recorded chain.
@@ -33,13 +42,27 @@ UNTRACED = (
     "evm/adversarial/",
     "test_an_upstream_failure_changes_nothing",
     "test_batches_of_any_size_store_the_same",
-    "test_a_run_costs_the_same_after_a_hundred_thousand_blocks",
+    "test_a_run_costs_the_same_after_a_hundred_days",
     "test_a_hundred_thousand_utxos",
     "xchain/test_random_history.py",
 )
 
+# A thousand tests open a store of their own, and each commit of it waits for the disk: where there is enough memory,
+# temporary files are kept there. Before anything asks where they belong; the processes of xdist inherit it.
+MEMORY, ENOUGH = Path("/dev/shm"), 6 << 30
+if "TMPDIR" not in os.environ and MEMORY.is_dir():
+    shared, physical = os.statvfs(MEMORY), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if min(shared.f_bavail * shared.f_frsize, physical // 2) > ENOUGH:
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _made_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    use_folder_of(tmp_path_factory)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,6 +70,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(name in item.nodeid for name in UNTRACED):
             item.add_marker("no_cover")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: thousands of tests, which the garbage collector need not visit again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _rank(path: str) -> int:

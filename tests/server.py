@@ -169,7 +169,7 @@ class Server:
         deadline = time.monotonic() + LIMIT_S
         while self.ask("GET", "/ext/health/readiness").status != 200:
             assert time.monotonic() < deadline, self.output()
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def stop(self) -> int:
         if self.process.poll() is None:

@@ -11,4 +11,4 @@ def until(truth: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + LIMIT_S
     while not truth():
         assert time.monotonic() < deadline, f"not within {LIMIT_S:.0f} s: {what}"
-        time.sleep(0.02)
+        time.sleep(0.05)  # each look takes time from what is waited for

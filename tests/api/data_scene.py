@@ -6,7 +6,6 @@ is called malicious and its third benign.
 
 import asyncio
 import datetime
-import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +15,9 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 import msgspec
-import pytest
 from tests.evm.indexed import MESSENGER, NO_RAW, indexing
 from tests.evm.recordings import derived
+from tests.made_once import made_once
 from tests.postgres.server import server_url
 from tests.server import Reply, Server, serving, store_settings
 from tests.upstream.evm_recording import recording
@@ -118,19 +117,9 @@ async def _index(chain: str, path: Path) -> None:
         store.close()
 
 
-def indexed(chain: str, factory: pytest.TempPathFactory) -> Path:
-    """The file of a chain, made by the first test process that wants it."""
-    base = factory.getbasetemp()
-    folder = (base.parent if base.name.startswith("popen-") else base) / "indexed"
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{chain}.sqlite"
-    with (folder / f"{chain}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            unready = folder / f"{chain}.unready.sqlite"
-            asyncio.run(_index(chain, unready))
-            unready.rename(path)
-    return path
+def indexed(chain: str) -> Path:
+    """The file of a chain."""
+    return made_once(f"{chain}-enriched.sqlite", lambda path: asyncio.run(_index(chain, path)))
 
 
 class Served(NamedTuple):
@@ -172,24 +161,22 @@ teleporter = "0x{MESSENGER.hex()}"
     return shown
 
 
-def put_chains(directory: Path, factory: pytest.TempPathFactory, urls: Mapping[str, str]) -> None:
+def put_chains(directory: Path, urls: Mapping[str, str]) -> None:
     """A data directory with these chains in it, and the file that tells of them."""
     directory.mkdir(parents=True, exist_ok=True)
     for chain in urls:
         path = store_path(directory / "data", chain_id(chain))
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(indexed(chain, factory), path)
+        shutil.copy(indexed(chain), path)
     (directory / "icefall.toml").write_text("\n".join(_described(*one) for one in urls.items()))
 
 
 @contextmanager
-def data_server(
-    directory: Path, factory: pytest.TempPathFactory, *settings: str, chains: tuple[str, ...] = CHAINS, store: str = ""
-) -> Iterator[Served]:
+def data_server(directory: Path, *settings: str, chains: tuple[str, ...] = CHAINS, store: str = "") -> Iterator[Served]:
     """The real program, with an upstream for each chain. `store`: "postgres" copies the chains there first."""
     with ExitStack() as stack:
         replays = {chain: stack.enter_context(in_thread(EvmReplay(chain))) for chain in chains}
-        put_chains(directory, factory, {chain: replay.url for chain, replay in replays.items()})
+        put_chains(directory, {chain: replay.url for chain, replay in replays.items()})
         file = f"--config-file={directory / 'icefall.toml'}"
         if store:
             _, prefix = store_settings(directory / "data")

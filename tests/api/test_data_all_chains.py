@@ -19,7 +19,7 @@ CHAINS = ("geth-1", "anvil-1", "berlin-1")
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     folder = tmp_path_factory.mktemp("all")
-    put_chains(folder, tmp_path_factory, dict.fromkeys(CHAINS, "http://127.0.0.1:9"))
+    put_chains(folder, dict.fromkeys(CHAINS, "http://127.0.0.1:9"))
     with InProcess(folder, dict.fromkeys(CHAINS, "")) as app:
         yield app
 

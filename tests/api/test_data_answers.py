@@ -32,7 +32,7 @@ LISTS = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with data_server(tmp_path_factory.mktemp("answers"), tmp_path_factory) as program:
+    with data_server(tmp_path_factory.mktemp("answers")) as program:
         yield program
 
 

@@ -64,7 +64,7 @@ WRONG = {
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     folder = tmp_path_factory.mktemp("bad")
-    put_chains(folder, tmp_path_factory, NOWHERE)
+    put_chains(folder, NOWHERE)
     with InProcess(folder, NOWHERE) as requested:
         yield requested
 

@@ -16,7 +16,7 @@ UNTRUSTED = ("tollSilent",)  # takes a fee without a log: whoever gets it is nam
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with data_server(tmp_path_factory.mktemp("balances"), tmp_path_factory) as program:
+    with data_server(tmp_path_factory.mktemp("balances")) as program:
         yield program
 
 

@@ -28,7 +28,7 @@ CHAINS = ("cchain-1", "anvil-1")
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with data_server(tmp_path_factory.mktemp("explorer"), tmp_path_factory, chains=CHAINS) as program:
+    with data_server(tmp_path_factory.mktemp("explorer"), chains=CHAINS) as program:
         yield program
 
 

@@ -21,7 +21,7 @@ Held = dict[bytes, dict[bytes, int]]
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     folder = tmp_path_factory.mktemp("holders")
-    put_chains(folder, tmp_path_factory, dict.fromkeys(CHAINS, "http://127.0.0.1:9"))
+    put_chains(folder, dict.fromkeys(CHAINS, "http://127.0.0.1:9"))
     with InProcess(folder, dict.fromkeys(CHAINS, "")) as app:
         yield app
 

@@ -19,8 +19,8 @@ Apps = dict[str, InProcess]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    put_chains(tmp_path, tmp_path_factory, {CHAIN: "http://127.0.0.1:9"})
+def folder(tmp_path: Path) -> Path:
+    put_chains(tmp_path, {CHAIN: "http://127.0.0.1:9"})
     return tmp_path
 
 

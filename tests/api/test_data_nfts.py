@@ -23,8 +23,8 @@ CHAIN, ID = "cchain-1", "43112"
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Served]]:
     interface, live = DIALECTS
     with (
-        data_server(tmp_path_factory.mktemp(interface), tmp_path_factory, chains=(CHAIN,)) as one,
-        data_server(tmp_path_factory.mktemp(live), tmp_path_factory, f"--dialect={live}", chains=(CHAIN,)) as other,
+        data_server(tmp_path_factory.mktemp(interface), chains=(CHAIN,)) as one,
+        data_server(tmp_path_factory.mktemp(live), f"--dialect={live}", chains=(CHAIN,)) as other,
     ):
         yield {interface: one, live: other}
 

@@ -94,7 +94,7 @@ def places() -> dict[str, str]:
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     folder = tmp_path_factory.mktemp("paging")
     with in_thread(EvmReplay(CHAIN)) as replay:
-        put_chains(folder, tmp_path_factory, {CHAIN: replay.url})
+        put_chains(folder, {CHAIN: replay.url})
         yield folder, replay.url
 
 
@@ -211,12 +211,10 @@ async def _roll_back(path: Path, ancestor: int) -> None:
     store.close()
 
 
-def test_lists_hold_still_while_blocks_come_and_go(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, named: dict[str, str]
-) -> None:
+def test_lists_hold_still_while_blocks_come_and_go(tmp_path: Path, named: dict[str, str]) -> None:
     """Half of a list is read, then blocks arrive, then some are taken back: the other half is as it was."""
     middle, holder = 200, named["holder"]
-    put_chains(tmp_path, tmp_path_factory, NOWHERE)
+    put_chains(tmp_path, NOWHERE)
     path = store_path(tmp_path / "data", ID)
     path.unlink()
     asyncio.run(_follow(path, EvmReplay(CHAIN), middle))
@@ -298,9 +296,9 @@ def _bare(items: list[Any]) -> list[Any]:
     ]
 
 
-def test_an_index_that_begins_later(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_index_that_begins_later(tmp_path: Path) -> None:
     """Before the first indexed block nothing is made up."""
-    put_chains(tmp_path, tmp_path_factory, NOWHERE)
+    put_chains(tmp_path, NOWHERE)
     path = store_path(tmp_path / "data", ID)
     path.unlink()
 
@@ -322,11 +320,11 @@ def _begins_later(app: InProcess) -> None:
     assert [one["blockNumber"] for one in walked(app, f"/v1/chains/{ID}/blocks", "blocks", 4)][-1] == "380"
 
 
-def test_a_chain_that_is_not_indexed_yet(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    put_chains(tmp_path, tmp_path_factory, NOWHERE)
+def test_a_chain_that_is_not_indexed_yet(tmp_path: Path) -> None:
+    put_chains(tmp_path, NOWHERE)
     store_path(tmp_path / "data", ID).unlink()
     with InProcess(tmp_path, NOWHERE) as app:
-        _not_yet(app, tmp_path, indexed(CHAIN, tmp_path_factory))
+        _not_yet(app, tmp_path, indexed(CHAIN))
 
 
 def _not_yet(app: InProcess, folder: Path, file: Path) -> None:

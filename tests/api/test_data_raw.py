@@ -32,7 +32,7 @@ RAW_CALLS = {"eth_getTransactionReceipt", "eth_getLogs", "debug_traceTransaction
 @pytest.fixture(scope="module", params=["upstream", "store"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("raw")
-    with data_server(folder, tmp_path_factory, chains=CHAINS) as program:
+    with data_server(folder, chains=CHAINS) as program:
         if request.param == "store":
             for chain, replay in program.replays.items():
                 asyncio.run(_fill(store_path(folder / "data", chain_id(chain)), replay))
@@ -237,7 +237,7 @@ def test_a_contract_is_searched_some_blocks_at_a_time(
     every = logs_of(recorded)
     address = every[0]["address"]
     with in_thread(EvmReplay(chain)) as replay:
-        put_chains(folder, tmp_path_factory, {chain: replay.url})
+        put_chains(folder, {chain: replay.url})
         with InProcess(folder, {chain: replay.url}) as app:
             listed = walked(app, f"/v1/chains/{recorded.id}/addresses/{address}/logs", "logs", 4)
             assert [known(one) for one in listed] == [one for one in every if one["address"] == address][::-1]

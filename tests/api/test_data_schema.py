@@ -23,7 +23,7 @@ WITHOUT_PARAMETERS = {row.operation for row in CHAIN_DATA_ENDPOINTS if not row.p
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     folder = tmp_path_factory.mktemp("schema")
-    put_chains(folder, tmp_path_factory, {CHAIN: "http://127.0.0.1:9"})
+    put_chains(folder, {CHAIN: "http://127.0.0.1:9"})
     with InProcess(folder, {CHAIN: ""}) as app:
         yield app
 

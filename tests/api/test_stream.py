@@ -42,7 +42,7 @@ def parsed(text: str) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with data_server(tmp_path_factory.mktemp("stream"), tmp_path_factory, chains=(CHAIN,)) as program:
+    with data_server(tmp_path_factory.mktemp("stream"), chains=(CHAIN,)) as program:
         yield program
 
 

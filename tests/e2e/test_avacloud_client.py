@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.api.data_naive import KINDS, address_text, naive
 from tests.api.data_scene import data_server
 from tests.counterparts import npm_project, program
@@ -138,12 +137,12 @@ class IndexerSocket:
         self._store.close()
 
 
-def test_the_real_client_takes_every_answer(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_real_client_takes_every_answer(tmp_path: Path) -> None:
     folder = npm_project(HERE)
     requests = calls(busy())
     assert {name for name, _ in requests} == set(METHODS)
     with (
-        data_server(tmp_path, tmp_path_factory, "--dialect=live", chains=(CHAIN,)) as served,
+        data_server(tmp_path, "--dialect=live", chains=(CHAIN,)) as served,
         in_thread(IndexerSocket(tmp_path / "data")),
     ):
         wanted = json.dumps([(METHODS[name], request) for name, request in requests])

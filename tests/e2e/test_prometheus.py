@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.counterparts import program
+from tests.demo.prepared import demo_serving
 from tests.e2e.program import family
-from tests.server import Server, serving
+from tests.server import Server
 from tests.waiting import until
 
 from icefall.api.handlers.prometheus import METRICS
@@ -25,7 +26,7 @@ USED = re.compile(r"\bicefall_\w+")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving("up", tmp_path_factory.mktemp("metrics"), "--demo", "--http-workers=2") as server:
+    with demo_serving(tmp_path_factory.mktemp("metrics"), "--http-workers=2") as server:
         until(lambda: b'icefall_chain_healthy{chain="43112"} 1' in scraped(server, "node"), "an indexed chain")
         yield server
 

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import pytest
 from tests.counterparts import npm_project, program
+from tests.demo.prepared import demo_serving
 from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
-from tests.waiting import LIMIT_S, until
+from tests.waiting import LIMIT_S
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -107,11 +108,9 @@ def settings_of(line: str) -> tuple[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """What `make up` starts."""
+    """What `make up` starts, once the demo is indexed."""
     assert "\nup: $(STAMP)\n\t@exec $(BIN)/icefall up $(ARGS)\n" in (ROOT / "Makefile").read_text()
-    with serving("up", tmp_path_factory.mktemp("readme"), "--demo") as server:
-        synced = b'chain_synced{chain="3210042"} 1'
-        until(lambda: synced in server.ask("GET", "/ext/metrics").body, "the demo chain to be indexed")
+    with demo_serving(tmp_path_factory.mktemp("readme")) as server:
         yield server
 
 

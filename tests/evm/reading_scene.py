@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tests.evm.indexed import indexing
-from tests.store.opened import open_reader
+from tests.made_once import made_once
+from tests.store.opened import on_postgres, open_reader
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 
@@ -104,8 +105,15 @@ def _folder() -> Path:
 @cache
 def indexed(chain: str, engine: str = "sqlite") -> Scene:
     """The whole chain. No test may change it: see `copied`."""
+
+    def make(path: Path) -> None:
+        asyncio.run(index(path, EvmReplay(chain)))
+
     path = _folder() / f"{chain}.{engine}"
-    asyncio.run(index(path, EvmReplay(chain)))
+    if on_postgres(path):  # each test process has a server of its own
+        make(path)
+    else:
+        path = made_once(f"{chain}.{engine}", make)
     numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(chain).values()}
     return scene_of(path, RecordedStateReader(recorded_state(chain), numbers))
 

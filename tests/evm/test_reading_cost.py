@@ -29,7 +29,7 @@ from icefall.evm.storing.store import PACKAGE
 FILES = sorted(file.name for file in files("icefall.evm.reading").iterdir() if file.name.endswith(".sql"))
 STATEMENTS = [(file, name) for file in FILES for name in load("icefall.evm.reading", file).names()]
 BUSY, QUIET, TOKEN = b"\x01" * 20, b"\x02" * 20, b"\x03" * 20
-MANY, FEW = 200_000, 10
+MANY, FEW = 50_000, 10  # whether a list is walked or sought is seen long before that
 
 
 def made(path: Path) -> sqlite3.Connection:
@@ -40,19 +40,24 @@ def made(path: Path) -> sqlite3.Connection:
     return connection
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    connection = made(tmp_path_factory.mktemp("empty") / "empty.sqlite")
+    yield connection
+    connection.close()
+
+
 @pytest.mark.parametrize(("file", "name"), STATEMENTS, ids=[name for _, name in STATEMENTS])
-def test_plans_are_seeks(file: str, name: str, tmp_path: Path) -> None:
+def test_plans_are_seeks(file: str, name: str, empty: sqlite3.Connection) -> None:
     statement = getattr(load("icefall.evm.reading", file), name)
     in_order = re.findall(r"\?\d*", statement)
     params: Any = [1] * len(in_order) if in_order else dict.fromkeys(re.findall(r":(\w+)", statement), 1)
-    connection = made(tmp_path / "empty.sqlite")
-    steps = [row[3] for row in connection.execute(f"explain query plan {statement}", params)]
+    steps = [row[3] for row in empty.execute(f"explain query plan {statement}", params)]
     assert steps
     for step in steps:
         assert "TEMP B-TREE" not in step, steps
         assert not step.startswith("SCAN") or step.startswith(("SCAN CONSTANT ROW", "SCAN json_each")), steps
         assert "AUTOMATIC" not in step, steps
-    connection.close()
 
 
 EACH = "with recursive n (i) as (values (0) union all select i + 1 from n where i < :last) "
@@ -87,7 +92,7 @@ BATCH = position_of(MANY + FEW - 1, 7), 5000
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteReader]:
-    """One address with 200,000 of everything, and one with 10."""
+    """One address with 50,000 of everything, and one with 10."""
     path = tmp_path_factory.mktemp("large") / "large.sqlite"
     connection = made(path)
     connection.executemany("insert into address (id, address) values (?, ?)", [(1, BUSY), (2, QUIET), (3, TOKEN)])
@@ -172,7 +177,7 @@ def test_inside_a_large_batch(reader: SqliteReader) -> None:
         costs.clear()
 
 
-def test_deployments_of_a_contract_that_was_deployed_200_000_times(reader: SqliteReader) -> None:
+def test_deployments_of_a_contract_that_was_deployed_50_000_times(reader: SqliteReader) -> None:
     """The latest one was by another: all pages are empty, and each is the same small part of the list."""
     transfers, costs = TransferReader(reader), []
     for before in (None, (position_of(MANY // 2, 0), 1), (position_of(6000, 0), 1)):

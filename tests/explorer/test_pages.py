@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Route
-from tests.demo.test_demo_up import BUSY, C_BUSY, COIN, RICH, read_nfts, synced
+from tests.demo.prepared import demo_serving
+from tests.demo.test_demo_up import BUSY, C_BUSY, COIN, RICH
 from tests.explorer.browser import THEMES, WIDTHS, Tab, chromium, needs_chromium, tab
-from tests.server import Server, serving
+from tests.server import Server
 from tests.waiting import until
 
 pytestmark = needs_chromium
@@ -79,10 +80,7 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    began = time.time()
-    with serving("up", tmp_path_factory.mktemp("explorer"), "--demo", "--health-check-frequency=1s") as server:
-        until(lambda: synced(server.data_dir, began), "both chains indexed")
-        until(lambda: read_nfts(server), "NFT metadata read")
+    with demo_serving(tmp_path_factory.mktemp("explorer"), "--health-check-frequency=1s") as server:
         until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
         yield server
 
@@ -93,6 +91,20 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def opened(demo: Server, browser: Browser) -> Iterator[Tab]:
+    with tab(browser, demo.url("data"), demo.url("node"), demo.url("metrics")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def shared(opened: Tab) -> Iterator[Tab]:
+    """One tab for all tests that only look at pages: most of the cost of a new one is to read the program again."""
+    opened.look(1440, "light")
+    yield opened
+    assert opened.leave() == []
+
+
 @pytest.fixture
 def explorer(demo: Server, browser: Browser) -> Iterator[Tab]:
     with tab(browser, demo.url("data"), demo.url("node"), demo.url("metrics")) as opened:
@@ -101,7 +113,7 @@ def explorer(demo: Server, browser: Browser) -> Iterator[Tab]:
 
 
 def look_at(explorer: Tab, name: str) -> None:
-    """In every look: nothing is cut off, and nothing serious is found. The screenshots are kept for a reader."""
+    """In every look: nothing is cut off, and nothing serious is found. Screenshots only on request (browser.py)."""
     for theme, width in ALL_LOOKS:
         explorer.look(width, theme)
         assert explorer.overflow() <= 0, f"wider than the window at {width} px"
@@ -112,14 +124,14 @@ def look_at(explorer: Tab, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "address", "texts"), PAGES, ids=[page[0] for page in PAGES])
-def test_page(name: str, address: str, texts: list[str], explorer: Tab) -> None:
-    explorer.open(address)
+def test_page(name: str, address: str, texts: list[str], shared: Tab) -> None:
+    shared.open(address)
     for text in texts:
-        explorer.await_text(text)
-    assert explorer.page.locator(".failed").count() == 0
-    assert explorer.page.locator("h1").count() == 1
-    look_at(explorer, name)
-    made = explorer.page.locator("#call-list li").count()
+        shared.await_text(text)
+    assert shared.page.locator(".failed").count() == 0
+    assert shared.page.locator("h1").count() == 1
+    look_at(shared, name)
+    made = shared.page.locator("#call-list li").count()
     assert (made > 0) == (name != "not-found"), "a page lists the calls it made"
 
 
@@ -134,15 +146,14 @@ ABSENT = [
 
 
 @pytest.mark.parametrize(("name", "address", "title", "text"), ABSENT, ids=[page[0] for page in ABSENT])
-def test_what_is_not_there(name: str, address: str, title: str, text: str, demo: Server, browser: Browser) -> None:
+def test_what_is_not_there(name: str, address: str, title: str, text: str, shared: Tab) -> None:
     """It is said plainly, and nothing asks to be tried again that would fail again."""
-    with tab(browser, demo.url("data"), demo.url("node"), demo.url("metrics")) as explorer:
-        explorer.open(address)
-        explorer.await_text(text)
-        assert title in explorer.text("h1")
-        assert explorer.page.get_by_role("button", name="Try again").count() == 0
-        look_at(explorer, name)
-        assert [one for one in explorer.problems if "Failed to load resource" not in one] == []
+    shared.open(address)
+    shared.await_text(text)
+    assert title in shared.text("h1")
+    assert shared.page.get_by_role("button", name="Try again").count() == 0
+    look_at(shared, name)
+    assert [one for one in shared.leave() if "Failed to load resource" not in one] == []
 
 
 def test_the_chosen_tab_and_page_are_in_view_on_a_phone(explorer: Tab) -> None:
@@ -187,22 +198,22 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize(("text", "address", "count"), SEARCHES, ids=[search[0][:16] for search in SEARCHES])
-def test_search(text: str, address: str, count: str, explorer: Tab) -> None:
+def test_search(text: str, address: str, count: str, shared: Tab) -> None:
     """One result is opened at once; several are listed."""
-    explorer.open("/no/such/page")
-    explorer.page.keyboard.press("/")
-    explorer.page.keyboard.type(text)
-    explorer.page.keyboard.press("Enter")
+    shared.open("/no/such/page")
+    shared.page.keyboard.press("/")
+    shared.page.keyboard.type(text)
+    shared.page.keyboard.press("Enter")
     if count == "one":
-        explorer.page.wait_for_url(f"**/{address}")
+        shared.page.wait_for_url(f"**/{address}")
     else:
-        link = explorer.page.locator(f".result[href*='{address}'], main a[href*='{address}']").first
+        link = shared.page.locator(f".result[href*='{address}'], main a[href*='{address}']").first
         link.wait_for()
-        if explorer.page.locator(".result").count():
+        if shared.page.locator(".result").count():
             link.click()
-            explorer.page.wait_for_url(re.compile(re.escape(address)))
-    explorer.wait()
-    assert explorer.page.locator(".failed").count() == 0
+            shared.page.wait_for_url(re.compile(re.escape(address)))
+    shared.wait()
+    assert shared.page.locator(".failed").count() == 0
 
 
 def test_other_chains_lead_not_back_to_the_address_itself(explorer: Tab) -> None:

@@ -1,4 +1,7 @@
-"""Killed at its n-th write, again and again: what was followed in the end is what a clean run follows."""
+"""Killed at its n-th write, again and again: what was followed in the end is what a clean run follows.
+
+ICEFALL_FUZZ_CRASHES: how often.
+"""
 
 import os
 import random
@@ -15,7 +18,7 @@ from tests.xchain.stored import digest
 
 from icefall.node.store import store_path
 
-CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "8"))
+CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "5"))
 ROOT = Path(__file__).parents[2]
 
 

@@ -15,7 +15,7 @@ from tests.xchain.stored import digest
 
 from icefall.node.store import store_path
 
-CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "8"))
+CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "5"))
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,5 +1,6 @@
 """Every metric computed again from recorded blocks: sets and loops, no rollup, no shared arithmetic."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -160,14 +161,21 @@ def value(metric: str, inside: Sequence[Seen], earlier: Sequence[Seen]) -> Numbe
     raise AssertionError(metric)
 
 
+def times_of(blocks: Sequence[Seen]) -> list[int]:
+    """In order, so that a period is a slice."""
+    times = [block.time for block in blocks]
+    assert times == sorted(times)
+    return times
+
+
 def series(metric: str, interval: str, blocks: Sequence[Seen]) -> list[tuple[int, Number]]:
     """Newest first, from the first block's period to the last's."""
+    times = times_of(blocks)
     begin, points = begin_of(interval, blocks[0].time), []
     while begin.timestamp() <= blocks[-1].time:
         end = after(interval, begin)
-        inside = [block for block in blocks if begin.timestamp() <= block.time < end.timestamp()]
-        earlier = [block for block in blocks if block.time < begin.timestamp()]
-        points.append((int(begin.timestamp()), value(metric, inside, earlier)))
+        first, behind = bisect_left(times, begin.timestamp()), bisect_left(times, end.timestamp())
+        points.append((int(begin.timestamp()), value(metric, blocks[first:behind], blocks[:first])))
         begin = end
     return points[::-1]
 
@@ -175,5 +183,6 @@ def series(metric: str, interval: str, blocks: Sequence[Seen]) -> list[tuple[int
 def window(metric: str, seconds: int | None, now: int, blocks: Sequence[Seen]) -> Number:
     if seconds is None:
         return value(metric, blocks, ())
-    inside = [block for block in blocks if now - seconds < block.time <= now]
-    return value(metric, inside, [block for block in blocks if block.time <= now - seconds])
+    times = times_of(blocks)
+    first, behind = bisect_right(times, now - seconds), bisect_right(times, now)
+    return value(metric, blocks[first:behind], blocks[:first])

@@ -5,14 +5,13 @@ server does not load it, they fail on CI."""
 
 import atexit
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
 import psycopg
 import pytest
 from tests.counterparts import missing
-from tests.postgres.server import PostgresServer, ServerRefused, programs
+from tests.postgres.server import PostgresServer, ServerRefused, programs, server_folder
 
 NODES = 3
 DATABASE = "icefall"
@@ -34,7 +33,7 @@ def _cluster() -> list[PostgresServer] | str:
     """The servers, the coordinator first; or why there are none."""
     servers: list[PostgresServer] = []
     for _ in range(NODES):
-        server = PostgresServer(Path(tempfile.mkdtemp(prefix="icefall-citus-")), SETTINGS)
+        server = PostgresServer(server_folder(), SETTINGS)
         try:
             server.start()
         except ServerRefused as refused:

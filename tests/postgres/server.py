@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.counterparts import missing
+from tests.made_once import made_once
 
 DEBIAN = Path("/usr/lib/postgresql")
 SETTINGS = {
@@ -45,6 +46,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def server_folder() -> Path:
+    """On a disk, for which it does not wait. Other temporary files may be in memory (tests/conftest.py)."""
+    return Path(tempfile.mkdtemp(prefix="icefall-postgres-", dir="/var/tmp"))
+
+
+def _copy(folder: Path, beside: Path) -> None:
+    """With owners and modes, about which the server is strict."""
+    subprocess.run(["cp", "-a", str(folder), str(beside)], check=True, timeout=120)
+
+
 class ServerRefused(Exception):
     """The server did not start; its last words."""
 
@@ -60,10 +71,15 @@ class PostgresServer:
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")
-        self._run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
+        _copy(made_once("initdb", self._initdb), folder / "data")  # initdb takes longer than a copy
         text = "".join(f"{name} = {value}\n" for name, value in {**SETTINGS, **(settings or {})}.items())
         with (folder / "data" / "postgresql.conf").open("a") as file:
             file.write(f"port = {self.port}\n{text}")
+
+    def _initdb(self, path: Path) -> None:
+        data = self._folder / "first"
+        self._run("initdb", "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
+        _copy(data, path)
 
     def _run(self, program: str, *arguments: str) -> None:
         command = as_server_user([str(self._programs / program), *arguments])
@@ -91,7 +107,7 @@ class PostgresServer:
 @cache
 def shared_server() -> PostgresServer:
     """One for all tests of this process, which use prefixes of their own; stopped when it ends."""
-    server = PostgresServer(Path(tempfile.mkdtemp(prefix="icefall-postgres-")))
+    server = PostgresServer(server_folder())
     server.start()
     atexit.register(server.remove)
     os.environ[URL] = server.url

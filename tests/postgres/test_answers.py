@@ -29,7 +29,7 @@ CHAIN = "geth-1"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("answers")
-    with data_server(folder, tmp_path_factory, chains=(CHAIN,), store="postgres") as program:
+    with data_server(folder, chains=(CHAIN,), store="postgres") as program:
         yield program
 
 

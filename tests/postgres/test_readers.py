@@ -59,7 +59,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
     settings = [f"--store={server_url()}", f"--store-prefix={prefix}"]
     with ExitStack() as stack:
         replay = stack.enter_context(in_thread(EvmReplay(CHAIN)))
-        put_chains(folder, tmp_path_factory, {CHAIN: replay.url})
+        put_chains(folder, {CHAIN: replay.url})
         assert main(["copy", str(folder / "data"), server_url(), settings[1]]) == 0
         file = f"--config-file={folder / 'icefall.toml'}"
         config = load("index", [file, *settings, f"--data-dir={folder / 'none'}"], {}, folder).config

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.evm.digest import digests
 from tests.evm.test_index_crashes import run_child, start_child, tip_of
-from tests.postgres.server import URL, PostgresServer, server_url
+from tests.postgres.server import URL, PostgresServer, server_folder, server_url
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
@@ -44,20 +44,13 @@ def test_kill_9_of_the_writer_at_any_write(expected: dict[str, str], tmp_path: P
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
     """One of this test's own, which it may stop."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    for above in tmp_path.parents:
-        if above.owner() != "root" or above == Path("/tmp"):
-            break
-        above.chmod(0o755)  # the user of the server must reach it
-    tmp_path.chmod(0o755)
-    own = PostgresServer(folder)
+    own = PostgresServer(server_folder())
     own.start()
     monkeypatch.setenv(URL, own.url)
     yield own
-    own.stop("immediate")
+    own.remove()
 
 
 def test_immediate_stops_of_the_server(expected: dict[str, str], tmp_path: Path, server: PostgresServer) -> None:

@@ -108,10 +108,9 @@ def test_a_standby_takes_over_with_no_gap_and_no_double(tmp_path: Path, capsys: 
 
 def test_while_the_server_is_gone_answers_are_503_and_then_right_again(
     tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
     server: PostgresServer,  # noqa: F811
 ) -> None:
-    with data_server(tmp_path / "served", tmp_path_factory, chains=("berlin-1",), store="postgres") as served:
+    with data_server(tmp_path / "served", chains=("berlin-1",), store="postgres") as served:
         target = f"/v1/chains/{chain_id('berlin-1')}/blocks"
         before = served.result(target)["blocks"]
         server.stop("immediate")

@@ -4,17 +4,15 @@ A request is the example of its row, on the demo. Where a handler needs fewer th
 `statement_table.py`.
 """
 
-import time
 from collections.abc import Iterator
 
 import pytest
-from tests.demo.test_demo_up import COIN, L1, data, read_nfts, synced
+from tests.demo.prepared import demo_serving
 from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
-from tests.server import Server, serving
+from tests.server import Server
 from tests.store.counted_statements import CountedApps, counted_apps
 from tests.store.statement_table import ENGINES, FAILS, STATEMENTS
-from tests.waiting import until
 
 from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
 from icefall.api.endpoints.table import rows_of
@@ -26,11 +24,7 @@ ROWS = [(listener, row) for listener in LISTENERS for row in rows_of(listener)]
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    began = time.time()
-    with serving("up", tmp_path_factory.mktemp("counted"), "--demo", "--api-admin-enabled=true") as server:
-        until(lambda: synced(server.data_dir, began), "both chains indexed")
-        until(lambda: read_nfts(server), "NFT metadata read")
-        until(lambda: bool(data(server, f"{L1}/tokens/{COIN}/holders")["holders"]), "holders counted")
+    with demo_serving(tmp_path_factory.mktemp("counted"), "--api-admin-enabled=true") as server:
         yield server
 
 

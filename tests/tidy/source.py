@@ -15,7 +15,11 @@ class Module(NamedTuple):
     name: str  # icefall.node.health.runner
     path: Path
     text: str
-    tree: ast.Module
+
+    @property
+    def tree(self) -> ast.Module:
+        """Only where it is asked for: every test process collects these tests, and one of them runs them."""
+        return _tree(self.text)
 
     @property
     def part(self) -> str:
@@ -28,19 +32,27 @@ class Module(NamedTuple):
 
 
 @cache
+def _tree(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@cache
 def modules() -> tuple[Module, ...]:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        text = path.read_text()
-        found.append(Module(name, path, text, ast.parse(text)))
+        found.append(Module(name, path, path.read_text()))
     return tuple(found)
 
 
-def imports(module: Module) -> Iterator[tuple[str, int]]:
+@cache
+def imports(module: Module) -> tuple[tuple[str, int], ...]:
     """Every module of ours, and every other package, that is imported anywhere in it, with the line."""
-    names = {one.name for one in modules()}
+    return tuple(_imports(module, {one.name for one in modules()}))
+
+
+def _imports(module: Module, names: set[str]) -> Iterator[tuple[str, int]]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -31,7 +31,7 @@ def test_repeated_metadata_changes_are_written_once() -> None:
     for changes in ([MetadataChange(token, *one) for one in ranges], [MetadataChange(token, 3, 3)]):
         block = packed(msgspec.structs.replace(rows, metadata_changes=tuple(changes)))
         gathered.add(block, [7] * len(block.addresses))
-    gathered.write(written)  # type: ignore[arg-type]
+    list(gathered.write(written))  # type: ignore[arg-type]
     assert len(written.ranges) == 1
 
 
@@ -41,5 +41,5 @@ def test_ranges_apart_stay_apart() -> None:
     gathered, written = BatchRows(), _Written()
     block = packed(msgspec.structs.replace(rows, metadata_changes=changes))
     gathered.add(block, [7] * len(block.addresses))
-    gathered.write(written)  # type: ignore[arg-type]
+    list(gathered.write(written))  # type: ignore[arg-type]
     assert len(written.ranges) == 3

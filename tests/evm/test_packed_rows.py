@@ -39,7 +39,7 @@ class _Written:
         self.rows: dict[str, list[Any]] = {}
 
     def run_many(self, statement: str, params: list[Any]) -> None:
-        self.rows[statement] = params
+        self.rows.setdefault(statement, []).extend(params)
 
 
 def assert_same(rows: Sequence[BlockRows], blocks: Sequence[PackedBlock]) -> None:
@@ -62,7 +62,7 @@ def assert_same(rows: Sequence[BlockRows], blocks: Sequence[PackedBlock]) -> Non
         assert block.code_changes == [(change.address, change.has_code) for change in one.code_changes]
         assert block.raw == one.raw
     written = _Written()
-    gathered.write(written)  # type: ignore[arg-type]
+    list(gathered.write(written))  # type: ignore[arg-type]
     for table, statement in INSERTS.items():
         assert sorted(written.rows.get(statement, []), key=repr) == sorted(expected.of_table(table), key=repr), table
 

@@ -65,8 +65,8 @@ def recount(tx: Transaction, pairs: Iterable[Pair], new_ids: dict[int, int]) -> 
     tokens: Counter[tuple[int, int]] = Counter({(token, ERC1155): count for token, count in new_ids.items()})
     for pair in pairs:
         key = pair._asdict()
-        before = tx.rows(SQL.holder, key)
-        was = before[0][0] if before else _ZERO
+        before = [balance for holder, balance in tx.rows(SQL.holder, key) if holder == pair.holder]
+        was = before[0] if before else _ZERO
         now = _held(tx, pair)
         if now is None:
             tx.run(SQL.drop_holder, key)

@@ -45,8 +45,11 @@ where h.holder = :holder and h.token_address = (select address from address wher
     and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
         and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00';
 
+-- Of this holder, or of the next one. In this form only the key gives the order: while a table is new, PostgreSQL takes
+-- the index by balance for as good, and would walk through all holders of the token.
 -- name: holder
-select balance from holder where token = :token and standard = :standard and holder = :holder;
+select holder, balance from holder where token = :token and standard = :standard and holder >= :holder
+order by holder limit 1;
 
 -- name: put_holder
 insert into holder (token, standard, holder, balance) values (:token, :standard, :holder, :balance)

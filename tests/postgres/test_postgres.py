@@ -14,6 +14,7 @@ import pytest
 from tests.counterparts import missing
 from tests.postgres.server import as_server_user, free_port, new_prefix, server_url
 from tests.store.engines import NOTES, PostgresKit
+from tests.store.opened import open_store
 from tests.waiting import until
 
 from icefall.cli import main
@@ -22,6 +23,8 @@ from icefall.db.engine import StoreBusy, StoreError, StoreInUse, StoreLost, Stor
 from icefall.db.postgres import PostgresReader, PostgresStore
 from icefall.db.postgres_pool import ServerPool
 from icefall.db.postgres_session import SessionKind, connect
+from icefall.evm.storing.holders import SQL as HOLDERS
+from icefall.evm.storing.store import PACKAGE
 from icefall.run.stores import Stores
 
 V1 = {"0001_notes": NOTES}
@@ -221,3 +224,15 @@ def test_stores_of_chains_may_be_on_other_servers(tmp_path: Path) -> None:
         assert not (tmp_path / "chains" / "7.sqlite").exists()
         with closing(stores.chain_store("7")) as store:
             assert isinstance(store, PostgresStore)
+
+
+def test_a_holder_is_found_by_the_key_in_a_new_table(tmp_path: Path) -> None:
+    """Nothing is known of it yet, and the index by balance has the same columns."""
+    store = open_store(tmp_path / "chain.postgres", PACKAGE)
+    params = {"token": 1, "standard": 1, "holder": 1}
+    try:
+        plan = store.write_here(lambda tx: tx.rows(f"explain {HOLDERS.holder}", params))
+    finally:
+        store.close()
+    assert "holder_pkey" in str(plan)
+    assert "Sort" not in str(plan)

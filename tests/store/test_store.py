@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,19 @@ def test_other_tasks_run_while_a_change_is_written_in_steps(store: Store) -> Non
 
     asyncio.run(both())
     assert notes(store) == [(1, "x"), (2, "x")]
+
+
+def test_two_changes_in_steps_are_written_one_after_the_other(store: Store) -> None:
+    def change(tx: Transaction, first: int) -> Iterator[None]:
+        tx.run(PUT, put(first))
+        yield
+        tx.run(PUT, put(first + 1))
+
+    async def both() -> None:
+        await asyncio.gather(*[store.write_in_steps(partial(change, first=first)) for first in (1, 3)])
+
+    asyncio.run(asyncio.wait_for(both(), LIMIT_S))
+    assert notes(store) == [(number, "x") for number in (1, 2, 3, 4)]
 
 
 def test_an_exception_in_a_later_step_rolls_back(store: Store) -> None:

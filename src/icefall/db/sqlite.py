@@ -174,6 +174,7 @@ class SqliteStore(SqliteReader):
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
+        self._one_in_steps = asyncio.Lock()
 
     def _prepare(self, path: Path, package: str) -> None:
         at = int(self._writer.execute("pragma user_version").fetchone()[0])
@@ -228,9 +229,10 @@ class SqliteStore(SqliteReader):
     async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
         """On the thread of the event loop: SQLite releases the interpreter at every statement, and another thread would
         wait for it each time."""
-        with self._committed() as tx:
-            for _ in change(tx):
-                await asyncio.sleep(0)
+        async with self._one_in_steps:  # a task that waited for the other lock would hold up the one that has it
+            with self._committed() as tx:
+                for _ in change(tx):
+                    await asyncio.sleep(0)
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
         with self._committed() as tx:

@@ -28,35 +28,32 @@ class HexAmounts(dict[str, int]):
         return value
 
 
-class HexAddresses(dict[str, bytes]):
+class _HexFixed(dict[str, bytes]):
+    size: int  # bytes
+
     def __missing__(self, text: str) -> bytes:
-        # What `fixed` does, without calling it: half of the texts of a block are read here or below.
-        if text[:2] == "0x" and len(text) == 42:
+        # What `fixed` does, without calling it: half of the texts of a block are read here.
+        size = self.size
+        if text[:2] == "0x" and len(text) == 2 + 2 * size:
             try:
                 value = bytes.fromhex(text[2:])
             except ValueError:
                 pass
             else:
-                if len(value) == 20:
+                if len(value) == size:
                     self[text] = value
                     return value
-        return fixed(text, 20)
+        return fixed(text, size)
 
 
-class HexWords(dict[str, bytes]):
+class HexAddresses(_HexFixed):
+    size = 20
+
+
+class HexWords(_HexFixed):
     """Hashes, topics, roots."""
 
-    def __missing__(self, text: str) -> bytes:
-        if text[:2] == "0x" and len(text) == 66:
-            try:
-                value = bytes.fromhex(text[2:])
-            except ValueError:
-                pass
-            else:
-                if len(value) == 32:
-                    self[text] = value
-                    return value
-        return fixed(text, 32)
+    size = 32
 
 
 class HexTexts:

@@ -23,6 +23,7 @@ from icefall.evm.model import (
     Erc721TransferRow,
     Erc1155Delta,
     Erc1155TransferRow,
+    NativeRow,
     NftOwner,
 )
 from icefall.evm.packed import ResolvedBlock
@@ -82,14 +83,15 @@ def store_at(folder: Path) -> Path:
     return path
 
 
-def put(folder: Path, *batches: Sequence[BlockRows], audited: bool = True) -> None:
-    """Commits batches of blocks. `audited`: tokens without a contradiction count as compared with the contracts."""
+def put(folder: Path, *batches: Sequence[BlockRows], audited: bool = True, native: Sequence[NativeRow] = ()) -> None:
+    """Commits batches of blocks. `audited`: tokens without a contradiction count as compared with the contracts.
+    `native`: balances after their blocks; those of other addresses are unknown."""
 
     async def work() -> None:
         store = open_store(store_at(folder))
         try:
             for batch in batches:
-                await store.commit([ResolvedBlock(packed(rows), (), ()) for rows in batch])
+                await store.commit([ResolvedBlock(packed(rows), _of_block(native, rows), ()) for rows in batch])
                 if audited:
                     checkpoint = {"block": batch[-1].block.number, "credit": 0}
                     await store.write(partial(_run, AUDIT_SQL.put_checkpoint, checkpoint))
@@ -97,6 +99,10 @@ def put(folder: Path, *batches: Sequence[BlockRows], audited: bool = True) -> No
             store.close()
 
     asyncio.run(work())
+
+
+def _of_block(native: Sequence[NativeRow], rows: BlockRows) -> tuple[NativeRow, ...]:
+    return tuple(one for one in native if one.block == rows.block.number)
 
 
 def _run(statement: str, params: dict[str, int], tx: Transaction) -> None:

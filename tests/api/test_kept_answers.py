@@ -1,17 +1,22 @@
 """An answer that is kept is given again only where it would be made again byte for byte."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.api.data_scene import InProcess
-from tests.api.made_chain import ANN, BEN, block, erc20, of, put, roll_back, served
+from tests.api.data_naive import address_text
+from tests.api.data_scene import InProcess, Zeros
+from tests.api.made_chain import ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, block, erc20, erc721, of, put, roll_back, served
 
 from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.kept_answers import KeptAnswers
 from icefall.db.sqlite import SqliteReader
+from icefall.errors import Unavailable
+from icefall.evm.model import NativeRow
 from icefall.evm.reading.kept import SQL
+from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.state import At, ContractCall
 
 PAGE = of(ANN, "/transactions:listErc20")
 
@@ -34,7 +39,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
 
 @pytest.fixture
 def app(tmp_path: Path, clock: SetClock) -> Iterator[InProcess]:
-    put(tmp_path, [block(0), *[erc20(number, ANN, BEN, 5) for number in range(1, 13)]])
+    blocks = [erc20(0, ZERO_ADDRESS, ANN, 100), *[erc20(number, ANN, BEN, 5) for number in range(1, 13)]]
+    put(tmp_path, blocks, native=[NativeRow(BEN, 0, 6, 7)])
     with served(tmp_path) as made:
         assert made.get(of(BEN, "/transactions")).status == 200  # opens the store
         yield made
@@ -52,6 +58,20 @@ def pages_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(SqliteReader, "read", counted)
     return marks
+
+
+@pytest.fixture
+def statements_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is read from the store."""
+    statements: list[str] = []
+    read = SqliteReader.read
+
+    def noted(self: SqliteReader, statement: str, params: object = ()) -> list[tuple[object, ...]]:
+        statements.append(statement)
+        return read(self, statement, params)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SqliteReader, "read", noted)
+    return statements
 
 
 def test_the_same_page_is_read_twice_at_most(app: InProcess, pages_read: list[str]) -> None:
@@ -122,13 +142,61 @@ def test_only_what_is_asked_for_again_is_kept() -> None:
     assert len(kept._seen) <= 4096
 
 
-def test_only_answers_that_never_ask_an_upstream_are_kept() -> None:
-    """Owners of NFTs and balances may be read from state."""
-    kept = {row.operation for row in CHAIN_DATA_ENDPOINTS if row.keeps_answers}
-    assert kept == {
-        "getLatestBlocks",
-        "listLatestTransactions",
-        "listNativeTransactions",
-        "listErc20Transactions",
-        "listInternalTransactions",
-    }
+class StateOfNow(Zeros):
+    """Every balance is `balance`, every owner EVE; counts what is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.balance = 5
+        self.answering = True
+
+    async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]:
+        self.asked += 1
+        return [self.balance] * len(addresses)
+
+    async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
+        self.asked += 1
+        if not self.answering:
+            raise Unavailable("no upstream answers")
+        return [b"".join((bytes(12), EVE)) for _ in calls]
+
+
+def test_what_was_read_from_state_is_not_kept(tmp_path: Path, clock: SetClock) -> None:
+    """The upstream may know more than the store: nothing says when its answer changes."""
+    put(tmp_path, [block(0), erc20(1, ANN, BEN, 5), erc721(2, ANN, BEN)], audited=False)
+    state = StateOfNow()
+    with served(tmp_path, state=state) as app:
+        native = of(EVE, "/balances:getNative")
+        for balance in (5, 6, 7, 8):
+            state.balance = balance
+            assert app.get(native).json()["nativeTokenBalance"]["balance"] == str(balance)
+        for page in ("/balances:listErc20", "/balances:listErc721", "/transactions:listErc721", "/transactions"):
+            asked = [(app.get(of(BEN, page)).status, state.asked)[1] for _ in range(4)]
+            assert asked == sorted(set(asked)), page
+
+
+def test_an_owner_that_no_upstream_said_is_not_kept_as_missing(tmp_path: Path, clock: SetClock) -> None:
+    put(tmp_path, [block(0), erc721(1, ANN, BEN)], audited=False)
+    state = StateOfNow()
+    state.answering = False
+    page = of(BEN, "/transactions:listErc721")
+    with served(tmp_path, state=state) as app:
+        for _ in range(3):
+            assert "ownerAddress" not in str(app.get(page).json())
+        state.answering = True
+        assert address_text(EVE) in str(app.get(page).json())
+
+
+@pytest.mark.parametrize("page", ["/transactions", "/balances:listErc20", "/transactions:listErc721", ""])
+def test_what_the_store_alone_answers_is_kept(app: InProcess, statements_read: list[str], page: str) -> None:
+    path = of(BEN if page else TOKEN, page)
+    app.get(path)
+    first, read = app.get(path), len(statements_read)
+    assert (first.status, app.get(path).body) == (200, first.body)
+    assert len(statements_read) == read
+
+
+def test_what_depends_on_the_time_is_not_kept() -> None:
+    """Prices of a transaction of the last day are those of now; health and progress change without a commit."""
+    never = {row.operation for row in CHAIN_DATA_ENDPOINTS if "{chainId}" in row.path and not row.keeps_answers}
+    assert {"getTransaction", "getDeploymentTransaction", "getChainInfo", "getIndexing", "reindexNft"} <= never

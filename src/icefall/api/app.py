@@ -215,11 +215,12 @@ class App:
     async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> tuple[Response, int]:
         """And the units to charge besides the row's weight."""
         began, failed, body, mark = self._counters.begin(plain.slot), True, None, None
+        version = None
         key = (request.path, request.query)
         try:
             if plain.version is not None and self._kept.is_repeated(key):
                 version = plain.version(values)
-                mark = None if version is None else self._kept.mark(version)
+                mark = None if version is None else self._kept.mark(version.store)
                 body = None if mark is None else self._kept.find(key, mark)
             if body is None:
                 query = _resumed(request) if plain.row.is_stream else request.query
@@ -239,8 +240,8 @@ class App:
             body = result
         else:
             body = msgspec.json.encode(result) + b"\n"
-        if mark is not None:
-            has_token = result.next_page_token is not msgspec.UNSET
+        if mark is not None and plain.version is not None and plain.version(values) == version:
+            has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
             self._kept.keep(key, mark, body, has_token=has_token)
         return Response(plain.row.status(result), self._headers_of(plain), body), units
 

@@ -10,6 +10,7 @@ import msgspec
 
 from icefall.api.jsonrpc import RpcService
 from icefall.errors import NotFound
+from icefall.evm.reading.directory import ChainVersion
 from icefall.node.aliases import ALIAS_MAX, ALIASES_FOLLOWED_MAX, TOO_MANY_FOLLOWED, splits
 from icefall.node.store import NodeReader
 
@@ -20,13 +21,13 @@ NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
 
 class RestRoute(msgspec.Struct, frozen=True):
     """A compiled REST row. `bind` makes its parameters from the values in the path and the query. `version` is that of
-    the store that its answers depend on, by the values in the path; None: they are not kept."""
+    the chain that its answers depend on, by the values in the path; None: they are not kept."""
 
     row: Any
     bind: Callable[[tuple[str, ...], str], Any]
     call: Any
     slot: int
-    version: Callable[[tuple[str, ...]], int | None] | None = None
+    version: Callable[[tuple[str, ...]], ChainVersion | None] | None = None
 
 
 class Route(msgspec.Struct):

@@ -82,7 +82,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     success: int = 200  # status of a good answer, where `status` does not depend on it
     headers: tuple[tuple[str, str], ...] = ()  # of a good answer
     is_file: bool = False  # a part of a page, not an endpoint to describe
-    keeps_answers: bool = False  # they depend on the store of the chain that the path begins with, and on nothing else
+    keeps_answers: bool = False  # they depend on the store and state of the chain that the path begins with alone
     is_stream: bool = False  # goes on until the client leaves; takes Last-Event-ID
     examples: Mapping[str, str] = {}  # of parameters, where that of their kind does not fit
     operation: str = ""  # the name existing clients know it by

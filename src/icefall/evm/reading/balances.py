@@ -64,6 +64,7 @@ class BalanceReader:
     def __init__(self, reader: Reader, state: StateReader | None) -> None:
         self._reader = reader
         self._state = state
+        self.state_reads = 0  # begun so far: with an answer or without one
 
     async def native(self, address: bytes, block: int) -> int:
         """In wei, right after the block."""
@@ -72,6 +73,7 @@ class BalanceReader:
             return unpack_uint(balance)
         if self._state is None:
             raise Unavailable(f"this balance at block {block} is not in the index, and no upstream is configured")
+        self.state_reads += 1
         return (await self._state.balances([address], block if block_hash is None else block_hash))[0]
 
     async def erc20(
@@ -247,6 +249,7 @@ class BalanceReader:
             return []
         if self._state is None:
             raise Unavailable("the balances of a token do not follow from its logs, and no upstream is configured")
+        self.state_reads += 1
         at: At
         if block is None:
             ((_, at),) = await self._reader.rows(SQL.tip)

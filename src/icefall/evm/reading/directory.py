@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -172,6 +172,13 @@ class EvmChain:
             return ""
 
 
+class ChainVersion(NamedTuple):
+    """What an answer about a chain is made from: its store, and state if `state_reads` has grown meanwhile."""
+
+    store: int
+    state_reads: int
+
+
 class ChainDirectory:
     """Chains by EVM chain ID and blockchain ID, which are case-sensitive, and by alias, which is not."""
 
@@ -204,10 +211,11 @@ class ChainDirectory:
                 return chain
         raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
 
-    def version(self, values: tuple[str, ...]) -> int | None:
-        """Of the store of a chain, by the values in a path whose first one names it; None if it is not known."""
+    def version(self, values: tuple[str, ...]) -> ChainVersion | None:
+        """Of a chain, by the values in a path whose first one names it; None if it is not known."""
         chain = self._by_name.get(values[0])
-        return None if chain is None else chain.reader.version()
+        store = None if chain is None else chain.reader.version()
+        return None if chain is None or store is None else ChainVersion(store, chain.balances.state_reads)
 
     async def close(self) -> None:
         """The readers of the stores, and the connections to upstreams."""

@@ -167,7 +167,8 @@ def _wrk(url: str, body: bytes | None, seconds: float, targets: Sequence[str] = 
             lines += [f"local targets, at = {{{named}}}, 0", "function request()", "at = at % #targets + 1"]
             lines += ['return wrk.format("GET", targets[at])', "end"]
         script.write_text("\n".join(lines))
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}", "--latency", "-s", str(script), url]
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}", "--latency", "-s", str(script)]
+        command += ["--timeout", f"{ANSWER_S:.0f}s", url]
         text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     if "Non-2xx" in text or "Socket errors" in text:
         raise RuntimeError(f"{url}: {text}")

@@ -1,4 +1,5 @@
-"""Ponder: transfers and balances into PostgreSQL, and its pages by address."""
+"""Ponder: transfers and balances into PostgreSQL or into PGlite, which it embeds by default, and its pages by
+address."""
 
 import http.client
 import json
@@ -18,11 +19,12 @@ from bench.evm_chain import CHAIN_ID
 from bench.load import cpu_seconds, descendants
 from bench.peers.database import Database
 from bench.peers.install import npm_project
-from bench.peers.processes import LIMIT_S, PeerFailed, Spent, last_words, rss_mb, started
+from bench.peers.processes import LIMIT_S, PeerFailed, Spent, fetch, last_words, rss_mb, started
 from bench.peers.replay import TOKEN_TEXT, History
 
 _POLL_S = 0.1
 _SCHEMA = "bench"
+_COUNT = b'{"query": "{ transferEvents(limit: 1) { totalCount } }"}'
 
 
 class RunningPonder(NamedTuple):
@@ -31,6 +33,10 @@ class RunningPonder(NamedTuple):
     url: str
     pid: int
     spent: Spent
+    folder: Path  # of PGlite
+
+    def bytes_on_disk(self) -> int:
+        return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
     def page(self, address: str) -> str:
         """Ten transfers, by a route of our own that asks its database."""
@@ -45,9 +51,11 @@ class RunningPonder(NamedTuple):
 
 
 @contextmanager
-def taken(history: History, url: str, database: Database, log: Path) -> Iterator[RunningPonder]:
+def taken(history: History, url: str, database: Database | None, log: Path) -> Iterator[RunningPonder]:
+    """`database`: None for PGlite."""
     folder, port = npm_project("ponder"), free_port()
-    shutil.rmtree(folder / ".ponder", ignore_errors=True)  # what an earlier run kept
+    kept = folder / ".ponder"
+    shutil.rmtree(kept, ignore_errors=True)  # of an earlier run
     program = folder / "node_modules" / "ponder" / "dist" / "esm" / "bin" / "ponder.js"
     command: list[str | Path] = [
         "node",
@@ -62,16 +70,16 @@ def taken(history: History, url: str, database: Database, log: Path) -> Iterator
         "PEER_CHAIN": str(CHAIN_ID),
         "PEER_LAST": str(history.last),
         "PEER_TOKEN": TOKEN_TEXT,
-        "DATABASE_URL": database.url,
+        "DATABASE_URL": database.url if database else "",
         "PONDER_TELEMETRY_DISABLED": "true",
     }
     own = f"http://127.0.0.1:{port}"
     with started([*command, "--log-format=json"], log, environment, folder) as process:
         spent = _await_ready(own, process, log)
-        stored = database.number(f"select count(*) from {_SCHEMA}.transfer_event")
+        stored = json.loads(fetch(f"{own}/graphql", _COUNT))["data"]["transferEvents"]["totalCount"]
         if stored != history.transfers:
             raise PeerFailed(f"{stored} transfers instead of {history.transfers}")
-        yield RunningPonder(own, process.pid, spent)
+        yield RunningPonder(own, process.pid, spent, kept)
 
 
 def _await_ready(url: str, process: Popen[bytes], log: Path) -> Spent:

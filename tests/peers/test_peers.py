@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from bench.load import LoadStats
 from bench.peers import install
 from bench.peers.processes import Missing, started, to_the_end
 from bench.peers.replay import TOKEN_TEXT, History, ReplayedChain
-from bench.peers.table import Comparison
+from bench.peers.table import EMBEDDED, SERVER, Comparison, Page, page_lines
 from tests.waiting import LIMIT_S
 
 
@@ -62,6 +63,27 @@ def test_an_installation_that_fails_is_a_missing_peer(tmp_path: Path, monkeypatc
     monkeypatch.setattr(install, "CACHE", tmp_path)
     with pytest.raises(Missing, match="cannot be installed"):
         install.run_installer("x", [sys.executable, "-c", "raise SystemExit('no index')"], tmp_path)
+
+
+def test_pages_are_compared_with_ponders_on_a_store_of_the_same_kind() -> None:
+    def page(label: str, store: str, query: str, per_second: float) -> Page:
+        return Page(label, store, query, "busy", LoadStats(per_second, 1.0, 1.0))
+
+    pages = [
+        page("PGlite, SQL", EMBEDDED, "SQL", 100),
+        page("PGlite, GraphQL", EMBEDDED, "GraphQL", 20),
+        page("SQLite", EMBEDDED, "", 3000),
+        page("PostgreSQL, SQL", SERVER, "SQL", 1000),
+        page("PostgreSQL", SERVER, "", 1500),
+    ]
+    _head, *lines = page_lines(pages)
+    assert [(line.split(" busy")[0].strip(" ,"), *line.split()[-2:]) for line in lines] == [
+        ("PostgreSQL, SQL", "1.0", "-"),
+        ("PostgreSQL", "1.5", "-"),
+        ("PGlite, SQL", "1.0", "5.0"),
+        ("PGlite, GraphQL", "0.2", "1.0"),
+        ("SQLite", "30.0", "150.0"),
+    ]
 
 
 def test_children_of_a_peer_end_with_it(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/transactions/{txHash}/transfers": (3, 4, 6),
         "GET /v1/chains/{chainId}/addresses/{address}/transactions": (3, 4, 6),
         "GET /v1/chains/{chainId}/addresses/{address}/transactions:listNative": (1, 2, 8),
-        "GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc20": (1, 2, 9),
+        "GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc20": (1, 1, 9),
         "GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721": (21, 4, 11),
         "GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc1155": (7, 3, 9),
         "GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals": (1, 2, 3),

@@ -1,12 +1,13 @@
 """Every operation on the store of an EVM chain: a recorded chain indexed, enriched, rolled back, read and verified."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from tests.api.data_scene import erc20_tokens
 from tests.evm.indexed import ALL_RAW, NO_RAW, InlineBlockDecoder, indexing_of, messenger_of
 from tests.evm.reading_scene import RecordedStateReader
@@ -25,7 +26,7 @@ from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
-from icefall.evm.enriching.reader import EnrichReader
+from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.following.filling import RawFilling
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.model import ERC20, ERC721, ERC1155
@@ -34,7 +35,7 @@ from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.kept import KeptRows
-from icefall.evm.reading.model import PageRange
+from icefall.evm.reading.model import PageRange, TransferRead
 from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
@@ -206,10 +207,28 @@ async def check_flat(reader: Reader, address: bytes) -> None:
             page = await TransferReader(joined).of_address(standard, address, span, 3)
             assert await TransferReader(flat).of_address(standard, address, span, 3) == page
             assert await kept_transfers.of_address(standard, address, span, 3) == page
+            if standard == ERC20:
+                found, tokens = await TransferReader(joined).erc20_with_tokens(address, span, 3, "usd")
+                assert found == page
+                assert tokens is not None
+                await _check_tokens(EnrichReader(joined), page, tokens.details)
+                assert (await TransferReader(flat).erc20_with_tokens(address, span, 3, "usd")) == (page, None)
         refs = [ref for row in first for ref in (row.token_ref, row.to_ref)]
         assert await EnrichReader(flat).priced_tokens(refs, "usd") == await EnrichReader(joined).priced_tokens(
             refs, "usd"
         )
+
+
+async def _check_tokens(
+    enriched: EnrichReader, page: Sequence[TransferRead], details: Mapping[int, TokenDetails | None]
+) -> None:
+    """Those of all addresses of the page, with prices of the tokens that were transferred: no others are shown."""
+    transferred = {row.token_ref for row in page}
+    parties = {ref for row in page for ref in (row.sender_ref, row.to_ref)}
+    wanted = (await enriched.answer_tokens(transferred | parties, "usd")).details
+    assert details == {
+        ref: one if one is None or ref in transferred else replace(one, price=None) for ref, one in wanted.items()
+    }
 
 
 async def _of_address(

@@ -18,12 +18,13 @@ from icefall.api.schema.transfers import (
     InternalTransactionPage,
     TokenTransferPage,
 )
-from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.model import ERC721, ERC1155
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.reading.model import InternalRead, PageRange, TransferRead
 from icefall.evm.reading.transfers import TransferReader
 
 Read = Callable[[TransferReader, bytes, PageRange, int], Awaitable[Sequence[TransferRead | InternalRead]]]
+_CURRENCY = "usd"
 
 
 def _of_standard(standard: int) -> Read:
@@ -46,7 +47,18 @@ def _list_of(
     return list_page
 
 
-list_erc20 = _list_of("listErc20", _of_standard(ERC20), transfer, Erc20TransferPage)
+async def list_erc20(
+    params: AddressPage, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> Erc20TransferPage:
+    """The list that is asked for most: on a server, one round trip instead of two."""
+    chain = await chains.find(params.chain_id)
+    span = page_range("listErc20", params, paging)
+    found, tokens = await chain.transfers.erc20_with_tokens(params.address, span, params.page_size + 1, _CURRENCY)
+    rows, token = cut("listErc20", params, paging, found)
+    context = await context_for(chain, dialect, rows, _CURRENCY, tokens)
+    return Erc20TransferPage(next_page_token=token, transactions=[transfer(context, row) for row in rows])
+
+
 list_erc721 = _list_of("listErc721", _of_standard(ERC721), transfer, Erc721TransferPage)
 list_erc1155 = _list_of("listErc1155", _of_standard(ERC1155), transfer, Erc1155TransferPage)
 list_internals = _list_of("listInternals", TransferReader.internals_of, internal, InternalTransactionPage)

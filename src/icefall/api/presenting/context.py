@@ -9,7 +9,7 @@ import msgspec
 from icefall.api.dialect import Dialect
 from icefall.api.presenting.money import Money, money_of
 from icefall.errors import BadGateway, Unavailable
-from icefall.evm.enriching.reader import NftDetails, TokenDetails
+from icefall.evm.enriching.reader import AnswerTokens, NftDetails, TokenDetails
 from icefall.evm.model import ERC20, ERC721
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
@@ -48,9 +48,13 @@ async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int
 
 
 async def context_for(
-    chain: EvmChain, dialect: Dialect, rows: Iterable[TxRead | TransferRead | InternalRead], currency: str = "usd"
+    chain: EvmChain,
+    dialect: Dialect,
+    rows: Iterable[TxRead | TransferRead | InternalRead],
+    currency: str = "usd",
+    tokens: AnswerTokens | None = None,
 ) -> AnswerContext:
-    """Of everything the rows of an answer name."""
+    """Of everything the rows of an answer name. `tokens`: of all of them, if they were read with the rows."""
     refs: set[int] = set()
     nfts: set[NftRef] = set()
     owned: set[NftKey] = set()
@@ -66,7 +70,7 @@ async def context_for(
             if row.standard == ERC721:
                 add(row.token_ref)  # ERC-1155 transfers do not show the name of their token
                 owned.add((row.token, row.token_id))
-    tokens = await chain.enriched.answer_tokens(refs, currency)
+    tokens = tokens or await chain.enriched.answer_tokens(refs, currency)
     return AnswerContext(
         chain.info.id,
         dialect,

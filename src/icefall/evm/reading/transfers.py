@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.amounts import unpack_uint
+from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.positions import BITS, PER_BLOCK, above, block_of, index_of, position_of
 from icefall.evm.reading.flat import transfers_of_address
@@ -36,6 +37,7 @@ INTERNAL_COLUMNS = (
     "gas_limit", "gas_used", "is_reverted", "sender", "recipient",
 )  # fmt: skip
 DEPLOYMENT_COLUMNS = ("address", "tx_at", "frame", "creator_address", "tx_hash", "sender_address")
+_COLUMNS, _REFS = len(TRANSFER_COLUMNS), slice(len(TRANSFER_COLUMNS) - 3, len(TRANSFER_COLUMNS))
 PARTS_MAX = 2_000  # token transfers of one transaction, or of a page of them, and as many internal transactions
 READ_PIECE = 500  # rows read at a time, about 5 ms; other requests can run in between
 DEPLOYMENTS_MAX = 5_000  # read to find those that are the latest of their address
@@ -79,6 +81,19 @@ class TransferReader:
                 else await self._reader.rows(_OF_ADDRESS[standard], where)
             )
         return _transfers(rows)
+
+    async def erc20_with_tokens(
+        self, address: bytes, span: PageRange, limit: int, currency: str
+    ) -> tuple[list[TransferRead], AnswerTokens | None]:
+        """ERC-20 transfers of an address. And all that is known of their tokens and parties, if a store on a server can
+        find it in the same round trip."""
+        if self._reader.opening is not None or self._reader.prefers_flat:
+            return await self.of_address(ERC20, address, span, limit), None
+        bounds = span.inside()
+        del bounds["inside"]
+        where = {"address": address, "limit": limit, "currency": currency, **bounds}
+        rows = await self._reader.rows(SQL.erc20_of_with_tokens, where)
+        return _transfers(row[:_COLUMNS] for row in rows), _tokens_of(rows)
 
     async def in_token(self, token: bytes, span: PageRange, limit: int) -> list[TransferRead]:
         """The transfers a contract logged, of all standards, in log order."""
@@ -256,6 +271,26 @@ def _transfers(rows: Iterable[Row]) -> list[TransferRead]:
         for standard, at, position, index, block_hash, time, txid, token, sender, to, token_id, value, token_ref,
         sender_ref, to_ref in rows
     ]  # fmt: skip
+
+
+def _tokens_of(rows: Iterable[Row]) -> AnswerTokens:
+    """Of the rows of `erc20_of_with_tokens`: tokens that were transferred with their prices, parties without."""
+    found = AnswerTokens()
+    transferred: dict[int, TokenDetails | None] = {}
+    for row in rows:
+        token, sender, to = row[_REFS]
+        known = row[_COLUMNS:]
+        if token not in transferred:
+            transferred[token] = _details(*known[:5])
+        found.details[sender], found.details[to] = _details(*known[5:9]), _details(*known[9:])
+    found.details.update(transferred)
+    return found
+
+
+def _details(
+    ref: int | None, name: str | None, symbol: str | None, decimals: int | None, price: str | None = None
+) -> TokenDetails | None:
+    return None if ref is None else TokenDetails(name or "", symbol or "", decimals, price)
 
 
 def _internals(rows: Iterable[Row]) -> list[InternalRead]:

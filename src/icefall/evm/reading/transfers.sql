@@ -5,6 +5,18 @@ select v.* from erc20_of o join erc20_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc limit :limit;
 
+-- The same in one round trip with what is known of tokens: of the token, with its price, and of sender and recipient, which
+-- are seldom tokens; null of what is none.
+-- name: erc20_of_with_tokens
+select v.*, k.token, k.name, k.symbol, k.decimals,
+    (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1),
+    s.token, s.name, s.symbol, s.decimals, r.token, r.name, r.symbol, r.decimals
+from erc20_of o join erc20_view v on v.log_at = o.log_at
+left join token k on k.token = v.token left join token s on s.token = v.sender
+left join token r on r.token = v.recipient
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+order by o.log_at desc limit :limit;
+
 -- name: erc721_of
 select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high

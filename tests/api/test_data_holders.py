@@ -11,7 +11,9 @@ from tests.api.data_scene import InProcess, put_chains, walked
 from tests.evm.recordings import derived
 from tests.metrics.scene import Scene
 
+from icefall.db.sqlite import _SqliteTransaction
 from icefall.evm.reading.holders import HolderReader
+from icefall.evm.storing import holders
 from icefall.evm.storing.holders import count_some
 
 CHAINS = ("cchain-1", "anvil-1")
@@ -111,6 +113,34 @@ def test_a_rollback_leaves_what_a_shorter_chain_has(chain: str, tmp_path: Path) 
     assert before["holders"]
     whole.close()
     shorter.close()
+
+
+def test_counting_takes_as_many_statements_for_one_pair_as_for_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a server each is a round trip."""
+    rows = [one.rows for one in derived(CHAINS[0])]
+    monkeypatch.setattr(holders, "BLOCKS", len(rows))
+    scene = Scene(tmp_path / "chain.sqlite")
+    scene.put(rows)
+    sent = 0
+
+    def count(name: str) -> None:
+        method = getattr(_SqliteTransaction, name)
+
+        def counted_method(*args: Any) -> Any:
+            nonlocal sent
+            sent += 1
+            return method(*args)
+
+        monkeypatch.setattr(_SqliteTransaction, name, counted_method)
+
+    for name in ("rows", "rows_of_each", "run", "run_many"):
+        count(name)
+    assert asyncio.run(count_some(scene.store))
+    assert len(scene.store.read("select 1 from holder")) > 20
+    assert sent == 14
+    scene.close()
 
 
 @pytest.mark.parametrize("chain", CHAINS)

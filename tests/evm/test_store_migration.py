@@ -1,6 +1,7 @@
 """A chain's store written by the release before is migrated when this one opens it, and loses nothing."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,14 @@ from tests.evm.recordings import tokens
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db import sqlite
-from icefall.db.engine import StoreError
+from icefall.db.engine import Row, StoreError
 from icefall.db.migrate import migrations
 from icefall.evm.amounts import pack_uint, unpack_uints
 from icefall.evm.following.health import chain_health
 from icefall.evm.following.status import decode_status
 from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.raw import SQL as RAW
+from icefall.evm.reading.transfers import SQL as TRANSFERS
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.run.stores import Stores
 
@@ -108,3 +111,40 @@ def _check_names(store: ChainStore) -> None:
     assert not {name for name in names if name == "fact" or name.startswith("told_")}
     for view in ("tx_view", "erc20_view", "erc721_view", "erc1155_view", "internal_view", "deployment_view"):
         assert store.read(f"select count(*) from {view}") == store.read(f"select count(*) from {view[:-5]}")
+
+
+@awaited
+async def test_indexes_of_the_release_before_hold_the_position_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, shipped = tmp_path / "chain.sqlite", migrations(PACKAGE, "sqlite")[:7]
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite, "migrations", lambda package, engine: shipped)
+        replay = EvmReplay(CHAIN)
+        replay.shown = OLD_HEAD
+        async with indexing(path, replay) as it:
+            await it.follower.run()
+    rows, before = digests(path), _transfers_of_tokens(path)
+    open_store(path).close()
+    assert digests(path) == rows
+    after = _transfers_of_tokens(path)
+    assert after == before
+    assert any(after.values())
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
+        for index in ("erc20_in", "erc721_in", "log_of", "log_with_topic"):
+            columns = [name for _, _, name in connection.execute(f"pragma index_info({index})")]
+            assert "log_at" not in columns
+            assert columns
+
+
+def _transfers_of_tokens(path: Path) -> dict[bytes, list[Row]]:
+    """And the raw logs of each."""
+    span = {"low": 0, "high": 1 << 60, "inside": 0, "limit": 100}
+    with closing(sqlite3.connect(path)) as connection:
+        found = {}
+        for token in tokens(CHAIN):
+            params = {**span, "address": token}
+            found[token] = connection.execute(TRANSFERS.in_token, params).fetchall()
+            found[token] += connection.execute(RAW.logs_of, params).fetchall()
+        return found

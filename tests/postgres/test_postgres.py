@@ -23,6 +23,7 @@ from icefall.db.engine import StoreBusy, StoreError, StoreInUse, StoreLost, Stor
 from icefall.db.postgres import PostgresReader, PostgresStore
 from icefall.db.postgres_pool import ServerPool
 from icefall.db.postgres_session import SessionKind, connect
+from icefall.db.statements import Statement
 from icefall.evm.storing.holders import SQL as HOLDERS
 from icefall.evm.storing.store import PACKAGE
 from icefall.run.stores import Stores
@@ -229,9 +230,10 @@ def test_stores_of_chains_may_be_on_other_servers(tmp_path: Path) -> None:
 def test_a_holder_is_found_by_the_key_in_a_new_table(tmp_path: Path) -> None:
     """Nothing is known of it yet, and the index by balance has the same columns."""
     store = open_store(tmp_path / "chain.postgres", PACKAGE)
-    params = {"token": 1, "standard": 1, "holder": 1}
+    explain = Statement("explain")
+    explain.postgres = f"explain {HOLDERS.holder.postgres}"
     try:
-        plan = store.write_here(lambda tx: tx.rows(f"explain {HOLDERS.holder}", params))
+        plan = store.write_here(lambda tx: tx.rows_of_each(explain, [(1, 1, 1), (1, 1, 2)]))
     finally:
         store.close()
     assert "holder_pkey" in str(plan)

@@ -71,7 +71,7 @@ def test_it_is_understood(
 
 def _typed_arrays(found: re.Match[str]) -> str:
     """psycopg sends the types of its parameters; a statement that is only prepared does not know them."""
-    first = "bytea" if "k(address, token_id)" in found.string else "bigint"
-    kinds = {2: [first, "bytea"], 3: ["bigint", "bigint", "bytea"], 4: ["bigint", "bigint", "bytea", "bytea"]}
+    named = found.string[found.end() :].partition("k(")[2].partition(")")[0].split(", ")
+    kinds = ["bytea" if name in ("address", "token_id") else "bigint" for name in named]
     arrays = found[1].split(", ")
-    return f"unnest({', '.join(f'{one}::{kind}[]' for one, kind in zip(arrays, kinds[len(arrays)], strict=True))})"
+    return f"unnest({', '.join(f'{one}::{kind}[]' for one, kind in zip(arrays, kinds, strict=True))})"

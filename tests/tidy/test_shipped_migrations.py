@@ -27,6 +27,8 @@ SHIPPED = {
     "evm/0006_transactions.sqlite.sql": "9733ac72001bb438",
     "evm/0007_holders.postgres.sql": "0d38e8e2d9c7f081",
     "evm/0007_holders.sqlite.sql": "ec7cce45f0c477cf",
+    "evm/0008_positions.postgres.sql": "79c2d15e6062a922",
+    "evm/0008_positions.sqlite.sql": "ba3a4fdb0c1fd337",
     "node/0001_node.postgres.sql": "45a9ab1e7d66db7c",
     "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
     "node/0002_ledger.postgres.sql": "a272545a0fc121ed",

@@ -5,7 +5,7 @@ that balances are read from, so it does not matter how often a pair is counted.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from icefall.db.engine import Store, Transaction
@@ -60,37 +60,42 @@ def dropped_ids(tx: Transaction, first: int, end: int) -> dict[int, int]:
     return {token: -count for token, count in tx.rows(SQL.new_ids, _range(first, end))}
 
 
-def recount(tx: Transaction, pairs: Iterable[Pair], new_ids: dict[int, int]) -> None:
+def recount(tx: Transaction, pairs: Sequence[Pair], new_ids: dict[int, int]) -> None:
+    """Few statements for all pairs: to a server each is a round trip."""
     holders: Counter[tuple[int, int]] = Counter()
     tokens: Counter[tuple[int, int]] = Counter({(token, ERC1155): count for token, count in new_ids.items()})
+    stored = {Pair(*key): balance for *key, balance in tx.rows_of_each(SQL.holder, pairs) if balance is not None}
+    held = _held(tx, pairs)
+    changed: list[dict[str, Any]] = []
     for pair in pairs:
-        key = pair._asdict()
-        before = [balance for holder, balance in tx.rows(SQL.holder, key) if holder == pair.holder]
-        was = before[0] if before else _ZERO
-        now = _held(tx, pair)
-        if now is None:
-            tx.run(SQL.drop_holder, key)
-        elif not before or now != was:
-            tx.run(SQL.put_holder, {**key, "balance": now})
+        was, now = stored.get(pair, _ZERO), held.get(pair)
+        if now is not None and (pair not in stored or now != was):
+            changed.append({**pair._asdict(), "balance": now})
         holders[pair.token, pair.standard] += ((now or _ZERO) != _ZERO) - (was != _ZERO)
         if pair.standard == ERC721:
             tokens[pair.token, ERC721] += unpack_uint(now or _ZERO) - unpack_uint(was)
-    for token, standard in {**holders, **tokens}:
-        total: dict[str, Any] = {"token": token, "standard": standard}
-        added = {"holders": holders[token, standard], "tokens": tokens[token, standard]}
-        tx.run(SQL.add_total, total | added)
-        tx.run(SQL.drop_empty_total, total)
+    tx.run_many(SQL.drop_holder, [pair._asdict() for pair in stored if pair not in held])
+    tx.run_many(SQL.put_holder, changed)
+    totals = [{"token": token, "standard": standard} for token, standard in {**holders, **tokens}]
+    counts = [{"holders": holders[key], "tokens": tokens[key]} for key in {**holders, **tokens}]
+    tx.run_many(SQL.add_total, [total | added for total, added in zip(totals, counts, strict=True)])
+    tx.run_many(SQL.drop_empty_total, totals)
 
 
-def _held(tx: Transaction, pair: Pair) -> bytes | None:
-    """The balance as it is stored; None: nothing shows that it ever held any."""
-    key = {"holder": pair.holder, "token": pair.token}
-    if pair.standard == ERC20:
-        rows = tx.rows(SQL.erc20_held, key)
-        return rows[0][0] if rows else None
-    statement = SQL.erc721_held if pair.standard == ERC721 else SQL.erc1155_held
-    count = int(tx.rows(statement, key)[0][0])
-    return pack_uint(count) if count else None
+def _held(tx: Transaction, pairs: Iterable[Pair]) -> dict[Pair, bytes]:
+    """Balances as they are stored. A pair of which nothing shows that it ever held any is not among them."""
+    found: dict[Pair, bytes] = {}
+    by_standard: dict[int, list[tuple[int, int]]] = {ERC20: [], ERC721: [], ERC1155: []}
+    for pair in pairs:
+        by_standard[pair.standard].append((pair.token, pair.holder))
+    for token, holder, balance in tx.rows_of_each(SQL.erc20_held, by_standard[ERC20]):
+        if balance is not None:
+            found[Pair(ERC20, token, holder)] = balance
+    for standard, statement in ((ERC721, SQL.erc721_held), (ERC1155, SQL.erc1155_held)):
+        for token, holder, count in tx.rows_of_each(statement, by_standard[standard]):
+            if count:
+                found[Pair(standard, token, holder)] = pack_uint(count)
+    return found
 
 
 def _range(first: int, end: int) -> dict[str, int]:

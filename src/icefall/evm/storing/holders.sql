@@ -28,28 +28,59 @@ join nft n on n.token = e.token and n.token_id = e.token_id
 where e.log_at >= :low and e.log_at < :high and n.first_block >= :low_block and n.first_block < :high_block
 group by e.token;
 
--- Null for a holder that logs only name, without a transfer.
+-- Of each (token, holder): null for one that logs only name, without a transfer.
 -- name: erc20_held
-select coalesce((select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token
-    order by b.block desc limit 1), nullif(h.baseline, x'00'))
-from erc20_holding h
-where h.holder = :holder and h.token_address = (select address from address where id = :token);
+select ?1, ?2, (
+    select coalesce((select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token
+        order by b.block desc limit 1), nullif(h.baseline, x'00'))
+    from erc20_holding h where h.holder = ?2 and h.token_address = (select address from address where id = ?1));
 
+-- postgres: erc20_held
+select k.token, k.holder, (
+    select coalesce((select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token
+        order by b.block desc limit 1), nullif(h.baseline, x'00'))
+    from erc20_holding h where h.holder = k.holder and h.token_address = (select address from address where id = k.token))
+from unnest(?, ?) as k(token, holder);
+
+-- Of each (token, holder).
 -- name: erc721_held
-select count(*) from nft_held
-where owner = :holder and token_address = (select address from address where id = :token);
+select ?1, ?2, (
+    select count(*) from nft_held where owner = ?2 and token_address = (select address from address where id = ?1));
 
+-- postgres: erc721_held
+select k.token, k.holder, (
+    select count(*) from nft_held
+    where owner = k.holder and token_address = (select address from address where id = k.token))
+from unnest(?, ?) as k(token, holder);
+
+-- Of each (token, holder).
 -- name: erc1155_held
-select count(*) from erc1155_holding h
-where h.holder = :holder and h.token_address = (select address from address where id = :token)
-    and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
-        and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00';
+select ?1, ?2, (
+    select count(*) from erc1155_holding h
+    where h.holder = ?2 and h.token_address = (select address from address where id = ?1)
+        and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
+            and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00');
 
--- Of this holder, or of the next one. In this form only the key gives the order: while a table is new, PostgreSQL takes
--- the index by balance for as good, and would walk through all holders of the token.
+-- postgres: erc1155_held
+select k.token, k.holder, (
+    select count(*) from erc1155_holding h
+    where h.holder = k.holder and h.token_address = (select address from address where id = k.token)
+        and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
+            and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00')
+from unnest(?, ?) as k(token, holder);
+
+-- Of each (standard, token, holder) that has a row.
 -- name: holder
-select holder, balance from holder where token = :token and standard = :standard and holder >= :holder
-order by holder limit 1;
+select standard, token, holder, balance from holder where standard = ? and token = ? and holder = ?;
+
+-- The row of this holder, or of the next one: in this form only the key gives the order. While a table is new, the
+-- server takes the index by balance for as good, and would walk through all holders of the token.
+-- postgres: holder
+select k.standard, k.token, k.holder, (
+    select case when n.holder = k.holder then n.balance end from (
+        select h.holder, h.balance from holder h
+        where h.token = k.token and h.standard = k.standard and h.holder >= k.holder order by h.holder limit 1) n)
+from unnest(?, ?, ?) as k(standard, token, holder);
 
 -- name: put_holder
 insert into holder (token, standard, holder, balance) values (:token, :standard, :holder, :balance)

@@ -33,7 +33,7 @@ from icefall.upstream.evm.block_parts import FetchedBlock
 
 T = TypeVar("T")
 _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
-_CALLS_SENT_MAX = 2  # to a process: the next is there when it is done with one
+_CALLS_SENT_MAX = 4  # to a process: the next are there when it is done with one
 _PIPE_SIZE = 1 << 20  # more than a chunk or its rows, so that the process waits for our loop with neither
 _READ_SIZE = 1 << 17
 

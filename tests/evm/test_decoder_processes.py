@@ -103,6 +103,53 @@ def test_one_that_dies_is_replaced_and_the_other_goes_on() -> None:
     asyncio.run(kill_first())
 
 
+def test_calls_larger_than_a_pipe_and_cancelled_ones_keep_their_order() -> None:
+    blocks = [block for chunk in chunks() for block in chunk]
+    large = [block for _ in range(200) for block in blocks]  # some megabytes: neither pipe holds as much
+
+    async def compare() -> None:
+        with closing(ProcessBlockDecoder(1)) as decoder:
+            calls = [asyncio.create_task(verified_by(decoder, part)) for part in (large, large, blocks, blocks[:1])]
+            await asyncio.sleep(0)  # all have begun
+            calls[0].cancel()
+            calls[2].cancel()
+            done = await asyncio.gather(*calls, return_exceptions=True)
+            assert [isinstance(one, VerifiedChunk) for one in done] == [False, True, False, True]
+            assert [len(one.outlines) for one in done if isinstance(one, VerifiedChunk)] == [len(large), 1]
+
+    asyncio.run(compare())
+
+
+def test_what_fails_in_a_process_fails_here_with_its_own_traceback() -> None:
+    async def fail() -> None:
+        with closing(ProcessBlockDecoder(1)) as decoder:
+            with pytest.raises(TypeError) as raised:
+                await verified_by(decoder, [FetchedBlock(1, 5, b"", None, None)])  # type: ignore[arg-type] # no upstream sends it
+            assert "decode_full" in "".join(raised.value.__notes__)
+            assert (await verified_by(decoder, chunks()[0])).rejected is None
+
+    asyncio.run(fail())
+
+
+def test_processes_end_when_they_are_closed_in_the_middle_of_a_call() -> None:
+    async def close() -> list[multiprocessing.process.BaseProcess]:
+        decoder = ProcessBlockDecoder(2)
+        decoder.start()
+        calls = [asyncio.create_task(verified_by(decoder, chunk)) for chunk in chunks()]
+        await asyncio.sleep(0)
+        processes = multiprocessing.active_children()
+        decoder.close()
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(one) for one in done] == [DecoderDied] * len(calls)
+        return processes
+
+    processes = asyncio.run(close())
+    assert len(processes) == 2
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+
+
 def test_a_decoding_process_imports_neither_the_event_loop_nor_upstreams() -> None:
     """It starts with each index, and those take as long to import as all that it needs."""
     code = "import sys, icefall.evm.following.decoder; print([*sys.modules])"

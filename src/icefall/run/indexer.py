@@ -77,9 +77,10 @@ async def run_indexer(config: Config, *, show: bool) -> int:
     gc.set_threshold(*GC_THRESHOLDS)
     display = Display() if show else None
     logs = indexer_logs(config, display)
-    decoder: BlockDecoder = ProcessBlockDecoder(config.decoders or default_processes())
+    decoder = ProcessBlockDecoder(config.decoders or default_processes())
     async with AsyncExitStack() as opened:
         opened.callback(decoder.close)
+        decoder.start()
         indexing = _Indexing(config, logs, decoder, retries=not show)
         following = [asyncio.create_task(indexing.run_chain(entry)) for entry in config.chain]
         background = [asyncio.create_task(_report_forever(indexing, display))]

@@ -13,6 +13,7 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
+from functools import cached_property
 from ipaddress import ip_address
 
 import aiohttp
@@ -83,8 +84,13 @@ class GuardedFetcher:
         self._allow = networks(allow)
         self._trusted = [URL(url.rstrip("/") + "/") for url in trusted if url]
         self._lookup = lookup or SystemLookup()
-        self._tls = tls or ssl.create_default_context()
+        self._given_tls = tls
         self._slots = asyncio.Semaphore(self.limits.at_once)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """With the first fetch: it reads all certificates of the system, which takes a tenth of a second."""
+        return self._given_tls or ssl.create_default_context()
 
     async def get(self, url: str, *, trusted: bool = False) -> bytes:
         """The body at a URL; raises FetchFailed or TooLarge.

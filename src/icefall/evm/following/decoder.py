@@ -8,12 +8,14 @@ take half as long again to import.
 """
 
 import gc
-import multiprocessing
 import os
-import threading
+import pickle
+import struct
+import traceback
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import msgspec
 
@@ -28,10 +30,13 @@ from icefall.wire.evm.types import FullBlock, RootMismatch
 from icefall.wire.evm.verify import verify_full
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from icefall.upstream.evm.block_parts import FetchedBlock
 
 _HELD_MAX = 32  # chunks of a chain between the two steps; for an abandoned batch the second never comes
 GC_THRESHOLDS = (50_000, 20, 100)  # rows and structs come and go by the million, none of them in a cycle
+FRAME_HEAD = struct.Struct("=Q")
 Ticket = tuple[int, int]  # a chain, and the number of a chunk
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
 
@@ -176,20 +181,6 @@ def parts_of(blocks: "Sequence[FetchedBlock]") -> list[_Parts]:
 _state = DecoderState()  # of the other process
 
 
-def prepare_process() -> None:
-    """Ends with its parent, also one that is killed and cannot end its pool."""
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def verify_here(
     ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds, fixed: ContractInfo
 ) -> tuple[VerifiedChunk, bytes]:
@@ -200,3 +191,36 @@ def verify_here(
 
 def derive_here(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
     return to_bytes(_state.derive(ticket, indices, info))
+
+
+def serve(requests: "Connection[Any, Any]", answers: "Connection[Any, Any]") -> None:
+    """The other process: calls what it is sent, in order, until the process that started it closes the pipes or ends in
+    any other way."""
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    with suppress(BrokenPipeError), open(requests.fileno(), "rb", closefd=False) as incoming:
+        while sent := _next_frame(incoming):
+            work, args = pickle.loads(sent)  # noqa: S301 - of the process that started this one
+            outcome: tuple[bool, Any]
+            try:
+                outcome = True, work(*args)
+            except Exception as error:
+                error.add_note(traceback.format_exc())  # where it was raised would be lost on the way
+                outcome = False, error
+            rest = memoryview(frame(outcome))
+            while rest:
+                rest = rest[os.write(answers.fileno(), rest) :]
+
+
+def _next_frame(incoming: BinaryIO) -> bytes:
+    """Empty where there is none, or not all of it: the other process was killed while it wrote."""
+    head = incoming.read(FRAME_HEAD.size)
+    size = FRAME_HEAD.unpack(head)[0] if len(head) == FRAME_HEAD.size else 0
+    sent = incoming.read(size)
+    return sent if len(sent) == size else b""
+
+
+def frame(value: Any) -> bytes:
+    """A value as it goes through a pipe: its length, then itself."""
+    raw = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    return FRAME_HEAD.pack(len(raw)) + raw

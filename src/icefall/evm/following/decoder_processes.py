@@ -1,26 +1,30 @@
 """The processes that decode blocks, as the process that fetches and stores them sees them."""
 
 import asyncio
+import fcntl
 import itertools
 import multiprocessing
 import os
+import pickle
 import signal
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 
 from icefall.evm.following.decoder import (
+    FRAME_HEAD,
     DecoderDied,
     RawChunk,
     Ticket,
     VerifiedChunk,
     decode_raw,
     derive_here,
+    frame,
     parts_of,
-    prepare_process,
+    serve,
     verify_here,
 )
 from icefall.evm.model import ContractInfo, RawKinds
@@ -29,6 +33,9 @@ from icefall.upstream.evm.block_parts import FetchedBlock
 
 T = TypeVar("T")
 _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
+_CALLS_SENT_MAX = 4  # to a process: the next are there when it is done with one
+_PIPE_SIZE = 1 << 20  # more than a chunk or its rows, so that the process waits for our loop with neither
+_READ_SIZE = 1 << 17
 
 
 def default_processes() -> int:
@@ -42,6 +49,11 @@ class ProcessBlockDecoder:
     def __init__(self, processes: int = 1) -> None:
         self._processes = [_DecoderProcess() for _ in range(processes)]
         self._tickets = itertools.count()
+
+    def start(self) -> None:
+        """Before the first call: meanwhile the first blocks are fetched."""
+        for process in self._processes:
+            process.start()
 
     async def verify(
         self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
@@ -67,29 +79,132 @@ class ProcessBlockDecoder:
 
 
 class _DecoderProcess:
-    """Started by its first call."""
+    """Started by its first call, or before."""
 
     def __init__(self) -> None:
-        self._pool: Executor | None = None
+        self._running: _Running | None = None
+
+    def start(self) -> "_Running":
+        if self._running is None:
+            self._running = _Running()
+        return self._running
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=prepare_process)
-        pool = self._pool
+        running = self.start()
         try:
-            # The first call starts the process, which inherits the mask: a ^C in the terminal is ours to act on.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                running = asyncio.get_running_loop().run_in_executor(pool, work, *args)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            return await running
-        except BrokenProcessPool as died:
-            if pool is self._pool:  # it may have been replaced since
+            async with running.turns:
+                answer: T = await running.call(work, args)
+                return answer
+        except DecoderDied:
+            if running.has_died and running is self._running:  # it may have been replaced since
                 self.close()
-            raise DecoderDied("the process that decodes blocks has died") from died
+            raise
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+
+class _Running:
+    """A process and the pipes to and from it, which the event loop writes and reads: a thread would compete with it for
+    the interpreter at every statement of the store. The process ends when they are closed."""
+
+    def __init__(self) -> None:
+        self.has_died = False
+        self.turns = asyncio.Semaphore(_CALLS_SENT_MAX)
+        self._loop = asyncio.get_running_loop()
+        self._unsent: deque[memoryview] = deque()
+        self._received = bytearray()
+        self._waiting: deque[asyncio.Future[Any]] = deque()  # in the order of their calls
+        context = multiprocessing.get_context("spawn")
+        requests, self._requests = context.Pipe(duplex=False)
+        self._answers, answers = context.Pipe(duplex=False)
+        for pipe in (self._requests, self._answers):
+            os.set_blocking(pipe.fileno(), False)
+            with suppress(AttributeError, OSError):  # not on every system, and some limit it for each user
+                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+        # The process inherits the mask: a ^C in the terminal is ours to act on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            context.Process(target=serve, args=(requests, answers), daemon=True).start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        requests.close()
+        answers.close()
+        self._loop.add_reader(self._answers.fileno(), self._read)
+
+    def call(self, work: Callable[..., Any], args: tuple[Any, ...]) -> "asyncio.Future[Any]":
+        waiting = self._loop.create_future()
+        if self.has_died:
+            waiting.set_exception(_died())
+            return waiting
+        self._waiting.append(waiting)
+        self._unsent.append(memoryview(frame((work, args))))
+        if len(self._unsent) == 1:
+            self._write()
+        return waiting
+
+    def _write(self) -> None:
+        """As much as the pipe takes."""
+        where = self._requests.fileno()
+        try:
+            while self._unsent:
+                rest = self._unsent[0]
+                rest = rest[os.write(where, rest) :]
+                if rest:
+                    self._unsent[0] = rest
+                else:
+                    self._unsent.popleft()
+        except BlockingIOError:
+            self._loop.add_writer(where, self._write)
+        except OSError:
+            self.close()
+        else:
+            self._loop.remove_writer(where)
+
+    def _read(self) -> None:
+        try:
+            more = os.read(self._answers.fileno(), _READ_SIZE)
+        except BlockingIOError:
+            return
+        if not more:
+            self.close()
+            return
+        self._received += more
+        while (end := self._frame_end()) <= len(self._received):
+            try:
+                done, value = pickle.loads(self._received[FRAME_HEAD.size : end])  # noqa: S301 - of our own process
+            except Exception:  # an error that cannot be built again here; whoever waits must know
+                self.close()
+                return
+            del self._received[:end]
+            waiting = self._waiting.popleft()
+            if not waiting.done():  # it may have been cancelled
+                waiting.set_result(value) if done else waiting.set_exception(value)
+
+    def _frame_end(self) -> int:
+        """Where the first answer ends, as far as that is known."""
+        if len(self._received) < FRAME_HEAD.size:
+            return FRAME_HEAD.size
+        size: int = FRAME_HEAD.unpack_from(self._received)[0]
+        return FRAME_HEAD.size + size
+
+    def close(self) -> None:
+        """What was not answered fails."""
+        if self.has_died:
+            return
+        self.has_died = True
+        self._loop.remove_reader(self._answers.fileno())
+        self._loop.remove_writer(self._requests.fileno())
+        self._requests.close()
+        self._answers.close()
+        self._unsent.clear()
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(_died())
+        self._waiting.clear()
+
+
+def _died() -> DecoderDied:
+    return DecoderDied("the process that decodes blocks has died")

@@ -56,6 +56,8 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir():
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None
 
+gc.disable()  # until all tests are collected: nothing of that is garbage
+
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
@@ -76,6 +78,7 @@ def pytest_collection_finish() -> None:
     """What was collected stays until the end: thousands of tests, which the garbage collector need not visit again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _rank(path: str) -> int:

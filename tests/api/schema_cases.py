@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-USUAL = 24
+USUAL = 12
 CASES = int(os.environ.get("ICEFALL_FUZZ_SCHEMA_CASES", USUAL))
 VALID, INVALID = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 CHECKS = [

@@ -25,7 +25,7 @@ from icefall.api.params.kinds import InvalidValue
 from icefall.api.params.node_binder import NodeBinder
 from icefall.api.params.rest_binder import RestBinder
 
-CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "6000"))
+CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "3000"))
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "20261115"))
 # Rows that do real work each time: a few of them are enough.
 SLOW = ("admin.loadVMs", "admin.memoryProfile", "admin.lockProfile", "admin.startCPUProfiler", "admin.stopCPUProfiler")

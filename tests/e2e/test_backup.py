@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.evm.digest import digests
+from tests.evm.digest import HOLDERS, digests
 from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
@@ -44,8 +44,8 @@ def test_a_chain_backed_up_while_it_is_indexed(tmp_path: Path) -> None:
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as indexer:
             until(lambda: tip(path) >= 20, "the first blocks")
             taken = icefall("backup", str(tmp_path / "copy"), f"--data-dir={running}")
-            at_the_end = indexer.wait(LIMIT_S)
-        assert (taken.returncode, at_the_end) == (0, 0), taken.stderr
+            code = indexer.wait(LIMIT_S)
+        assert (taken.returncode, code) == (0, 0), taken.stderr
         assert f"chains/{replay.chain_id}.sqlite: " in taken.stdout
         done = icefall("restore", str(tmp_path / "copy"), f"--data-dir={restored}")
         assert done.returncode == 0, done.stderr
@@ -53,7 +53,8 @@ def test_a_chain_backed_up_while_it_is_indexed(tmp_path: Path) -> None:
         assert 20 <= tip(copied) <= LAST
         done = icefall("index", f"--data-dir={restored}", f"--to={LAST}", *settings)
         assert done.returncode == 0, done.stderr
-    assert digests(copied) == digests(path)
+    got, wanted = digests(copied), digests(path)
+    assert {table for table in wanted if got[table] != wanted[table]} <= HOLDERS
 
 
 @pytest.fixture

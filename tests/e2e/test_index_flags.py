@@ -13,7 +13,6 @@ RUNS, REFUSED = True, False
 
 # starts on one data directory, in order: settings, and whether the program runs
 TRANSITIONS = {
-    "on, on": [([ON], RUNS), ([ON], RUNS)],
     "on, off": [([ON], RUNS), ([OFF], REFUSED), ([], REFUSED), ([ON], RUNS)],
     "on, off allowed, on": [([ON], RUNS), ([OFF, ALLOW], RUNS), ([ON], REFUSED), ([ON, ALLOW], RUNS), ([ON], REFUSED)],
     "fresh off, on": [([OFF], RUNS), ([ON], REFUSED), ([OFF], RUNS), ([ON, ALLOW], RUNS)],

@@ -17,6 +17,7 @@ from icefall.evm.storing.journal import unpack_touched
 
 ENRICHMENT = {"price", "reputation"}
 WAY_BACK = {"activity", "audit"}  # depends on where batches ended
+HOLDERS = {"holder", "holder_total"}  # a running indexer counts them in the background, after the blocks
 LEFT_OUT = {
     "address": {"id"},
     "block": {"next_address"},

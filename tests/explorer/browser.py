@@ -18,10 +18,9 @@ CHROMIUM = next(
 )
 # On CI, where it can be had, a missing one is a failure.
 needs_chromium = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="chromium is not on this machine")
-# Pictures of every page in every look, for a reader: kept on CI, elsewhere with ICEFALL_TEST_SCREENSHOTS=1 (they take a
-# minute), in a folder that is not part of the repository.
-KEPT = os.environ.get("CI") or os.environ.get("ICEFALL_TEST_SCREENSHOTS")
-SCREENSHOTS = Path(__file__).parents[2] / "screenshots" if KEPT else None
+# Pictures of every page in every look, for a reader, with ICEFALL_TEST_SCREENSHOTS=1 (they take half a minute), in a
+# folder that is not part of the repository.
+SCREENSHOTS = Path(__file__).parents[2] / "screenshots" if os.environ.get("ICEFALL_TEST_SCREENSHOTS") else None
 WIDTHS, THEMES = (375, 1440), ("light", "dark")
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 # Of long tables the first rows only: the others are made alike, and axe-core takes a second for a long page.

@@ -113,7 +113,7 @@ def explorer(demo: Server, browser: Browser) -> Iterator[Tab]:
 
 
 def look_at(explorer: Tab, name: str) -> None:
-    """In every look: nothing is cut off, and nothing serious is found. Screenshots are kept on CI and on request."""
+    """In every look: nothing is cut off, and nothing serious is found. Screenshots are kept on request."""
     for theme, width in ALL_LOOKS:
         explorer.look(width, theme)
         assert explorer.overflow() <= 0, f"wider than the window at {width} px"

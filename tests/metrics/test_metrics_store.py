@@ -22,6 +22,7 @@ from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.rows import RollupRow
 from icefall.metrics.store import SQL, RollupWriter
 
+SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "1"))
 DAY_BLOCKS = int(os.environ.get("ICEFALL_FUZZ_DAY_BLOCKS", "150"))  # of the test of costs: empty blocks a day
 
 
@@ -47,7 +48,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return request.param, tables
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_any_cut_into_runs_gives_the_same_rows(whole: tuple[str, Any], seed: int, tmp_path: Path) -> None:
     name, tables = whole
     scene = Scene(tmp_path / "chain.sqlite")
@@ -56,7 +57,7 @@ def test_any_cut_into_runs_gives_the_same_rows(whole: tuple[str, Any], seed: int
     scene.close()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_rollbacks_leave_the_rows_of_a_straight_run(whole: tuple[str, Any], seed: int, tmp_path: Path) -> None:
     name, tables = whole
     rows, chance = rows_of(name), random.Random(seed)

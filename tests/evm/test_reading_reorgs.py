@@ -40,7 +40,7 @@ async def roll_back(path: Path, ancestor: int) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("depth", [1, 100])
+@pytest.mark.parametrize("depth", [1, 5, 100])
 @pytest.mark.parametrize("chain", CHAINS)
 def test_blocks_taken_away_and_given_again(chain: str, depth: int, tmp_path: Path) -> None:
     path = copied(chain, tmp_path / "chain.sqlite")

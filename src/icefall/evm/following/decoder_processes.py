@@ -10,6 +10,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 import msgspec
@@ -124,6 +125,7 @@ class _Running:
             os.set_blocking(pipe.fileno(), False)
             with suppress(AttributeError, OSError):  # not on every system, and some limit it for each user
                 fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+        resource_tracker.ensure_running()  # else starting a process does it, and takes the mask away
         # The process inherits the mask: a ^C in the terminal is ours to act on.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:

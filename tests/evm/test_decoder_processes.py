@@ -27,6 +27,13 @@ NOTHING, NO_INFO = RawKinds(), ContractInfo()
 
 
 @cache
+@pytest.fixture(autouse=True)
+def no_process_of_another_test() -> None:
+    """They end by themselves when their pipes are closed."""
+    for process in multiprocessing.active_children():
+        process.join()
+
+
 def chunks() -> list[list[FetchedBlock]]:
     """Of blocks in which it must be looked up whether a recipient has code."""
     blocks = []

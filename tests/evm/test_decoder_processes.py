@@ -26,7 +26,6 @@ from icefall.wire.evm.decode import decode_full
 NOTHING, NO_INFO = RawKinds(), ContractInfo()
 
 
-@cache
 @pytest.fixture(autouse=True)
 def no_process_of_another_test() -> None:
     """They end by themselves when their pipes are closed."""
@@ -34,6 +33,7 @@ def no_process_of_another_test() -> None:
         process.join()
 
 
+@cache
 def chunks() -> list[list[FetchedBlock]]:
     """Of blocks in which it must be looked up whether a recipient has code."""
     blocks = []

@@ -13,6 +13,7 @@ from icefall.evm.storing import folding, writing
 from icefall.evm.storing.store import PACKAGE
 
 INSERTS = writing.INSERTS | folding.INSERTS
+KNOWN = ("token", "name", "symbol", "decimals")  # of a token, and of the two parties
 # Statements whose rows are decoded by position, and the columns that the decoder expects.
 READ: dict[Statements, dict[tuple[str, ...], tuple[str, ...]]] = {
     chain.SQL: {
@@ -23,6 +24,7 @@ READ: dict[Statements, dict[tuple[str, ...], tuple[str, ...]]] = {
         transfers.TRANSFER_COLUMNS: (
             "erc20_of", "erc721_of", "erc1155_of", "erc1155_rest", "transfers_of_page", "in_token", "transfers_of_tx",
         ),
+        (*transfers.TRANSFER_COLUMNS, *KNOWN, "price", *KNOWN, *KNOWN): ("erc20_of_with_tokens",),
         transfers.INTERNAL_COLUMNS: ("internals_of", "internals_of_page", "internals_of_tx"),
         transfers.DEPLOYMENT_COLUMNS: ("deployment", "deployed_by"),
     },

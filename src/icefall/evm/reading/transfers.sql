@@ -9,7 +9,7 @@ order by o.log_at desc limit :limit;
 -- are seldom tokens; null of what is none.
 -- name: erc20_of_with_tokens
 select v.*, k.token, k.name, k.symbol, k.decimals,
-    (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1),
+    (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1) as price,
     s.token, s.name, s.symbol, s.decimals, r.token, r.name, r.symbol, r.decimals
 from erc20_of o join erc20_view v on v.log_at = o.log_at
 left join token k on k.token = v.token left join token s on s.token = v.sender

@@ -85,9 +85,10 @@ class Rows:
             parties += [Participant(one, index) for one in dict.fromkeys((sender, token, to))]
             for holder, change in ((sender, -value), (to, value)):
                 deltas[token, holder] = deltas.get((token, holder), 0) + change
-            had = self._native.get(sender, 10**21)
+            first = 10**23 if sender == BUSY else 10**21  # enough for the fees of its share of ten million
+            had = self._native.get(sender, first)
             self._native[sender] = had - 51_000 * 25 * 10**9
-            native[sender] = NativeRow(sender, number, self._native[sender], 10**21 if had == 10**21 else None)
+            native[sender] = NativeRow(sender, number, self._native[sender], first if had == first else None)
         when, gas = 1_700_000_000 + 2 * number, 51_000 * len(txs)
         block = BlockRow(number, own, parent, when, len(txs), 10**9, gas, 15 * 10**6, 0, gas * 25 * 10**9)
         rows = BlockRows(

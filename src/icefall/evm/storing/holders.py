@@ -76,10 +76,10 @@ def recount(tx: Transaction, pairs: Sequence[Pair], new_ids: dict[int, int]) -> 
             tokens[pair.token, ERC721] += unpack_uint(now or _ZERO) - unpack_uint(was)
     tx.run_many(SQL.drop_holder, [pair._asdict() for pair in stored if pair not in held])
     tx.run_many(SQL.put_holder, changed)
-    totals = [{"token": token, "standard": standard} for token, standard in {**holders, **tokens}]
-    counts = [{"holders": holders[key], "tokens": tokens[key]} for key in {**holders, **tokens}]
-    tx.run_many(SQL.add_total, [total | added for total, added in zip(totals, counts, strict=True)])
-    tx.run_many(SQL.drop_empty_total, totals)
+    keys = {**holders, **tokens}
+    added = [{"token": key[0], "standard": key[1], "holders": holders[key], "tokens": tokens[key]} for key in keys]
+    tx.run_many(SQL.add_total, added)
+    tx.run_many(SQL.drop_empty_total, [{"token": token, "standard": standard} for token, standard in keys])
 
 
 def _held(tx: Transaction, pairs: Iterable[Pair]) -> dict[Pair, bytes]:

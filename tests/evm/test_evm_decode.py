@@ -10,7 +10,7 @@ from tests.evm.recordings import CHAINS, decoded, full_blocks, like, lines
 from icefall.wire.errors import WireError
 from icefall.wire.evm.block import decode_block, decode_receipts
 from icefall.wire.evm.decode import decode_full
-from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, amount, data, fixed
+from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, amount, data, fixed, minimal
 from icefall.wire.evm.trace import decode_diffs, decode_traces
 from icefall.wire.evm.types import IncompleteBlock
 
@@ -42,7 +42,7 @@ def test_refused(decode: Callable[[bytes], object], raw: bytes) -> None:
     "text", ["", "0x", "12", "0X1", "0x-1", "-0x1", "0x1_0", " 0x1", "0x 1", "0xg", "0x" + "1" * 65, "0x\u0661", "0x+1"]
 )
 def test_numbers_are_strict(text: str) -> None:
-    for read in (amount, HexNumbers().__getitem__, HexAmounts().__getitem__):
+    for read in (amount, minimal, HexNumbers().__getitem__, HexAmounts().__getitem__):
         with pytest.raises(WireError):
             read(text)
 
@@ -57,6 +57,15 @@ def test_bytes_are_strict(text: str) -> None:
 def test_sizes() -> None:
     assert amount("0x" + "f" * 64) == 2**256 - 1
     assert amount("0x0001") == 1
+    assert [minimal(text) for text in ("0x0", "0x1ff", "0x" + "00" * 31 + "7f", HASH)] == [
+        b"",
+        b"\x01\xff",
+        b"\x7f",
+        b"\x33" * 32,
+    ]
+    for text in ("0x" + "3" * 62 + "  ", "0x" + "3 " * 32, "0x" + "3" * 63 + "g", "0x" + "3" * 63 + "_"):
+        with pytest.raises(WireError):
+            minimal(text)
     assert HexNumbers()["0xffffffffffffffff"] == 2**64 - 1
     assert data("0x") == b""
     with pytest.raises(WireError):

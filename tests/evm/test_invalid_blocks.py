@@ -16,7 +16,7 @@ from tests.upstream.evm_scene import RecordingLog, slept
 from tests.upstream.replay import FOREVER
 
 from icefall.evm.following.batches import BATCH_BLOCKS
-from icefall.evm.following.follower import PAUSE_S, BlockRange, EvmFollower
+from icefall.evm.following.follower import PAUSE_S, BlockRange
 
 BAD = 60
 BLOCK, RECEIPTS, TRACE = "eth_getBlockByNumber", "eth_getBlockReceipts", "debug_traceBlockByNumber"
@@ -53,6 +53,8 @@ TAMPERINGS = {
     "a hash": Tampering(BLOCK, rb'"hash":"0x..', rb'"hash":"0x77', ""),
     "used gas": Tampering(RECEIPTS, rb'"gasUsed":"0x[0-9a-f]+"', rb'"gasUsed":"0x7"', "gas adds up to"),
     "a trace": Tampering(TRACE, rb'"value":"0x[0-9a-f]+"', rb'"value":"0x7"', "is of another transaction"),
+    "a frame without a type": Tampering(TRACE, rb'"type":"CALL"', rb'"kind":"CALL"', "missing required field `type`"),
+    "half a diff": Tampering(TRACE, rb'"post":', rb'"past":', "missing required field `post`"),
     "no hex digits": Tampering(RECEIPTS, rb'"status":"0x1"', rb'"status":"0xg"', "expected"),
 }
 
@@ -61,7 +63,7 @@ TAMPERINGS = {
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Digests:
     async def run() -> Digests:
         path = tmp_path_factory.mktemp("clean") / "chain.sqlite"
-        async with indexing(path, shown(EvmReplay(CHAIN), LAST)) as it:
+        async with indexing(path, shown(EvmReplay(CHAIN), LAST), audited=False) as it:
             await it.follower.run()
         return digests(path)
 
@@ -81,7 +83,7 @@ async def test_blocks_before_it_are_stored_and_it_is_fetched_until_it_is_valid(
 ) -> None:
     assert BATCH_BLOCKS > LAST, "it is in the middle of a batch"
     replay, tampering = tampered(name), TAMPERINGS[name]
-    async with indexing(tmp_path / "chain.sqlite", replay, roots=True) as it:
+    async with indexing(tmp_path / "chain.sqlite", replay, roots=True, audited=False) as it:
         status = it.follower.status
         await until(it.follower, lambda: status.tip == BAD - 1 and bool(status.problem))
         assert not status.synced
@@ -100,7 +102,7 @@ async def test_blocks_before_it_are_stored_and_it_is_fetched_until_it_is_valid(
 @awaited
 async def test_it_is_taken_from_another_upstream(name: str, clean: Digests, tmp_path: Path) -> None:
     forging, sound = tampered(name), shown(EvmReplay(CHAIN), LAST)
-    async with indexing(tmp_path / "chain.sqlite", forging, sound, roots=True) as it:
+    async with indexing(tmp_path / "chain.sqlite", forging, sound, roots=True, audited=False) as it:
         problems = await _run_and_collect_problems(it)
         assert problems == set(), "another upstream was asked at once"
         assert digests(tmp_path / "chain.sqlite") == clean
@@ -122,7 +124,7 @@ async def _run_and_collect_problems(it: Indexing) -> set[str]:
 @awaited
 async def test_the_first_of_two_upstreams_proves_it_later(clean: Digests, tmp_path: Path) -> None:
     first, second = tampered("a status"), tampered("an amount")
-    async with indexing(tmp_path / "chain.sqlite", first, second, roots=True) as it:
+    async with indexing(tmp_path / "chain.sqlite", first, second, roots=True, audited=False) as it:
         status = it.follower.status
         await until(it.follower, lambda: status.tip == BAD - 1 and bool(status.problem))
         first.evm_faults = []
@@ -133,12 +135,12 @@ async def test_the_first_of_two_upstreams_proves_it_later(clean: Digests, tmp_pa
 @awaited
 async def test_pauses_between_attempts_grow(tmp_path: Path) -> None:
     replay = tampered("a status")
-    async with indexing(tmp_path / "chain.sqlite", replay, roots=True, blocks=BlockRange()) as it:
+    async with indexing(tmp_path / "chain.sqlite", replay, roots=True, blocks=BlockRange(), audited=False) as it:
 
         def paused() -> list[float]:
             return [seconds for seconds in slept(it.upstream) if seconds in _pauses()]
 
-        running = asyncio.create_task(EvmFollower.run(it.follower))  # without audits, which sleep on the same clock
+        running = asyncio.create_task(it.follower.run())
         try:
             while not replay.asked(RECEIPTS) or PAUSE_S[1] not in paused():
                 await asyncio.sleep(0)
@@ -159,7 +161,7 @@ def _pauses() -> list[float]:
 
 @awaited
 async def test_without_the_check_of_roots_it_is_stored(tmp_path: Path) -> None:
-    async with indexing(tmp_path / "chain.sqlite", tampered("a status"), roots=False) as it:
+    async with indexing(tmp_path / "chain.sqlite", tampered("a status"), roots=False, audited=False) as it:
         await it.follower.run()
         assert it.follower.status.synced
 
@@ -174,7 +176,9 @@ async def test_an_upstream_that_contradicts_itself_causes_no_rollback(tmp_path: 
         EvmFault(BLOCK, number=turn, result=branch[turn].block, times=FOREVER),
         EvmFault(RECEIPTS, number=turn, result=branch[turn].receipts, times=FOREVER),
     ]
-    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange(first=turn - 20), roots=True) as it:
+    async with indexing(
+        tmp_path / "chain.sqlite", replay, blocks=BlockRange(first=turn - 20), roots=True, audited=False
+    ) as it:
         status = it.follower.status
         await until(it.follower, lambda: status.tip == turn - 1 and bool(status.problem))
         assert f"block {turn}: its parent" in status.problem

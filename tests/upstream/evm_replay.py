@@ -6,7 +6,6 @@
 
 import asyncio
 import gzip
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -52,8 +51,10 @@ class EvmReplay(Replay):
     def __init__(self, chain: str = "geth-1", blocks: Blocks | None = None) -> None:
         super().__init__(recording(chain))
         self.chain = chain
-        if blocks is not None:
-            self.blocks = blocks
+        self._blocks = blocks
+        self._newest: int | None = None
+        self._by_hash: dict[str, RecordedBlock] = {}
+        self._by_txid: dict[str, RecordedBlock] = {}
         self.shown: int | None = None  # its head; None: all there is
         self.off: set[str] = set()  # methods and tracers it does not offer; also "disableCode", "batch"
         self.parity = self.kind == "anvil"  # whether it offers trace_*
@@ -98,8 +99,18 @@ class EvmReplay(Replay):
             self._runner = None
 
     @property
+    def blocks(self) -> Blocks:
+        return self.recording.blocks if self._blocks is None else self._blocks
+
+    @blocks.setter
+    def blocks(self, blocks: Blocks) -> None:
+        self._blocks, self._newest, self._by_hash, self._by_txid = blocks, None, {}, {}
+
+    @property
     def head(self) -> int:
-        return max(self.blocks) if self.shown is None else min(self.shown, max(self.blocks))
+        if self._newest is None:
+            self._newest = max(self.blocks)
+        return self._newest if self.shown is None else min(self.shown, self._newest)
 
     def asked(self, method: str) -> int:
         return sum(name == method for name, _ in self.calls)
@@ -115,7 +126,7 @@ class EvmReplay(Replay):
                 return web.Response(status=429)
             for _ in range(20 if self.at_once_max < FOREVER else 0):
                 await asyncio.sleep(0)  # so that requests meet
-            return await self._respond(request, json.loads(body))
+            return await self._respond(request, msgspec.json.decode(body))
         finally:
             self.at_once -= 1
 
@@ -198,11 +209,24 @@ class EvmReplay(Replay):
     def block(self, where: Any, what: str) -> RecordedBlock | None:
         if isinstance(where, dict) and "blockHash" in self.off:
             raise ReplayError(-32602, "invalid argument 1: json: cannot unmarshal object into Go value of type string")
-        found = super().block(where, what)
         by_number = isinstance(where, str) and len(where) < 66
+        found = super().block(where, what) if by_number else self._block_by_hash(where, what)
         if by_number and found is not None and found.number < self.pruned_below and what in ("state", "trace"):
             raise ReplayError(-32000, f"missing trie node 56e81f (path ) state {found.number} is not available")
         return found
+
+    def _block_by_hash(self, where: Any, what: str) -> RecordedBlock | None:
+        """Most calls of an audit name a block by its hash, so they are not searched one by one."""
+        if not self._by_hash:
+            self._by_hash = {block.hash: block for block in self.blocks.values()}
+        found = self._by_hash.get(where["blockHash"] if isinstance(where, dict) else where)
+        return super().block(where, what) if found is None else found
+
+    def _block_of(self, txid: str) -> RecordedBlock | None:
+        if not self._by_txid:
+            self._by_txid = {txid: block for block in self.blocks.values() for txid in block.txids}
+        found = self._by_txid.get(txid)
+        return found if found is not None and found.number <= self.head else None
 
     def traces_result(self, params: list[Any]) -> bytes:
         self.existing_block(params[0], "trace")

@@ -17,3 +17,12 @@ class FakeClock(Clock):
         self.slept.append(seconds)
         self.time += seconds
         await asyncio.sleep(0)
+
+
+class PollingClock(FakeClock):
+    """Sleeping takes next to no time, and yet leaves the processor to those that have something to do: a follower at
+    the tip would ask its upstream a thousand times while another one catches up."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        await asyncio.sleep(0.005)

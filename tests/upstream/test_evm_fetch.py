@@ -100,12 +100,17 @@ def failed_rows(raw: bytes) -> bytes:
     )
 
 
+def after_busy() -> RecordedBlock:
+    blocks = recorded_blocks("geth-1")
+    assert len(blocks[BUSY].txids) > 3
+    return blocks[BUSY + 1]
+
+
 def turned(raw: bytes) -> bytes:
     return msgspec.json.encode(msgspec.json.decode(raw, type=list[msgspec.Raw])[::-1])
 
 
-BUSY = next(block.number for block in recorded_blocks("geth-1").values() if len(block.txids) > 3 and block.number > 20)
-OTHER = recorded_blocks("geth-1")[BUSY + 1]
+BUSY = 23  # with several transactions
 BLOCK, RECEIPTS, TRACE = "eth_getBlockByNumber", "eth_getBlockReceipts", "debug_traceBlockByNumber"
 
 TROUBLES: dict[str, EvmFault] = {
@@ -128,12 +133,12 @@ TROUBLES: dict[str, EvmFault] = {
     "of another shape": EvmFault(result=b'{"a":1}'),
     "a text": EvmFault(result=b'"no"'),
     "block null": EvmFault(BLOCK, number=BUSY, result=b"null"),
-    "another block": EvmFault(BLOCK, number=BUSY, result=OTHER.block),
+    "another block": EvmFault(BLOCK, number=BUSY, change=lambda _: after_busy().block),
     "block without its transactions": EvmFault(BLOCK, number=BUSY, change=without_transactions),
     "no receipts": EvmFault(RECEIPTS, number=BUSY, result=b"[]"),
     "receipts null": EvmFault(RECEIPTS, number=BUSY, result=b"null"),
     "a receipt missing": EvmFault(RECEIPTS, number=BUSY, change=fewer),
-    "receipts of another block": EvmFault(RECEIPTS, number=BUSY, result=OTHER.receipts),
+    "receipts of another block": EvmFault(RECEIPTS, number=BUSY, change=lambda _: after_busy().receipts),
     "receipts out of order": EvmFault(RECEIPTS, number=BUSY, change=turned),
     "receipts too large": EvmFault(RECEIPTS, number=BUSY, error=(-32003, "response too large")),
     "no traces": EvmFault(TRACE, number=BUSY, result=b"[]"),

@@ -109,6 +109,20 @@ def test_a_reader_that_stands_still_stops_the_fetching() -> None:
     asyncio.run(run())
 
 
+def test_runs_grow_once_the_size_of_blocks_is_known() -> None:
+    limits = PrefetchLimits()
+    for size, then in ((KB, limits.run_blocks_max), (200 * KB, limits.run_bytes // (200 * KB))):
+        well = Well(lambda number, size=size: size)  # type: ignore[misc]
+        look = Prefetcher(well.fetch)
+        assert read(look, range(1000)) == list(range(1000))
+        lengths = [len(numbers) for numbers in well.asked]
+        assert set(lengths[:4]) == {limits.first_run_blocks}
+        assert lengths[-2] == then
+        known = Well(well.sizes)
+        assert read(Prefetcher(known.fetch, per_block=look.per_block), range(300)) == list(range(300))
+        assert len(known.asked[0]) == then
+
+
 def test_a_block_that_fits_nowhere_is_a_failure() -> None:
     look = Prefetcher(
         Well(lambda number: 5000 * KB if number == 7 else 100).fetch, PrefetchLimits(alone_bytes_max=1024 * KB)

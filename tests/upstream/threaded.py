@@ -26,8 +26,10 @@ def in_thread(upstream: U) -> Iterator[U]:
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(upstream.start(), loop).result(LIMIT_S)
-        yield upstream
-        asyncio.run_coroutine_threadsafe(upstream.stop(), loop).result(LIMIT_S)
+        try:
+            yield upstream
+        finally:  # of a failed test too: an open socket would fail a later one
+            asyncio.run_coroutine_threadsafe(upstream.stop(), loop).result(LIMIT_S)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(LIMIT_S)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from Crypto.Hash import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wire.wire_vectors import inner_blocks, recorded
@@ -114,3 +115,10 @@ def test_deep_nesting_is_refused() -> None:
 
 def test_keccak() -> None:
     assert keccak256(b"").hex() == "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 134, 135, 136, 137, 271, 272, 273, 1000])
+def test_keccak_is_that_of_another_library(size: int) -> None:
+    """Around the sizes at which another round of the permutation begins."""
+    raw = bytes(index * 37 % 251 for index in range(size))
+    assert keccak256(raw) == keccak.new(digest_bits=256, data=raw).digest()

@@ -26,8 +26,9 @@ class PrefetchLimits(msgspec.Struct, frozen=True):
     blocks_max: int = 256
     bytes_max: int = 64 << 20
     alone_bytes_max: int = 128 << 20
-    run_blocks_max: int = 16
-    run_bytes: int = 1 << 20  # intended size of a run
+    run_blocks_max: int = 32
+    run_bytes: int = 2 << 20  # intended size of a run: three requests, each of which has its own cost
+    first_run_blocks: int = 16  # before any block was seen
 
 
 PREFETCH_LIMITS = PrefetchLimits()
@@ -41,12 +42,13 @@ class _Run(NamedTuple):
 
 
 class Prefetcher:
-    """`per_block` is how many bytes a block is expected to have: updated from what was fetched."""
+    """`per_block` is how many bytes a block is expected to have, None before any was seen: updated from what was
+    fetched."""
 
-    def __init__(
-        self, fetch: Fetch, limits: PrefetchLimits = PREFETCH_LIMITS, per_block: float = BLOCK_SIZE_GUESS
-    ) -> None:
-        self.per_block = per_block
+    def __init__(self, fetch: Fetch, limits: PrefetchLimits = PREFETCH_LIMITS, per_block: float | None = None) -> None:
+        self.per_block: float = BLOCK_SIZE_GUESS if per_block is None else per_block
+        first = min(limits.first_run_blocks, limits.run_blocks_max)
+        self._run_blocks_max = first if per_block is None else limits.run_blocks_max
         self.held_blocks = 0
         self.held_bytes = 0
         self.peak_blocks = 0
@@ -83,14 +85,14 @@ class Prefetcher:
             await self._stop()
 
     def _fill(self, todo: "_Numbers") -> None:
+        """In whole runs: as soon as a block is read there is room for one, but a request for it would cost as much."""
         limits = self._limits
-        while todo and self.held_blocks < limits.blocks_max:
-            most = min(
-                limits.run_blocks_max, int(limits.run_bytes / self.per_block), limits.blocks_max - self.held_blocks
-            )
-            if self._runs and self.held_bytes + self._reserve(max(1, most)) > limits.bytes_max:
+        while todo:
+            most = max(1, min(self._run_blocks_max, int(limits.run_bytes / self.per_block)))
+            room = limits.blocks_max - self.held_blocks
+            if room <= 0 or (self._runs and (room < most or self.held_bytes + self._reserve(most) > limits.bytes_max)):
                 return
-            self._runs.append(self._start(todo.take(max(1, most))))
+            self._runs.append(self._start(todo.take(min(most, room))))
 
     def _reserve(self, blocks: int) -> int:
         return min(self._limits.bytes_max, max(_RESERVE_LEAST, int(blocks * self.per_block * _RESERVE)))
@@ -107,6 +109,7 @@ class Prefetcher:
         self._count(len(blocks) - len(numbers), size_of_all - size)
         mean = size_of_all / max(1, len(blocks))
         self.per_block = max(1.0, mean, 0.8 * self.per_block + 0.2 * mean)
+        self._run_blocks_max = self._limits.run_blocks_max
         return blocks
 
     async def _fetch_alone(self, numbers: range) -> list[FetchedBlock]:

@@ -12,11 +12,11 @@ from icefall.upstream.evm.block_parts import (
     accounts_with,
     check_calls,
     check_diffs,
+    check_mux_traces,
     check_receipts,
     check_replay,
     check_trace_block,
     decode_summary,
-    split_mux_traces,
 )
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
 from icefall.upstream.evm.errors import (
@@ -243,7 +243,7 @@ _FEATURES = (
     _Feature("block_receipts", lambda n: Call("eth_getBlockReceipts", (hex(n),)), check_receipts),
     _Feature("call_tracer", calls_call, check_calls),
     _Feature("prestate_tracer", lambda n: diffs_call(n, leave_out_code=False), check_diffs),
-    _Feature("mux_tracer", lambda n: both_call(n, leave_out_code=False), split_mux_traces),
+    _Feature("mux_tracer", lambda n: both_call(n, leave_out_code=False), check_mux_traces),
     _Feature("trace_block", lambda n: Call("trace_block", (hex(n),)), check_trace_block),
     _Feature("trace_replay", lambda n: Call("trace_replayBlockTransactions", (hex(n), ["stateDiff"])), check_replay),
     _Feature("genesis_traceable", lambda n: calls_call(0), lambda raw, header: None),

@@ -1,7 +1,7 @@
 """Reads the state of an EVM chain at a block: balances, code, and the results of contract calls."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,8 +10,10 @@ from icefall.upstream.evm.block_parts import decode_summary
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
 from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, Reverted, RpcRefusal, Unsupported
 from icefall.upstream.evm.probe import quantity
+from icefall.wire.errors import WireError
+from icefall.wire.evm.hex import data
 
-_DATA = msgspec.json.Decoder(Annotated[str, msgspec.Meta(pattern="^0x([0-9a-fA-F]{2})*$")])
+_TEXT = msgspec.json.Decoder(str)
 
 
 class ContractCall(NamedTuple):
@@ -55,8 +57,8 @@ async def results(client: EvmClient, calls: Sequence[StateCall]) -> list[bytes |
     if client.takes_hashes and all(isinstance(one.at, bytes) for one in calls):
         outcomes = await client.call_all(
             [
-                Call("eth_call", ({"to": _hex(to), "data": _hex(data)}, {"blockHash": _hex(at)}))
-                for (to, data), at in calls
+                Call("eth_call", ({"to": _hex(to), "data": _hex(argument)}, {"blockHash": _hex(at)}))
+                for (to, argument), at in calls
                 if isinstance(at, bytes)
             ]
         )
@@ -100,6 +102,6 @@ def _data(outcome: Outcome, what: str) -> bytes:
     if isinstance(outcome, RpcRefusal):
         raise outcome
     try:
-        return bytes.fromhex(_DATA.decode(outcome)[2:])
-    except MALFORMED as error:
+        return data(_TEXT.decode(outcome))
+    except (*MALFORMED, WireError) as error:
         raise IncompleteAnswer(f"{what}: {error}") from error

@@ -22,7 +22,7 @@ from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, EvmClient, Lane
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, WrongChain
 from icefall.upstream.evm.fetch import TracerUntested, fetch_run
-from icefall.upstream.evm.prefetch import BLOCK_SIZE_GUESS, PREFETCH_LIMITS, Prefetcher, PrefetchLimits
+from icefall.upstream.evm.prefetch import PREFETCH_LIMITS, Prefetcher, PrefetchLimits
 from icefall.upstream.evm.probe import Capabilities, limitations, probe
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 from icefall.upstream.evm.view import UpstreamView, read_block_hash, read_head
@@ -91,7 +91,7 @@ class EvmUpstream:
         self._prefetch_limits = prefetch_limits
         self._timeout_s = timeout_s
         self._log = log
-        self._per_block = float(BLOCK_SIZE_GUESS)
+        self._per_block: float | None = None
         sources = [
             Source(
                 EvmClient(

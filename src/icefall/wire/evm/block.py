@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import HexAddresses, HexNumbers, HexTexts, amount, data, fixed
+from icefall.wire.evm.hex import HexAddresses, HexNumbers, HexReader, HexTexts, amount, data, fixed, minimal
 from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
 
 T = TypeVar("T")
@@ -222,16 +222,10 @@ def _maybe(read: Callable[[str], T], text: str | None) -> T | None:
     return None if text is None else read(text)
 
 
-class _TxReader:
+class _TxReader(HexReader):
     """Fields are given in the order of the struct, which costs less than by name."""
 
-    __slots__ = ("address", "amount", "count", "word")
-
-    def __init__(self, texts: HexTexts) -> None:
-        self.count = texts.count
-        self.address = texts.address
-        self.word = texts.word
-        self.amount = texts.amount
+    __slots__ = ()
 
     def read(self, text: _TxText) -> EvmTx:
         count, money, address = self.count, self.amount, self.address
@@ -253,8 +247,8 @@ class _TxReader:
             data(text.input),
             money[text.chain_id] if text.chain_id else 0,
             money[text.v if type_id == 0 or text.y_parity is None else text.y_parity],
-            amount(text.r),
-            amount(text.s),
+            minimal(text.r),
+            minimal(text.s),
             tuple([self._access(one) for one in text.access_list]) if text.access_list else (),
             tuple([_authorization(one) for one in text.authorization_list]) if text.authorization_list else (),
             money[text.max_fee_per_blob_gas],
@@ -280,14 +274,8 @@ def _withdrawal(text: _WithdrawalText, count: HexNumbers, address: HexAddresses)
     return Withdrawal(count[text.index], count[text.validator_index], address[text.address], count[text.amount])
 
 
-class _ReceiptReader:
-    __slots__ = ("address", "amount", "count", "word")
-
-    def __init__(self, texts: HexTexts) -> None:
-        self.count = texts.count
-        self.amount = texts.amount
-        self.address = texts.address
-        self.word = texts.word
+class _ReceiptReader(HexReader):
+    __slots__ = ()
 
     def read(self, texts: list[_ReceiptText]) -> tuple[Receipt, ...]:
         return tuple([self._receipt(text) for text in texts])

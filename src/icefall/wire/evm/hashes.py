@@ -102,7 +102,7 @@ def receipt_bytes(receipt: Receipt) -> bytes:
 def _legacy(tx: EvmTx) -> list[bytes]:
     known = _KNOWN
     price = known[tx.gas_price]
-    return [known[tx.nonce], price, *_payload(tx), known[tx.v], _number(tx.r), _number(tx.s)]
+    return [known[tx.nonce], price, *_payload(tx), known[tx.v], rlp.encode(tx.r), rlp.encode(tx.s)]
 
 
 def _with_access(tx: EvmTx) -> list[bytes]:
@@ -111,7 +111,22 @@ def _with_access(tx: EvmTx) -> list[bytes]:
 
 
 def _with_tip(tx: EvmTx) -> list[bytes]:
-    return [*_tip_head(tx), *_payload(tx), _access_list(tx.access_list), *_signature(tx)]
+    """Of most transactions: written out, which costs half as much as putting the lists of the others together."""
+    known = _KNOWN
+    return [
+        known[tx.chain_id],
+        known[tx.nonce],
+        known[tx.max_priority_fee or 0],
+        known[tx.max_fee or 0],
+        known[tx.gas],
+        _ADDRESS + tx.to if tx.to else rlp.EMPTY_STRING,
+        known[tx.value],
+        rlp.encode(tx.input),
+        _access_list(tx.access_list) if tx.access_list else _EMPTY_LIST,
+        known[tx.v],
+        rlp.encode(tx.r),
+        rlp.encode(tx.s),
+    ]
 
 
 def _with_blobs(tx: EvmTx) -> list[bytes]:
@@ -140,7 +155,7 @@ def _payload(tx: EvmTx) -> list[bytes]:
 
 
 def _signature(tx: EvmTx) -> list[bytes]:
-    return [_KNOWN[tx.v], _number(tx.r), _number(tx.s)]
+    return [_KNOWN[tx.v], rlp.encode(tx.r), rlp.encode(tx.s)]
 
 
 def _access_list(entries: Iterable[Access]) -> bytes:
@@ -163,8 +178,8 @@ def _log(log: EventLog) -> bytes:
     topics, data = log.topics, log.data
     head = _ADDRESS + log.address + _TOPICS[len(topics)]
     if len(data) == 32:  # has the prefix of a topic
-        return rlp.encode_list((_WORD.join((head, *topics, data)),))
-    return rlp.encode_list((_WORD.join((head, *topics)), rlp.encode(data)))
+        return rlp.joined_list(_WORD.join((head, *topics, data)))
+    return rlp.joined_list(_WORD.join((head, *topics)) + rlp.encode(data))
 
 
 class _KnownNumbers(dict[int, bytes]):

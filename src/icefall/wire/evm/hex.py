@@ -68,6 +68,18 @@ class HexTexts:
         self.word = HexWords()
 
 
+class HexReader:
+    """A part of a block, read with what its parts share."""
+
+    __slots__ = ("address", "amount", "count", "word")
+
+    def __init__(self, texts: HexTexts) -> None:
+        self.count = texts.count
+        self.amount = texts.amount
+        self.address = texts.address
+        self.word = texts.word
+
+
 def amount(text: str) -> int:
     """A number of at most 256 bits. Leading zeros are let through: clients pad signatures."""
     # After 0x, what int() takes besides digits is underscores, blanks at the end and other scripts' digits.
@@ -77,6 +89,20 @@ def amount(text: str) -> int:
         except ValueError:
             pass
     raise WireError(f"expected a hex number of at most 256 bits, got {shown(text)}")
+
+
+def minimal(text: str) -> bytes:
+    """The bytes of a number of at most 256 bits, without leading zeros: as RLP has it, of one that is only hashed."""
+    if len(text) == 66 and text[:2] == "0x":
+        try:
+            raw = bytes.fromhex(text[2:])
+        except ValueError:
+            pass
+        else:
+            if len(raw) == 32:  # otherwise there were blanks in it
+                return raw if raw[0] else raw.lstrip(b"\0")
+    value = amount(text)
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")
 
 
 def fixed(text: str, size: int) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import HexTexts, shown
+from icefall.wire.evm.hex import HexReader, HexTexts, shown
 from icefall.wire.evm.trace import CREATE3_PROXY_CODE, IMPLEMENTATION_SLOTS
 from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff, omits_code
 
@@ -111,14 +111,8 @@ def _put(row: _TraceRow, of_tx: dict[str, dict[tuple[int, ...], _TraceRow]]) -> 
     rows[position] = row
 
 
-class _ParityTraceReader:
-    __slots__ = ("address", "amount", "count", "word")
-
-    def __init__(self, texts: HexTexts) -> None:
-        self.count = texts.count
-        self.amount = texts.amount
-        self.address = texts.address
-        self.word = texts.word
+class _ParityTraceReader(HexReader):
+    __slots__ = ()
 
     def trace(self, tx_hash: str, rows: Mapping[tuple[int, ...], _TraceRow]) -> Trace:
         """Sorted by position is pre-order; some clients put a destruction before the calls that went ahead of it."""

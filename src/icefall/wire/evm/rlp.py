@@ -25,7 +25,11 @@ def encode(item: Item) -> bytes:
 
 def encode_list(encoded: Sequence[bytes]) -> bytes:
     """A list whose items are RLP already."""
-    body = b"".join(encoded)
+    return joined_list(b"".join(encoded))
+
+
+def joined_list(body: bytes) -> bytes:
+    """A list whose items are RLP already, one after another."""
     size = len(body)
     return (_LISTS[size] if size < _TABLE_SIZE else _header(0xC0, size)) + body
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import HexTexts, shown
+from icefall.wire.evm.hex import HexReader, HexTexts, shown
 from icefall.wire.evm.types import CREATIONS, AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 from icefall.wire.text.jsondeep import CutJson
 
@@ -110,14 +110,8 @@ def decode_diffs(raw: bytes, texts: HexTexts | None = None) -> tuple[TxDiff, ...
         raise WireError(f"diffs: {error}") from error
 
 
-class _CallTraceReader:
-    __slots__ = ("address", "amount", "count", "word")
-
-    def __init__(self, texts: HexTexts) -> None:
-        self.count = texts.count
-        self.amount = texts.amount
-        self.address = texts.address
-        self.word = texts.word
+class _CallTraceReader(HexReader):
+    __slots__ = ()
 
     def trace(self, text: _TraceText) -> Trace:
         if text.result is None:

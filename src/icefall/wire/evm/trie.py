@@ -87,10 +87,13 @@ def _shape(paths: list[_Path], depth: int) -> _Shape:
 def _node(shape: _Shape, values: Sequence[bytes]) -> bytes:
     """RLP of a node."""
     if isinstance(shape, _Leaf):
-        return rlp.encode_list((shape.path, rlp.encode(values[shape.position])))
+        return rlp.joined_list(shape.path + rlp.encode(values[shape.position]))
     items = [rlp.EMPTY_STRING] * 17
     for nibble, child in shape.children:
-        node = _node(child, values)
+        if isinstance(child, _Leaf):  # most are: without another call
+            node = rlp.joined_list(child.path + rlp.encode(values[child.position]))
+        else:
+            node = _node(child, values)
         items[nibble] = node if len(node) < 32 else _HASH + keccak256(node)  # small ones are written in place
     if shape.position is not None:
         items[16] = rlp.encode(values[shape.position])

@@ -58,8 +58,8 @@ class EvmTx(msgspec.Struct, frozen=True, gc=False):
     input: bytes
     chain_id: int
     v: int  # type 0: as signed; others: the parity
-    r: int
-    s: int
+    r: bytes  # without leading zeros, as it is hashed
+    s: bytes
     access_list: tuple[Access, ...]
     authorizations: tuple[Authorization, ...]
     max_blob_fee: int

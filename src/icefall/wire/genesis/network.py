@@ -110,14 +110,11 @@ def network_genesis(config: bytes, network_id: int, now: int) -> NetworkGenesis:
     start_time = _recent(parsed.start_time, now) if parsed.network_id == LOCAL_ID else parsed.start_time
 
     x_genesis, asset_id = _asset_genesis(parsed, network_id)
-    x_create = create_chain_tx(network_id, "X-Chain", AVM_ID, AVM_FX_IDS, x_genesis)
-    c_genesis = utf8(parsed.c_chain_genesis)
-    c_create = create_chain_tx(network_id, "C-Chain", EVM_ID, (), c_genesis)
+    x_create, c_create = _chain_txs(parsed, network_id, x_genesis)
     x_chain_id = hash256(VERSION_BYTES + x_create)
     stop_vertex_id, x_time, x_block = _x_block_0(network_id, x_chain_id)
     p_genesis = platform_genesis(parsed, network_id, start_time, asset_id, (x_create, c_create))
-    p_genesis_id = hash256(p_genesis)
-    p_block = VERSION_BYTES + u32(_P_COMMIT_BLOCK) + p_genesis_id + u64(0)
+    p_block = _p_block_0(p_genesis)
     has_own_schedule = network_id in (MAINNET_ID, FUJI_ID)
     return NetworkGenesis(
         network_id=network_id,
@@ -130,10 +127,10 @@ def network_genesis(config: bytes, network_id: int, now: int) -> NetworkGenesis:
         x_block_0_id=hash256(x_block),
         x_block_0_time=x_time,
         p_genesis=p_genesis,
-        p_genesis_id=p_genesis_id,
+        p_genesis_id=hash256(p_genesis),
         p_block_0=p_block,
         p_block_0_id=hash256(p_block),
-        c_genesis=c_genesis,
+        c_genesis=utf8(parsed.c_chain_genesis),
         c_chain_id=hash256(VERSION_BYTES + c_create),
         c_block_0_id=evm_genesis_hash(parsed.c_chain_genesis, has_own_schedule=has_own_schedule),
         evm_chain_id=evm_chain_id(parsed.c_chain_genesis),
@@ -146,12 +143,24 @@ def p_block_0_ids(config: bytes, network_id: int, steps: int = 64) -> frozenset[
     times = [parsed.start_time]
     if parsed.network_id == LOCAL_ID:
         times = [parsed.start_time + step * _START_TIME_STEP_S for step in range(steps)]
-    return frozenset(network_genesis(config, network_id, time).p_block_0_id for time in times)
+    x_genesis, asset_id = _asset_genesis(parsed, network_id)
+    txs = _chain_txs(parsed, network_id, x_genesis)
+    return frozenset(hash256(_p_block_0(platform_genesis(parsed, network_id, time, asset_id, txs))) for time in times)
 
 
 def x_chain_id(network_id: int, x_genesis: bytes) -> bytes:
     """The ID of the asset chain that starts from these genesis bytes: how a genesis proves itself."""
     return hash256(VERSION_BYTES + create_chain_tx(network_id, "X-Chain", AVM_ID, AVM_FX_IDS, x_genesis))
+
+
+def _chain_txs(config: GenesisConfig, network_id: int, x_genesis: bytes) -> tuple[bytes, bytes]:
+    """The transactions that create X and C."""
+    x_create = create_chain_tx(network_id, "X-Chain", AVM_ID, AVM_FX_IDS, x_genesis)
+    return x_create, create_chain_tx(network_id, "C-Chain", EVM_ID, (), utf8(config.c_chain_genesis))
+
+
+def _p_block_0(p_genesis: bytes) -> bytes:
+    return VERSION_BYTES + u32(_P_COMMIT_BLOCK) + hash256(p_genesis) + u64(0)
 
 
 def _recent(start_time: int, now: int) -> int:

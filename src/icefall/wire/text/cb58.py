@@ -38,7 +38,11 @@ def encode(payload: bytes) -> str:
 
 def decode(text: str) -> bytes:
     """The payload of a CB58 text."""
-    raw = base58_decode(text)
+    return without_checksum(base58_decode(text))
+
+
+def without_checksum(raw: bytes) -> bytes:
+    """The payload of `raw`, provided that its checksum is right."""
     if len(raw) < CHECKSUM_SIZE:
         raise WireError("input string is smaller than the checksum size")
     payload = raw[:-CHECKSUM_SIZE]

@@ -4,7 +4,7 @@ import binascii
 from hashlib import sha256
 
 from icefall.wire.errors import WireError
-from icefall.wire.text.cb58 import CHECKSUM_SIZE, checksum
+from icefall.wire.text.cb58 import CHECKSUM_SIZE, without_checksum
 from icefall.wire.text.go_text import rune_name, utf8
 
 ENCODINGS = ("hex", "hexc", "hexnc", "json")
@@ -39,16 +39,7 @@ def decode(text: str, encoding: str = "hex") -> bytes:
     if not text.startswith("0x"):
         raise WireError("missing 0x prefix to hex encoding")
     raw = _unhex(text[2:])
-    return raw if encoding == "hexnc" else _without_checksum(raw)
-
-
-def _without_checksum(raw: bytes) -> bytes:
-    if len(raw) < CHECKSUM_SIZE:
-        raise WireError("input string is smaller than the checksum size")
-    payload = raw[:-CHECKSUM_SIZE]
-    if checksum(payload) != raw[-CHECKSUM_SIZE:]:
-        raise WireError("invalid input checksum")
-    return payload
+    return raw if encoding == "hexnc" else without_checksum(raw)
 
 
 def _unhex(digits: str) -> bytes:

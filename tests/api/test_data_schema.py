@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.api.data_naive import address_text, naive
 from tests.api.data_scene import InProcess, put_chains
-from tests.api.schema_cases import INVALID, VALID, checked, operations_of
+from tests.api.schema_cases import INVALID, VALID, cases_of, checked, operations_of
 
 from icefall.api.endpoints import chain_data
 
@@ -56,14 +56,14 @@ def real(case: Any) -> Any:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_what_fits_the_document(operation: str, operations: dict[str, Any]) -> None:
-    cases = operations[operation].as_strategy(generation_mode=VALID).map(real)
+    cases = cases_of(operations[operation], VALID).map(real)
     seen = checked(cases, VALID, may_be_503=operation in MAY_BE_503)
     assert seen >= MAY_BE_503.get(operation, {200})
 
 
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one not in WITHOUT_PARAMETERS])
 def test_what_does_not_fit_the_document(operation: str, operations: dict[str, Any]) -> None:
-    checked(operations[operation].as_strategy(generation_mode=INVALID), INVALID, may_be_503=operation in MAY_BE_503)
+    checked(cases_of(operations[operation], INVALID), INVALID, may_be_503=operation in MAY_BE_503)
 
 
 # Those whose items are written as JSON text, without a struct (api/presenting/json_text.py).

@@ -7,7 +7,7 @@ enrichment.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,46 +67,54 @@ def digests(path: Path) -> dict[str, str]:
 
 
 def digests_of(tables: Tables) -> dict[str, str]:
-    return {table: _digest(rows) for table, rows in _logical_rows(tables).items()}
+    return {table: _digest(rows) for table, rows in _logical_rows(tables)}
 
 
 def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """What the digests are of: to see where two stores differ."""
     with tables_of(path) as tables:
-        return _logical_rows(tables)
+        return {table: sorted(rows, key=repr) for table, rows in _logical_rows(tables)}
 
 
-def _logical_rows(tables: Tables) -> dict[str, list[tuple[Any, ...]]]:
+def _logical_rows(tables: Tables) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
     addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
     untrusted = {token for token, since in tables.rows("token", "token, untrusted_since")[1] if since is not None}
-    return {
-        table: sorted(_rows(tables, table, addresses, untrusted), key=repr)
-        for table in tables.names()
-        if table not in ENRICHMENT | WAY_BACK
-    }
-
-
-def _digest(rows: list[tuple[Any, ...]]) -> str:
-    return f"{len(rows)} rows {hashlib.sha256(repr(rows).encode()).hexdigest()[:16]}"
-
-
-def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: set[int]) -> Iterator[tuple[Any, ...]]:
-    names, stored = tables.rows(table)
-    code: dict[int, list[tuple[int, int]]] = {}
-    for values in stored:
-        row = dict(zip(names, values, strict=True))
+    for table in tables.names():
         if table == "code":
-            code.setdefault(row["address"], []).append((row["block"], row["has_code"]))
-            continue
-        if (table in FOLDED and row["token"] in untrusted) or (table == "meta" and row["name"] not in META):
-            continue
-        for name in INTERNED.get(table, ()):
-            row[name] = addresses.get(row[name], row[name])
-        if table == "token":
-            row["untrusted_since"] = row["untrusted_since"] is not None
-        if table == "block":
-            row["touched"] = _touched(row["touched"], addresses)
-        yield tuple(value for name, value in row.items() if name not in LEFT_OUT.get(table, ()))
+            yield table, _code(tables, addresses)
+        elif table not in ENRICHMENT | WAY_BACK:
+            yield table, _rows(tables, table, addresses, untrusted)
+
+
+def _digest(rows: Iterable[tuple[Any, ...]]) -> str:
+    lines = sorted(map(repr, rows))
+    return f"{len(lines)} rows {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:16]}"
+
+
+def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: set[int]) -> Iterable[tuple[Any, ...]]:
+    """Column by column: a row is looked at only where it may be left out."""
+    names, stored = tables.rows(table)
+    if table in FOLDED:
+        token = names.index("token")
+        stored = [row for row in stored if row[token] not in untrusted]
+    if table == "meta":
+        named = names.index("name")
+        stored = [row for row in stored if row[named] in META]
+    columns = dict(zip(names, zip(*stored, strict=True), strict=False))
+    for name in INTERNED.get(table, set()) & columns.keys():
+        columns[name] = tuple(addresses.get(number, number) for number in columns[name])
+    if table == "token" and columns:
+        columns["untrusted_since"] = tuple(since is not None for since in columns["untrusted_since"])
+    if table == "block" and columns:
+        columns["touched"] = tuple(_touched(raw, addresses) for raw in columns["touched"])
+    left_out = LEFT_OUT.get(table, set())
+    return zip(*(column for name, column in columns.items() if name not in left_out), strict=True)
+
+
+def _code(tables: Tables, addresses: dict[int, bytes]) -> Iterator[tuple[Any, ...]]:
+    code: dict[int, list[tuple[int, int]]] = {}
+    for number, block, has_code in tables.rows("code", "address, block, has_code")[1]:
+        code.setdefault(number, []).append((block, has_code))
     for number, rows in code.items():
         if changes := _changes(sorted(rows)):
             yield addresses[number], changes

@@ -5,10 +5,12 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from tests.evm.digest import digests
 from tests.evm.indexed import indexing
 from tests.made_once import made_once
 from tests.store.opened import on_postgres, open_reader
@@ -116,6 +118,13 @@ def indexed(chain: str, engine: str = "sqlite") -> Scene:
         path = made_once(f"{chain}.{engine}", make)
     numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(chain).values()}
     return scene_of(path, RecordedStateReader(recorded_state(chain), numbers))
+
+
+@cache
+def expected(chain: str) -> dict[str, str]:
+    """The digests of the whole chain, indexed in one go."""
+    with ThreadPoolExecutor(1) as outside:  # of the loop that a test runs in
+        return outside.submit(lambda: digests(indexed(chain).path)).result()
 
 
 def copied(chain: str, path: Path) -> Path:

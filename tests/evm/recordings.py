@@ -1,14 +1,16 @@
 """Recorded EVM chains: blocks, receipts, traces and diffs as the nodes sent them, and the true state after every block.
 
-ICEFALL_EVM_RECORDINGS names another folder of such recordings to run the same tests on.
+ICEFALL_EVM_RECORDINGS names another folder of such recordings to run the same tests on. Tests that try several values
+on several chains try each value on some chain and each chain with some value; ICEFALL_FUZZ_EVERY_CHAIN=1: all on all.
 """
 
 import gzip
 import json
 import lzma
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +25,17 @@ from icefall.wire.ids import id_from_text
 FOLDER = Path(os.environ.get("ICEFALL_EVM_RECORDINGS", Path(__file__).parent.parent / "vectors" / "evm"))
 # The demo's chain is anvil-1 signed anew, without a record of every account's state: tests/demo has it.
 NOT_RECORDED = ("contracts", "demo-1")
+EVERY_CHAIN = "ICEFALL_FUZZ_EVERY_CHAIN" in os.environ
 CHAINS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name not in NOT_RECORDED)
 REORGS = [f"reorg{number}_{when}" for number in (1, 2) for when in ("before", "after")]
 LOCAL_AVAX = id_from_text("2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe")
+
+
+def each_once(*dimensions: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Combinations in which each value of each dimension occurs; all of them where that is asked for."""
+    if EVERY_CHAIN:
+        return list(product(*dimensions))
+    return [tuple(values[at % len(values)] for values in dimensions) for at in range(max(map(len, dimensions)))]
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.awaited import awaited
 from tests.evm.indexed import AUDIT_INTERVAL, indexing, open_store
-from tests.evm.recordings import CHAINS
+from tests.evm.recordings import CHAINS, each_once
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.engine import Transaction
@@ -52,8 +52,7 @@ async def test_later_blocks_do_not_change_what_a_block_compares(chain: str, tmp_
         late.close()
 
 
-@pytest.mark.parametrize("chain", CHAINS)
-@pytest.mark.parametrize("rows_together", [8_192, 3])
+@pytest.mark.parametrize(("chain", "rows_together"), each_once(CHAINS, [8_192, 3]))
 @awaited
 async def test_what_a_block_compares_does_not_depend_on_the_blocks_audited_with_it(
     chain: str, rows_together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests, logical_rows
 from tests.evm.indexed import indexing
-from tests.evm.recordings import CHAINS, tokens
+from tests.evm.recordings import CHAINS, each_once, tokens
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import slept
@@ -225,17 +225,23 @@ async def test_confirmations_stay_behind_the_head(tmp_path: Path) -> None:
         assert it.follower.status.tip == LAST - 7
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+SMALL_BATCHES: dict[str, dict[str, float]] = {
+    "a block": {"BATCH_BLOCKS": 1},
+    "no time": {"BATCH_S": 0.0, "CHUNK_S": 0.0},
+    "a byte": {"BATCH_BYTES": 1},
+}
+
+
+@pytest.mark.parametrize(("chain", "limits"), each_once(CHAINS, list(SMALL_BATCHES)))
 @awaited
-async def test_batches_of_any_size_store_the_same(chain: str, tmp_path: Path) -> None:
+async def test_batches_of_any_size_store_the_same(
+    chain: str, limits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     last = 100
     whole = await _indexed(tmp_path / "whole.sqlite", shown(EvmReplay(chain), last))
-    all_limits: list[dict[str, float]] = [{"BATCH_BLOCKS": 1}, {"BATCH_S": 0.0, "CHUNK_S": 0.0}, {"BATCH_BYTES": 1}]
-    for at, limits in enumerate(all_limits):
-        with pytest.MonkeyPatch.context() as patch:
-            for name, limit in limits.items():
-                patch.setattr(f"icefall.evm.following.batches.{name}", limit)
-            assert await _indexed(tmp_path / f"small-{at}.sqlite", shown(EvmReplay(chain), last)) == whole, limits
+    for name, limit in SMALL_BATCHES[limits].items():
+        monkeypatch.setattr(f"icefall.evm.following.batches.{name}", limit)
+    assert await _indexed(tmp_path / "small.sqlite", shown(EvmReplay(chain), last)) == whole
 
 
 @awaited

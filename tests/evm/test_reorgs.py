@@ -1,6 +1,7 @@
 """Stored blocks are dropped only for a proven replacement, and not while as many upstreams have the stored ones."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,12 @@ def other_hash(raw: bytes) -> bytes:
 WRONG_HASHES = EvmFault("eth_getBlockByNumber", times=FOREVER, change=other_hash)
 
 
+@cache
 def branch(when: str) -> Blocks:
     """The chain before or after the first recorded reorganisation, which replaced its last blocks by as many."""
     newest = recorded_blocks("anvil-1", f"reorg1_{when}_blocks")
-    return {number: block for number, block in recorded_blocks("anvil-1").items() if number < min(newest)} | newest
+    first = min(newest)
+    return {number: block for number, block in recorded_blocks("anvil-1").items() if number < first} | newest
 
 
 FORK = BlockRange(first=max(branch("before")) - 40)

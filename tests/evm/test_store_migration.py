@@ -25,10 +25,11 @@ from icefall.run.stores import Stores
 
 CHAIN, OLD_HEAD, NEW_HEAD = "geth-1", 60, 120
 OLD_STATUS = '{"at":1800000000.0,"heard_at":1799999999.0,"synced":true,"head":60,"target":60,"counts":{"blocks":61}}'
-OLD_NAMES = {"fact": "meta"}  # tables of the release before that have another name now
+OLD_NAMES = {"fact": "meta"}  # tables of the first release that have another name now
+FIRST = 2  # the migrations of the first release
 
 
-OLD_ROWS = {  # of tables that had other columns: those that the release before would have stored
+FIRST_ROWS = {  # of tables that had other columns: those that it would have stored
     "tx": """select tx_at, hash, sender, recipient, amount(amounts, 0), amount(amounts, 1), amount(amounts, 2),
         amount(amounts, 3), amount(amounts, 4), amount(amounts, 5), amount(amounts, 6), kind, selector, input
         from current.tx""",
@@ -42,28 +43,37 @@ def amount(packed: bytes, index: int) -> bytes | None:
     return None if number is None else pack_uint(number)
 
 
-def old_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of a current store, in a store that only has the migrations of the release before."""
-    shipped = migrations(PACKAGE, "sqlite")[:2]
+def old_store(path: Path, current: Path, release: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a current store, in a store that only has the migrations up to `release`."""
+    shipped = migrations(PACKAGE, "sqlite")[:release]
     with monkeypatch.context() as patched:
         patched.setattr(sqlite, "migrations", lambda package, engine: shipped)
         sqlite.SqliteStore(path, PACKAGE).close()
     connection = sqlite3.connect(path)
     connection.create_function("amount", 2, amount)
     connection.execute("attach ? as current", (str(current),))
+    connection.execute("delete from main.meta" if release > FIRST else "delete from main.fact")
     for (table,) in connection.execute("select name from main.sqlite_master where type = 'table'").fetchall():
         if not table.startswith("sqlite_"):
             count = len(connection.execute(f"pragma main.table_info({table})").fetchall())
             name = OLD_NAMES.get(table, table)
             columns = [row[1] for row in connection.execute(f"pragma current.table_info({name})").fetchall()]
             kept = ", ".join(columns[:count])  # later migrations only added columns at the end
-            rows = OLD_ROWS.get(table, f"select {kept} from current.{name}")
+            rows = f"select {kept} from current.{name}"
+            if release == FIRST:
+                rows = FIRST_ROWS.get(table, rows)
             connection.execute(f"insert into main.{table} {rows}")
-    connection.execute("insert into fact values ('status', ?)", (OLD_STATUS,))
-    connection.execute("insert into fact values ('audited_to', ?)", (str(OLD_HEAD),))
-    connection.execute("insert into reputation values (?, 'Benign')", (next(iter(tokens(CHAIN))),))
     connection.commit()
     connection.close()
+
+
+def first_store(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the first release wrote it."""
+    old_store(path, current, FIRST, monkeypatch)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("insert into fact values ('status', ?)", (OLD_STATUS,))
+        connection.execute("insert into fact values ('audited_to', ?)", (str(OLD_HEAD),))
+        connection.execute("insert into reputation values (?, 'Benign')", (next(iter(tokens(CHAIN))),))
 
 
 async def indexed(path: Path, head: int) -> dict[str, str]:
@@ -83,7 +93,7 @@ async def test_a_store_of_the_release_before_is_migrated(tmp_path: Path, monkeyp
     expected = digests(tmp_path / "current.sqlite")
     (tmp_path / "chains").mkdir()
     path = tmp_path / "chains" / "7.sqlite"
-    old_store(path, tmp_path / "current.sqlite", monkeypatch)
+    first_store(path, tmp_path / "current.sqlite", monkeypatch)
 
     reader = Stores(tmp_path).chain_reader("7")
     with pytest.raises(StoreError, match="not indexed yet"):  # a worker that is quicker than the indexer
@@ -113,29 +123,24 @@ def _check_names(store: ChainStore) -> None:
         assert store.read(f"select count(*) from {view}") == store.read(f"select count(*) from {view[:-5]}")
 
 
+@pytest.mark.parametrize("release", [7, 8])
 @awaited
-async def test_indexes_of_the_release_before_hold_the_position_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, shipped = tmp_path / "chain.sqlite", migrations(PACKAGE, "sqlite")[:7]
-    with monkeypatch.context() as patched:
-        patched.setattr(sqlite, "migrations", lambda package, engine: shipped)
-        replay = EvmReplay(CHAIN)
-        replay.shown = OLD_HEAD
-        async with indexing(path, replay) as it:
-            await it.follower.run()
-    rows, before = digests(path), _transfers_of_tokens(path)
+async def test_a_later_release_keeps_every_row(release: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    current, path = tmp_path / "current.sqlite", tmp_path / "chain.sqlite"
+    await indexed(current, OLD_HEAD)
+    old_store(path, current, release, monkeypatch)
+    rows, listed = digests(current), _transfers_of_tokens(current)
+    assert any(listed.values())
     open_store(path).close()
     assert digests(path) == rows
-    after = _transfers_of_tokens(path)
-    assert after == before
-    assert any(after.values())
+    assert _transfers_of_tokens(path) == listed
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
         for index in ("erc20_in", "erc721_in", "log_of", "log_with_topic"):
             columns = [name for _, _, name in connection.execute(f"pragma index_info({index})")]
-            assert "log_at" not in columns
+            assert "log_at" not in columns, "the position is in every index by itself"
             assert columns
+    assert await indexed(path, NEW_HEAD) == await indexed(current, NEW_HEAD)
 
 
 def _transfers_of_tokens(path: Path) -> dict[bytes, list[Row]]:

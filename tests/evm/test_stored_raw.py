@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests
 from tests.evm.indexed import ALL_RAW, NO_RAW, InlineBlockDecoder, fill, indexing
-from tests.evm.reading_scene import copied, indexed, now
-from tests.evm.recordings import CHAINS
+from tests.evm.reading_scene import copied, expected, indexed, now
+from tests.evm.recordings import CHAINS, EVERY_CHAIN
 from tests.evm.test_reorgs import branch
 from tests.store.opened import open_store, tables_of
 from tests.upstream.evm_recording import recorded_blocks
@@ -45,13 +44,6 @@ from icefall.wire.evm.types import EventLog
 ENGINES = ("sqlite", "postgres")
 ROOT = Path(__file__).parents[2]
 RAW_TABLES = ("block", "tx", "log", "call_tree", "meta")
-
-
-@cache
-def expected(chain: str) -> dict[str, str]:
-    """Of the chain indexed with its logs and calls from the beginning, in one go."""
-    with ThreadPoolExecutor(1) as outside:  # of the loop that a test runs in
-        return outside.submit(lambda: digests(indexed(chain).path)).result()
 
 
 async def marks(path: Path) -> dict[str, int]:
@@ -204,7 +196,10 @@ async def test_an_upstream_without_tracers_leaves_no_mark_for_calls(tmp_path: Pa
 # -- in the background -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("chain", "engine"), [*((chain, "sqlite") for chain in CHAINS), ("berlin-1", "postgres")])
+FILLED = CHAINS if EVERY_CHAIN else ("cchain-1", "geth-1")
+
+
+@pytest.mark.parametrize(("chain", "engine"), [*((chain, "sqlite") for chain in FILLED), ("berlin-1", "postgres")])
 def test_blocks_stored_without_get_theirs_later(chain: str, engine: str, tmp_path: Path) -> None:
     """The newest third is stored with them: the settings were changed in between."""
     path, replay = tmp_path / f"chain.{engine}", EvmReplay(chain)

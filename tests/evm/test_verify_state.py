@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.evm.indexed import indexing, open_store
-from tests.evm.recordings import CHAINS
+from tests.evm.recordings import CHAINS, each_once
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import upstream_of
 
@@ -74,8 +74,7 @@ def verified(path: Path, replay: EvmReplay, *, everything: bool, block: int | No
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("everything", [False, True])
-@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize(("chain", "everything"), each_once(CHAINS, [False, True]))
 def test_a_recorded_chain_has_no_differences(chain: str, everything: bool, folder: Path) -> None:
     result = verified(indexed(folder, chain, None), EvmReplay(chain), everything=everything)
     assert result.differences == []
@@ -142,7 +141,7 @@ HEX = "0x[0-9a-f]{40}"
 TRUSTED = "(select token from token_trust where not is_untrusted)"
 DAMAGES = {
     "an ERC-20 balance": Damage(
-        f"""update erc20_balance set balance = x'{WRONG}' where (holder, token, block) = (
+        f"""update erc20_balance_recent set balance = x'{WRONG}' where (holder, token, block) = (
             select holder, token, max(block) from erc20_balance where token in {TRUSTED} group by holder, token
             having balance <> x'{WRONG}' limit 1)""",
         rf"token {HEX}, holder {HEX}: balance 2001 stored, \d+ in state",
@@ -160,7 +159,7 @@ DAMAGES = {
         rf"token {HEX}, ID \d+: owner {HEX} stored, ({HEX}|a revert .*) in state",
     ),
     "a native balance": Damage(
-        f"""update native_balance set balance = x'{WRONG}' where (address, block) = (
+        f"""update native_balance_recent set balance = x'{WRONG}' where (address, block) = (
             select address, max(block) from native_balance group by address limit 1)""",
         rf"native balance of {HEX}: 2001 stored, \d+ in state",
     ),
@@ -210,7 +209,7 @@ def test_untrusted_tokens_and_unread_names_are_counted(folder: Path, tmp_path: P
         indexed(folder),
         tmp_path,
         "update token set untrusted_since = 1",
-        f"update erc20_balance set balance = x'{WRONG}'",
+        f"update erc20_balance_recent set balance = x'{WRONG}'",
         "update nft_owner set owner = 1",
         "update token set read_at = null, name = 'Forged' where token = (select max(token) from token)",
     )

@@ -3,11 +3,11 @@
 A killed program writes nothing more; what it had not committed is not there when the file is opened again.
 """
 
-import tempfile
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+
+from tests.store.opened import make_empty
 
 from icefall.db.engine import Row, StatementParams, Transaction
 from icefall.db.sqlite import SqliteStore
@@ -55,19 +55,9 @@ class _CountedTransaction:
         self._tx.run_many(statement, params)
 
 
-@cache
-def _migrated(package: str) -> bytes:
-    """The file of an empty store: to migrate one takes longer than many a simulated run."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "empty.sqlite"
-        SqliteStore(path, package).close()
-        return path.read_bytes()
-
-
 class KillableStore(SqliteStore):
     def __init__(self, path: Path, package: str, switch: KillSwitch, on_commit: Callable[[], None]) -> None:
-        if not path.exists():
-            path.write_bytes(_migrated(package))
+        make_empty(path, package)
         super().__init__(path, package)
         self._writer.execute("pragma synchronous = off")  # only a power cut would need more
         self._switch = switch

@@ -16,6 +16,7 @@ from icefall.db.statements import load
 SOURCE = Path(icefall.__file__).parent
 SCHEMA_OF = {"access": "icefall.access", "node": "icefall.node", "xchain": "icefall.node"}
 SCHEMA_OF |= {"evm": "icefall.evm", "metrics": "icefall.evm"}
+EMBEDDED_ONLY = ("recent.sql",)  # about tables that are in two parts there
 
 
 def statement_files() -> dict[str, list[tuple[str, str]]]:
@@ -23,7 +24,7 @@ def statement_files() -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {package: [] for package in dict.fromkeys(SCHEMA_OF.values())}
     for path in sorted(SOURCE.rglob("*.sql")):
         folder = path.relative_to(SOURCE).parent
-        if folder.name != "migrations" and folder.parts[0] != "db":
+        if folder.name != "migrations" and folder.parts[0] != "db" and path.name not in EMBEDDED_ONLY:
             found[SCHEMA_OF[folder.parts[0]]].append((".".join(("icefall", *folder.parts)), path.name))
     return found
 
@@ -75,3 +76,8 @@ def _typed_arrays(found: re.Match[str]) -> str:
     kinds = ["bytea" if name in ("address", "token_id") else "bigint" for name in named]
     arrays = found[1].split(", ")
     return f"unnest({', '.join(f'{one}::{kind}[]' for one, kind in zip(arrays, kinds, strict=True))})"
+
+
+def test_no_parameter_has_a_number() -> None:
+    """`?1` counts as a name: Python 3.14 refuses to take its value from a sequence."""
+    assert not [path for path in SOURCE.rglob("*.sql") if re.search(r"\?\d", path.read_text())]

@@ -29,6 +29,8 @@ SHIPPED = {
     "evm/0007_holders.sqlite.sql": "ec7cce45f0c477cf",
     "evm/0008_positions.postgres.sql": "79c2d15e6062a922",
     "evm/0008_positions.sqlite.sql": "ba3a4fdb0c1fd337",
+    "evm/0009_recent.postgres.sql": "959e6407ccd9884c",
+    "evm/0009_recent.sqlite.sql": "da28a95936860888",
     "node/0001_node.postgres.sql": "45a9ab1e7d66db7c",
     "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
     "node/0002_ledger.postgres.sql": "a272545a0fc121ed",

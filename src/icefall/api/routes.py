@@ -15,8 +15,6 @@ from icefall.node.aliases import ALIAS_MAX, ALIASES_FOLLOWED_MAX, TOO_MANY_FOLLO
 from icefall.node.store import NodeReader
 
 ROOT = "/ext/"
-# Served paths, which can never become aliases. `index/X` can, because only `index/X/block` is served.
-NODE_BASES = frozenset(("admin", "health", "info", "metrics"))
 
 
 class RestRoute(msgspec.Struct, frozen=True):

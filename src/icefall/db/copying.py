@@ -25,6 +25,18 @@ class StoredTable(NamedTuple):
     columns: tuple[str, ...]
     key: tuple[str, ...]
 
+    def filled(self, text: str) -> str:
+        """A statement for any table, with the names of this one in its braces."""
+        return text.format(
+            table=self.name,
+            columns=", ".join(self.columns),
+            marks=", ".join("?" for _ in self.columns),
+            key=", ".join(self.key),
+            key_marks=", ".join("?" for _ in self.key),
+            key_descending=", ".join(f"{column} desc" for column in self.key),
+            page=PAGE_ROWS,
+        )
+
 
 class RowsDiffer(Exception):
     """The copy of a table is not what it was made from."""
@@ -46,9 +58,9 @@ def _table(made: sqlite3.Connection, name: str) -> StoredTable:
 
 
 def copy_table(source: BlockingReader, target: Store, table: StoredTable, progress: Progress) -> None:
-    last = target.read(_filled(TEXTS.last_key, table))
-    done = int(target.read(_filled(TEXTS.count, table))[0][0])
-    put = _filled(TEXTS.put, table)
+    last = target.read(table.filled(TEXTS.last_key))
+    done = int(target.read(table.filled(TEXTS.count))[0][0])
+    put = table.filled(TEXTS.put)
     for page in _pages(source, table, last[0] if last else None):
         target.write_here(lambda tx, rows=page: tx.run_many(put, rows))  # type: ignore[misc]
         done += len(page)
@@ -77,21 +89,9 @@ def _pages(store: BlockingReader, table: StoredTable, after: Row | None) -> Iter
     """All rows behind a key, in the order of the keys."""
     at = [table.columns.index(column) for column in table.key]
     while True:
-        page = store.read(_filled(TEXTS.first_rows if after is None else TEXTS.rows_behind, table), after or ())
+        page = store.read(table.filled(TEXTS.first_rows if after is None else TEXTS.rows_behind), after or ())
         if page:
             yield page
         if len(page) < PAGE_ROWS:
             return
         after = tuple(page[-1][index] for index in at)
-
-
-def _filled(text: str, table: StoredTable) -> str:
-    return text.format(
-        table=table.name,
-        columns=", ".join(table.columns),
-        marks=", ".join("?" for _ in table.columns),
-        key=", ".join(table.key),
-        key_marks=", ".join("?" for _ in table.key),
-        key_descending=", ".join(f"{column} desc" for column in table.key),
-        page=PAGE_ROWS,
-    )

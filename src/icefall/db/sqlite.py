@@ -39,6 +39,9 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
 
 sqlite3.register_adapter(list, lambda values: msgspec.json.encode(values).decode())  # a list is one of json_each
+# These are what they are. Without an adapter, the module looks for a way to adapt each of them: a tenth of an insert.
+sqlite3.register_adapter(bytes, bytes.__bytes__)
+sqlite3.register_adapter(type(None), {None: None}.get)
 
 
 def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:

@@ -5,8 +5,6 @@ chain is indexed from scratch in other batches. Both stores must answer alike, a
 """
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from urllib.request import urlopen
@@ -16,6 +14,7 @@ from tests.evm.adversarial.compare import Comparison, report
 from tests.evm.adversarial.nodes import CHAIN_ID, Node
 from tests.evm.adversarial.scenario import Scenario
 from tests.evm.adversarial.state import State
+from tests.forked import ForkedProgram
 from tests.server import serving
 from tests.waiting import LIMIT_S
 
@@ -30,11 +29,10 @@ def _config(folder: Path, node: Node) -> Path:
     return path
 
 
-def _index(folder: Path, config: Path, *settings: str) -> subprocess.Popen[bytes]:
+def _index(folder: Path, config: Path, *settings: str) -> ForkedProgram:
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "icefall.cli", "index", f"--config-file={config}", f"--data-dir={folder / 'data'}"]
-    with (folder / "index.txt").open("ab") as terminal:
-        return subprocess.Popen([*command, *SETTINGS, *settings], stdout=terminal, stderr=terminal)
+    arguments = ("index", f"--config-file={config}", f"--data-dir={folder / 'data'}", *SETTINGS, *settings)
+    return ForkedProgram(*arguments, output=folder / "index.txt")
 
 
 def _index_to(folder: Path, config: Path, last: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 from tests.api.data_scene import erc20_tokens
-from tests.evm.indexed import ALL_RAW, NO_RAW, InlineBlockDecoder, indexing_of, messenger_of
+from tests.evm.indexed import ALL_RAW, NO_RAW, Indexing, InlineBlockDecoder, indexing_of, messenger_of
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
@@ -20,6 +20,7 @@ from tests.upstream.evm_scene import upstream_of
 
 from icefall.db.engine import Reader, Store, Transaction
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
+from icefall.evm.auditing.loop import finish_audits
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
 from icefall.evm.enriching.counts import EnrichCounts
@@ -73,17 +74,25 @@ async def _filled(store: Store, upstream: EvmUpstream) -> int:
     return steps
 
 
+async def _index(chain: ChainStore, upstream: EvmUpstream, replay: EvmReplay, last: int) -> Indexing:
+    """Audited afterwards: beside the follower audits would ask for the newest block again and again."""
+    scene = indexing_of(chain, upstream, BlockRange(last=last), messenger=messenger_of(replay))
+    scene.follower.is_audited = False
+    await scene.follower.run()
+    await finish_audits(scene.follower.auditor, chain)
+    return scene
+
+
 async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
     """`every`: 1 reads all addresses, 8 an eighth of them."""
     replay = EvmReplay(CHAIN)
     found: Outcomes = {}
     chain = ChainStore(store, [RollupWriter(lambda: 0.0)])
     async with upstream_of(replay) as upstream:
-        await indexing_of(chain, upstream, BlockRange(last=5), messenger=messenger_of(replay)).follower.run()
+        await _index(chain, upstream, replay, 5)
         await chain.start_anew({})
         found["anew"] = chain.tip()
-        scene = indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay))
-        await scene.follower.run()
+        scene = await _index(chain, upstream, replay, replay.head)
         for name, one in rounds_of(
             store, upstream, _lists(folder), scene.log, counts=EnrichCounts(), clock=Clock(), wall=lambda: 1e9
         ).items():
@@ -94,7 +103,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
             pass
         await chain.roll_back(replay.head // 2)  # and indexed again
         found["rolled back"] = chain.tip()
-        await indexing_of(chain, upstream, BlockRange(last=replay.head), messenger=messenger_of(replay)).follower.run()
+        await _index(chain, upstream, replay, replay.head)
         found["lowest"], found["meta"] = chain.lowest(), chain.meta("chain_id")
         found["filled"] = await _filled(store, upstream)
         block_hash = chain.block_hash(replay.head)
@@ -106,7 +115,21 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
     found |= await _metrics(store)
     found |= await explorer_outcomes(store, CHAIN, every)
     found["rare"] = await store.write(_rare)
+    found["restated"] = await store.write(_restated)
     return found
+
+
+def _restated(tx: Transaction) -> list[Any]:
+    """A native balance that state contradicts, where there is a row and where there is none."""
+    ((address, block),) = tx.rows(
+        "select min(address), max(block) from native_balance where address = (select min(address) from native_balance)"
+    )
+    stored = tx.rows_of_each(WRITES_SQL.stored_native, [(address, block), (address, block + 1)])
+    tx.run_many(WRITES_SQL.restate_native, [(b"\x01\x4d", address, block)])
+    return [
+        stored == [(address, block)],
+        tx.rows("select balance from native_balance where address = ? and block = ?", (address, block)),
+    ]
 
 
 def _rare(tx: Transaction) -> list[Any]:
@@ -189,8 +212,10 @@ async def _read(store: Store, every: int) -> Outcomes:
 
 
 async def check_flat(reader: Reader, address: bytes) -> None:
-    """Lists read table by table, or completed with what is kept, are those that one statement with joins returns."""
-    joined, flat, kept = ReaderAs(reader), ReaderAs(reader, prefers_flat=True), ReaderAs(reader, opening=1)
+    """Lists read table by table, or of an embedded store completed with what is kept, are those that one statement with
+    joins returns."""
+    joined, flat = ReaderAs(reader), ReaderAs(reader, prefers_flat=True)
+    kept = joined if reader.opening is None else ReaderAs(reader, opening=1)
     chain, rows = ChainReader(joined), KeptRows(kept)
     kept_chain, kept_transfers = ChainReader(kept, rows), TransferReader(kept, rows)
     for span in (PageRange(), PageRange(3, 30)):

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from enum import IntEnum
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -104,8 +105,11 @@ class Charged(NamedTuple):
 def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:
     """The node interfaces ignore invalid query parameters; the other interfaces refuse them."""
     if isinstance(row, Rpc) or NODE in row.listeners:
-        return NodeBinder(row.params)
-    return RestBinder(row.params, row.path)
+        return _node_binder(row.params)
+    return _rest_binder(row.params, row.path)
+
+
+_node_binder, _rest_binder = cache(NodeBinder), cache(RestBinder)  # routes and their description use the same
 
 
 def example_path(row: Rest) -> str:

@@ -52,16 +52,18 @@ where token >= :low and token < :high and first_block <= :block order by token l
 
 -- name: erc20_oldest
 select o.holder, null, a.address, coalesce(
-    (select balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
-     order by block desc limit 1),
+    (select newest.balance from (
+        select block, balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
+        order by block desc limit 1) newest),
     (select baseline from erc20_holding where holder = o.holder and token_address = :address))
 from erc20_holder o join address a on a.id = o.holder
 where o.token = :token and o.since <= :block order by o.since, o.holder limit :count;
 
 -- name: erc20_from
 select o.holder, null, a.address, coalesce(
-    (select balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
-     order by block desc limit 1),
+    (select newest.balance from (
+        select block, balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
+        order by block desc limit 1) newest),
     (select baseline from erc20_holding where holder = o.holder and token_address = :address))
 from erc20_holder o join address a on a.id = o.holder
 where o.token = :token and o.since <= :block and (o.since, o.holder) >= (:since, :holder)
@@ -69,8 +71,9 @@ order by o.since, o.holder limit 1;
 
 -- name: erc20_by_key
 select h.holder, null, a.address, coalesce(
-    (select balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
-     order by block desc limit 1), h.baseline)
+    (select newest.balance from (
+        select block, balance from erc20_balance where holder = h.holder and token = h.token and block <= :block
+        order by block desc limit 1) newest), h.baseline)
 from erc20_holding h join address a on a.id = h.holder
 where h.holder = :holder and h.token_address = :address;
 

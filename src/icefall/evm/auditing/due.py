@@ -93,14 +93,14 @@ class DueTokens:
         limit = run.limit(_MOVES_MAX)
         where = {"from_log": position_of(run.first, 0), "to_log": above(run.last) - 1, "count": limit}
         rows = self._reads.read(SQL.moves, where)
-        by_standard: dict[tuple[int, int], list[Row]] = defaultdict(list)
-        for row in rows:
-            by_standard[row[0] >> BITS, row[1]].append(row)
-        if limit == _RUN_ROWS <= max(Counter([row[1] for row in rows]).values(), default=0):
+        if limit == _RUN_ROWS <= len(rows) and limit <= max(Counter([row[1] for row in rows]).values()):
             return None
         found: dict[int, list[Row]] = defaultdict(list)
-        for (block, _), moves in by_standard.items():
-            found[block] += moves[:_MOVES_MAX]
+        for row in rows:
+            found[row[0] >> BITS].append(row)
+        for block, moves in found.items():
+            if len(moves) > _MOVES_MAX:
+                found[block] = [row for standard in _by_standard(moves) for row in standard[:_MOVES_MAX]]
         return found
 
     def _first_seen(self, run: _BlockRun) -> dict[int, list[int]] | None:
@@ -153,6 +153,13 @@ def _of_age(block: int, seen: Mapping[int, list[int]]) -> Iterable[int]:
     return sorted(token for age in ages for token in seen.get(block - age, ()))[:TOKENS_MAX]
 
 
+def _by_standard(moves: Iterable[Row]) -> Iterable[list[Row]]:
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in moves:
+        found[row[1]].append(row)
+    return found.values()
+
+
 def _used(moves: Iterable[Row], touched: bytes) -> dict[int, Due]:
     """Tokens a block names or changes."""
     named: dict[tuple[int, int], dict[Key, None]] = {}  # by token and standard
@@ -160,8 +167,9 @@ def _used(moves: Iterable[Row], touched: bytes) -> dict[int, Due]:
         keys = named.get((token, standard))
         if keys is None:
             keys = named[token, standard] = {}
-        if len(keys) < _NAMED_MAX:
-            keys[sender, token_id] = None
+        elif len(keys) >= _NAMED_MAX:
+            continue
+        keys[sender, token_id] = None
         if len(keys) < _NAMED_MAX:
             keys[recipient, token_id] = None
     journal = unpack_touched(touched)

@@ -27,7 +27,7 @@ select tx_at, message_id, peer_blockchain_id, is_source from message where tx_at
 select has_code from code where address = :address and block <= :block order by block desc limit 1;
 
 -- name: native_at
-select balance from native_balance where address = :address and block <= :block order by block desc limit 1;
+select balance, block from native_balance where address = :address and block <= :block order by block desc limit 1;
 
 -- name: bounds
 select min(number), max(number) from block;
@@ -44,8 +44,9 @@ where t.token > :after and t.first_block <= :block order by t.token limit :count
 
 -- name: erc20_page
 select o.since, o.holder, a.address, coalesce(
-    (select balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
-     order by block desc limit 1),
+    (select newest.balance from (
+        select block, balance from erc20_balance where holder = o.holder and token = o.token and block <= :block
+        order by block desc limit 1) newest),
     (select baseline from erc20_holding
      where holder = o.holder and token_address = (select address from address where id = o.token)))
 from erc20_holder o join address a on a.id = o.holder
@@ -70,9 +71,11 @@ order by o.token_id limit :count;
 
 -- The first row of each address says what it had before.
 -- name: native_page
-select n.address, a.address, coalesce(
-    (select balance from native_balance where address = n.address and block <= :block order by block desc limit 1),
-    n.before)
-from native_balance n join address a on a.id = n.address
-where n.address > :address and n.block = (select min(block) from native_balance where address = n.address)
-order by n.address limit :count;
+select a.id, a.address, coalesce(
+    (select newest.balance from (
+        select block, balance from native_balance where address = a.id and block <= :block
+        order by block desc limit 1) newest),
+    (select oldest.before from (select block, before from native_balance where address = a.id order by block limit 1) oldest))
+from address a
+where a.id > :address and exists (select 1 from native_balance where address = a.id)
+order by a.id limit :count;

@@ -13,7 +13,7 @@ import pickle
 import struct
 import traceback
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _HELD_MAX = 32  # chunks of a chain between the two steps; for an abandoned batch the second never comes
 GC_THRESHOLDS = (50_000, 20, 100)  # rows and structs come and go by the million, none of them in a cycle
-FRAME_HEAD = struct.Struct("=Q")
+SIZE = struct.Struct("=Q")  # how many pieces or bytes follow in a pipe
 Ticket = tuple[int, int]  # a chain, and the number of a chunk
 _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_full takes them
 
@@ -174,8 +174,18 @@ class BlockDecoder(Protocol):
     def close(self) -> None: ...
 
 
-def parts_of(blocks: "Sequence[FetchedBlock]") -> list[_Parts]:
-    return [(one.block, one.receipts, one.calls, one.diffs, one.calls_by, one.diffs_by) for one in blocks]
+def parts_of(blocks: "Sequence[FetchedBlock]") -> list[Any]:
+    """As `_Parts` in the other process."""
+    whole = _sent_whole
+    return [
+        (whole(one.block), whole(one.receipts), whole(one.calls), whole(one.diffs), one.calls_by, one.diffs_by)
+        for one in blocks
+    ]
+
+
+def _sent_whole(part: bytes | None) -> pickle.PickleBuffer | bytes | None:
+    """Goes through the pipe as a piece of its own, which is not copied before, and arrives as the same bytes."""
+    return pickle.PickleBuffer(part) if isinstance(part, bytes) else part
 
 
 _state = DecoderState()  # of the other process
@@ -200,27 +210,37 @@ def serve(requests: "Connection[Any, Any]", answers: "Connection[Any, Any]") -> 
     gc.set_threshold(*GC_THRESHOLDS)
     with suppress(BrokenPipeError), open(requests.fileno(), "rb", closefd=False) as incoming:
         while sent := _next_frame(incoming):
-            work, args = pickle.loads(sent)  # noqa: S301 - of the process that started this one
+            work, args = pickle.loads(sent[0], buffers=sent[1:])  # noqa: S301 - of the process that started this one
             outcome: tuple[bool, Any]
             try:
                 outcome = True, work(*args)
             except Exception as error:
                 error.add_note(traceback.format_exc())  # where it was raised would be lost on the way
                 outcome = False, error
-            rest = memoryview(frame(outcome))
+            answer = pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+            rest = memoryview(SIZE.pack(len(answer)) + answer)
             while rest:
                 rest = rest[os.write(answers.fileno(), rest) :]
 
 
-def _next_frame(incoming: BinaryIO) -> bytes:
-    """Empty where there is none, or not all of it: the other process was killed while it wrote."""
-    head = incoming.read(FRAME_HEAD.size)
-    size = FRAME_HEAD.unpack(head)[0] if len(head) == FRAME_HEAD.size else 0
-    sent = incoming.read(size)
-    return sent if len(sent) == size else b""
+def _next_frame(incoming: BinaryIO) -> list[bytes]:
+    """Its pieces. None where there is no frame, or not all of it: the other process was killed while it wrote."""
+    head = incoming.read(SIZE.size)
+    count = SIZE.unpack(head)[0] if len(head) == SIZE.size else 0
+    sizes = incoming.read(SIZE.size * count)
+    if len(sizes) < SIZE.size * count:
+        return []
+    pieces = []
+    for (size,) in SIZE.iter_unpack(sizes):
+        pieces.append(incoming.read(size))
+        if len(pieces[-1]) < size:
+            return []
+    return pieces
 
 
-def frame(value: Any) -> bytes:
-    """A value as it goes through a pipe: its length, then itself."""
-    raw = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    return FRAME_HEAD.pack(len(raw)) + raw
+def frame(work: Callable[..., Any], args: tuple[Any, ...]) -> list[bytes | memoryview]:
+    """A call as it goes through a pipe: the number of its pieces, their sizes, and the pieces."""
+    parts: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps((work, args), pickle.HIGHEST_PROTOCOL, buffer_callback=parts.append)
+    pieces = [memoryview(pickled), *[part.raw() for part in parts]]
+    return [b"".join(map(SIZE.pack, [len(pieces), *map(len, pieces)])), *pieces]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from icefall.evm.following.decoder import (
-    FRAME_HEAD,
+    SIZE,
     DecoderDied,
     RawChunk,
     Ticket,
@@ -37,6 +37,7 @@ _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
 _CALLS_SENT_MAX = 4  # to a process: the next are there when it is done with one
 _PIPE_SIZE = 1 << 20  # more than a chunk or its rows, so that the process waits for our loop with neither
 _READ_SIZE = 1 << 17
+_PIECES_MAX = 1024  # written by one call; the system's limit
 
 
 def default_processes() -> int:
@@ -142,8 +143,9 @@ class _Running:
             waiting.set_exception(_died())
             return waiting
         self._waiting.append(waiting)
-        self._unsent.append(memoryview(frame((work, args))))
-        if len(self._unsent) == 1:
+        is_idle = not self._unsent
+        self._unsent.extend([memoryview(piece) for piece in frame(work, args) if piece])
+        if is_idle:
             self._write()
         return waiting
 
@@ -152,18 +154,20 @@ class _Running:
         where = self._requests.fileno()
         try:
             while self._unsent:
-                rest = self._unsent[0]
-                rest = rest[os.write(where, rest) :]
-                if rest:
-                    self._unsent[0] = rest
-                else:
-                    self._unsent.popleft()
+                self._drop_sent(os.writev(where, list(itertools.islice(self._unsent, _PIECES_MAX))))
         except BlockingIOError:
             self._loop.add_writer(where, self._write)
         except OSError:
             self.close()
         else:
             self._loop.remove_writer(where)
+
+    def _drop_sent(self, size: int) -> None:
+        while size:
+            piece = self._unsent.popleft()
+            if len(piece) > size:
+                self._unsent.appendleft(piece[size:])
+            size -= min(size, len(piece))
 
     def _read(self) -> None:
         try:
@@ -174,9 +178,9 @@ class _Running:
             self.close()
             return
         self._received += more
-        while (end := self._frame_end()) <= len(self._received):
+        while (end := self._answer_end()) <= len(self._received):
             try:
-                done, value = pickle.loads(self._received[FRAME_HEAD.size : end])  # noqa: S301 - of our own process
+                done, value = pickle.loads(self._received[SIZE.size : end])  # noqa: S301 - of our own process
             except Exception:  # an error that cannot be built again here; whoever waits must know
                 self.close()
                 return
@@ -185,12 +189,12 @@ class _Running:
             if not waiting.done():  # it may have been cancelled
                 waiting.set_result(value) if done else waiting.set_exception(value)
 
-    def _frame_end(self) -> int:
+    def _answer_end(self) -> int:
         """Where the first answer ends, as far as that is known."""
-        if len(self._received) < FRAME_HEAD.size:
-            return FRAME_HEAD.size
-        size: int = FRAME_HEAD.unpack_from(self._received)[0]
-        return FRAME_HEAD.size + size
+        if len(self._received) < SIZE.size:
+            return SIZE.size
+        size: int = SIZE.unpack_from(self._received)[0]
+        return SIZE.size + size
 
     def close(self) -> None:
         """What was not answered fails."""

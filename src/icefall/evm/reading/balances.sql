@@ -6,11 +6,13 @@
 select
     coalesce((select value from meta where name = 'has_diffs'), '1'),
     coalesce(
-        (select balance from native_balance
-         where address = (select id from address where address = :address) and block <= :block
-         order by block desc limit 1),
-        (select before from native_balance
-         where address = (select id from address where address = :address) order by block limit 1)),
+        (select newest.balance from (
+            select block, balance from native_balance
+            where address = (select id from address where address = :address) and block <= :block
+            order by block desc limit 1) newest),
+        (select oldest.before from (
+            select block, before from native_balance
+            where address = (select id from address where address = :address) order by block limit 1) oldest)),
     (select hash from block where number = :block);
 
 -- name: block_hash
@@ -21,8 +23,10 @@ select number, hash from block where number >= 0 order by number desc limit 1;
 
 -- name: erc20
 select h.token_address, h.token, t.is_untrusted, coalesce(
-    (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
-     order by b.block desc limit 1), h.baseline), p.reputation
+    (select newest.balance from (
+        select b.block, b.balance from erc20_balance b
+        where b.holder = h.holder and b.token = h.token and b.block <= :block
+        order by b.block desc limit 1) newest), h.baseline), p.reputation
 from erc20_holding h
 left join token_trust t on t.token = h.token
 left join reputation p on p.token_address = h.token_address
@@ -32,8 +36,10 @@ order by h.token_address limit :limit;
 
 -- name: erc20_in
 select h.token_address, h.token, t.is_untrusted, coalesce(
-    (select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token and b.block <= :block
-     order by b.block desc limit 1), h.baseline), p.reputation
+    (select newest.balance from (
+        select b.block, b.balance from erc20_balance b
+        where b.holder = h.holder and b.token = h.token and b.block <= :block
+        order by b.block desc limit 1) newest), h.baseline), p.reputation
 from erc20_holding h
 left join token_trust t on t.token = h.token
 left join reputation p on p.token_address = h.token_address
@@ -85,7 +91,7 @@ from address k
 join nft_owner o on o.token = k.id
 join address a on a.id = o.owner
 left join token_trust t on t.token = o.token
-where k.address = ?1 and o.token_id = ?2
+where k.address = ? and o.token_id = ?
 order by o.block desc limit 1;
 
 -- postgres: nft_owner

@@ -50,7 +50,9 @@ order by tx_at desc limit :limit;
 select tx_at from tx where tx_at < :high order by tx_at desc limit 1 offset :read_max;
 
 -- name: txs_of
-select v.* from native_of o join tx_view v on v.tx_at = o.tx_at
+select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
+    v.selector, v.sender, v.recipient
+from native_of o join tx_view v on v.tx_at = o.tx_at
 where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
 order by o.tx_at desc limit :limit;
 

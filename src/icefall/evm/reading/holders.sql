@@ -23,9 +23,10 @@ where b.holder = :holder and b.token = (select id from address where address = :
     and b.block >= :low and b.block < :high order by b.block limit :limit;
 
 -- name: balance_before
-select coalesce((select b.balance from erc20_balance b
-    where b.holder = :holder and b.token = (select id from address where address = :address) and b.block < :block
-    order by b.block desc limit 1),
+select coalesce((select newest.balance from (
+        select b.block, b.balance from erc20_balance b
+        where b.holder = :holder and b.token = (select id from address where address = :address) and b.block < :block
+        order by b.block desc limit 1) newest),
     (select h.baseline from erc20_holding h where h.holder = :holder and h.token_address = :address));
 
 -- name: trust

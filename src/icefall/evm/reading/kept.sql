@@ -16,46 +16,45 @@ from block where number in (select value from json_each(:numbers));
 select number, (select value from meta where name = 'rollbacks')
 from block where number < :before order by number desc limit :limit;
 
+-- The positions of a page are found first, and give the order: they are the outermost loop.
+
 -- name: txs_of
-select t.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+select page.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
     (select value from meta where name = 'rollbacks')
-from native_of o join tx t on t.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by o.tx_at desc limit :limit;
+from (
+    select tx_at from native_of where address = (select id from address where address = :address) and tx_at >= :low and tx_at < :high
+    order by tx_at desc limit :limit) page
+join tx t on t.tx_at = page.tx_at;
 
 -- Two lists that never share a row, merged by the index they walk.
 -- name: touched
-select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+select page.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
     (select value from meta where name = 'rollbacks')
-from native_of o join tx t on t.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-union all
-select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
-    (select value from meta where name = 'rollbacks')
-from touch_of o join tx t on t.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by 1 desc limit :limit;
+from (
+    select tx_at from native_of where address = (select id from address where address = :address) and tx_at >= :low and tx_at < :high
+    union all
+    select tx_at from touch_of where address = (select id from address where address = :address) and tx_at >= :low and tx_at < :high
+    order by 1 desc limit :limit) page
+join tx t on t.tx_at = page.tx_at;
 
 -- name: touched_ascending
-select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
+select page.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
     (select value from meta where name = 'rollbacks')
-from native_of o join tx t on t.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-union all
-select o.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient,
-    (select value from meta where name = 'rollbacks')
-from touch_of o join tx t on t.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by 1 limit :limit;
+from (
+    select tx_at from native_of where address = (select id from address where address = :address) and tx_at >= :low and tx_at < :high
+    union all
+    select tx_at from touch_of where address = (select id from address where address = :address) and tx_at >= :low and tx_at < :high
+    order by 1 limit :limit) page
+join tx t on t.tx_at = page.tx_at;
 
 -- name: erc20_of
-select 1, o.log_at, 0, e.tx_index, t.hash, null, e.value, e.token, e.sender, e.recipient,
+select 1, page.log_at, 0, e.tx_index, t.hash, null, e.value, e.token, e.sender, e.recipient,
     (select value from meta where name = 'rollbacks')
-from erc20_of o
-join erc20 e on e.log_at = o.log_at
-join tx t on t.tx_at = e.log_at & -16777216 | e.tx_index
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-order by o.log_at desc limit :limit;
+from (
+    select log_at from erc20_of where address = (select id from address where address = :address) and log_at >= :low and log_at < :high
+    order by log_at desc limit :limit) page
+join erc20 e on e.log_at = page.log_at
+join tx t on t.tx_at = e.log_at & -16777216 | e.tx_index;
 
 -- name: erc721_of
 select 2, o.log_at, 0, e.tx_index, t.hash, e.token_id, null, e.token, e.sender, e.recipient,

@@ -1,14 +1,17 @@
 -- Transfers, internal transactions and deployments. A list is a walk along one index, joined by key to the view of its rows.
 
 -- name: erc20_of
-select v.* from erc20_of o join erc20_view v on v.log_at = o.log_at
+select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
+from erc20_of o join erc20_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc limit :limit;
 
 -- The same in one round trip with what is known of tokens: of the token, with its price, and of sender and recipient, which
 -- are seldom tokens; null of what is none.
 -- name: erc20_of_with_tokens
-select v.*, k.token, k.name, k.symbol, k.decimals,
+select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient, k.token, k.name, k.symbol, k.decimals,
     (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1) as price,
     s.token, s.name, s.symbol, s.decimals, r.token, r.name, r.symbol, r.decimals
 from erc20_of o join erc20_view v on v.log_at = o.log_at

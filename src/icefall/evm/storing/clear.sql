@@ -11,18 +11,30 @@ delete from block;
 delete from tx;
 
 -- name: clear_tx_by_hash
+delete from tx_by_hash_merged;
+
+-- postgres: clear_tx_by_hash
 delete from tx_by_hash;
 
 -- name: clear_native_of
+delete from native_of_merged;
+
+-- postgres: clear_native_of
 delete from native_of;
 
 -- name: clear_touch_of
+delete from touch_of_merged;
+
+-- postgres: clear_touch_of
 delete from touch_of;
 
 -- name: clear_erc20
 delete from erc20;
 
 -- name: clear_erc20_of
+delete from erc20_of_merged;
+
+-- postgres: clear_erc20_of
 delete from erc20_of;
 
 -- name: clear_erc721
@@ -53,12 +65,21 @@ delete from deployed_by;
 delete from message;
 
 -- name: clear_native_balance
+delete from native_balance_merged;
+
+-- postgres: clear_native_balance
 delete from native_balance;
 
 -- name: clear_erc20_balance
+delete from erc20_balance_merged;
+
+-- postgres: clear_erc20_balance
 delete from erc20_balance;
 
 -- name: clear_erc20_holding
+delete from erc20_holding_merged;
+
+-- postgres: clear_erc20_holding
 delete from erc20_holding;
 
 -- name: clear_erc20_holder

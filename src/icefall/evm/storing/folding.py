@@ -83,6 +83,11 @@ class BalanceFolding:
         self._add_erc1155(rows)
         self._add_nfts(rows)
 
+    @property
+    def written(self) -> dict[str, int]:
+        """Rows by table."""
+        return {table: len(rows) for table, rows in self._rows.items()}
+
     def write(self) -> Iterator[None]:
         """In steps."""
         dropped = self._fold_held()

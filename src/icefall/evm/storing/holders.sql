@@ -30,10 +30,12 @@ group by e.token;
 
 -- Of each (token, holder): null for one that logs only name, without a transfer.
 -- name: erc20_held
-select ?1, ?2, (
-    select coalesce((select b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token
-        order by b.block desc limit 1), nullif(h.baseline, x'00'))
-    from erc20_holding h where h.holder = ?2 and h.token_address = (select address from address where id = ?1));
+select k.token, k.holder, (
+    select coalesce((select newest.balance from (
+            select b.block, b.balance from erc20_balance b where b.holder = h.holder and b.token = h.token
+            order by b.block desc limit 1) newest), nullif(h.baseline, x'00'))
+    from erc20_holding h where h.holder = k.holder and h.token_address = (select address from address where id = k.token))
+from (select ? as token, ? as holder) k;
 
 -- postgres: erc20_held
 select k.token, k.holder, (
@@ -44,8 +46,10 @@ from unnest(?, ?) as k(token, holder);
 
 -- Of each (token, holder).
 -- name: erc721_held
-select ?1, ?2, (
-    select count(*) from nft_held where owner = ?2 and token_address = (select address from address where id = ?1));
+select k.token, k.holder, (
+    select count(*) from nft_held
+    where owner = k.holder and token_address = (select address from address where id = k.token))
+from (select ? as token, ? as holder) k;
 
 -- postgres: erc721_held
 select k.token, k.holder, (
@@ -55,11 +59,12 @@ from unnest(?, ?) as k(token, holder);
 
 -- Of each (token, holder).
 -- name: erc1155_held
-select ?1, ?2, (
+select k.token, k.holder, (
     select count(*) from erc1155_holding h
-    where h.holder = ?2 and h.token_address = (select address from address where id = ?1)
+    where h.holder = k.holder and h.token_address = (select address from address where id = k.token)
         and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
-            and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00');
+            and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00')
+from (select ? as token, ? as holder) k;
 
 -- postgres: erc1155_held
 select k.token, k.holder, (

@@ -1,11 +1,13 @@
 -- A rollback deletes rows above an ancestor. Lists by address are found through the rows they list; changes that no row
 -- shows are in the journal of the blocks.
+-- Its cost must not depend on the length of the chain. SQLite seeks each row of `in (select ...)`, but not those of a
+-- union in the same place; and it takes an index for `distinct`, and reads all of it, unless the column has a plus.
 
 -- name: journal
 select number, touched, next_address from block where number > :ancestor;
 
 -- name: moved_nfts
-select distinct e.token, e.token_id, a.address from erc721 e join address a on a.id = e.token where e.log_at >= :from_log;
+select distinct +e.token, e.token_id, a.address from erc721 e join address a on a.id = e.token where e.log_at >= :from_log;
 
 -- name: owner_now
 select owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
@@ -15,50 +17,59 @@ delete from nft_owner where token = ? and token_id = ? and block > ?;
 
 -- name: drop_erc20_of
 delete from erc20_of where (address, log_at) in (
-    select sender, log_at from erc20 where log_at >= :from_log
-    union all select recipient, log_at from erc20 where log_at >= :from_log);
+    select address, log_at from (
+        select sender as address, log_at from erc20 where log_at >= :from_log
+        union all select recipient, log_at from erc20 where log_at >= :from_log) as rolled_back);
 
 -- name: drop_erc721_of
 delete from erc721_of where (address, log_at) in (
-    select sender, log_at from erc721 where log_at >= :from_log
-    union all select recipient, log_at from erc721 where log_at >= :from_log);
+    select address, log_at from (
+        select sender as address, log_at from erc721 where log_at >= :from_log
+        union all select recipient, log_at from erc721 where log_at >= :from_log) as rolled_back);
 
 -- name: drop_erc1155_of
 delete from erc1155_of where (address, log_at) in (
-    select sender, log_at from erc1155 where log_at >= :from_log
-    union all select recipient, log_at from erc1155 where log_at >= :from_log);
+    select address, log_at from (
+        select sender as address, log_at from erc1155 where log_at >= :from_log
+        union all select recipient, log_at from erc1155 where log_at >= :from_log) as rolled_back);
 
 -- name: drop_internal_of
 delete from internal_of where (address, tx_at, frame) in (
-    select sender, tx_at, frame from internal where tx_at >= :from_tx
-    union all select recipient, tx_at, frame from internal where tx_at >= :from_tx and recipient is not null);
+    select address, tx_at, frame from (
+        select sender as address, tx_at, frame from internal where tx_at >= :from_tx
+        union all select recipient, tx_at, frame from internal where tx_at >= :from_tx and recipient is not null
+    ) as rolled_back);
 
 -- name: drop_tx_by_hash
 delete from tx_by_hash where (prefix, tx_at) in (select substr(hash, 1, 6), tx_at from tx where tx_at >= :from_tx);
 
 -- name: drop_native_of
 delete from native_of where (address, tx_at) in (
-    select sender, tx_at from tx where tx_at >= :from_tx
-    union all select recipient, tx_at from tx where tx_at >= :from_tx);
+    select address, tx_at from (
+        select sender as address, tx_at from tx where tx_at >= :from_tx
+        union all select recipient, tx_at from tx where tx_at >= :from_tx) as rolled_back);
 
 -- name: drop_touch_of
 delete from touch_of where (address, tx_at) in (
-    select sender, (log_at & -16777216) | tx_index from erc20 where log_at >= :from_log
-    union all select recipient, (log_at & -16777216) | tx_index from erc20 where log_at >= :from_log
-    union all select sender, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
-    union all select recipient, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
-    union all select sender, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
-    union all select recipient, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
-    union all select sender, tx_at from internal where tx_at >= :from_tx
-    union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null);
+    select address, tx_at from (
+        select sender as address, (log_at & -16777216) | tx_index as tx_at from erc20 where log_at >= :from_log
+        union all select recipient, (log_at & -16777216) | tx_index from erc20 where log_at >= :from_log
+        union all select sender, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
+        union all select recipient, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
+        union all select sender, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
+        union all select recipient, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
+        union all select sender, tx_at from internal where tx_at >= :from_tx
+        union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null
+    ) as rolled_back);
 
 -- name: drop_erc20_balance
 delete from erc20_balance where (holder, token, block) in (
-    select sender, token, log_at >> 24 from erc20 where log_at >= :from_log
-    union all select recipient, token, log_at >> 24 from erc20 where log_at >= :from_log);
+    select holder, token, block from (
+        select sender as holder, token, log_at >> 24 as block from erc20 where log_at >= :from_log
+        union all select recipient, token, log_at >> 24 from erc20 where log_at >= :from_log) as rolled_back);
 
 -- name: moved_erc20
-select distinct token from erc20 where log_at >= :from_log;
+select distinct +token from erc20 where log_at >= :from_log;
 
 -- Of a token, the holders that blocks above the ancestor named first.
 -- name: drop_erc20_holding
@@ -70,8 +81,9 @@ delete from erc20_holder where token = ? and since > ?;
 
 -- name: drop_erc1155_balance
 delete from erc1155_balance where (holder, token, token_id, block) in (
-    select sender, token, token_id, log_at >> 24 from erc1155 where log_at >= :from_log
-    union all select recipient, token, token_id, log_at >> 24 from erc1155 where log_at >= :from_log);
+    select holder, token, token_id, block from (
+        select sender as holder, token, token_id, log_at >> 24 as block from erc1155 where log_at >= :from_log
+        union all select recipient, token, token_id, log_at >> 24 from erc1155 where log_at >= :from_log) as rolled_back);
 
 -- name: moved_erc1155
 select distinct e.sender, a.address, e.token_id from erc1155 e join address a on a.id = e.token where e.log_at >= :from_log
@@ -84,13 +96,16 @@ delete from erc1155_holding where holder = ? and token_address = ? and token_id 
 
 -- name: drop_nft
 delete from nft where first_block > :ancestor and (token, token_id) in (
-    select token, token_id from erc721 where log_at >= :from_log
-    union all select token, token_id from erc1155 where log_at >= :from_log);
+    select token, token_id from (
+        select token, token_id from erc721 where log_at >= :from_log
+        union all select token, token_id from erc1155 where log_at >= :from_log) as rolled_back);
 
 -- name: drop_deployed_by
 delete from deployed_by where (address, tx_at, frame) in (
-    select creator, tx_at, frame from deployment where tx_at >= :from_tx
-    union all select t.sender, d.tx_at, d.frame from deployment d join tx t on t.tx_at = d.tx_at where d.tx_at >= :from_tx);
+    select address, tx_at, frame from (
+        select creator as address, tx_at, frame from deployment where tx_at >= :from_tx
+        union all select t.sender, d.tx_at, d.frame from deployment d join tx t on t.tx_at = d.tx_at
+        where d.tx_at >= :from_tx) as rolled_back);
 
 -- name: drop_deployment
 delete from deployment where tx_at >= :from_tx;

@@ -17,8 +17,9 @@ from icefall.evm.storing.addresses import AddressIds
 from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
 from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.raw import put_raw
+from icefall.evm.storing.recent import RecentRows, clear_recent
 from icefall.evm.storing.rollback import count_rollback, roll_back_above
-from icefall.evm.storing.writing import BatchRows, put_rows
+from icefall.evm.storing.writing import BatchRows, Row, put_rows
 
 SQL = load("icefall.evm.storing", "writes.sql")
 CLEAR = load("icefall.evm.storing", "clear.sql")
@@ -59,6 +60,7 @@ class ChainStore:
         self._offset = offset
         self._ids = AddressIds()
         self._erc20: Erc20Balances = {}
+        self._recent = RecentRows() if store.opening is not None else None  # None: on a server
         self.read = store.read
         self.read_each = store.read_each
 
@@ -138,6 +140,8 @@ class ChainStore:
         """What is kept in memory of rows that are not stored, or not any more."""
         self._ids.clear()
         self._erc20.clear()
+        if self._recent:
+            self._recent.forget()
 
     async def roll_back(self, ancestor: int) -> None:
         """Delete every block above `ancestor`, and everything derived from them."""
@@ -156,6 +160,8 @@ class ChainStore:
         def change(tx: Transaction) -> None:
             for name in CLEAR.names():
                 tx.run(getattr(CLEAR, name))
+            if self._recent:
+                clear_recent(tx)
             count_rollback(tx)
             _put_meta(tx, meta)
 
@@ -188,7 +194,7 @@ class ChainStore:
         folding.load(changes, first_new)
         yield
         tokens = self._stored_tokens(tx, batch)
-        blocks, balances, codes = [], [], []
+        blocks, codes, balances = [], [], list[Row]()
         reread: dict[int, None] = {}
         for index, (block, first_id, its_ids, changed) in enumerate(
             zip(batch, first_ids, by_block, changes, strict=True)
@@ -218,8 +224,7 @@ class ChainStore:
         found_kinds = [(ids(address), block, kind) for address, block, kind in kinds]
         current = [row for row in found_kinds if not gathered.is_of_earlier_contract(row[0], row[1])]
         tx.run_many(SQL.put_token_kind, current)
-        balances.sort(key=itemgetter(0, 1))
-        yield from put_rows(tx, SQL.put_native_balance, balances)
+        yield from _put_native(tx, balances, batch[0].rows.block.number)
         tx.run_many(SQL.put_code, codes)
         yield from folding.write()
         all_rows = [block.rows for block in batch]
@@ -227,6 +232,8 @@ class ChainStore:
         for rollup in self._rollups:
             yield
             rollup.put_batch(tx, all_rows, by_block)
+        if self._recent:
+            yield from self._recent.move(tx, {"native_balance": len(balances), **gathered.written, **folding.written})
 
     def _intern(self, tx: Transaction, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[int]:
         """Gives every address of the batch an ID, in chain order; the first that each block may give."""
@@ -280,6 +287,17 @@ def _contracts(rows: PackedBlock) -> Iterable[bytes]:
     yield from rows.deployed
     yield from rows.silent_contracts
     yield from rows.recoded_contracts
+
+
+def _put_native(tx: Transaction, balances: list[Row], first: int) -> Iterator[None]:
+    """In steps. Those before block `first` were found in state: where there is a row of that block, it is changed."""
+    earlier = [(address, block) for address, block, _, _ in balances if block < first]
+    stored = set(tx.rows_of_each(SQL.stored_native, earlier))
+    changed = [(balance, address, block) for address, block, balance, _ in balances if (address, block) in stored]
+    tx.run_many(SQL.restate_native, changed)
+    new = [row for row in balances if row[:2] not in stored] if stored else balances
+    new.sort(key=itemgetter(0, 1))
+    yield from put_rows(tx, SQL.put_native_balance, new)
 
 
 def _put_meta(tx: Transaction, meta: Mapping[str, str]) -> None:

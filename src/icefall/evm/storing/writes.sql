@@ -42,18 +42,30 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) values (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: put_tx_by_hash
+insert into tx_by_hash_recent (prefix, tx_at) values (?, ?);
+
+-- postgres: put_tx_by_hash
 insert into tx_by_hash (prefix, tx_at) values (?, ?);
 
 -- name: put_native_of
+insert into native_of_recent (address, tx_at) values (?, ?);
+
+-- postgres: put_native_of
 insert into native_of (address, tx_at) values (?, ?);
 
 -- name: put_touch_of
+insert into touch_of_recent (address, tx_at) values (?, ?);
+
+-- postgres: put_touch_of
 insert into touch_of (address, tx_at) values (?, ?);
 
 -- name: put_erc20
 insert into erc20 (log_at, tx_index, token, sender, recipient, value) values (?, ?, ?, ?, ?, ?);
 
 -- name: put_erc20_of
+insert into erc20_of_recent (address, log_at) values (?, ?);
+
+-- postgres: put_erc20_of
 insert into erc20_of (address, log_at) values (?, ?);
 
 -- name: put_erc721
@@ -97,14 +109,32 @@ select balance, block from native_balance where address = (select id from addres
 order by block desc limit 1;
 
 -- name: put_native_balance
+insert into native_balance_recent (address, block, balance, before) values (?, ?, ?, ?)
+on conflict (address, block) do update set balance = excluded.balance;
+
+-- postgres: put_native_balance
 insert into native_balance (address, block, balance, before) values (?, ?, ?, ?)
 on conflict (address, block) do update set balance = excluded.balance;
 
+-- Of each (address, block): those that have a row.
+-- name: stored_native
+select address, block from native_balance where address = ? and block = ?;
+
+-- postgres: stored_native
+select n.address, n.block from unnest(?, ?) as k(id, block)
+join native_balance n on n.address = k.id and n.block = k.block;
+
+-- name: restate_native
+update native_balance set balance = ? where address = ? and block = ?;
+
 -- Of each (holder, token, token address): the newest balance, else the one before the index; null for a pair never seen.
 -- name: known_erc20
-select ?1, ?2, coalesce(
-    (select balance from erc20_balance where holder = ?1 and token = ?2 order by block desc limit 1),
-    (select baseline from erc20_holding where holder = ?1 and token_address = ?3));
+select k.holder, k.token, coalesce(
+    (select balance from (
+        select block, balance from erc20_balance b where b.holder = k.holder and b.token = k.token
+        order by block desc limit 1) newest),
+    (select baseline from erc20_holding h where h.holder = k.holder and h.token_address = k.address))
+from (select ? as holder, ? as token, ? as address) k;
 
 -- postgres: known_erc20
 select k.holder, k.token, coalesce(
@@ -113,9 +143,15 @@ select k.holder, k.token, coalesce(
 from unnest(?, ?, ?) as k(holder, token, address);
 
 -- name: put_erc20_balance
+insert into erc20_balance_recent (holder, token, block, balance) values (?, ?, ?, ?);
+
+-- postgres: put_erc20_balance
 insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
 
 -- name: put_erc20_holding
+insert into erc20_holding_recent (holder, token_address, token, baseline) values (?, ?, ?, ?);
+
+-- postgres: put_erc20_holding
 insert into erc20_holding (holder, token_address, token, baseline) values (?, ?, ?, ?);
 
 -- name: put_erc20_holder
@@ -123,9 +159,12 @@ insert into erc20_holder (token, since, holder) values (?, ?, ?);
 
 -- The same of each (holder, token, token address, token ID).
 -- name: known_erc1155
-select ?1, ?2, ?4, coalesce(
-    (select balance from erc1155_balance where holder = ?1 and token = ?2 and token_id = ?4 order by block desc limit 1),
-    (select baseline from erc1155_holding where holder = ?1 and token_address = ?3 and token_id = ?4));
+select k.holder, k.token, k.token_id, coalesce(
+    (select balance from erc1155_balance b
+        where b.holder = k.holder and b.token = k.token and b.token_id = k.token_id order by block desc limit 1),
+    (select baseline from erc1155_holding h
+        where h.holder = k.holder and h.token_address = k.address and h.token_id = k.token_id))
+from (select ? as holder, ? as token, ? as address, ? as token_id) k;
 
 -- postgres: known_erc1155
 select k.holder, k.token, k.token_id, coalesce(

@@ -100,7 +100,7 @@ def addresses_in(rows: BlockRows) -> Iterable[bytes]:
     for held in changes:
         seen[held.token] = seen[held.holder] = None
     for nft in rows.nft_owners:
-        seen[nft.owner] = seen[nft.owner_before] = None
+        seen[nft.token] = seen[nft.owner] = seen[nft.owner_before] = None
     for change in rows.metadata_changes:
         seen[change.token] = None
     seen.pop(b"", None)
@@ -240,6 +240,7 @@ class BatchRows:
         self._restarted: dict[int, int] = {}  # tokens deployed anew, by the block
         self._silent_changes: dict[int, int] = {}  # how often the storage of a token changed without a log
         self._reread: list[tuple[int, int, int]] = []  # token, first and last token ID
+        self.written: dict[str, int] = {}  # rows by table
 
     def add(self, block: PackedBlock, ids: Sequence[int | None]) -> None:
         """`ids`: of its addresses in their order, and None at the end for no address."""
@@ -287,6 +288,7 @@ class BatchRows:
         """In steps."""
         for table, insert in INSERTS.items():
             rows = self._rows_of(table)
+            self.written[table] = len(rows)
             rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
             yield from put_rows(tx, insert, rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])

@@ -1,0 +1,2 @@
+-- Nothing changes here: a server writes a changed page once per checkpoint, not once per commit. The number keeps both
+-- engines in step.

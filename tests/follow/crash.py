@@ -1,10 +1,6 @@
-"""Follow an upstream to its tip in this process, and die at the n-th write if requested.
-
-`python -m tests.follow.crash <directory> <upstream> [<die at the n-th write>]`
-"""
+"""Follow an upstream to its tip in this process, and die at the n-th write if requested."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 from tests.follow.history import START
@@ -44,12 +40,7 @@ async def follow(directory: Path, url: str) -> None:
     store.close()
 
 
-def main() -> None:
-    directory, url, *die = sys.argv[1:]
-    if die:
-        die_at(int(die[0]))
-    asyncio.run(follow(Path(directory), url))
-
-
-if __name__ == "__main__":
-    main()
+def run(directory: Path, url: str, die_at_write: int | None = None) -> None:
+    if die_at_write is not None:
+        die_at(die_at_write)
+    asyncio.run(follow(directory, url))

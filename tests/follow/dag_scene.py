@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.upstream.fake_clock import FakeClock
+from tests.store.opened import open_store
+from tests.upstream.fake_clock import PollingClock
 from tests.upstream.replay import Replay, Row, labelled, recorded
 from tests.waiting import LIMIT_S
 from tests.xchain.scenario_1 import accepted_blocks
@@ -21,7 +22,6 @@ from tests.xchain.wallet import NOW_S
 import icefall.primary.following
 from icefall.config.load import load
 from icefall.config.settings import Config
-from icefall.db.sqlite import SqliteStore
 from icefall.node.admission import StartRequest, admit
 from icefall.node.following.upstreams import NodeUpstreams
 from icefall.node.health.checks import FollowStats
@@ -133,7 +133,7 @@ class DagScene:
 
     def __init__(self, config: Config, network: Network, run_max: int, *, had_dag: bool | None) -> None:
         self.config = config
-        self.store = SqliteStore(store_path(Path(config.data_dir)), PACKAGE)
+        self.store = open_store(store_path(Path(config.data_dir)), PACKAGE)
         spec = network.asset_chains[0]
         self.ledger = Ledger(self.store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
         self._network = network
@@ -214,7 +214,7 @@ async def dag_following(directory: Path, *replays: Replay, run_max: int = 32) ->
 @asynccontextmanager
 async def started(scene: DagScene) -> AsyncIterator[DagScene]:
     module: Any = icefall.primary.following
-    module.NodeUpstreams = partial(NodeUpstreams, clock=FakeClock(), chance=lambda: 0.5)
+    module.NodeUpstreams = partial(NodeUpstreams, clock=PollingClock(), chance=lambda: 0.5)
     try:
         await scene.start()
     finally:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from tests.follow.memory_chains import CHAIN_IDS, Asset, Foreign, MemoryChain
-from tests.upstream.fake_clock import FakeClock
+from tests.upstream.fake_clock import FakeClock, PollingClock
 from tests.upstream.replay import Replay
 from tests.waiting import LIMIT_S
 from tests.xchain.memory_state import MemoryState
@@ -95,7 +95,7 @@ async def following(
     total_s: float = 5.0,
     attempts: int = 2,
 ) -> AsyncIterator[Scene]:
-    clock = FakeClock()
+    clock = PollingClock()
     async with AsyncExitStack() as stack:
         for replay in replays:
             await stack.enter_async_context(replay)

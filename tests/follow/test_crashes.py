@@ -5,28 +5,18 @@ ICEFALL_FUZZ_CRASHES: how often.
 
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.follow.crash import run
+from tests.forked import exit_code_of
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
-from tests.waiting import LIMIT_S
 from tests.xchain.stored import digest
 
 from icefall.node.store import store_path
 
 CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "5"))
-ROOT = Path(__file__).parents[2]
-
-
-def run_child(directory: Path, url: str, *more: str) -> int:
-    command = [sys.executable, "-m", "tests.follow.crash", str(directory), url, *more]
-    done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, timeout=LIMIT_S)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
-    return done.returncode
 
 
 def test_kill_9_at_any_write_while_following(tmp_path: Path) -> None:
@@ -35,12 +25,12 @@ def test_kill_9_at_any_write_while_following(tmp_path: Path) -> None:
     source = random.Random(20261115)
     heights: set[int] = set()
     with in_thread(Replay()) as upstream:
-        assert run_child(clean, upstream.url) == 0
+        assert exit_code_of(run, clean, upstream.url) == 0
         crashes = 0
         while crashes < CRASHES:  # one history after the other, each killed until it gets to its end
             crashed = tmp_path / f"crashed-{crashes}"
             crashed.mkdir()
-            while run_child(crashed, upstream.url, str(source.randint(4, 900))) != 0:
+            while exit_code_of(run, crashed, upstream.url, source.randint(4, 900)) != 0:
                 crashes += 1
                 heights.add(height(crashed))
             assert digest(crashed) == digest(clean)

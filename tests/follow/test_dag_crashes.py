@@ -2,28 +2,18 @@
 
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.follow.dag_crash import run
 from tests.follow.dag_scene import DagReplay, dag_txs
+from tests.forked import exit_code_of
 from tests.upstream.threaded import in_thread
-from tests.waiting import LIMIT_S
 from tests.xchain.stored import digest
 
 from icefall.node.store import store_path
 
 CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "5"))
-ROOT = Path(__file__).parents[2]
-
-
-def run_child(directory: Path, url: str, *more: str) -> int:
-    command = [sys.executable, "-m", "tests.follow.dag_crash", str(directory), url, *more]
-    done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, timeout=LIMIT_S)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
-    return done.returncode
 
 
 def test_kill_9_at_any_write_in_the_dag(tmp_path: Path) -> None:
@@ -32,13 +22,13 @@ def test_kill_9_at_any_write_in_the_dag(tmp_path: Path) -> None:
     source = random.Random(20261115)
     places: set[tuple[int, int]] = set()
     with in_thread(DagReplay()) as upstream:
-        assert run_child(clean, upstream.url) == 0
+        assert exit_code_of(run, clean, upstream.url) == 0
         crashes = 0
         while crashes < CRASHES:
             crashed = tmp_path / f"crashed-{crashes}"
             crashed.mkdir()
             # Early deaths leave it in the DAG; a commit that takes many writes needs a late one to be passed at all.
-            while run_child(crashed, upstream.url, str(source.randint(4, source.choice((150, 900))))) != 0:
+            while exit_code_of(run, crashed, upstream.url, source.randint(4, source.choice((150, 900)))) != 0:
                 crashes += 1
                 places.add(place(crashed))
             assert digest(crashed) == digest(clean)

@@ -30,6 +30,7 @@ from tests.xchain.wallet import NOW_S, Wallet
 
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError
+from icefall.node.store import SQL
 from icefall.wire.avm.codec import unpack_block, unpack_utxo
 from icefall.wire.avm.types import Tx
 from icefall.wire.container.proposer import unpack_container
@@ -96,6 +97,21 @@ def test_health_tells_how_far_the_dag_is(tmp_path: Path) -> None:
 
     asyncio.run(scene())
     assert_is_the_recorded_history(tmp_path)
+
+
+def test_health_calls_a_chain_bootstrapped_once_workers_take_its_calls(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with DagReplay() as replay, dag_following(tmp_path, replay) as at:
+            await at.until(lambda: not at.following.bootstrapping(), "the tip")
+            assert not at.x().bootstrapped  # workers read the store, which does not say so yet
+            refreshed: list[list[tuple[str]]] = []
+            at.following.on_progress = lambda: refreshed.append(at.store.read(SQL.meta, {"name": "bootstrapping"}))
+            report = asyncio.create_task(at.following.report_progress())
+            await at.until(lambda: at.x().bootstrapped, "the report")
+            report.cancel()
+            assert refreshed == [[("[]",)]]
+
+    asyncio.run(scene())
 
 
 def test_an_upstream_that_fails_now_and_then(tmp_path: Path) -> None:

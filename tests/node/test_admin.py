@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.store.opened import make_empty
 
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
@@ -28,6 +29,7 @@ class Scene:
     """An administrator's end of an engine, over one data directory."""
 
     def __init__(self, folder: Path) -> None:
+        make_empty(folder / "node.sqlite", PACKAGE)
         self.store = SqliteStore(folder / "node.sqlite", PACKAGE)
         self.reader = NodeReader(self.store)
         self.page = LevelPage.private(LOGGERS)

@@ -1,6 +1,7 @@
-"""What a data directory may be started as. The transitions of the index are in tests/e2e/test_index_flags.py too."""
+"""What a data directory may be started as. The program itself is started so in tests/e2e/test_index_flags.py."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -47,4 +48,28 @@ def test_a_second_start(first: StartRequest, then: StartRequest, why: str | None
         with pytest.raises(StartRefused, match=why):
             asyncio.run(store.write(lambda tx: admit(tx, then, 200)))
         assert store.read("select * from meta order by name") == before
+    store.close()
+
+
+ON, OFF = changed(), changed(index_enabled=False)
+ON_ALLOWED, OFF_ALLOWED = changed(allow_incomplete=True), changed(index_enabled=False, allow_incomplete=True)
+RUNS, REFUSED = True, False
+# starts on one data directory, in order, and whether the program runs
+TRANSITIONS = {
+    "on, off": [(ON, RUNS), (OFF, REFUSED), (ON, RUNS)],
+    "on, off allowed, on": [(ON, RUNS), (OFF_ALLOWED, RUNS), (ON, REFUSED), (ON_ALLOWED, RUNS), (ON, REFUSED)],
+    "fresh off, on": [(OFF, RUNS), (ON, REFUSED), (OFF, RUNS), (ON_ALLOWED, RUNS)],
+    "fresh on allowed, on": [(ON_ALLOWED, RUNS), (ON, RUNS)],
+}
+
+
+@pytest.mark.parametrize("name", TRANSITIONS)
+def test_transitions_of_the_index(name: str, tmp_path: Path) -> None:
+    store = open_store(store_path(tmp_path), PACKAGE)
+    for start, runs in TRANSITIONS[name]:
+        if runs:
+            asyncio.run(store.write(partial(admit, start=start, genesis_time=100)))
+        else:
+            with pytest.raises(StartRefused, match="--index-allow-incomplete"):
+                asyncio.run(store.write(partial(admit, start=start, genesis_time=100)))
     store.close()

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.store.opened import make_empty
 from tests.waiting import LIMIT_S
 
 from icefall.db import disk
@@ -45,6 +46,7 @@ class Scene:
     """A store, the checks' runner, and what was logged."""
 
     def __init__(self, folder: Path, period_ns: int = HOUR_NS, limit_ns: int = SECOND_NS) -> None:
+        make_empty(folder / "node.sqlite", PACKAGE)
         self.store = SqliteStore(folder / "node.sqlite", PACKAGE)
         self.terminal = io.StringIO()
         page = LevelPage.private(["main"])

@@ -1,5 +1,7 @@
 """What the supervisor decides before it starts a process: addresses, ports, and the text it prints."""
 
+import errno
+import os
 import socket
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +14,10 @@ from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import StartRefused
 from icefall.run import up
+from icefall.run.child import ENGINE, ChildArguments
 from icefall.run.listening import Address, listen, open_sockets
 from icefall.run.stores import stores_of
+from icefall.run.supervisor import Supervisor
 
 
 def config_of(directory: Path, verb: str, *arguments: str) -> Config:
@@ -95,3 +99,24 @@ def test_the_start_text_shows_every_address_and_what_to_try(tmp_path: Path) -> N
     assert "explorer" not in up._start_text("up", without, stores_of(config), addresses, demo=False)
     assert "Ten calls to try" in up._start_text("up", config, stores_of(config), addresses, demo=True)
     assert "Ctrl-C" not in up._start_text("node", config, stores_of(config), addresses, demo=False)
+
+
+def test_a_process_that_cannot_be_started_is_refused_at_first_and_tried_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[str] = []
+    config = config_of(tmp_path, "up")
+    supervisor = Supervisor("up", config, lambda _: 0, [], reported.append)
+
+    def no_fork() -> int:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("icefall.run.forked.os.fork", no_fork)
+    with pytest.raises(StartRefused, match="the engine cannot be started: Resource temporarily unavailable"):
+        supervisor.start(ENGINE)
+    again = ChildArguments("node", "up", config, restarted=True)
+    supervisor._due.append((0.0, again))
+    supervisor._start_due()
+    assert reported == ["the node cannot be started: Resource temporarily unavailable; trying again"]
+    assert [arguments for _, arguments in supervisor._due] == [again]
+    supervisor.stop()

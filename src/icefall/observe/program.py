@@ -4,12 +4,14 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from icefall.observe.counters import ProcessStats, process_stats
 
 _READ_EVERY_S = 1.0
+_NAME = "icefall"
 PROGRAM = "_ICEFALL_PROGRAM"  # the supervisor's process ID, in the environment of every process below it
 
 
@@ -21,17 +23,23 @@ class ProgramProcess(NamedTuple):
     role: str
 
 
+def name_process(role: str = "") -> None:
+    """Names this process for `ps`, `top` and ourselves: `icefall`, or `icefall-engine` for a child with that role."""
+    with suppress(OSError):  # no /proc
+        Path("/proc/self/comm").write_text(f"{_NAME}-{role}" if role else _NAME)  # the kernel keeps 15 characters
+
+
 def program_pid() -> int:
     return int(os.environ.get(PROGRAM) or os.getpid())
 
 
 def program_processes(program: int) -> list[ProgramProcess]:
     """In the order of their IDs; none where there is no /proc."""
-    seen: dict[int, tuple[int, list[bytes]]] = {}
+    seen: dict[int, tuple[int, str]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            seen[int(entry.name)] = parent, (entry / "cmdline").read_bytes().split(b"\0")
+            start, _, fields = (entry / "stat").read_text(errors="replace").rpartition(")")
+            seen[int(entry.name)] = int(fields.split()[1]), start.partition("(")[2]
         except (OSError, ValueError, IndexError):
             continue  # it has ended meanwhile
     found: dict[int, ProgramProcess] = {}
@@ -40,19 +48,17 @@ def program_processes(program: int) -> list[ProgramProcess]:
     added = True
     while added:
         added = False
-        for pid, (parent, command) in seen.items():
+        for pid, (parent, name) in seen.items():
             if pid not in found and parent in found:
-                found[pid] = ProgramProcess(pid, parent, _role(command, found[parent].role))
+                found[pid] = ProgramProcess(pid, parent, _role(name, found[parent].role))
                 added = True
     return [found[pid] for pid in sorted(found)]
 
 
-def _role(command: list[bytes], parent_role: str) -> str:
-    if b"icefall.run.up" in command:
-        return command[command.index(b"icefall.run.up") + 1].decode(errors="replace")
-    if parent_role == "indexer":
-        return "decoder"
-    return f"{parent_role}-helper"
+def _role(name: str, parent_role: str) -> str:
+    if name.startswith(f"{_NAME}-"):
+        return name.removeprefix(f"{_NAME}-")
+    return "decoder" if parent_role == "indexer" else f"{parent_role}-helper"
 
 
 Processes = list[tuple[ProgramProcess, ProcessStats]]

@@ -32,6 +32,6 @@ def running_programs(data_dir: Path) -> list[RunningProgram]:
 def _is_ours(pid: int) -> bool:
     """Not another process that has got the same ID since; without /proc nothing is known, and it counts."""
     try:
-        return b"icefall" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return any(b"icefall" in Path(f"/proc/{pid}/{file}").read_bytes() for file in ("comm", "cmdline"))
     except OSError:
         return not Path("/proc/self").exists()

@@ -130,6 +130,7 @@ class NodeFollowing:
             x, links, self._upstreams, logs["X"], run_max=run_max, imports_from=others, before=self._dag
         )
         self._forwarded: OrderedDict[bytes, None] = OrderedDict()
+        self._stored: list[str] | None = None  # the chains whose calls workers refuse
         self.on_progress: Callable[[], None] = lambda: None
 
     def tasks(self) -> list[asyncio.Task[None]]:
@@ -137,19 +138,19 @@ class NodeFollowing:
 
     async def report_progress(self) -> None:
         """Keeps in the store which chains are bootstrapping, where workers read it. Runs for ever."""
-        stored: list[str] | None = None
         rounds = 0
         while True:
             now = self.bootstrapping()
-            rounds += 1
-            if now != stored or (now and rounds % _ROUNDS_PER_REPORT == 0):
-                self.on_progress()
-            if now != stored:
+            changed = now != self._stored
+            if changed:
                 try:
                     await self._store.write(partial(_put_bootstrapping, msgspec.json.encode(now).decode()))
-                    stored = now
+                    self._stored = now
                 except StoreError as error:  # a full disk: tried again in the next round
                     self._log.error("progress cannot be stored", error=str(error))
+            rounds += 1
+            if changed or (now and rounds % _ROUNDS_PER_REPORT == 0):
+                self.on_progress()  # after the write: a chain that health calls bootstrapped takes calls
             await asyncio.sleep(_ROUND_S)
 
     def bootstrapping(self) -> list[str]:
@@ -206,9 +207,9 @@ class NodeFollowing:
         disabled = self._upstreams.disabled()
         if disabled:
             details["droppedUpstreams"] = disabled
-        return FollowStats(
-            follower.bootstrapped, follower.why, details, connected=self._upstreams.traffic().reachable > 0
-        )
+        takes_calls = self._stored is not None and name not in self._stored
+        connected = self._upstreams.traffic().reachable > 0
+        return FollowStats(takes_calls, follower.why, details, connected=connected)
 
 
 def _put_bootstrapping(names: str, tx: Transaction) -> None:

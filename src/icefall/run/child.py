@@ -1,13 +1,13 @@
 """The child's side of the supervisor: its arguments, and what the supervisor sends while it runs.
 
-A child reads its arguments as one line of JSON from its standard input; further lines are messages. The end of that
-input means that the supervisor is gone, and the child stops too. The engine writes `ready` to its standard output.
+A child reads messages from its standard input, a line each. The end of that input means that the supervisor is gone,
+and the child stops too. The engine writes `ready` to its standard output.
 """
 
 import asyncio
 import os
 import signal
-import threading
+import socket
 from collections.abc import Callable
 
 import msgspec
@@ -22,56 +22,44 @@ ENGINE_READY = "engine-ready"  # to workers, which serve health only until then
 
 
 class ChildArguments(msgspec.Struct, frozen=True):
-    """`role` is `engine`, `indexer`, `replay`, `limits` or the name of a listener. `listening`: the descriptor of the
-    socket to accept from. `restarted`: it takes the place of one that has ended while the program runs."""
+    """`role` is `engine`, `indexer`, `replay`, `limits` or the name of a listener. `listening`: the socket to accept
+    from. `restarted`: it takes the place of one that has ended while the program runs."""
 
     role: str
     verb: str
     config: Config
-    listening: int = 0
+    listening: socket.socket | None = None
     restarted: bool = False
 
+    @property
+    def own_socket(self) -> socket.socket:
+        assert self.listening is not None
+        return self.listening
 
-def child_arguments() -> ChildArguments:
-    """The first line of standard input. Read unbuffered, because a thread reads the lines after it."""
-    return msgspec.json.decode(_line(), type=ChildArguments)
-
-
-def _line() -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        piece = os.read(0, 1)
-        if not piece:
-            break
-        line += piece
-    return line
-
-
-def watch_supervisor(received: Callable[[str], None]) -> None:
-    """Calls `received` with each message, from a thread; with an empty text when the supervisor is gone."""
-
-    def read() -> None:
-        while line := _line():
-            received(line.decode().strip())
-        received("")
-
-    threading.Thread(target=read, daemon=True).start()
+    @property
+    def is_engine(self) -> bool:
+        return self.role == ENGINE
 
 
 def watch_stop(
     stop: Callable[[int], None], *, supervised: bool = True, received: Callable[[str], None] = lambda _: None
 ) -> None:
     """Calls `stop` with an exit code in the running event loop: 0 at SIGTERM or SIGINT, 1 when the supervisor is gone.
-    `received` gets its messages, in the event loop too."""
+    `received` gets its messages."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, 0)
+    unread = b""
 
-    def hand_over(line: str) -> None:
-        if line:
-            loop.call_soon_threadsafe(received, line)
-        else:
-            loop.call_soon_threadsafe(stop, 1)
+    def read() -> None:
+        nonlocal unread
+        more = os.read(0, 1024)
+        if not more:
+            loop.remove_reader(0)
+            stop(1)
+        *lines, unread = (unread + more).split(b"\n")
+        for line in lines:
+            received(line.decode())
 
     if supervised:
-        watch_supervisor(hand_over)
+        loop.add_reader(0, read)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 from icefall import __version__
 from icefall.access.budget_server import serve_budgets
 from icefall.api.dialect import DIALECTS
-from icefall.api.routes import NODE_BASES
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store, StoreError, StoreLost, Transaction
@@ -24,6 +23,7 @@ from icefall.ipc.socket import SocketServer, socket_path
 from icefall.node.admin.commands import Admin
 from icefall.node.admin.profiles import LockStats, Profiles
 from icefall.node.admission import StartRequest, admit, refusal
+from icefall.node.aliases import NODE_BASES
 from icefall.node.chains import Chains
 from icefall.node.health.checks import ChainCheck, EngineTraffic, MovingChain, Thresholds, node_checks, shutting_down
 from icefall.node.health.runner import Check, Health, Unhealthy

@@ -3,6 +3,7 @@
 Nothing is imported here that takes long, because a refusal needs no server.
 """
 
+import os
 import socket
 from typing import NamedTuple
 
@@ -52,8 +53,19 @@ def listen(what: str, address: Address) -> ListeningSocket:
     return ListeningSocket(Address(address.host, listening.getsockname()[1]), listening)
 
 
+def fill_standard_files() -> None:
+    """A program may be started with its standard input closed. A socket must not get that number: children read their
+    messages there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # has the lowest free number
+
+
 def open_sockets(verb: str, config: Config) -> tuple[Config, dict[str, ListeningSocket]]:
     """The configuration with real ports in place of 0, and the listening socket of each listener."""
+    fill_standard_files()
     config = msgspec.structs.replace(config, http_host=listen_host(config.http_host))
     sockets = {
         listener: listen(listener, Address(config.http_host, getattr(config, _PORTS[listener])))

@@ -3,15 +3,13 @@
 Only a refusal ends the program: an engine that exits before it is ready, or a listener that keeps exiting by itself.
 Any other child is restarted at once, and after several restarts within a minute with growing pauses.
 
-`run/child.py` is the other side: arguments and messages go to the standard input of a child.
+It has one thread, because its children are forked from it (`run/forked.py`).
 """
 
-import queue
+import os
+import select
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 
@@ -19,200 +17,164 @@ import msgspec
 
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
-from icefall.run.child import DRAINING, ENGINE, ENGINE_READY, INDEXER, READY, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.run.child import DRAINING, ENGINE_READY, INDEXER, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.run.forked import CAUGHT, Child
 from icefall.run.listening import Address
 from icefall.run.restarts import PAUSE_MAX_S, SERVING_PAUSE_MAX_S, RestartBudget
 
 START_LIMIT_S = 120.0
-_POLL_S = 0.05
-
-
-class Child:
-    """One child process, watched by a thread of its own."""
-
-    def __init__(self, arguments: ChildArguments, ended: Callable[["Child"], None]) -> None:
-        self.arguments = arguments
-        self.stopping = False
-        self.is_ready = False  # only the engine reports it
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "icefall.run.up", arguments.role],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE if arguments.role == ENGINE else None,
-            start_new_session=True,  # a ^C in the terminal is ours to pass on, in the right order
-            pass_fds=[arguments.listening] if arguments.listening else [],
-        )
-        self._write(msgspec.json.encode(arguments) + b"\n")
-        threading.Thread(target=self._watch, args=(ended,), daemon=True).start()
-
-    def _watch(self, ended: Callable[["Child"], None]) -> None:
-        if self._process.stdout is not None:
-            self.is_ready = self._process.stdout.readline() == READY
-        self._process.wait()
-        ended(self)
-
-    def _write(self, line: bytes) -> None:
-        try:
-            assert self._process.stdin is not None
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-        except OSError:
-            pass  # it has ended, which the watcher reports
-
-    def send(self, message: str) -> None:
-        self._write(message.encode() + b"\n")
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def wait_ready(self, unless: Callable[[], bool]) -> bool:
-        """Whether it became ready: not if it ended first, or `unless` came true."""
-        while self.is_alive() and not self.is_ready and not unless():
-            time.sleep(_POLL_S)
-        return self.is_ready
-
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def how_it_ended(self) -> str:
-        code = self._process.returncode
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-    @property
-    def exited(self) -> bool:
-        """By itself and for good: not killed by a signal, and not because of what may pass."""
-        code = self._process.returncode
-        return code is not None and code >= 0 and code != TRY_AGAIN
-
-    def stop(self, deadline: float) -> None:
-        """SIGTERM, and at `deadline` SIGKILL."""
-        self.stopping = True
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+_POLL_S = 0.02
 
 
 class Supervisor:
     """Starts the children in order, restarts those that end, and ends at a signal or a refusal.
 
-    `on_engine` is called with each engine that was started, the first and those after it.
+    `run` is what a child runs. Each of `sockets` stays open only in children that are given it. `on_engine` is called
+    with each engine that was started, the first and those after it.
     """
 
     def __init__(
         self,
         verb: str,
         config: Config,
+        run: Callable[[ChildArguments], int],
+        sockets: Iterable[socket.socket],
         report: Callable[[str], None],
         on_engine: Callable[[Child], None] = lambda _: None,
     ) -> None:
         self._verb = verb
         self._config = config
+        self._run = run
+        self._sockets = list(sockets)
         self._report = report
-        self._events: queue.SimpleQueue[Child | int] = queue.SimpleQueue()  # a signal handler may put into it
-        self._engine: Child | None = None
-        self._others: list[Child] = []
+        self._children: list[Child] = []
         self._budgets: dict[str, RestartBudget] = {}  # by role
         self._due: list[tuple[float, ChildArguments]] = []  # restarts to come
         self._on_engine = on_engine
         self.stop_requested = False
+        self._signals, self._signalled = os.pipe()
+
+    def catch_signals(self) -> None:
+        for pipe in (self._signals, self._signalled):
+            os.set_blocking(pipe, False)
+        signal.set_wakeup_fd(self._signalled, warn_on_full_buffer=False)
+        for number in CAUGHT:
+            signal.signal(number, self._note_signal)
+
+    def _note_signal(self, number: int, _frame: object) -> None:
+        self.stop_requested = self.stop_requested or number != signal.SIGCHLD
 
     def start(self, role: str, listening: socket.socket | None = None) -> Child:
-        descriptor = listening.fileno() if listening else 0
-        return self._start(ChildArguments(role, self._verb, self._config, descriptor))
+        try:
+            return self._start(ChildArguments(role, self._verb, self._config, listening))
+        except OSError as error:
+            raise StartRefused(f"the {role} cannot be started: {error.strerror}") from error
+
+    def _start(self, arguments: ChildArguments) -> Child:
+        def close_in_child() -> None:
+            for ours in (self._signals, self._signalled):
+                os.close(ours)
+            for other in self._children:
+                other.close()
+            for listening in self._sockets:
+                if listening is not arguments.listening:
+                    listening.close()
+
+        child = Child(arguments, self._run, close_in_child)
+        self._children.append(child)
+        if arguments.is_engine:
+            self._on_engine(child)
+        return child
 
     def await_engine(self) -> None:
         """Until it is ready. StartRefused without a text if it ended, which it has explained, or a signal came."""
-        assert self._engine is not None
-        if not self._engine.wait_ready(unless=lambda: self.stop_requested):
+        engine = next(child for child in self._children if child.arguments.is_engine)
+        while engine.is_alive() and not engine.is_ready and not self.stop_requested:
+            self._wait(_POLL_S)
+            engine.read_reports()
+        if not engine.is_ready:
             raise StartRefused("")
-        for child in self._others:
-            child.send(ENGINE_READY)
-
-    def _start(self, arguments: ChildArguments) -> Child:
-        child = Child(arguments, self._events.put)
-        if arguments.role == ENGINE:
-            self._engine = child
-            self._on_engine(child)
-        else:
-            self._others.append(child)
-        return child
+        for child in self._children:
+            if not child.arguments.is_engine:
+                child.send(ENGINE_READY)
 
     def await_listeners(self, addresses: Iterable[Address]) -> None:
         """Until all have answered a request, a child ended or a signal came."""
         waiting = list(addresses)
         deadline = time.monotonic() + START_LIMIT_S
-        while waiting and self._events.empty():
+        while waiting and not self.stop_requested and all(child.is_alive() for child in self._children):
             waiting = [address for address in waiting if not _answers(address)]
             if time.monotonic() > deadline:
                 raise StartRefused(f"nothing answers at {waiting[0].url} after {START_LIMIT_S:.0f} s")
-            time.sleep(0.02)
-
-    def catch_signals(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._stop_signal)
-
-    def _stop_signal(self, number: int, _frame: object) -> None:
-        self.stop_requested = True
-        self._events.put(number)
+            if waiting:
+                self._wait(_POLL_S)
 
     def watch(self) -> int:
         """Blocks until the program is to end; its exit code."""
-        while True:
-            event = self._next_event()
-            if isinstance(event, int):
-                return 0
-            if event is not None and not event.stopping and not self._plan_restart(event):
-                return 1
-            now = time.monotonic()
-            for one in [one for one in self._due if one[0] <= now]:
-                self._due.remove(one)
-                self._start(one[1])
+        while not self.stop_requested:
+            for child in [child for child in self._children if not child.is_alive()]:
+                self._children.remove(child)
+                if not self._plan_restart(child):
+                    return 1
+            self._start_due()
+            self._wait(max(0.0, min(at for at, _ in self._due) - time.monotonic()) if self._due else None)
+        return 0
 
-    def _next_event(self) -> Child | int | None:
-        """None when a restart is due first."""
-        wait_s = max(0.0, min(at for at, _ in self._due) - time.monotonic()) if self._due else None
-        try:
-            return self._events.get(timeout=wait_s)
-        except queue.Empty:
-            return None
+    def _wait(self, limit_s: float | None) -> None:
+        """Until a signal comes, which the end of a child sends too; not if one came since the last wait."""
+        signalled = select.poll()
+        signalled.register(self._signals, select.POLLIN)
+        if signalled.poll(None if limit_s is None else limit_s * 1000):
+            os.read(self._signals, 1024)
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for one in [one for one in self._due if one[0] <= now]:
+            self._due.remove(one)
+            try:
+                self._start(one[1])
+            except OSError as error:  # too many processes, no memory
+                self._report(f"the {one[1].role} cannot be started: {error.strerror}; trying again")
+                self._due.append((now + SERVING_PAUSE_MAX_S, one[1]))
 
     def _plan_restart(self, child: Child) -> bool:
         """False where the program has to end instead."""
         role, now = child.arguments.role, time.monotonic()
-        if role == ENGINE and child.exited and not child.is_ready:
+        exited = child.code is not None and child.code >= 0 and child.code != TRY_AGAIN  # by itself and for good
+        if child.arguments.is_engine and exited and not child.is_ready:
             self._report("the engine refused to start again: stopping")
             return False
-        pause_max_s = PAUSE_MAX_S if role in (INDEXER, REPLAY) else SERVING_PAUSE_MAX_S
-        budget = self._budgets.setdefault(role, RestartBudget(pause_max_s))
+        in_background = role in (INDEXER, REPLAY)
+        budget = self._budgets.setdefault(role, RestartBudget(PAUSE_MAX_S if in_background else SERVING_PAUSE_MAX_S))
         pause_s = budget.pause_after_end(now)
-        if budget.is_spent and child.exited and role not in (ENGINE, INDEXER, REPLAY):
+        if budget.is_spent and exited and not in_background and not child.arguments.is_engine:
             self._report(f"the {role} keeps ending ({child.how_it_ended()}): stopping")
             return False
         when = f" in {pause_s:.0f} s" if pause_s >= 1 else ""
         self._report(f"the {role} ended ({child.how_it_ended()}): starting it again{when}")
-        if role != ENGINE:
-            self._others.remove(child)
         self._due.append((now + pause_s, msgspec.structs.replace(child.arguments, restarted=True)))
         return True
 
     def stop(self) -> None:
         """The engine last, so that requests being answered can still reach it."""
         wait_s, limit_s = self._config.http_shutdown_wait / 1e9, self._config.http_shutdown_timeout / 1e9
-        if wait_s and self._engine and self._engine.is_alive():
-            self._engine.send(DRAINING)
+        engines = [child for child in self._children if child.arguments.is_engine]
+        if wait_s and any(engine.is_alive() for engine in engines):
+            engines[0].send(DRAINING)
             time.sleep(wait_s)
         deadline = time.monotonic() + limit_s
-        threads = [threading.Thread(target=child.stop, args=(deadline,)) for child in self._others]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if self._engine:
-            self._engine.stop(max(deadline, time.monotonic() + 1.0))
+        self._stop([child for child in self._children if not child.arguments.is_engine], deadline)
+        self._stop(engines, max(deadline, time.monotonic() + 1.0))
+
+    def _stop(self, children: list[Child], deadline: float) -> None:
+        """SIGTERM, and at `deadline` SIGKILL."""
+        deadline = max(deadline, time.monotonic() + 0.1)
+        for child in children:
+            child.stop()
+        while any(child.is_alive() for child in children) and (left_s := deadline - time.monotonic()) > 0:
+            self._wait(left_s)
+        for child in children:
+            child.kill()
 
 
 def _answers(address: Address) -> bool:

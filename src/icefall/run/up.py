@@ -1,10 +1,11 @@
 """`icefall up | node | data | metrics`: which processes a verb starts, and what each of them runs."""
 
 import asyncio
+import gc
 import json
 import os
-import socket
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,15 @@ from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables
 from icefall.demo.tour import tour_lines
 from icefall.errors import StartRefused
-from icefall.observe.program import PROGRAM
+from icefall.observe.program import PROGRAM, name_process
 from icefall.run.chain_configs import put_chain_configs, with_stored_chains
-from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, child_arguments
+from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.run.data_dir import create_data_dir
 from icefall.run.demo_data import drop_earlier_demo
+from icefall.run.forked import Child
 from icefall.run.listening import Address, ListeningSocket, listen
 from icefall.run.stores import Stores, stores_of
-from icefall.run.supervisor import Child, Supervisor
+from icefall.run.supervisor import Supervisor
 from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
 HAS_ENGINE = ("up", "node")
@@ -45,6 +47,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     _create_access_store(stores)
     config = _with_shared_chains(verb, config, stores)
     start_text = _start_text(verb, config, stores, addresses, demo=replay is not None)
+    stores.close()  # a connection cannot be used by two processes
     process_file = data_dir / ("process.json" if verb in HAS_ENGINE else f"process-{verb}.json")  # not that of a node
     processes: dict[str, Any] = {"pid": os.getpid(), "enginePid": None}
     processes |= {f"{name}Uri": address.url for name, address in addresses.items()}
@@ -57,8 +60,13 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
                 _put_process_file(process_file, processes)
 
     os.environ[PROGRAM] = str(os.getpid())
-    supervisor = Supervisor(verb, config, _print_error, engine_started)
+    name_process()
+    opened = [*sockets.values(), *([replay] if replay else [])]
+    supervisor = Supervisor(
+        verb, config, run_child, [listening.socket for listening in opened], _print_error, engine_started
+    )
     supervisor.catch_signals()
+    _import_roles(verb, sockets)
     try:
         if verb in HAS_ENGINE:
             supervisor.start(ENGINE)
@@ -85,6 +93,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         return 0 if supervisor.stop_requested else 1
     finally:
         supervisor.stop()
+        gc.freeze()  # else Python visits every object once more before it ends: a sixth of the time of a start
 
 
 def _print_error(text: str) -> None:
@@ -167,40 +176,53 @@ def _network_lines(verb: str, config: Config) -> list[str]:
             f"  icefall {verb} --network-id={name} --upstream=http://host:9650"]  # fmt: skip
 
 
-def run_child() -> int:
-    """`python -m icefall.run.up <role>`, started by the supervisor.
+def _import_roles(verb: str, listeners: Iterable[str]) -> None:
+    """What children run is imported here, once for all of them."""
+    gc.disable()  # what is imported stays: there is no garbage to look for
+    from icefall.run.worker import app_builder  # noqa: PLC0415 - the supervisor of another verb needs less
 
-    A process imports only what its role needs: imports are most of the time that a start takes.
-    """
-    arguments = child_arguments()
+    for listener in listeners:
+        app_builder(listener)
+    if verb in HAS_ENGINE:
+        from icefall.run import engine  # noqa: F401, PLC0415
+    gc.enable()
+    gc.freeze()  # else the first collection of every child would write to, and so copy, all of this memory
+
+
+def run_child(arguments: ChildArguments) -> int:
+    """A process that the supervisor has forked; its exit code."""
     try:
-        if arguments.role == ENGINE:
-            import uvloop  # noqa: PLC0415
-
-            from icefall.run.engine import run_engine  # noqa: PLC0415
-
-            indexes = arguments.verb == INDEXES
-            return uvloop.run(run_engine(arguments.config, indexes=indexes, restarted=arguments.restarted))
-        if arguments.role == REPLAY:
-            from icefall.run.replay import run_replay  # noqa: PLC0415
-
-            return asyncio.run(run_replay(socket.socket(fileno=arguments.listening)))
-        if arguments.role == LIMITS:
-            from icefall.run.limits import run_limits  # noqa: PLC0415
-
-            return asyncio.run(run_limits(arguments.config))
-        if arguments.role == INDEXER:
-            from icefall.run.indexer import run_indexer  # noqa: PLC0415
-
-            return asyncio.run(run_indexer(arguments.config, show=False))
-        from icefall.run.worker import run_worker  # noqa: PLC0415
-
-        return run_worker(arguments, with_engine=arguments.verb in HAS_ENGINE)
+        return _role(arguments)()
     except (StartRefused, StoreError) as error:
         _print_error(str(error))
         may_pass = isinstance(error, StoreError) and not isinstance(error, StoreCorrupt)
         return TRY_AGAIN if arguments.restarted and may_pass else 1
 
 
-if __name__ == "__main__":
-    raise SystemExit(run_child())
+def _role(arguments: ChildArguments) -> Callable[[], int]:
+    """What a child runs. What only one role needs is imported by that child."""
+    config = arguments.config
+    if arguments.role == ENGINE:
+        import uvloop  # noqa: PLC0415
+
+        from icefall.run.engine import run_engine  # noqa: PLC0415
+
+        indexes = arguments.verb == INDEXES
+        return lambda: uvloop.run(run_engine(config, indexes=indexes, restarted=arguments.restarted))
+    if arguments.role == REPLAY:
+        from icefall.run.replay import run_replay  # noqa: PLC0415
+
+        return lambda: asyncio.run(run_replay(arguments.own_socket))
+    if arguments.role == LIMITS:
+        from icefall.run.limits import run_limits  # noqa: PLC0415
+
+        return lambda: asyncio.run(run_limits(config))
+    if arguments.role == INDEXER:
+        gc.disable()  # as above
+        from icefall.run.indexer import run_indexer  # noqa: PLC0415
+
+        gc.enable()
+        return lambda: asyncio.run(run_indexer(config, show=False))
+    from icefall.run.worker import run_worker  # noqa: PLC0415
+
+    return lambda: run_worker(arguments, with_engine=arguments.verb in HAS_ENGINE)

@@ -7,8 +7,8 @@ wait instead of being refused.
 import asyncio
 import gc
 import resource
-import socket
 import sys
+from collections.abc import Callable
 from functools import partial
 from math import inf
 
@@ -58,7 +58,7 @@ async def _serve(app: App, arguments: ChildArguments) -> int:
 
     watch_stop(end, received=received)
     server = Listener(app, _limits(config), URGENT, partial(_report, app.log))
-    await server.serve(socket.socket(fileno=arguments.listening), stop, config.http_shutdown_timeout / 1e9)
+    await server.serve(arguments.own_socket, stop, config.http_shutdown_timeout / 1e9)
     await app.close()
     return codes[-1]
 
@@ -93,20 +93,24 @@ def raise_file_limit() -> int:
     return hard if hard != resource.RLIM_INFINITY else 1 << 20
 
 
-def build_app(listener: str, config: Config, *, with_engine: bool) -> App:
-    """`with_engine`: the program runs an engine too, whose log levels hold here."""
+def app_builder(listener: str) -> Callable[[Config, bool], App]:
+    """Imports what the app of a listener needs. The supervisor does so for all workers, before it forks them."""
     if listener == NODE:
-        from icefall.run.node_app import node_app  # noqa: PLC0415 - a worker imports only its own interface
+        from icefall.run.node_app import node_app  # noqa: PLC0415 - `icefall data` needs no node
 
-        app = node_app(config)
-    elif listener == DATA:
+        return lambda config, _with_engine: node_app(config)
+    if listener == DATA:
         from icefall.run.data_app import data_app  # noqa: PLC0415
 
-        app = data_app(config, with_engine=with_engine)
-    else:
-        from icefall.run.metrics_app import metrics_app  # noqa: PLC0415
+        return lambda config, with_engine: data_app(config, with_engine=with_engine)
+    from icefall.run.metrics_app import metrics_app  # noqa: PLC0415
 
-        app = metrics_app(config, with_engine=with_engine)
+    return lambda config, with_engine: metrics_app(config, with_engine=with_engine)
+
+
+def build_app(listener: str, config: Config, *, with_engine: bool) -> App:
+    """`with_engine`: the program runs an engine too, whose log levels hold here."""
+    app = app_builder(listener)(config, with_engine)
     gc.collect()
     gc.freeze()  # what lives as long as the worker need not be scanned again and again
     gc.set_threshold(50_000, 20, 100)

@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEVSTAMP := $(VENV)/.installed-dev
-# Two processes more than there are cores: a third of the time tests wait for servers.
+# Two processes more than there are cores: tests wait for servers now and then, and each process makes what its tests share anew.
 JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder
 
@@ -40,12 +40,15 @@ lint: $(DEVSTAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# mypy takes one core for half a minute where it has no cache, so it runs beside the tests and reports after them.
+# mypy takes one core for half a minute where it has no cache, so it runs beside the tests and reports after them. Tests
+# that were never compiled are compiled once meanwhile, else each test process would do so.
 test: $(DEVSTAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@mkdir -p .mypy_cache
-	@$(BIN)/mypy > .mypy_cache/report 2>&1 & types=$$!; $(PYTEST) $(ARGS); tests=$$?; \
+	@$(BIN)/mypy > .mypy_cache/report 2>&1 & types=$$!; \
+		test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -q > /dev/null; \
+		$(PYTEST) $(ARGS); tests=$$?; \
 		wait $$types; types=$$?; cat .mypy_cache/report; exit $$((tests | types))
 
 # Tracing every line makes the tests half as slow again, so it is not part of `make test`.

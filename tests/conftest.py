@@ -4,6 +4,7 @@ import gc
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parent
 SLOW = (
     "explorer/test_pages.py",
     "store/conformance/",
+    "store/test_statement_counts.py",
     "evm/adversarial/",
     "api/test_recorded.py",
     "metrics/test_metrics_store.py",
@@ -32,6 +34,8 @@ SLOW = (
     "metrics/",
     "store/",
 )
+# Each given to one process as if it were one file: for they all parse the whole program, or need a cluster of Citus.
+TOGETHER = (("tests/tidy/",), ("tests/store/conformance/", "tests/store/test_statement_counts.py"))
 # Not traced for coverage, which adds half to their time: they repeat what other tests reach. anvil-1 is by far the
 # longest recorded chain.
 UNTRACED = (
@@ -68,16 +72,32 @@ def _made_once(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: _rank(item.path.relative_to(ROOT).as_posix()))
+    ranks = {path: _rank(path.relative_to(ROOT).as_posix()) for path in {item.path for item in items}}
+    items.sort(key=lambda item: ranks[item.path])
     for item in items:
         if any(name in item.nodeid for name in UNTRACED):
             item.add_marker("no_cover")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class ByFile(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            group = next((prefixes[0] for prefixes in TOGETHER if nodeid.startswith(prefixes)), None)
+            return group or str(super()._split_scope(nodeid))
+
+    return ByFile(config, log)
+
+
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: thousands of tests, which the garbage collector need not visit again."""
-    gc.collect()
+    """What was collected stays until the end: thousands of tests, which the garbage collector need not visit again, not
+    even once."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)  # tests make rows by the thousand, few of them in a cycle
     gc.enable()
 
 

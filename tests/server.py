@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from tests.forked import ForkedProgram
 from tests.postgres.server import server_url
 from tests.store.opened import EVERYWHERE, schema_of
 from tests.waiting import LIMIT_S
@@ -108,11 +108,11 @@ class Wire:
 class Server:
     """A running `icefall <verb>`."""
 
-    def __init__(self, verb: str, data_dir: Path, process: subprocess.Popen[bytes], errors: Path) -> None:
+    def __init__(self, verb: str, data_dir: Path, process: ForkedProgram, terminal: Path) -> None:
         self.verb = verb
         self.data_dir = data_dir
         self.process = process
-        self._errors = errors
+        self._terminal = terminal
         self.process_info: dict[str, Any] = {}
 
     def url(self, listener: str = "node") -> str:
@@ -144,7 +144,7 @@ class Server:
 
     def output(self) -> str:
         """What the program has written to the terminal."""
-        return self._errors.read_text(errors="replace")
+        return self._terminal.read_text(errors="replace")
 
     def await_start(self) -> None:
         process_file = self.data_dir / ("process.json" if self.verb in ("up", "node") else f"process-{self.verb}.json")
@@ -237,14 +237,7 @@ def launch(
     if store == "postgres" or EVERYWHERE:
         given += store_settings(data_dir)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}
-    errors = directory / "terminal.txt"
-    with errors.open("ab") as terminal:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "icefall.cli", verb, f"--data-dir={data_dir}", *given, *settings],
-            stdin=subprocess.DEVNULL,
-            stdout=terminal,
-            stderr=terminal,
-            env={**kept, **(environment or {})},
-            cwd=cwd,
-        )
-    return Server(verb, data_dir, process, errors)
+    terminal = directory / "terminal.txt"
+    arguments = (verb, f"--data-dir={data_dir}", *given, *settings)
+    process = ForkedProgram(*arguments, output=terminal, environment={**kept, **(environment or {})}, cwd=cwd)
+    return Server(verb, data_dir, process, terminal)

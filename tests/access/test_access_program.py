@@ -1,7 +1,5 @@
 """Keys and limits of the real program: `icefall keys` next to running servers, one budget across processes."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.forked import run_program
 from tests.server import Reply, Server, serving
-from tests.waiting import LIMIT_S
 
 from icefall.access.budgets import MINUTE_S
 from icefall.api.endpoints.row import DATA, Rest
@@ -40,8 +38,7 @@ per_day = {7 * WEIGHT}
 
 def keys(data_dir: Path, *words: str) -> tuple[int, str]:
     """`icefall keys ...`: exit code and output."""
-    command = [sys.executable, "-m", "icefall.cli", "keys", *words, f"--data-dir={data_dir}"]
-    done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False, text=True)
+    done = run_program("keys", *words, f"--data-dir={data_dir}")
     return done.returncode, done.stdout + done.stderr
 
 

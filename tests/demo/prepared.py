@@ -1,16 +1,25 @@
 """The demo for tests of something else: indexed once for all test processes, and a copy started for each."""
 
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.demo.test_demo_up import COIN, L1, data, read_nfts, synced
 from tests.made_once import made_once
 from tests.server import Server, serving
 from tests.store.opened import EVERYWHERE
 from tests.waiting import until
+
+from icefall.evm.following.status import ChainStatus, decode_status
+from icefall.evm.storing.store import store_path
+
+CHAINS = {"43112": 199, "3210042": 1969}  # how many blocks each has
+C_BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
+COIN = "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"
+L1, C_CHAIN = "/v1/chains/3210042", "/v1/chains/43112"
 
 
 @contextmanager
@@ -20,6 +29,11 @@ def demo_serving(folder: Path, *settings: str) -> Iterator[Server]:
         shutil.copytree(made_once("demo", _make) / "data", folder / "data", ignore=shutil.ignore_patterns("run"))
     with _indexed(folder, *settings) as server:
         yield server
+
+
+def first_start_text(server: Server) -> str:
+    """What the program has written to the terminal when it indexed the demo."""
+    return server.output() if EVERYWHERE else (made_once("demo", _make) / "terminal.txt").read_text()
 
 
 def _make(folder: Path) -> None:
@@ -35,3 +49,28 @@ def _indexed(folder: Path, *settings: str) -> Iterator[Server]:
         until(lambda: read_nfts(server), "NFT metadata read")
         until(lambda: bool(data(server, f"{L1}/tokens/{COIN}/holders")["holders"]), "holders counted")
         yield server
+
+
+def status(data_dir: Path, chain: str) -> ChainStatus | None:
+    try:
+        with sqlite3.connect(f"file:{store_path(data_dir, chain)}?mode=ro", uri=True) as connection:
+            rows = connection.execute("select value from meta where name = 'status'").fetchall()
+    except sqlite3.OperationalError:
+        return None
+    return decode_status(rows[0][0]) if rows else None
+
+
+def synced(data_dir: Path, since: float) -> bool:
+    result = [status(data_dir, chain) for chain in CHAINS]
+    return all(one is not None and one.synced and one.audits_done and one.at > since for one in result)
+
+
+def read_nfts(server: Server) -> bool:
+    owned = data(server, f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
+    return len([nft for nft in owned if nft["metadata"]["indexStatus"] == "indexed"]) == 3
+
+
+def data(server: Server, path: str, listener: str = "data") -> Any:
+    reply = server.ask("GET", path, listener=listener)
+    assert reply.status == 200, reply
+    return reply.json()

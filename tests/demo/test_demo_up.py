@@ -14,6 +14,18 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.counterparts import program
+from tests.demo.prepared import (
+    C_BUSY,
+    C_CHAIN,
+    CHAINS,
+    COIN,
+    L1,
+    data,
+    demo_serving,
+    first_start_text,
+    status,
+    synced,
+)
 from tests.e2e.program import family
 from tests.server import Server, serving
 from tests.upstream.evm_recording import recording
@@ -23,38 +35,14 @@ from icefall.api.endpoints.row import DATA, LISTENERS, Rest, Rpc, example_path
 from icefall.api.endpoints.table import ENDPOINTS, rows_of
 from icefall.api.examples import example_call
 from icefall.demo.tour import TOUR
-from icefall.evm.following.status import ChainStatus, decode_status
 from icefall.evm.storing.store import store_path
 
-CHAINS = {"43112": 199, "3210042": 1969}  # how many blocks each has
 BUSY = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
-C_BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
-COIN = "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"
 RICH = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
-L1, C_CHAIN = "/v1/chains/3210042", "/v1/chains/43112"
 ADDRESS = f"{L1}/addresses/{BUSY}"
 # A command to paste: a line that begins with curl, and the next if it ends with a backslash.
 COMMAND = re.compile(r"^curl .*?(?:\\\n.*?)?$", re.MULTILINE)
-
-
-def status(data_dir: Path, chain: str) -> ChainStatus | None:
-    try:
-        with sqlite3.connect(f"file:{store_path(data_dir, chain)}?mode=ro", uri=True) as connection:
-            rows = connection.execute("select value from meta where name = 'status'").fetchall()
-    except sqlite3.OperationalError:
-        return None
-    return decode_status(rows[0][0]) if rows else None
-
-
-def synced(data_dir: Path, since: float) -> bool:
-    result = [status(data_dir, chain) for chain in CHAINS]
-    return all(one is not None and one.synced and one.audits_done and one.at > since for one in result)
-
-
-def read_nfts(server: Server) -> bool:
-    owned = data(server, f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
-    return len([nft for nft in owned if nft["metadata"]["indexStatus"] == "indexed"]) == 3
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +52,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def demo(folder: Path) -> Iterator[Server]:
-    began = time.time()
-    with serving("up", folder, "--demo", "--api-admin-enabled=true") as server:
-        until(lambda: synced(server.data_dir, began), "both chains indexed")
-        until(lambda: read_nfts(server), "NFT metadata read")
-        until(lambda: bool(data(server, f"{L1}/tokens/{COIN}/holders")["holders"]), "holders counted")
+    with demo_serving(folder, "--api-admin-enabled=true") as server:
         until(lambda: server.ask("GET", "/ext/health").status == 200, "health, which looks every 30 s of itself")
         yield server
-
-
-def data(server: Server, path: str, listener: str = "data") -> Any:
-    reply = server.ask("GET", path, listener=listener)
-    assert reply.status == 200, reply
-    return reply.json()
 
 
 # -- every interface has something to show -------------------------------------------------------------------------
@@ -183,7 +161,14 @@ def test_the_start_prints_three_addresses_and_ten_calls(demo: Server) -> None:
     for listener in ("node", "data", "metrics"):
         assert f"{listener:<8} {demo.url(listener)}" in start_text(demo)
     assert len(COMMAND.findall(start_text(demo))) == 10
-    assert "being indexed now" in start_text(demo)
+
+
+def test_the_first_start_says_what_it_does(demo: Server) -> None:
+    """And has nothing to warn of."""
+    said = first_start_text(demo)
+    assert "being indexed now" in said
+    assert len(COMMAND.findall(said)) == 10
+    assert [word for word in ("WARN", "ERROR", "Unclosed", "Traceback") if word in said] == []
 
 
 @pytest.mark.parametrize("number", range(10), ids=lambda number: TOUR[number].summary)

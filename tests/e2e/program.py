@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.forked import run_program
 from tests.server import Server
 from tests.waiting import LIMIT_S, until
 
@@ -21,12 +22,12 @@ class Process(NamedTuple):
     pid: int
     parent: int
     started: str
-    command: str
+    name: str
 
     @property
     def role(self) -> str:
         """`engine` or a listener's name; workers have their listener's."""
-        return self.command.rpartition("icefall.run.up ")[2].split()[0] if "icefall.run.up" in self.command else ""
+        return self.name.removeprefix("icefall-") if self.name.startswith("icefall-") else ""
 
     def runs(self) -> bool:
         now = _process(self.pid)
@@ -35,11 +36,11 @@ class Process(NamedTuple):
 
 def _process(pid: int) -> Process | None:
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        start, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
     except OSError:
         return None
-    return None if stat[0] == "Z" else Process(pid, int(stat[1]), stat[19], command)
+    stat = rest.split()
+    return None if stat[0] == "Z" else Process(pid, int(stat[1]), stat[19], start.partition("(")[2])
 
 
 def family(pid: int) -> list[Process]:
@@ -80,22 +81,19 @@ class Outcome(NamedTuple):
 
 def outcome(verb: str, data_dir: Path, *settings: str, bound_by_modes: bool = False) -> Outcome:
     """A run that is expected to end by itself."""
-    command = [sys.executable, "-m", "icefall.cli", verb, f"--data-dir={data_dir}"]
     ports = [f"--{port}=0" for port in ("http-port", "data-port", "metrics-port") if verb in BY_NAME[port].verbs]
+    arguments = (verb, f"--data-dir={data_dir}", *ports, *settings)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ICEFALL_")}
-    with subprocess.Popen(
-        [*command, *ports, *settings],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=kept,
-        preexec_fn=_obey_modes if bound_by_modes else None,  # noqa: PLW1509
-    ) as process:
-        try:
-            said, _ = process.communicate(timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate()
-            raise AssertionError(f"went on running: {said}") from None
-    return Outcome(process.returncode, said)
+    if bound_by_modes:  # capabilities are dropped when a program is loaded
+        ended = subprocess.run(
+            [sys.executable, "-m", "icefall.cli", *arguments],
+            capture_output=True,
+            text=True,
+            env=kept,
+            timeout=LIMIT_S,
+            check=False,
+            preexec_fn=_obey_modes,
+        )
+    else:
+        ended = run_program(*arguments, environment=kept)
+    return Outcome(ended.returncode, ended.stdout + ended.stderr)

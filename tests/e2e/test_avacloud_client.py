@@ -113,7 +113,7 @@ def calls(addresses: list[str]) -> list[tuple[str, Any]]:
     for address in addresses:
         of = chain | {"address": address}
         requests += [(name, {"address": address}) for name in ("listAddressChains", "getAddressChains")]
-        requests += [(name, of | {"pageSize": 3 if name.endswith("Balances") else 12}) for name in lists]
+        requests += [(name, of | {"pageSize": 3 if name.endswith("Balances") else 40}) for name in lists]
         requests += [("listTransactions", of | {"sortOrder": "asc", "startBlock": 10, "endBlock": 900, "pageSize": 50})]
         requests += [("getNativeBalance", of | {"currency": one}) for one in ("usd", "eur")]
         some = {"blockNumber": "500", "filterSpamTokens": False, "pageSize": 500, "currency": "usd"}

@@ -1,38 +1,23 @@
 """The official client's metrics calls: it checks every answer against its own schemas."""
 
-import asyncio
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.api.data_scene import put_chains
 from tests.counterparts import npm_project, program
-from tests.evm.indexed import indexing
 from tests.server import serving
-from tests.upstream.evm_replay import EvmReplay
 from tests.waiting import LIMIT_S
 
-from icefall.db.sqlite import SqliteStore
-from icefall.evm.storing.holders import count_some
-from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SPAN_NAMES
 
 HERE = Path(__file__).parent / "avacloud"
-ID = "31337"
+CHAIN, ID = "anvil-1", "31337"
 TOKEN = {"address": "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"}
 NFT = {"address": "0xc224Cf3A43BFd49ee69cE6b3BB9E95aD39364Cdf"}
 DAYS = (1_707_600_000, 1_711_500_000)
-
-
-async def indexed(path: Path) -> None:
-    path.parent.mkdir(parents=True)
-    async with indexing(path, EvmReplay("anvil-1")) as it:
-        await it.follower.run()
-    store = SqliteStore(path, PACKAGE)
-    while await count_some(store):
-        pass
-    store.close()
 
 
 def calls() -> list[tuple[str, Any]]:
@@ -59,11 +44,9 @@ def calls() -> list[tuple[str, Any]]:
 
 def test_the_real_client_takes_every_series(tmp_path: Path) -> None:
     folder = npm_project(HERE)
-    asyncio.run(indexed(store_path(tmp_path / "data", ID)))
-    config = tmp_path / "icefall.toml"
-    config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:1"\nname = "anvil-1"\n')
+    put_chains(tmp_path, {CHAIN: "http://127.0.0.1:1"})
     requests = calls()
-    with serving("metrics", tmp_path, f"--config-file={config}") as server:
+    with serving("metrics", tmp_path, f"--config-file={tmp_path / 'icefall.toml'}") as server:
         command = [program("node"), str(folder / "drive.js"), server.url("metrics"), json.dumps(requests)]
         done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr.decode()

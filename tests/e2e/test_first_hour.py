@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.demo.prepared import demo_serving
 from tests.e2e.program import family, outcome
 from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S, until
-
-BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"
 
 
 def test_a_name_to_listen_on(tmp_path: Path) -> None:
@@ -88,10 +87,9 @@ def test_ctrl_c_while_indexing(tmp_path: Path) -> None:
 
 
 def test_a_start_and_a_stop_without_warnings(tmp_path: Path) -> None:
-    """With a request that opens a connection to an upstream in between."""
-    with serving("up", tmp_path, "--demo") as server:
-        path = f"/v1/chains/43112/addresses/{BUSY}/balances:getNative?blockNumber=5"
-        until(lambda: server.ask("GET", path, listener="data").status == 200, "the demo chain to be indexed")
+    """With a request that opens a connection to an upstream in between. The first start of the demo is in
+    tests/demo/test_demo_up.py."""
+    with demo_serving(tmp_path) as server:
         unknown = "0x" + "77" * 20
         path = f"/v1/chains/43112/addresses/{unknown}/balances:getNative"
         assert server.ask("GET", path, listener="data").status == 200

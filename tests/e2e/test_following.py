@@ -1,5 +1,6 @@
 """`icefall node --upstream`: the real program follows a recorded node and serves what it followed."""
 
+import os
 import random
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.waiting import until
 from tests.xchain.stored import digest
 
 TIP = {"X": 176, "P": 13, "C": 12}
+KILLS = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "3"))
 
 
 def settings(*upstreams: Replay) -> list[str]:
@@ -122,10 +124,10 @@ def test_kill_9_while_following_loses_nothing(tmp_path: Path) -> None:
     with in_thread(Replay()) as upstream:
         with serving("node", tmp_path / "clean", *settings(upstream)) as server:
             until_tip(server)
-        for part in range(1, 6):
-            upstream.show(**{chain: count * part // 6 for chain, count in TIP.items()})
+        for part in range(1, KILLS + 1):
+            upstream.show(**{chain: count * part // (KILLS + 1) for chain, count in TIP.items()})
             with serving("node", tmp_path / "killed", *settings(upstream), ready=False, code=-9) as server:
-                upstream.show(**{chain: count * (part + 1) // 6 for chain, count in TIP.items()})
+                upstream.show(**{chain: count * (part + 1) // (KILLS + 1) for chain, count in TIP.items()})
                 time.sleep(source.uniform(0.0, 0.8))
                 kill_all(server)
         upstream.show(**TIP)

@@ -1,15 +1,14 @@
 """`icefall forget CHAIN`: what it deletes, and what it refuses."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.e2e.program import outcome
+from tests.forked import run_program
 from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
-from tests.waiting import LIMIT_S
 
 from icefall.db.lock import StoreLock
 
@@ -25,10 +24,7 @@ def indexed(tmp_path: Path) -> Path:
 
 
 def forget(folder: Path, chain: str, *more: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "icefall", "forget", chain, f"--data-dir={folder / 'data'}", *more]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=folder, stdin=subprocess.DEVNULL
-    )
+    return run_program("forget", chain, f"--data-dir={folder / 'data'}", *more, cwd=folder)
 
 
 def test_a_chain_is_deleted_after_confirmation(indexed: Path) -> None:

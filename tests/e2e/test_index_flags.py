@@ -1,10 +1,10 @@
-"""When an index may be switched on and off: every transition of the node's table. A refusal changes nothing."""
+"""When an index may be switched on and off, and that a refusal changes nothing. tests/node/test_admission.py has every
+transition of the node's table."""
 
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from tests.e2e.program import outcome
 from tests.server import serving
 
@@ -12,17 +12,18 @@ ON, OFF, ALLOW = "--index-enabled=true", "--index-enabled=false", "--index-allow
 RUNS, REFUSED = True, False
 
 # starts on one data directory, in order: settings, and whether the program runs
-TRANSITIONS = {
-    "on, off": [([ON], RUNS), ([OFF], REFUSED), ([], REFUSED), ([ON], RUNS)],
-    "on, off allowed, on": [([ON], RUNS), ([OFF, ALLOW], RUNS), ([ON], REFUSED), ([ON, ALLOW], RUNS), ([ON], REFUSED)],
-    "fresh off, on": [([OFF], RUNS), ([ON], REFUSED), ([OFF], RUNS), ([ON, ALLOW], RUNS)],
-    "fresh on allowed, on": [([ON, ALLOW], RUNS), ([ON], RUNS)],
-}
+STARTS = [
+    ([ON], RUNS),
+    ([OFF], REFUSED),
+    ([], REFUSED),  # off is the default
+    ([OFF, ALLOW], RUNS),
+    ([ON], REFUSED),
+    ([ON, ALLOW], RUNS),
+]
 
 
-@pytest.mark.parametrize("name", TRANSITIONS)
-def test_transition(name: str, tmp_path: Path) -> None:
-    for settings, runs in TRANSITIONS[name]:
+def test_the_index_is_switched_off_and_on(tmp_path: Path) -> None:
+    for settings, runs in STARTS:
         if runs:
             with serving("node", tmp_path, *settings) as server:
                 answer = server.ask(

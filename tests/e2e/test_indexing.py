@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.evm.digest import digests
+from tests.forked import run_program
 from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.threaded import in_thread
@@ -35,16 +36,7 @@ def config_for(directory: Path, *replays: EvmReplay) -> Path:
 
 
 def index(directory: Path, config: Path, *more: str) -> "subprocess.CompletedProcess[str]":
-    command = [
-        sys.executable,
-        "-m",
-        "icefall.cli",
-        "index",
-        f"--config-file={config}",
-        f"--data-dir={directory}",
-        *more,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return run_program("index", f"--config-file={config}", f"--data-dir={directory}", *more)
 
 
 def test_index_to_a_block_verify_and_continue(tmp_path: Path) -> None:
@@ -95,7 +87,7 @@ def test_verify_all_compares_every_balance(tmp_path: Path) -> None:
         path = store_path(tmp_path, str(geth.chain_id))
         with closing(sqlite3.connect(path)) as damage:
             trusted = "select token from token_trust where not is_untrusted"
-            damage.execute(f"update erc20_balance set balance = x'0105' where token in ({trusted})")
+            damage.execute(f"update erc20_balance_recent set balance = x'0105' where token in ({trusted})")
             damage.commit()
         everything = index(tmp_path, config, "--verify-all", "--log-level=off")
         assert everything.returncode == 1

@@ -1,5 +1,6 @@
 """How the program ends: it finishes running calls and leaves no process behind."""
 
+import json
 import os
 import signal
 import socket
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from tests.e2e.program import all_gone, family
@@ -51,6 +53,13 @@ def test_a_signal_ends_it_while_it_starts(tmp_path: Path, number: signal.Signals
     all_gone(everybody)
 
 
+def assert_can_fork(supervisor: int, data_dir: Path) -> None:
+    """A fork copies one thread, and a store that is open in two processes can be damaged by either."""
+    assert len(list(Path(f"/proc/{supervisor}/task").iterdir())) == 1
+    opened = [str(file.readlink()) for file in Path(f"/proc/{supervisor}/fd").iterdir()]
+    assert not [name for name in opened if name.startswith(str(data_dir))]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_after_running_calls(tmp_path: Path, number: signal.Signals) -> None:
     plugins = tmp_path / "plugins"
@@ -59,6 +68,7 @@ def test_a_signal_ends_it_after_running_calls(tmp_path: Path, number: signal.Sig
     with serving("up", tmp_path, "--api-admin-enabled", f"--plugin-dir={plugins}") as server:
         everybody = family(server.process.pid)
         assert len(everybody) == 5  # supervisor, engine, a worker for each of three listeners
+        assert_can_fork(everybody[0].pid, server.data_dir)
         answers: list[Reply] = []
         thread = slow_call(server, plugins, answers)
         server.process.send_signal(number)
@@ -98,3 +108,20 @@ def test_it_serves_during_the_shutdown_wait(tmp_path: Path) -> None:
         assert server.ask("GET", "/ext/health/liveness").status == 200
         assert server.process.wait(LIMIT_S) == 0
         assert time.monotonic() - began >= 4
+
+
+def test_it_runs_without_standard_input(tmp_path: Path) -> None:
+    """As some service managers start it; children get their messages there."""
+    command = [sys.executable, "-m", "icefall.cli", "node", f"--data-dir={tmp_path}", "--http-port=0"]
+    closed = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command]
+    with subprocess.Popen(closed, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            until((tmp_path / "process.json").exists, "the start")
+            uri = json.loads((tmp_path / "process.json").read_text())["nodeUri"]
+            with urlopen(f"{uri}/ext/health/liveness", timeout=LIMIT_S) as response:
+                assert response.status == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            said, _ = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said

@@ -31,6 +31,13 @@ FINDINGS = """async () => {
         .map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
 }"""
 
+# The program has seen the change of the address before this ends.
+FOLLOW = """(hash) => new Promise((followed) => {
+    addEventListener("hashchange", followed, { once: true });
+    if (location.hash === hash) dispatchEvent(new Event("hashchange"));
+    else location.hash = hash;
+}).then(() => {})"""
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
@@ -81,6 +88,14 @@ class Tab:
         self.page.goto(f"{self.base_url}/#{address}")
         self.wait()
 
+    def go(self, address: str) -> None:
+        """To a page as a link leads there: the program is not loaded again, which takes as long as ten such steps."""
+        if not self.page.url.startswith(self.base_url):
+            self.open(address)
+            return
+        self.page.evaluate(FOLLOW, f"#{address}")
+        self.wait()
+
     def wait(self) -> None:
         """Until everything on the page has loaded."""
         self.page.wait_for_selector("main h1", state="attached")
@@ -123,6 +138,10 @@ class Tab:
     def leave(self) -> list[str]:
         """Closes the page; the problems since the last time."""
         self.page.goto("about:blank")
+        return self.new_problems()
+
+    def new_problems(self) -> list[str]:
+        """Since the last time."""
         found = self.problems[:]
         self.problems.clear()
         self.requests.clear()

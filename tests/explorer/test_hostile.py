@@ -95,7 +95,7 @@ PAGES = {
 def test_nothing_runs_and_nothing_is_fetched(name: str, explorer: Tab) -> None:
     where, text = PAGES[name]
     explorer.problems.clear()
-    explorer.open(where)
+    explorer.go(where)
     assert text in explorer.text(), "shown as text"
     assert explorer.page.evaluate("window.attacked") is None
     assert explorer.page.locator("main script, main iframe, main object, main embed").count() == 0
@@ -114,10 +114,10 @@ def test_pictures_are_images_and_those_of_other_hosts_wait_for_a_click(explorer:
     assert (image.get_attribute("src") or "").startswith("data:image/svg+xml;base64,")
     assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 9
     for at in (1, 2, 4):
-        explorer.open(f"{HOME}/nft/{address_text(ART)}/{at}")
+        explorer.go(f"{HOME}/nft/{address_text(ART)}/{at}")
         assert "No picture" in explorer.text(".picture")
         assert explorer.page.locator(".picture img").count() == 0
-    explorer.open(f"{HOME}/nft/{address_text(ART)}/3")
+    explorer.go(f"{HOME}/nft/{address_text(ART)}/3")
     assert explorer.text(".picture").split() == ["Load", "picture", "from", "tracker.example"]
     assert explorer.problems == []
     svg = {"content_type": "image/svg+xml", "body": SVG}

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.store.opened import open_reader, open_store
+from tests.evm.reading_scene import now as at_once
+from tests.store.opened import on_postgres, open_reader, open_store
 
 from icefall.evm.model import BlockRows
 from icefall.evm.packed import ResolvedBlock
@@ -20,6 +21,17 @@ from icefall.metrics.store import RollupWriter
 METRIC_BY_NAME = {metric.name: metric for metric in METRICS}
 NOW = 1_800_000_000
 TABLES = ("rollup", "activity", "last_activity", "deployer", "block_price")
+KEPT_MAX = 10_000
+_kept: dict[int, tuple[BlockRows, ResolvedBlock]] = {}
+
+
+def _block_of(rows: BlockRows) -> ResolvedBlock:
+    """Kept by the identity of its rows: a recorded block is put by many tests, and packing it takes longer."""
+    if len(_kept) > KEPT_MAX:
+        _kept.clear()
+    if id(rows) not in _kept:
+        _kept[id(rows)] = rows, ResolvedBlock(packed(rows), (), ())
+    return _kept[id(rows)][1]
 
 
 class Scene:
@@ -28,9 +40,10 @@ class Scene:
         self.chain = ChainStore(self.store, [RollupWriter(lambda: NOW)], offset)
         self.file = open_reader(path)
         self.reader = MetricsReader(self.file)
+        self._run: Any = asyncio.run if on_postgres(path) else at_once  # a file is written without waiting
 
     def put(self, run: Sequence[BlockRows]) -> None:
-        asyncio.run(self.chain.commit([ResolvedBlock(packed(rows), (), ()) for rows in run]))
+        self._run(self.chain.commit([_block_of(rows) for rows in run]))
 
     def tip(self) -> int:
         tip = self.chain.tip()
@@ -41,13 +54,13 @@ class Scene:
 
     def page(self, metric: str, interval: str, **params: Any) -> SeriesPage:
         given = {"start": None, "end": None, "before": None, "limit": 100_000, **params}
-        return asyncio.run(self.reader.series(METRIC_BY_NAME[metric], SPAN_NAMES.index(interval), **given))
+        return at_once(self.reader.series(METRIC_BY_NAME[metric], SPAN_NAMES.index(interval), **given))
 
     def series(self, metric: str, interval: str) -> list[tuple[int, int | float]]:
         return [(point.timestamp, point.value) for point in self.page(metric, interval).points]
 
     def rolling(self, metric: str, now: int) -> dict[str, int | float]:
-        return asyncio.run(self.reader.rolling(METRIC_BY_NAME[metric], now))
+        return at_once(self.reader.rolling(METRIC_BY_NAME[metric], now))
 
     def tables(self) -> dict[str, Any]:
         """All rows; the activity of an hour as one entry, however many commits wrote it."""

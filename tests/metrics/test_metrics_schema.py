@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.api.schema_cases import CASES, INVALID, USUAL, VALID, checked, operations_of
+from tests.api.schema_cases import CASES, INVALID, USUAL, VALID, cases_of, checked, operations_of
 from tests.evm.recordings import derived
 from tests.metrics.scene import Scene
 from tests.metrics.service import Service, info
@@ -43,10 +43,10 @@ def real(case: Any) -> Any:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_what_fits_the_document(operation: str, operations: dict[str, Any]) -> None:
-    cases = operations[operation].as_strategy(generation_mode=VALID).map(real)
+    cases = cases_of(operations[operation], VALID).map(real)
     assert 200 in checked(cases, VALID, may_be_503=operation == UNHEALTHY)
 
 
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one not in WITHOUT_PARAMETERS])
 def test_what_does_not_fit_the_document(operation: str, operations: dict[str, Any]) -> None:
-    checked(operations[operation].as_strategy(generation_mode=INVALID), INVALID, may_be_503=operation == UNHEALTHY)
+    checked(cases_of(operations[operation], INVALID), INVALID, may_be_503=operation == UNHEALTHY)

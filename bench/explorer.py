@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from playwright.sync_api import Browser
-from tests.demo.test_demo_up import synced
+from tests.demo.prepared import synced
 from tests.explorer.browser import CHROMIUM, chromium
 from tests.server import serving
 from tests.waiting import until

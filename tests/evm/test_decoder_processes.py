@@ -8,13 +8,16 @@ import subprocess
 import sys
 from contextlib import closing
 from functools import cache
+from pathlib import Path
 
 import pytest
 from bench.evm_chain import TransferChain
 from tests.evm.indexed import InlineBlockDecoder
 from tests.evm.recordings import lines
+from tests.waiting import until
 
 from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.following.batches import CHUNK_BYTES
 from icefall.evm.following.decoder import BlockDecoder, DecoderDied, VerifiedChunk
 from icefall.evm.following.decoder_processes import ProcessBlockDecoder
 from icefall.evm.model import ContractInfo, RawKinds
@@ -125,6 +128,29 @@ def test_calls_larger_than_a_pipe_and_cancelled_ones_keep_their_order() -> None:
             assert [len(one.outlines) for one in done if isinstance(one, VerifiedChunk)] == [len(large), 1]
 
     asyncio.run(compare())
+
+
+def bytes_read(process: multiprocessing.process.BaseProcess) -> int:
+    return int(Path(f"/proc/{process.pid}/io").read_text().split()[1])
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="what a process has read is not shown by this system")
+def test_a_process_has_enough_to_do_while_the_event_loop_is_held_up() -> None:
+    blocks = [block for chunk in chunks() for block in chunk]
+    large = blocks * (CHUNK_BYTES // sum(block.size for block in blocks))
+    size = sum(block.size for block in large)
+
+    async def hold_up() -> None:
+        with closing(ProcessBlockDecoder(1)) as decoder:
+            await verified_by(decoder, blocks)  # it has started
+            (process,) = multiprocessing.active_children()
+            before = bytes_read(process)
+            calls = [asyncio.create_task(verified_by(decoder, large)) for _ in range(8)]
+            await asyncio.sleep(0)  # all have begun
+            until(lambda: bytes_read(process) - before > 8 * size, "eight chunks read without another turn of the loop")
+            await asyncio.gather(*calls)
+
+    asyncio.run(hold_up())
 
 
 def test_what_fails_in_a_process_fails_here_with_its_own_traceback() -> None:

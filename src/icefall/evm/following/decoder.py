@@ -8,13 +8,14 @@ take half as long again to import.
 """
 
 import gc
+import itertools
 import os
 import pickle
 import struct
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import msgspec
@@ -203,13 +204,15 @@ def derive_here(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
     return to_bytes(_state.derive(ticket, indices, info))
 
 
-def serve(requests: "Connection[Any, Any]", answers: "Connection[Any, Any]") -> None:
-    """The other process: calls what it is sent, in order, until the process that started it closes the pipes or ends in
-    any other way."""
+def serve(requests: "Sequence[Connection[Any, Any]]", answers: "Connection[Any, Any]") -> None:
+    """The other process: calls what it is sent, a call from each pipe in turn, until the process that started it closes
+    them or ends in any other way."""
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    with suppress(BrokenPipeError), open(requests.fileno(), "rb", closefd=False) as incoming:
-        while sent := _next_frame(incoming):
+    with suppress(BrokenPipeError), ExitStack() as opened:
+        files = [opened.enter_context(open(pipe.fileno(), "rb", closefd=False)) for pipe in requests]
+        incoming = itertools.cycle(files)
+        while sent := _next_frame(next(incoming)):
             work, args = pickle.loads(sent[0], buffers=sent[1:])  # noqa: S301 - of the process that started this one
             outcome: tuple[bool, Any]
             try:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,8 +35,10 @@ from icefall.upstream.evm.block_parts import FetchedBlock
 
 T = TypeVar("T")
 _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
-_CALLS_SENT_MAX = 4  # to a process: the next are there when it is done with one
-_PIPE_SIZE = 1 << 20  # more than a chunk or its rows, so that the process waits for our loop with neither
+# Calls sent to a process, each through a pipe of its own, which takes it whole: while a step of a commit holds up our
+# loop for some 50 ms, the process has enough to do.
+_CALLS_SENT_MAX = 8
+_PIPE_SIZE = 1 << 20  # more than a chunk or its rows, and the most that a system grants without privileges
 _READ_SIZE = 1 << 17
 _PIECES_MAX = 1024  # written by one call; the system's limit
 
@@ -116,25 +119,24 @@ class _Running:
         self.has_died = False
         self.turns = asyncio.Semaphore(_CALLS_SENT_MAX)
         self._loop = asyncio.get_running_loop()
-        self._unsent: deque[memoryview] = deque()
         self._received = bytearray()
         self._waiting: deque[asyncio.Future[Any]] = deque()  # in the order of their calls
         context = multiprocessing.get_context("spawn")
-        requests, self._requests = context.Pipe(duplex=False)
+        pipes = [context.Pipe(duplex=False) for _ in range(_CALLS_SENT_MAX)]
+        self._requests = [_RequestPipe(self._loop, ours, self.close) for _, ours in pipes]
+        self._next_request = itertools.cycle(self._requests)
         self._answers, answers = context.Pipe(duplex=False)
-        for pipe in (self._requests, self._answers):
-            os.set_blocking(pipe.fileno(), False)
-            with suppress(AttributeError, OSError):  # not on every system, and some limit it for each user
-                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+        _enlarge(self._answers)
         resource_tracker.ensure_running()  # else starting a process does it, and takes the mask away
         # The process inherits the mask: a ^C in the terminal is ours to act on.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        requests = [theirs for theirs, _ in pipes]
         try:
             context.Process(target=serve, args=(requests, answers), daemon=True).start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        requests.close()
-        answers.close()
+        for theirs in (*requests, answers):
+            theirs.close()
         self._loop.add_reader(self._answers.fileno(), self._read)
 
     def call(self, work: Callable[..., Any], args: tuple[Any, ...]) -> "asyncio.Future[Any]":
@@ -143,31 +145,8 @@ class _Running:
             waiting.set_exception(_died())
             return waiting
         self._waiting.append(waiting)
-        is_idle = not self._unsent
-        self._unsent.extend([memoryview(piece) for piece in frame(work, args) if piece])
-        if is_idle:
-            self._write()
+        next(self._next_request).send(frame(work, args))
         return waiting
-
-    def _write(self) -> None:
-        """As much as the pipe takes."""
-        where = self._requests.fileno()
-        try:
-            while self._unsent:
-                self._drop_sent(os.writev(where, list(itertools.islice(self._unsent, _PIECES_MAX))))
-        except BlockingIOError:
-            self._loop.add_writer(where, self._write)
-        except OSError:
-            self.close()
-        else:
-            self._loop.remove_writer(where)
-
-    def _drop_sent(self, size: int) -> None:
-        while size:
-            piece = self._unsent.popleft()
-            if len(piece) > size:
-                self._unsent.appendleft(piece[size:])
-            size -= min(size, len(piece))
 
     def _read(self) -> None:
         try:
@@ -202,14 +181,63 @@ class _Running:
             return
         self.has_died = True
         self._loop.remove_reader(self._answers.fileno())
-        self._loop.remove_writer(self._requests.fileno())
-        self._requests.close()
         self._answers.close()
-        self._unsent.clear()
+        for requests in self._requests:
+            requests.close()
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(_died())
         self._waiting.clear()
+
+
+class _RequestPipe:
+    """Calls on their way to a process."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, pipe: "Connection[Any, Any]", on_error: Callable[[], None]
+    ) -> None:
+        self._loop = loop
+        self._pipe = pipe
+        self._on_error = on_error
+        self._unsent: deque[memoryview] = deque()
+        _enlarge(pipe)
+
+    def send(self, pieces: Sequence[bytes | memoryview]) -> None:
+        is_idle = not self._unsent
+        self._unsent.extend([memoryview(piece) for piece in pieces if piece])
+        if is_idle:
+            self._write()
+
+    def _write(self) -> None:
+        """As much as the pipe takes."""
+        where = self._pipe.fileno()
+        try:
+            while self._unsent:
+                self._drop_sent(os.writev(where, list(itertools.islice(self._unsent, _PIECES_MAX))))
+        except BlockingIOError:
+            self._loop.add_writer(where, self._write)
+        except OSError:
+            self._on_error()
+        else:
+            self._loop.remove_writer(where)
+
+    def _drop_sent(self, size: int) -> None:
+        while size:
+            piece = self._unsent.popleft()
+            if len(piece) > size:
+                self._unsent.appendleft(piece[size:])
+            size -= min(size, len(piece))
+
+    def close(self) -> None:
+        self._loop.remove_writer(self._pipe.fileno())
+        self._pipe.close()
+        self._unsent.clear()
+
+
+def _enlarge(pipe: "Connection[Any, Any]") -> None:
+    os.set_blocking(pipe.fileno(), False)
+    with suppress(AttributeError, OSError):  # not on every system, and some limit it for each user
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
 
 
 def _died() -> DecoderDied:

@@ -13,8 +13,7 @@ from tests.metrics.scene import Scene
 
 from icefall.db.sqlite import _SqliteTransaction
 from icefall.evm.reading.holders import HolderReader
-from icefall.evm.storing import holders
-from icefall.evm.storing.holders import count_some
+from icefall.evm.storing.holders import MOVES, count_some
 
 CHAINS = ("cchain-1", "anvil-1")
 Held = dict[bytes, dict[bytes, int]]
@@ -79,9 +78,9 @@ def test_an_unknown_token_has_no_holders(served: InProcess) -> None:
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-def counted(scene: Scene) -> dict[str, Any]:
+def counted(scene: Scene, moves: int = MOVES) -> dict[str, Any]:
     async def all_of_it() -> None:
-        while await count_some(scene.store):
+        while await count_some(scene.store, moves):
             pass
 
     asyncio.run(all_of_it())
@@ -115,12 +114,37 @@ def test_a_rollback_leaves_what_a_shorter_chain_has(chain: str, tmp_path: Path) 
     shorter.close()
 
 
+@pytest.mark.parametrize("chain", CHAINS)
+def test_it_does_not_matter_how_many_transfers_are_counted_at_once(chain: str, tmp_path: Path) -> None:
+    rows = [one.rows for one in derived(chain)]
+    scenes = [Scene(tmp_path / f"{moves}.sqlite") for moves in (1, 7)]
+    for scene in scenes:
+        scene.put(rows)
+    assert counted(scenes[0], 1) == counted(scenes[1], 7)
+    for scene in scenes:
+        scene.close()
+
+
+def test_a_step_ends_with_a_block(tmp_path: Path) -> None:
+    """With the one before that in which there are too many transfers, but it takes one at least."""
+    rows = [one.rows for one in derived(CHAINS[1])]
+    scene = Scene(tmp_path / "chain.sqlite")
+    scene.put(rows)
+    moved = [max(map(len, (one.erc20_transfers, one.erc721_transfers, one.erc1155_transfers))) for one in rows]
+    done, steps = -1, 0
+    while asyncio.run(count_some(scene.store, 5)):
+        last = int(scene.store.read("select value from meta where name = 'holders_to'")[0][0])
+        assert last == done + 1 or sum(moved[done + 1 : last + 1]) <= 3 * 5
+        done, steps = last, steps + 1
+    assert (done, steps > 20) == (len(rows) - 1, True)
+    scene.close()
+
+
 def test_counting_takes_as_many_statements_for_one_pair_as_for_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a server each is a round trip."""
     rows = [one.rows for one in derived(CHAINS[0])]
-    monkeypatch.setattr(holders, "BLOCKS", len(rows))
     scene = Scene(tmp_path / "chain.sqlite")
     scene.put(rows)
     sent = 0
@@ -139,7 +163,7 @@ def test_counting_takes_as_many_statements_for_one_pair_as_for_many(
         count(name)
     assert asyncio.run(count_some(scene.store))
     assert len(scene.store.read("select 1 from holder")) > 20
-    assert sent == 14
+    assert sent == 15
     scene.close()
 
 

@@ -47,6 +47,9 @@ def test_index_to_a_block_verify_and_continue(tmp_path: Path) -> None:
         assert "geth-1: block 60 of 60, synced" in first.stderr
         assert "\x1b" not in first.stderr, "a bar is for terminals"
         before = digests(store_path(tmp_path, str(geth.chain_id)))
+        with closing(sqlite3.connect(store_path(tmp_path, str(geth.chain_id)))) as stored:
+            assert stored.execute("select value from meta where name = 'holders_to'").fetchall() == [("60",)]
+            assert stored.execute("select sum(holders) from holder_total").fetchone()[0] > 0
 
         checked = index(tmp_path, config, "--verify", "--log-level=off")
         assert checked.returncode == 0, checked.stdout

@@ -23,7 +23,7 @@ from icefall.evm.following.indexer_calls import serve_indexer_calls
 from icefall.evm.following.reorgs import ReorgRules
 from icefall.evm.following.status import ChainStatus, UpstreamStatus, decode_status, encode_status, status_of
 from icefall.evm.model import RawKinds
-from icefall.evm.storing.holders import count_some
+from icefall.evm.storing.holders import count_all, count_some
 from icefall.evm.storing.raw import drop_marks, has_unwanted_marks
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
@@ -119,6 +119,7 @@ class IndexedChain:
         tokens = TokenMetadataLoop(self._store, self._background, EnrichCounts(), time.time)
         while True:
             try:
+                await count_all(self._store)
                 await finish_audits(self.auditor, self._chain_store)
                 while await tokens.round():
                     pass

@@ -6,17 +6,18 @@ that balances are read from, so it does not matter how often a pair is counted.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from icefall.db.engine import Store, Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.positions import position_of
+from icefall.evm.positions import block_of, position_of
 
 SQL = load("icefall.evm.storing", "holders.sql")
 COUNTED_TO = "holders_to"  # meta: the last block whose transfers are counted
-BLOCKS = 500  # counted in one transaction
+MOVES = 25_000  # counted in one transaction: a quarter of a second at most
+ALL_MOVES = 100_000  # where no block waits for it: a pair that many transfers name is counted once
 _ZERO = pack_uint(0)
 
 
@@ -31,21 +32,32 @@ def counted_to(tx: Transaction) -> int:
     return int(rows[0][0]) if rows else -1
 
 
-async def count_some(store: Store) -> bool:
+async def count_some(store: Store, moves: int = MOVES) -> bool:
     """Whether there were blocks to count."""
-    return await store.write(_count_some)
+    return await store.write(lambda tx: _count_some(tx, moves))
 
 
-def _count_some(tx: Transaction) -> bool:
+async def count_all(store: Store) -> None:
+    while await count_some(store, ALL_MOVES):
+        pass
+
+
+def _count_some(tx: Transaction, moves: int) -> bool:
     done, tip = counted_to(tx), tx.rows(SQL.tip)
     if not tip or tip[0][0] <= done:
         return False
-    last = min(tip[0][0], done + BLOCKS)
+    last = _last_of_step(tx, done, tip[0][0], moves)
     where = _range(done + 1, last + 1)
     new_ids: dict[int, int] = dict(tx.rows(SQL.new_ids, where))
     recount(tx, pairs_between(tx, done + 1, last + 1), new_ids)
     tx.run(SQL.put_meta, {"name": COUNTED_TO, "value": str(last)})
     return True
+
+
+def _last_of_step(tx: Transaction, done: int, tip: int, moves: int) -> int:
+    """By transfers: few blocks of many take no longer than many blocks of few."""
+    next_step = tx.rows(SQL.move_after, {"low": position_of(done + 1, 0), "moves": moves})[0][0]
+    return tip if next_step is None else max(done + 1, block_of(next_step) - 1)
 
 
 def pairs_between(tx: Transaction, first: int, end: int) -> list[Pair]:
@@ -66,20 +78,19 @@ def recount(tx: Transaction, pairs: Sequence[Pair], new_ids: dict[int, int]) -> 
     tokens: Counter[tuple[int, int]] = Counter({(token, ERC1155): count for token, count in new_ids.items()})
     stored = {Pair(*key): balance for *key, balance in tx.rows_of_each(SQL.holder, pairs) if balance is not None}
     held = _held(tx, pairs)
-    changed: list[dict[str, Any]] = []
+    changed: list[tuple[int, int, int, bytes]] = []
     for pair in pairs:
         was, now = stored.get(pair, _ZERO), held.get(pair)
         if now is not None and (pair not in stored or now != was):
-            changed.append({**pair._asdict(), "balance": now})
+            changed.append((*pair, now))
         holders[pair.token, pair.standard] += ((now or _ZERO) != _ZERO) - (was != _ZERO)
         if pair.standard == ERC721:
             tokens[pair.token, ERC721] += unpack_uint(now or _ZERO) - unpack_uint(was)
-    tx.run_many(SQL.drop_holder, [pair._asdict() for pair in stored if pair not in held])
+    tx.run_many(SQL.drop_holder, [pair for pair in stored if pair not in held])
     tx.run_many(SQL.put_holder, changed)
     keys = {**holders, **tokens}
-    added = [{"token": key[0], "standard": key[1], "holders": holders[key], "tokens": tokens[key]} for key in keys]
-    tx.run_many(SQL.add_total, added)
-    tx.run_many(SQL.drop_empty_total, [{"token": token, "standard": standard} for token, standard in keys])
+    tx.run_many(SQL.add_total, [(*key, holders[key], tokens[key]) for key in keys])
+    tx.run_many(SQL.drop_empty_total, list(keys))
 
 
 def _held(tx: Transaction, pairs: Iterable[Pair]) -> dict[Pair, bytes]:

@@ -12,6 +12,15 @@ select number from block order by number desc limit 1;
 -- name: zero_address
 select id from address where address = x'0000000000000000000000000000000000000000';
 
+-- Where the first transfer is that so many others come before, counted from a position; of the standard that has most.
+-- name: move_after
+select min(log_at) from (
+    select * from (select log_at from erc20 where log_at >= :low order by log_at limit 1 offset :moves) a
+    union all
+    select * from (select log_at from erc721 where log_at >= :low order by log_at limit 1 offset :moves) b
+    union all
+    select * from (select log_at from erc1155 where log_at >= :low order by log_at limit 1 offset :moves) c) found;
+
 -- Pairs that transfers of a range name: standard, token, holder.
 -- name: moved
 select 1, token, sender from erc20 where log_at >= :low and log_at < :high
@@ -88,16 +97,16 @@ select k.standard, k.token, k.holder, (
 from unnest(?, ?, ?) as k(standard, token, holder);
 
 -- name: put_holder
-insert into holder (token, standard, holder, balance) values (:token, :standard, :holder, :balance)
+insert into holder (standard, token, holder, balance) values (?, ?, ?, ?)
 on conflict (token, standard, holder) do update set balance = excluded.balance;
 
 -- name: drop_holder
-delete from holder where token = :token and standard = :standard and holder = :holder;
+delete from holder where standard = ? and token = ? and holder = ?;
 
 -- name: add_total
-insert into holder_total (token, standard, holders, tokens) values (:token, :standard, :holders, :tokens)
+insert into holder_total (token, standard, holders, tokens) values (?, ?, ?, ?)
 on conflict (token, standard) do update set holders = holder_total.holders + excluded.holders,
     tokens = holder_total.tokens + excluded.tokens;
 
 -- name: drop_empty_total
-delete from holder_total where token = :token and standard = :standard and holders = 0 and tokens = 0;
+delete from holder_total where token = ? and standard = ? and holders = 0 and tokens = 0;

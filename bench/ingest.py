@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import psycopg
@@ -33,7 +33,7 @@ from icefall.observe.log import quiet
 from icefall.run.stores import Stores
 from icefall.upstream.evm.upstream import EvmUpstream
 
-BLOCKS, PER_BLOCK, ADDRESSES = 2_000, 20, 10_000
+BLOCKS, PER_BLOCK, ADDRESSES = 4_000, 20, 10_000
 _POLL_S = 0.02
 
 
@@ -68,12 +68,13 @@ def _suite(url: str, chain_id: int, transfers: int, last: int) -> float:
         path = store_path(data_dir / "data", str(chain_id))
         alone = _sqlite_alone(path, data_dir / "alone.sqlite")
         _line("SQLite alone", transfers, *alone)
-        for label, (seconds, cpu, rss) in results.items():
-            _line(label, transfers, seconds, cpu, alone[0] / seconds, rss)
+        for label, one in results.items():
+            _line(label, transfers, one.seconds, one.cpu, alone[0] / one.seconds, one.rss_mb)
+            print(f"  {'  of which commits':<52}{one.commits / transfers * 1e6:>9.1f}")
         size = path.stat().st_size
         print(f"  {size / transfers:.0f} bytes on disk per transfer, with its transaction and all indexes")
-        asyncio.run(_audits(url, chain_id, path, results["indexed, roots proven"][1]))
-        return results["indexed, roots proven"][0]
+        asyncio.run(_audits(url, chain_id, path, results["indexed, roots proven"].cpu))
+        return results["indexed, roots proven"].seconds
 
 
 def _on_server(url: str, transfers: int, last: int, store: str, sqlite_s: float) -> None:
@@ -84,7 +85,7 @@ def _on_server(url: str, transfers: int, last: int, store: str, sqlite_s: float)
         config.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\n')
         spent = _indexed(Path(folder), config, last, f"--store={store}", f"--store-prefix={prefix}")
         where, size = stores.chain_location(str(CHAIN_ID))
-        _line(f"indexed on {where}"[:34], transfers, *spent[:2], sqlite_s / spent[0], spent[2])
+        _line(f"indexed on {where}"[:34], transfers, spent.seconds, spent.cpu, sqlite_s / spent.seconds, spent.rss_mb)
         print(f"  {size / transfers:.0f} bytes there per transfer; the ratio is to SQLite indexed with roots proven")
         with psycopg.connect(store, autocommit=True) as session:
             for name in ("access", f"chain_{CHAIN_ID}"):
@@ -153,13 +154,21 @@ async def _download(url: str, chain_id: int, last: int) -> tuple[float, float]:
     return spent
 
 
-def _indexed(data_dir: Path, config: Path, last: int, *settings: str) -> tuple[float, float, float]:
-    """Seconds, CPU seconds of all processes, and their peak memory in MB."""
-    command = [sys.executable, "-m", "icefall", "index", f"--config-file={config}", f"--to={last}"]
+class _Indexed(NamedTuple):
+    """What it took: CPU seconds of all processes, peak memory of all, and the CPU seconds of commits to SQLite."""
+
+    seconds: float
+    cpu: float
+    rss_mb: float
+    commits: float
+
+
+def _indexed(data_dir: Path, config: Path, last: int, *settings: str) -> _Indexed:
+    command = [sys.executable, "-m", "bench.timed_index", "index", f"--config-file={config}", f"--to={last}"]
     command += [f"--data-dir={data_dir / 'data'}", "--log-level=off", *settings]
     before = os.times()
     began = time.monotonic()
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, env=os.environ | {"ICEFALL_BENCH_COMMITS": str(data_dir / "commits")})
     most = 0.0
     while process.poll() is None:
         most = max(most, _rss_mb(process.pid))
@@ -167,7 +176,7 @@ def _indexed(data_dir: Path, config: Path, last: int, *settings: str) -> tuple[f
     assert process.returncode == 0, process.returncode
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return time.monotonic() - began, cpu, most
+    return _Indexed(time.monotonic() - began, cpu, most, float((data_dir / "commits").read_text()))
 
 
 def _rss_mb(pid: int) -> float:

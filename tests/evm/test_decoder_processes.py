@@ -19,7 +19,7 @@ from tests.waiting import until
 from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.following.batches import CHUNK_BYTES
 from icefall.evm.following.decoder import BlockDecoder, DecoderDied, VerifiedChunk
-from icefall.evm.following.decoder_processes import ProcessBlockDecoder
+from icefall.evm.following.decoder_processes import ProcessBlockDecoder, pipe_size_for
 from icefall.evm.model import ContractInfo, RawKinds
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
 from icefall.evm.storing.packing import packed
@@ -151,6 +151,13 @@ def test_a_process_has_enough_to_do_while_the_event_loop_is_held_up() -> None:
             await asyncio.gather(*calls)
 
     asyncio.run(hold_up())
+
+
+def test_the_pipes_of_any_number_of_processes_stay_below_the_limit_of_a_user() -> None:
+    """Of Linux: 64 MB, beyond which each new pipe, of any program, has two pages."""
+    sizes = {processes: pipe_size_for(processes) for processes in range(1, 65)}
+    assert all(size * 9 * processes < 64 << 20 for processes, size in sizes.items())
+    assert (sizes[4], sizes[8], sizes[64]) == (1 << 20, 1 << 19, 1 << 16)
 
 
 def test_what_fails_in_a_process_fails_here_with_its_own_traceback() -> None:

@@ -39,6 +39,7 @@ _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
 # loop for some 50 ms, the process has enough to do.
 _CALLS_SENT_MAX = 8
 _PIPE_SIZE = 1 << 20  # more than a chunk or its rows, and the most that a system grants without privileges
+_ALL_PIPES_SIZE = 48 << 20  # beyond 64 MB Linux shrinks every new pipe of the user to two pages
 _READ_SIZE = 1 << 17
 _PIECES_MAX = 1024  # written by one call; the system's limit
 
@@ -52,7 +53,8 @@ class ProcessBlockDecoder:
     """Decodes in other processes, one chunk after the other in each. One that died is replaced at the next call."""
 
     def __init__(self, processes: int = 1) -> None:
-        self._processes = [_DecoderProcess() for _ in range(processes)]
+        pipe_size = pipe_size_for(processes)
+        self._processes = [_DecoderProcess(pipe_size) for _ in range(processes)]
         self._tickets = itertools.count()
 
     def start(self) -> None:
@@ -83,15 +85,22 @@ class ProcessBlockDecoder:
             process.close()
 
 
+def pipe_size_for(processes: int) -> int:
+    """Of each pipe of each process; a power of two, as the system would round it up to one."""
+    each = _ALL_PIPES_SIZE // (processes * (_CALLS_SENT_MAX + 1))
+    return min(_PIPE_SIZE, 1 << (each.bit_length() - 1))
+
+
 class _DecoderProcess:
     """Started by its first call, or before."""
 
-    def __init__(self) -> None:
+    def __init__(self, pipe_size: int) -> None:
+        self._pipe_size = pipe_size
         self._running: _Running | None = None
 
     def start(self) -> "_Running":
         if self._running is None:
-            self._running = _Running()
+            self._running = _Running(self._pipe_size)
         return self._running
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
@@ -115,7 +124,7 @@ class _Running:
     """A process and the pipes to and from it, which the event loop writes and reads: a thread would compete with it for
     the interpreter at every statement of the store. The process ends when they are closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, pipe_size: int) -> None:
         self.has_died = False
         self.turns = asyncio.Semaphore(_CALLS_SENT_MAX)
         self._loop = asyncio.get_running_loop()
@@ -126,7 +135,8 @@ class _Running:
         self._requests = [_RequestPipe(self._loop, ours, self.close) for _, ours in pipes]
         self._next_request = itertools.cycle(self._requests)
         self._answers, answers = context.Pipe(duplex=False)
-        _enlarge(self._answers)
+        for ours in (self._answers, *(ours for _, ours in pipes)):
+            _prepare(ours, pipe_size)
         resource_tracker.ensure_running()  # else starting a process does it, and takes the mask away
         # The process inherits the mask: a ^C in the terminal is ours to act on.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -200,7 +210,6 @@ class _RequestPipe:
         self._pipe = pipe
         self._on_error = on_error
         self._unsent: deque[memoryview] = deque()
-        _enlarge(pipe)
 
     def send(self, pieces: Sequence[bytes | memoryview]) -> None:
         is_idle = not self._unsent
@@ -234,10 +243,11 @@ class _RequestPipe:
         self._unsent.clear()
 
 
-def _enlarge(pipe: "Connection[Any, Any]") -> None:
+def _prepare(pipe: "Connection[Any, Any]", size: int) -> None:
+    """Our end: never waited for, and as large as the system grants."""
     os.set_blocking(pipe.fileno(), False)
     with suppress(AttributeError, OSError):  # not on every system, and some limit it for each user
-        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, size)
 
 
 def _died() -> DecoderDied:

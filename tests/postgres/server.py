@@ -89,6 +89,7 @@ class PostgresServer:
             command, check=False, timeout=120, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         if done.returncode:
+            self._held.close()
             raise ServerRefused(log.read_text(errors="replace")[-300:] if log.exists() else "no log")
 
     def stop(self, how: str = "fast") -> None:

@@ -171,11 +171,19 @@ def put_chains(directory: Path, urls: Mapping[str, str]) -> None:
     (directory / "icefall.toml").write_text("\n".join(_described(*one) for one in urls.items()))
 
 
+def loaded(chain: str) -> EvmReplay:
+    """An upstream that has read its recording already: that may take longer than a request waits for an answer."""
+    replay = EvmReplay(chain)
+    assert replay.blocks
+    assert replay.state
+    return replay
+
+
 @contextmanager
 def data_server(directory: Path, *settings: str, chains: tuple[str, ...] = CHAINS, store: str = "") -> Iterator[Served]:
     """The real program, with an upstream for each chain. `store`: "postgres" copies the chains there first."""
     with ExitStack() as stack:
-        replays = {chain: stack.enter_context(in_thread(EvmReplay(chain))) for chain in chains}
+        replays = {chain: stack.enter_context(in_thread(loaded(chain))) for chain in chains}
         put_chains(directory, {chain: replay.url for chain, replay in replays.items()})
         file = f"--config-file={directory / 'icefall.toml'}"
         if store:

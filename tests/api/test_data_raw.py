@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.api.data_naive import Naive, address_text, naive, number
-from tests.api.data_scene import InProcess, Served, chain_id, data_server, put_chains, walked
+from tests.api.data_scene import InProcess, Served, chain_id, data_server, loaded, put_chains, walked
 from tests.evm.indexed import fill
 from tests.evm.recordings import unhex
 from tests.upstream.evm_replay import EvmFault, EvmReplay
@@ -236,7 +236,7 @@ def test_a_contract_is_searched_some_blocks_at_a_time(
     recorded, folder = naive(chain), tmp_path_factory.mktemp("windows")
     every = logs_of(recorded)
     address = every[0]["address"]
-    with in_thread(EvmReplay(chain)) as replay:
+    with in_thread(loaded(chain)) as replay:
         put_chains(folder, {chain: replay.url})
         with InProcess(folder, {chain: replay.url}) as app:
             listed = walked(app, f"/v1/chains/{recorded.id}/addresses/{address}/logs", "logs", 4)

@@ -143,11 +143,18 @@ def test_what_cannot_be_streamed(query: str, served: Served) -> None:
 def test_a_client_has_a_limit_of_open_streams(served: Served) -> None:
     last = naive(CHAIN).blocks[-1].rows.block.number
     opened: list[Listening] = []
-    while len(opened) < 8:  # those of earlier tests end when the server sees that they are closed
+
+    def opens() -> bool:
         one = Listening(served, "/v1/stream?types=blocks")
-        if one.status == 200:
-            one.until(id_of(last))
-            opened.append(one)
+        if one.status != 200:
+            one.close()
+            return False
+        one.until(id_of(last))
+        opened.append(one)
+        return True
+
+    for _ in range(8):
+        until(opens, "those of earlier tests have ended: the server sees that they are closed")
     refused = served.get("/v1/stream")
     assert (refused.status, refused.header("retry-after")) == (429, "5")
     for one in opened:

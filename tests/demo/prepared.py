@@ -47,7 +47,7 @@ def _indexed(folder: Path, *settings: str) -> Iterator[Server]:
     with serving("up", folder, "--demo", *settings) as server:
         until(lambda: synced(server.data_dir, began), "both chains indexed")
         until(lambda: read_nfts(server), "NFT metadata read")
-        until(lambda: bool(data(server, f"{L1}/tokens/{COIN}/holders")["holders"]), "holders counted")
+        until(lambda: bool(data_if_any(server, f"{L1}/tokens/{COIN}/holders").get("holders")), "holders counted")
         yield server
 
 
@@ -66,8 +66,15 @@ def synced(data_dir: Path, since: float) -> bool:
 
 
 def read_nfts(server: Server) -> bool:
-    owned = data(server, f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=50")["erc721TokenBalances"]
+    path = f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=50"
+    owned = data_if_any(server, path).get("erc721TokenBalances", ())
     return len([nft for nft in owned if nft["metadata"]["indexStatus"] == "indexed"]) == 3
+
+
+def data_if_any(server: Server, path: str) -> dict[str, Any]:
+    """Empty where it cannot be answered for a moment: an upstream or the store may be busy."""
+    reply = server.ask("GET", path, listener="data")
+    return dict(reply.json()) if reply.status == 200 else {}
 
 
 def data(server: Server, path: str, listener: str = "data") -> Any:

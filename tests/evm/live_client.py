@@ -3,7 +3,6 @@
 import json
 import platform
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from urllib.request import Request, urlopen
 
 from tests.counterparts import missing, npm_project
 from tests.evm.recordings import full_blocks, meta
+from tests.ports import held_port
 from tests.waiting import LIMIT_S
 
 from icefall.wire.evm.hashes import tx_bytes
@@ -75,20 +75,18 @@ def anvil(chain: str = "anvil-1", hardfork: str = "shanghai") -> Iterator[Anvil]
             missing("anvil (npm has it for x86-64 only)")
         folder = npm_project(HERE / "anvil")
         binary = str(folder / "node_modules" / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     first = full_blocks(chain)[0].block
-    command = [binary, "--port", str(port), "--chain-id", str(meta(chain)["chainId"]), "--hardfork", hardfork]
-    command += ["--timestamp", str(first.time), "--order", "fifo", "--no-mining", "--silent"]
-    process = subprocess.Popen([*command, "--gas-limit", str(first.gas_limit)], stdout=subprocess.DEVNULL)
-    client = Anvil(f"http://127.0.0.1:{port}", chain)
-    try:
-        _await(client, process)
-        yield client
-    finally:
-        process.kill()
-        process.wait()
+    with held_port() as port:
+        command = [binary, "--port", str(port), "--chain-id", str(meta(chain)["chainId"]), "--hardfork", hardfork]
+        command += ["--timestamp", str(first.time), "--order", "fifo", "--no-mining", "--silent"]
+        process = subprocess.Popen([*command, "--gas-limit", str(first.gas_limit)], stdout=subprocess.DEVNULL)
+        client = Anvil(f"http://127.0.0.1:{port}", chain)
+        try:
+            _await(client, process)
+            yield client
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _await(client: Anvil, process: "subprocess.Popen[bytes]") -> None:

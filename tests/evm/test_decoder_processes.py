@@ -1,6 +1,7 @@
 """Several processes that decode: each chunk stays with one of them; one that dies loses only its own chunks."""
 
 import asyncio
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -134,6 +135,18 @@ def bytes_read(process: multiprocessing.process.BaseProcess) -> int:
     return int(Path(f"/proc/{process.pid}/io").read_text().split()[1])
 
 
+def has_whole_pipes(decoder: ProcessBlockDecoder) -> bool:
+    """The system grants a user so much for the pipes of all programs: those of other tests may have it just now."""
+    running = decoder._processes[0].start()
+    pipes = [running._answers, *(requests._pipe for requests in running._requests)]
+    if all(fcntl.fcntl(pipe.fileno(), fcntl.F_GETPIPE_SZ) >= pipe_size_for(1) for pipe in pipes):
+        return True
+    decoder.close()
+    for process in multiprocessing.active_children():
+        process.join()
+    return False
+
+
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="what a process has read is not shown by this system")
 def test_a_process_has_enough_to_do_while_the_event_loop_is_held_up() -> None:
     blocks = [block for chunk in chunks() for block in chunk]
@@ -142,6 +155,7 @@ def test_a_process_has_enough_to_do_while_the_event_loop_is_held_up() -> None:
 
     async def hold_up() -> None:
         with closing(ProcessBlockDecoder(1)) as decoder:
+            until(lambda: has_whole_pipes(decoder), "pipes as large as they should be")
             await verified_by(decoder, blocks)  # it has started
             (process,) = multiprocessing.active_children()
             before = bytes_read(process)

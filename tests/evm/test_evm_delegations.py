@@ -138,7 +138,7 @@ async def _live(client: Anvil, driver: Driver, path: Path) -> None:
     """Block by block."""
     store = open_store(path)
     upstream = EvmUpstream([client.url], client.chain_id, Log())
-    it = indexing_of(store, upstream, BlockRange(), roots=True)
+    it = indexing_of(store, upstream, BlockRange(), roots=True, poll_s=0.05)
     running = asyncio.create_task(it.follower.run())
     try:
         for place, block in enumerate(BLOCKS, 1):

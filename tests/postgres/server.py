@@ -4,7 +4,6 @@ import atexit
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from tests.counterparts import missing
 from tests.made_once import made_once
+from tests.ports import hold_port, port_of
 
 DEBIAN = Path("/usr/lib/postgresql")
 SETTINGS = {
@@ -40,12 +40,6 @@ def as_server_user(command: list[str]) -> list[str]:
     return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def server_folder() -> Path:
     """On a disk, for which it does not wait. Other temporary files may be in memory (tests/conftest.py)."""
     return Path(tempfile.mkdtemp(prefix="icefall-postgres-", dir="/var/tmp"))
@@ -67,7 +61,8 @@ class PostgresServer:
             missing("PostgreSQL")
         self._programs = found
         self._folder = folder
-        self.port = free_port()
+        self._held = hold_port()  # also while it is stopped
+        self.port = port_of(self._held)
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")
@@ -94,6 +89,7 @@ class PostgresServer:
             command, check=False, timeout=120, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         if done.returncode:
+            self._held.close()
             raise ServerRefused(log.read_text(errors="replace")[-300:] if log.exists() else "no log")
 
     def stop(self, how: str = "fast") -> None:
@@ -101,6 +97,7 @@ class PostgresServer:
 
     def remove(self) -> None:
         self.stop("immediate")
+        self._held.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psycopg
 import pytest
 from tests.counterparts import missing
-from tests.postgres.server import as_server_user, free_port, new_prefix, server_url
+from tests.ports import held_port
+from tests.postgres.server import as_server_user, new_prefix, server_url
 from tests.store.engines import NOTES, PostgresKit
 from tests.store.opened import open_store
 from tests.waiting import until
@@ -60,6 +61,19 @@ def test_there_is_one_writer(kit: PostgresKit) -> None:
     kit.open(V1, exclusive=True).close()
 
 
+def taken_over(kit: PostgresKit) -> PostgresStore:
+    """As the only writer. The server still ends a session when its client has heard of it already."""
+    opened: list[PostgresStore] = []
+
+    def is_free() -> bool:
+        with suppress(StoreInUse):
+            opened.append(kit.open(V1, exclusive=True))
+        return bool(opened)
+
+    until(is_free, "the lock is free")
+    return opened[0]
+
+
 def test_a_writer_that_lost_its_session_commits_nothing(kit: PostgresKit) -> None:
     store = kit.open(V1, exclusive=True)
 
@@ -70,7 +84,7 @@ def test_a_writer_that_lost_its_session_commits_nothing(kit: PostgresKit) -> Non
 
     with pytest.raises(StoreLost, match="must be opened again"):
         store.write_here(change)
-    other = kit.open(V1, exclusive=True)  # the lock went with the session
+    other = taken_over(kit)  # the lock went with the session
     with pytest.raises(StoreLost):
         asyncio.run(store.write(lambda tx: tx.run(PUT, put(3))))
     assert other.read("select * from note") == []
@@ -123,9 +137,10 @@ def test_too_many_waiting_queries_are_refused(kit: PostgresKit, monkeypatch: pyt
 
 
 def test_a_server_that_is_not_there() -> None:
-    pool = ServerPool(f"postgresql://someone:secret@127.0.0.1:{free_port()}/db")
-    with pytest.raises(StoreUnreachable, match="Connection refused") as refused:
-        PostgresReader(pool, "public").read("select 1")
+    with held_port() as port:
+        pool = ServerPool(f"postgresql://someone:secret@127.0.0.1:{port}/db")
+        with pytest.raises(StoreUnreachable, match="Connection refused") as refused:
+            PostgresReader(pool, "public").read("select 1")
     assert "secret" not in str(refused.value)
     assert "127.0.0.1" not in str(refused.value)
     pool.close()
@@ -156,13 +171,19 @@ def test_text_with_a_zero_character_is_found_again(kit: PostgresKit) -> None:
 
 
 @pytest.fixture
-def pooler() -> Iterator[dict[str, str]]:
+def port() -> Iterator[int]:
+    with held_port() as held:
+        yield held
+
+
+@pytest.fixture
+def pooler(port: int) -> Iterator[dict[str, str]]:
     """pgbouncer before the server: URLs by mode. Its folder is one that the server's user may enter."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         missing("pgbouncer")
     folder = Path(tempfile.mkdtemp(prefix="icefall-pgbouncer-"))
-    port, file = free_port(), folder / "pgbouncer.ini"
+    file = folder / "pgbouncer.ini"
     upstream = psycopg.conninfo.conninfo_to_dict(server_url())
     target = f"host=127.0.0.1 port={upstream['port']} dbname=postgres user=postgres"
     file.write_text(

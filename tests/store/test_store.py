@@ -129,17 +129,21 @@ def test_a_wrong_statement_rolls_back(store: Store) -> None:
 
 
 def test_a_write_whose_caller_was_cancelled_is_atomic(store: Store) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
     def change(tx: Transaction) -> None:
         tx.run(PUT, put(1))
-        time.sleep(0.05)
+        entered.set()
+        assert go_on.wait(LIMIT_S)
         tx.run(PUT, put(2))
 
     async def scenario() -> None:
         task = asyncio.create_task(store.write(change))
-        await asyncio.sleep(0.01)
+        await asyncio.to_thread(entered.wait, LIMIT_S)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        go_on.set()
         await store.write(lambda tx: None)
 
     asyncio.run(scenario())
@@ -198,13 +202,18 @@ def test_an_exception_in_a_later_step_rolls_back(store: Store) -> None:
 
 def test_a_change_in_steps_has_ended_when_its_caller_is_cancelled(store: Store) -> None:
     """Whether it is stored or not: what it uses may be changed from then on."""
-    entered, is_over = threading.Event(), threading.Event()
+    entered, was_cancelled, is_over = threading.Event(), threading.Event(), threading.Event()
 
     def change(tx: Transaction) -> Iterator[None]:
         tx.run(PUT, put(1))
+        deadline = time.monotonic() + LIMIT_S
         try:
-            for _ in range(200):
+            while not was_cancelled.is_set():
+                assert time.monotonic() < deadline
                 entered.set()
+                yield
+                time.sleep(0.001)
+            for _ in range(20):  # and some steps more
                 yield
                 time.sleep(0.001)
         finally:
@@ -218,6 +227,7 @@ def test_a_change_in_steps_has_ended_when_its_caller_is_cancelled(store: Store) 
         writing.cancel()
         await asyncio.sleep(0)
         writing.cancel()  # once more while it waits
+        was_cancelled.set()
         with pytest.raises(asyncio.CancelledError):
             await writing
         assert is_over.is_set()

@@ -163,6 +163,7 @@ class PostgresStore(PostgresReader):
         exclusive: bool = True,
     ) -> None:
         super().__init__(pool, schema, query_limit_s)
+        self._is_exclusive = exclusive
         self._writer = connect(pool.url, {"search_path": schema, "statement_timeout": str(WRITE_LIMIT_S * 1000)})
         try:
             if exclusive:
@@ -259,7 +260,11 @@ class PostgresStore(PostgresReader):
                 raise (StoreLost(_LOST) if self._writer.closed else _translated(error)) from error
 
     def close(self) -> None:
+        """The lock is free then: a session that is only closed holds it until the server has noticed."""
         self._thread.shutdown(wait=True)
+        if self._is_exclusive:
+            with suppress(psycopg.Error):  # of a session that was ended
+                self._writer.execute(SQL.unlock.postgres)
         self._writer.close()
 
 

@@ -9,6 +9,9 @@ select pg_backend_pid();
 -- name: try_lock
 select pg_try_advisory_lock(:key);
 
+-- name: unlock
+select pg_advisory_unlock_all();
+
 -- name: lock_migrations
 select pg_advisory_xact_lock(:key);
 

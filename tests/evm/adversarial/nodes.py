@@ -5,7 +5,6 @@ import hashlib
 import json
 import platform
 import shutil
-import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -20,6 +19,7 @@ from tests.counterparts import CACHE, missing
 from tests.counterparts import npm_project as npm_folder
 from tests.counterparts import program as installed_program
 from tests.evm.adversarial.scenario import ACCOUNTS, Step, Tx
+from tests.ports import held_port
 
 from icefall.wire.evm.keccak import keccak256
 from icefall.wire.evm.rlp import encode, number
@@ -143,21 +143,19 @@ def anvil() -> Iterator[Node]:
             missing("anvil (npm has it for x86-64 only)")
         folder = npm_folder(Path(__file__).parent.parent / "anvil")
         binary = str(folder / "node_modules" / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil")
-    port = _free_port()
     # Shanghai: the last rules under which a contract can be destroyed and made again.
-    command = [binary, "--port", str(port), "--chain-id", str(CHAIN_ID), "--hardfork", "shanghai", "--silent"]
+    command = [binary, "--chain-id", str(CHAIN_ID), "--hardfork", "shanghai", "--silent"]
     command += ["--timestamp", str(FIRST_BLOCK_TIME), "--order", "fifo", "--no-mining"]
-    with _running(Anvil(f"http://127.0.0.1:{port}"), command) as node:
+    with held_port() as port, _running(Anvil(f"http://127.0.0.1:{port}"), [*command, "--port", str(port)]) as node:
         yield node
 
 
 @contextmanager
 def geth(folder: Path) -> Iterator[Node]:
-    port = _free_port()
     command = [_geth_binary(), "--dev", "--dev.period=0", "--gcmode=archive", f"--datadir={folder / 'geth'}"]
-    command += ["--http", f"--http.port={port}", "--http.api=eth,net,web3,debug"]
+    command += ["--http", "--http.api=eth,net,web3,debug", "--verbosity=1"]
     command += ["--nodiscover", "--maxpeers=0", "--port=0", "--ipcdisable", "--authrpc.port=0"]
-    with _running(Geth(f"http://127.0.0.1:{port}"), [*command, "--verbosity=1"]) as node:
+    with held_port() as port, _running(Geth(f"http://127.0.0.1:{port}"), [*command, f"--http.port={port}"]) as node:
         yield node
 
 
@@ -181,13 +179,6 @@ def _geth_binary() -> str:
             if done.returncode:
                 missing(f"geth ({done.stderr.decode()[-200:]})")
     return str(folder / "geth")
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
 
 
 @contextmanager

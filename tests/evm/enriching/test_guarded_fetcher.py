@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,21 @@ def scene(work: Callable[..., Awaitable[None]], *webs: str, **options: Any) -> N
 
     async def run() -> None:
         async with AsyncExitStack() as stack:
-            running: list[Web] = []
-            for host in webs or ("127.0.0.1",):
-                port = running[0].port if running else 0
-                running.append(await stack.enter_async_context(Web(host, port, **options)))
-            await work(*running)
+            await work(*await started(stack, *(webs or ("127.0.0.1",)), **options))
 
     asyncio.run(run())
+
+
+async def started(stack: AsyncExitStack, first: str, *others: str, **options: Any) -> list[Web]:
+    """On another port where the first one's is taken at another address."""
+    while True:
+        async with AsyncExitStack() as tried:
+            running = [await tried.enter_async_context(Web(first, **options))]
+            with suppress(OSError):
+                for host in others:
+                    running.append(await tried.enter_async_context(Web(host, running[0].port, **options)))
+                await stack.enter_async_context(tried.pop_all())
+                return running
 
 
 async def refusal(guard: GuardedFetcher, url: str) -> Exception:

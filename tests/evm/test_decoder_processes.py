@@ -171,7 +171,7 @@ def test_the_pipes_of_any_number_of_processes_stay_below_the_limit_of_a_user() -
     """Of Linux: 64 MB, beyond which each new pipe, of any program, has two pages."""
     sizes = {processes: pipe_size_for(processes) for processes in range(1, 65)}
     assert all(size * 9 * processes < 64 << 20 for processes, size in sizes.items())
-    assert (sizes[4], sizes[8], sizes[64]) == (1 << 20, 1 << 19, 1 << 16)
+    assert (sizes[4], sizes[8], sizes[64]) == (1 << 19, 1 << 18, 1 << 16)
 
 
 def test_what_fails_in_a_process_fails_here_with_its_own_traceback() -> None:

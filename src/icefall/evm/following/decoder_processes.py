@@ -38,8 +38,9 @@ _PROCESSES_MAX = 4  # by default; one writer can store what about as many decode
 # Calls sent to a process, each through a pipe of its own, which takes it whole: while a step of a commit holds up our
 # loop for some 50 ms, the process has enough to do.
 _CALLS_SENT_MAX = 8
-_PIPE_SIZE = 1 << 20  # more than a chunk or its rows, and the most that a system grants without privileges
-_ALL_PIPES_SIZE = 48 << 20  # beyond 64 MB Linux shrinks every new pipe of the user to two pages
+_PIPE_SIZE = 512 << 10  # more than a chunk or its rows
+_PIPE_SIZE_MIN = 64 << 10  # the system's own
+_ALL_PIPES_SIZE = 24 << 20  # where all pipes of a user have 64 MB, Linux gives each further one two pages
 _READ_SIZE = 1 << 17
 _PIECES_MAX = 1024  # written by one call; the system's limit
 
@@ -88,7 +89,7 @@ class ProcessBlockDecoder:
 def pipe_size_for(processes: int) -> int:
     """Of each pipe of each process; a power of two, as the system would round it up to one."""
     each = _ALL_PIPES_SIZE // (processes * (_CALLS_SENT_MAX + 1))
-    return min(_PIPE_SIZE, 1 << (each.bit_length() - 1))
+    return max(_PIPE_SIZE_MIN, min(_PIPE_SIZE, 1 << (each.bit_length() - 1)))
 
 
 class _DecoderProcess:

@@ -165,11 +165,15 @@ class Server:
         return bool(self.process_info["pid"] == self.process.pid)  # one that was killed leaves its file behind
 
     def await_ready(self) -> None:
-        """Until readiness answers 200; each check has run then."""
+        """Until readiness answers 200 and each check has run: those of health may end later than readiness."""
         deadline = time.monotonic() + LIMIT_S
-        while self.ask("GET", "/ext/health/readiness").status != 200:
+        while self.ask("GET", "/ext/health/readiness").status != 200 or not self._has_run_checks():
             assert time.monotonic() < deadline, self.output()
             time.sleep(0.05)
+
+    def _has_run_checks(self) -> bool:
+        reply = self.ask("POST", "/ext/health", b'{"jsonrpc":"2.0","id":1,"method":"health.health"}')
+        return reply.status != 0 and b"not yet run" not in reply.body
 
     def stop(self) -> int:
         if self.process.poll() is None:

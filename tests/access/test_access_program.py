@@ -78,6 +78,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("limited")
     (directory / "icefall.toml").write_text(BUDGETS)
     with serving("data", directory, "--rate-limits=on", "--http-workers=2", cwd=directory) as server:
+        server.await_budgets()
         yield server
 
 
@@ -206,6 +207,7 @@ def locking(path: Path) -> list[int]:
 def test_behind_an_engine_the_engine_owns_the_budgets(tmp_path: Path) -> None:
     (tmp_path / "icefall.toml").write_text(BUDGETS)
     with serving("up", tmp_path, "--rate-limits=on", "--http-workers=2", cwd=tmp_path) as server:
+        server.await_budgets()
         assert locking(server.data_dir / "run" / "limits.lock") == [server.process_info["enginePid"]]
         assert in_one_minute(lambda: statuses(server, 40)) == [200] * 20 + [429] * 20
         assert in_one_minute(lambda: statuses(server, 20, "metrics")) == [200] * 10 + [429] * 10

@@ -57,10 +57,12 @@ def workers(server: Server, listener: str = "node") -> list[Process]:
 
 
 def kill_all(server: Server) -> None:
-    """kill -9 to every process of the program at once."""
-    for process in family(server.process.pid):
+    """kill -9 to every process of the program at once; returns when they have ended, and with them their locks."""
+    everybody = family(server.process.pid)
+    for process in everybody:
         with suppress(ProcessLookupError):  # some follow their parent by themselves
             os.kill(process.pid, signal.SIGKILL)
+    all_gone(everybody)
 
 
 def all_gone(processes: list[Process]) -> None:

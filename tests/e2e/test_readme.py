@@ -17,7 +17,7 @@ from tests.server import Server, serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -169,8 +169,8 @@ def test_following_as_shown(tmp_path: Path) -> None:
                 answer = called(server, health.commands)
             assert server.ask("POST", "/ext/bc/X").status == 503
             assert server.ask("GET", "/ext/health/readiness").status == 503
+            upstream.show(P=13)  # before it says that this is all
             upstream.bootstrapped["P"] = True
-            upstream.show(P=13)
             server.await_ready()
 
 
@@ -193,8 +193,9 @@ def test_sending_as_shown(up: Server) -> None:
     run(up, copy.replace(own, str(folder)).replace("examples/", f"{ROOT}/examples/"))
     answer = json.loads(run(up, send.replace(own, str(folder))))
     assert agrees(json.dumps(answer, separators=(",", ":")), SENDING[0].answer)
-    stored = up.call("/ext/bc/X", "avm.getTx", {"txID": answer["txID"], "encoding": "json"})
-    assert stored["result"]["tx"]["id"] == answer["txID"]
+    wanted = ("/ext/bc/X", "avm.getTx", {"txID": answer["txID"], "encoding": "json"})
+    until(lambda: "result" in up.call(*wanted), "its block")
+    assert up.call(*wanted)["result"]["tx"]["id"] == answer["txID"]
 
 
 def test_indexing_as_shown(tmp_path: Path) -> None:

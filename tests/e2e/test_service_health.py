@@ -63,6 +63,7 @@ def break_off(server: Server, sent: bytes) -> None:
 def test_requests_that_clients_break_off_are_not_in_the_log(tmp_path: Path) -> None:
     head = b"POST /ext/info HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     with serving("node", tmp_path) as server:
+        until(lambda: "is up: " in server.output(), "the start text")
         before = server.output()
         for _ in range(10):
             break_off(server, head + b"Content-Length: 100\r\n\r\n{")

@@ -267,7 +267,7 @@ def test_the_keyboard_reaches_everything(shared: Tab) -> None:
     page.keyboard.press("ArrowRight")
     assert page.evaluate("document.activeElement.id") == "tab-transactions"
     assert page.locator("#tab-transactions").get_attribute("aria-selected") == "true"
-    assert page.url.endswith("?tab=transactions")
+    page.wait_for_url(re.compile(r"\?tab=transactions$"))
     shared.wait()
     page.locator("#tab-panel a[href*='/tx/']").first.press("Enter")
     page.wait_for_url("**/tx/**")

@@ -45,5 +45,6 @@ def npm_project(source: Path) -> Path:
                 missing(f"an npm registry ({done.stderr.decode()[-200:]})")
             stamp.write_text(wanted)
         for script in source.glob("*.js"):
-            shutil.copy(script, folder)
+            copied = Path(shutil.copy(script, folder / f"{script.name}.new"))
+            copied.replace(folder / script.name)  # another test may be reading it
     return folder

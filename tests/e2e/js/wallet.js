@@ -24,7 +24,7 @@ const rpc = async (method, params) => {
 };
 
 const accepted = async (txID) => {
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 4000; i++) {
     if ((await rpc('avm.getTxStatus', { txID })).status === 'Accepted') return;
     await new Promise((wake) => setTimeout(wake, 25));
   }

@@ -108,7 +108,7 @@ async def running(**limits: float) -> AsyncIterator[Running]:
     )
     listening = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
     stop = asyncio.Event()
-    served = asyncio.ensure_future(listener.serve(listening, stop, 0.5))
+    served = asyncio.ensure_future(listener.serve(listening, stop, 5))
     one = Running(app, listener, listening.getsockname(), stop)
     one.reported = failures
     try:

@@ -195,7 +195,7 @@ def _stalling(address: tuple[str, int], size: int) -> socket.socket:
 
 def test_a_client_that_does_not_read_is_closed_and_its_answer_freed() -> None:
     async def scenario() -> None:
-        async with running(write_s=0.3) as server:
+        async with running(write_s=1) as server:
             with _stalling(server.address, 32 << 20):
                 await server.until(lambda: server.listener.held > 1 << 20)
                 await server.until(lambda: server.listener.held == 0)

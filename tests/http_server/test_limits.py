@@ -46,7 +46,7 @@ def test_long_heads_count_until_their_requests_are_answered() -> None:
 
 def test_one_that_does_not_read_gains_no_time_by_sending() -> None:
     async def scenario() -> None:
-        async with running(write_s=0.3) as server:
+        async with running(write_s=1) as server:
             reader, writer = await server.connect()
             reader._transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(get(f"/big/{32 << 20}"))

@@ -2,13 +2,13 @@
 
 import os
 import random
-import socket
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.e2e.program import kill_all, outcome
+from tests.ports import held_port
 from tests.server import Server, serving
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
@@ -110,9 +110,8 @@ def test_starts_that_cannot_succeed_are_refused_with_what_to_do(tmp_path: Path) 
 
 
 def test_an_unreachable_upstream_is_retried(tmp_path: Path) -> None:
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # refuses connections, and no other process is given its port
-        upstream = f"--upstream=http://127.0.0.1:{silent.getsockname()[1]}"
+    with held_port() as port:  # where nothing listens
+        upstream = f"--upstream=http://127.0.0.1:{port}"
         with serving("node", tmp_path, upstream, "--index-enabled=true", ready=False) as server:
             why = "not connected to a minimum of 1 peer(s) only 0"
             until(lambda: why in check(server, "network").get("error", ""), "the network check to fail")

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.ports import hold_port, port_of
 from tests.server import Server, serving
 from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
@@ -59,19 +60,11 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
-def _held_port() -> socket.socket:
-    """A free port that no other process is given, and that the program can listen on though this one has it."""
-    port = socket.socket()
-    port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    port.bind(("127.0.0.1", 0))
-    return port
-
-
 @contextmanager
 def starting(upstream: Replay, directory: Path, *settings: str, code: int = 0) -> Iterator[tuple[Server, Gate]]:
     """`icefall up` that waits for its upstream's first answer."""
-    held = {listener: _held_port() for listener in ("node", "data", "metrics")}
-    ports = {listener: port.getsockname()[1] for listener, port in held.items()}
+    held = {listener: hold_port() for listener in ("node", "data", "metrics")}
+    ports = {listener: port_of(port) for listener, port in held.items()}
     flags = [f"--{name.replace('node', 'http')}-port={port}" for name, port in ports.items()]
     gate = Gate(upstream.url)
     flags += [f"--upstream={gate.url}", "--index-enabled=true", *settings]

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
 
-from tests.postgres.server import free_port
+from tests.ports import hold_port, port_of
 
 from bench.evm_chain import CHAIN_ID
 from bench.load import cpu_seconds, descendants
@@ -53,7 +53,8 @@ class RunningPonder(NamedTuple):
 @contextmanager
 def taken(history: History, url: str, database: Database | None, log: Path) -> Iterator[RunningPonder]:
     """`database`: None for PGlite."""
-    folder, port = npm_project("ponder"), free_port()
+    folder, held = npm_project("ponder"), hold_port()
+    port = port_of(held)
     kept = folder / ".ponder"
     shutil.rmtree(kept, ignore_errors=True)  # of an earlier run
     program = folder / "node_modules" / "ponder" / "dist" / "esm" / "bin" / "ponder.js"
@@ -74,7 +75,7 @@ def taken(history: History, url: str, database: Database | None, log: Path) -> I
         "PONDER_TELEMETRY_DISABLED": "true",
     }
     own = f"http://127.0.0.1:{port}"
-    with started([*command, "--log-format=json"], log, environment, folder) as process:
+    with held, started([*command, "--log-format=json"], log, environment, folder) as process:
         spent = _await_ready(own, process, log)
         stored = json.loads(fetch(f"{own}/graphql", _COUNT))["data"]["transferEvents"]["totalCount"]
         if stored != history.transfers:

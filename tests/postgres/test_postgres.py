@@ -61,6 +61,16 @@ def test_there_is_one_writer(kit: PostgresKit) -> None:
     kit.open(V1, exclusive=True).close()
 
 
+def test_a_closed_store_is_free_before_its_session_has_ended(kit: PostgresKit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may notice the end of a session after the next program has started."""
+    store = kit.open(V1, exclusive=True)
+    with monkeypatch.context() as session_stays:
+        session_stays.setattr(store._writer, "close", lambda: None)
+        store.close()
+        kit.open(V1, exclusive=True).close()
+    store._writer.close()
+
+
 def taken_over(kit: PostgresKit) -> PostgresStore:
     """As the only writer. The server still ends a session when its client has heard of it already."""
     opened: list[PostgresStore] = []

@@ -1,4 +1,5 @@
-"""Counts the holders of tokens: in the background, so that ingest costs nothing more; corrected by a rollback.
+"""Counts the holders of tokens: in the background, or before an index with a last block ends, so that ingest costs
+nothing more; corrected by a rollback.
 
 `count_some` brings the table `holder` up to date for some further blocks. A holder's balance is taken from the rows
 that balances are read from, so it does not matter how often a pair is counted.

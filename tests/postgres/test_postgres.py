@@ -269,3 +269,67 @@ def test_a_holder_is_found_by_the_key_in_a_new_table(tmp_path: Path) -> None:
         store.close()
     assert "holder_pkey" in str(plan)
     assert "Sort" not in str(plan)
+
+
+def test_arrays_of_one_statement_may_have_numbers_of_any_size(kit: PostgresKit) -> None:
+    """The first one alone would fit into a smallint, the first two into an integer."""
+    pairs = [(1, 1 << 20, 1 << 40), (2, -1, 3)]
+    with closing(kit.open(V1)) as store:
+        each = Statement("select 1")
+        each.postgres = "select a, b, c from unnest(%s, %s, %s) as k(a, b, c)"
+        assert store.write_here(lambda tx: tx.rows_of_each(each, pairs)) == pairs
+        assert asyncio.run(store.rows_of_each(each, pairs)) == pairs
+        by_name = [dict(zip("abc", pair, strict=True)) for pair in pairs]
+        assert store.read_each("select :a + 0, :b + 0, :c + 0", by_name) == [[pair] for pair in pairs]
+
+
+def _stored(store: PostgresStore) -> list[int]:
+    return [number for (number,) in store.read("select id from note order by id")]
+
+
+def test_rows_are_copied_before_the_next_statement_is_run(kit: PostgresKit) -> None:
+    """They are on their way to the server while the caller makes others, even of another size."""
+
+    def change(tx: Transaction) -> list[int]:
+        tx.run_many(PUT, [put(number) for number in range(20)])
+        tx.run_many(PUT, [put(number) for number in range(20, 23)])
+        seen = [tx.rows("select count(*) from note")[0][0]]
+        tx.run_many(PUT, [put(number) for number in range(23, 60)])
+        seen.append(tx.run("delete from note where id >= 50"))
+        tx.run_many(PUT, [put(number) for number in range(50, 70)])
+        tx.run_many("delete from note where id = ?", [(69,), (68,)])
+        tx.run_many(PUT, [put(number) for number in range(68, 90)])
+        return seen
+
+    with closing(kit.open(V1)) as store:
+        assert store.write_here(change) == [23, 10]
+        assert _stored(store) == list(range(90))
+
+
+def test_copied_rows_that_the_server_refuses_fail_the_transaction(kit: PostgresKit) -> None:
+    rows = [put(number) for number in (*range(20), 7)]
+
+    def and_then(tx: Transaction) -> None:
+        tx.run_many(PUT, rows)
+        tx.rows("select 1")
+
+    with closing(kit.open(V1)) as store:
+        for change in (lambda tx: tx.run_many(PUT, rows), and_then):
+            with pytest.raises(psycopg.IntegrityError):
+                store.write_here(change)
+            assert _stored(store) == []
+        store.write_here(lambda tx: tx.run_many(PUT, rows[:20]))
+        assert _stored(store) == list(range(20))
+
+
+def test_nothing_is_left_of_a_copy_whose_caller_fails(kit: PostgresKit) -> None:
+    def change(tx: Transaction) -> None:
+        tx.run_many(PUT, [put(number) for number in range(50)])
+        raise ValueError("of the caller")
+
+    with closing(kit.open(V1)) as store:
+        with pytest.raises(ValueError, match="of the caller"):
+            store.write_here(change)
+        assert _stored(store) == []
+        store.write_here(lambda tx: tx.run_many(PUT, [put(1)]))
+        assert _stored(store) == [1]

@@ -10,6 +10,7 @@ import psycopg
 from psycopg.adapt import AdaptersMap, Buffer, Loader, PyFormat
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import Format
+from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8, Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
 
@@ -71,6 +72,8 @@ def connection_info(url: str) -> str:
 def register_types(adapters: AdaptersMap) -> None:
     adapters.register_dumper(int, psycopg.adapters.get_dumper(Int8, PyFormat.BINARY))  # one plan for every number
     adapters.register_dumper(bool, Int8BinaryDumper)
+    # As text, all arrays of a statement would be of the smallest type of number that holds those of the first one.
+    adapters.register_dumper(list, ListBinaryDumper)
     adapters.register_dumper(str, _BinaryTextDumper)
     adapters.register_dumper(str, _TextDumper)
     adapters.register_loader("bool", _BoolLoader)

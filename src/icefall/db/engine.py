@@ -32,7 +32,10 @@ class Transaction(Protocol):
         """Execute a statement; the number of rows it changed."""
         ...
 
-    def run_many(self, statement: str, params: Sequence[StatementParams]) -> None: ...
+    def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
+        """Execute a statement for each of many rows. A variant for PostgreSQL that selects from `unnest` takes each
+        column of the rows as an array: all of them in one statement, which must not change a row twice."""
+        ...
 
 
 class Reader(Protocol):

@@ -10,12 +10,12 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import errors
+from psycopg import Copy, errors
 
 from icefall.db.engine import (
     Row,
@@ -92,31 +92,51 @@ class PostgresReader:
 
 
 class _PostgresTransaction:
+    """Rows of a plain insert are copied to the server, which takes them in while the caller makes those of the next
+    table: a COPY is ended by the next statement that is another one."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._copied = ""  # by the COPY that is open
+        self._copy: Copy | None = None
+        self._open = ExitStack()
+
+    def end_copy(self) -> None:
+        """Raises what the server says to the rows."""
+        self._copied, self._copy = "", None
+        self._open.close()
 
     def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
+        self.end_copy()
         return self._connection.execute(for_postgres(statement), params, binary=True).fetchall()
 
     def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         return self.rows(statement, params_of_each(keys)) if keys else []
 
     def run(self, statement: str, params: StatementParams = ()) -> int:
+        self.end_copy()
         return self._connection.execute(for_postgres(statement), params).rowcount
 
     def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
         if not params:
             return
         text = for_postgres(statement)
-        copy = _copy_of(text) if len(params) >= _COPY_MIN else None
-        with self._connection.cursor() as cursor:
-            if copy is None:
+        if "from unnest(" in text:
+            self.run(statement, params_of_each(params))
+            return
+        copy = _copy_of(text) if len(params) >= _COPY_MIN or text == self._copied else None
+        if copy is None:
+            self.end_copy()
+            with self._connection.cursor() as cursor:
                 cursor.executemany(text, params)
-                return
-            command, names = copy
-            with cursor.copy(command) as rows:
-                for row in params:
-                    rows.write_row(_values(row, names))
+            return
+        command, names = copy
+        if self._copy is None or text != self._copied:
+            self.end_copy()
+            cursor = self._open.enter_context(self._connection.cursor())
+            self._copied, self._copy = text, self._open.enter_context(cursor.copy(command))
+        for row in params:
+            self._copy.write_row(_values(row, names))
 
 
 def _values(row: StatementParams, names: Sequence[str]) -> Sequence[Any]:
@@ -226,7 +246,14 @@ class PostgresStore(PostgresReader):
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
         with self._writer.transaction():
-            yield _PostgresTransaction(self._writer)
+            tx = _PostgresTransaction(self._writer)
+            try:
+                yield tx
+            except BaseException:
+                with suppress(psycopg.Error):
+                    tx.end_copy()
+                raise
+            tx.end_copy()
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)

@@ -61,6 +61,10 @@ select coalesce(max(address), 0) from last_activity;
 insert into last_activity (address, active, sent) values (?, ?, ?)
 on conflict (address) do update set active = excluded.active, sent = excluded.sent;
 
+-- postgres: put_last_activity
+insert into last_activity (address, active, sent) select * from unnest(?::bigint[], ?::bigint[], ?::bigint[])
+on conflict (address) do update set active = excluded.active, sent = excluded.sent;
+
 -- name: put_activity
 insert into activity (hour, block, fresh, earlier) values (?, ?, ?, ?);
 

@@ -100,6 +100,11 @@ from unnest(?, ?, ?) as k(standard, token, holder);
 insert into holder (standard, token, holder, balance) values (?, ?, ?, ?)
 on conflict (token, standard, holder) do update set balance = excluded.balance;
 
+-- postgres: put_holder
+insert into holder (standard, token, holder, balance)
+select * from unnest(?::bigint[], ?::bigint[], ?::bigint[], ?::bytea[])
+on conflict (token, standard, holder) do update set balance = excluded.balance;
+
 -- name: drop_holder
 delete from holder where standard = ? and token = ? and holder = ?;
 

@@ -125,11 +125,11 @@ def test_what_is_kept_is_bounded() -> None:
     kept = KeptAnswers(size_max=100_000)
     mark = kept.mark(1)
     for number in range(1000):
-        kept.keep((f"/{number}", ""), mark, b"a" * 1000, has_token=False)
+        kept.keep((f"/{number}", ""), mark, b"a" * 1000, within_second=False)
         assert kept.find((f"/{number}", ""), mark) is not None
         assert kept._size <= 100_000
     assert kept._size == sum(len(key[0]) + len(one.body) + 400 for key, one in kept._answers.items()) > 40_000
-    kept.keep(("/long", ""), mark, bytes(1 << 20), has_token=False)
+    kept.keep(("/long", ""), mark, bytes(1 << 20), within_second=False)
     assert kept.find(("/long", ""), mark) is None
     assert kept.find(("/999", ""), kept.mark(2)) is None
 

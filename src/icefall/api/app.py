@@ -219,7 +219,7 @@ class App:
         key = (request.path, request.query)
         try:
             if plain.version is not None and self._kept.is_repeated(key):
-                version = plain.version(values)
+                version = await plain.version(values)
                 mark = None if version is None else self._kept.mark(version.store)
                 body = None if mark is None else self._kept.find(key, mark)
             if body is None:
@@ -240,9 +240,9 @@ class App:
             body = result
         else:
             body = msgspec.json.encode(result) + b"\n"
-        if mark is not None and plain.version is not None and plain.version(values) == version:
+        if mark is not None and version is not None and version.is_without_state():
             has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
-            self._kept.keep(key, mark, body, has_token=has_token)
+            self._kept.keep(key, mark, body, within_second=has_token or version.is_of_server)
         return Response(plain.row.status(result), self._headers_of(plain), body), units
 
     def _headers_of(self, plain: RestRoute) -> Headers:

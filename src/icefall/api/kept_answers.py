@@ -2,8 +2,10 @@
 
 An answer is given again only where it would be the same byte for byte: nothing was committed to the chain's store since
 before it was made. Page tokens contain the second at which they were issued: an answer with one is kept for that
-second. Rows of the endpoint table say which answers depend on nothing else (`keeps_answers`). Only what is asked for a
-second time is kept: most pages are not, and would cost memory and the version of a store for nothing.
+second. So is every answer from a server: its URL may lead to several replicas, and the version may be that of one and
+the rows those of another, which lags behind. Rows of the endpoint table say which answers depend on nothing else
+(`keeps_answers`). Only what is asked for a second time is kept: most pages are not, and would cost memory and the
+version of a store for nothing.
 """
 
 import time
@@ -27,7 +29,7 @@ class KeptMark(NamedTuple):
 
 class _KeptAnswer(NamedTuple):
     mark: KeptMark
-    has_token: bool
+    within_second: bool
     body: bytes
 
 
@@ -54,18 +56,18 @@ class KeptAnswers:
 
     def find(self, key: Key, mark: KeptMark) -> bytes | None:
         found = self._answers.get(key)
-        if found is None or found.mark.version != mark.version or (found.has_token and found.mark != mark):
+        if found is None or found.mark.version != mark.version or (found.within_second and found.mark != mark):
             return None
         return found.body
 
-    def keep(self, key: Key, mark: KeptMark, body: bytes, *, has_token: bool) -> None:
+    def keep(self, key: Key, mark: KeptMark, body: bytes, *, within_second: bool) -> None:
         if len(body) > _ANSWER_SIZE_MAX:
             return
         self._seen.discard(key)
         old = self._answers.pop(key, None)
         if old is not None:
             self._size -= _size(key, old.body)
-        self._answers[key] = _KeptAnswer(mark, has_token, body)
+        self._answers[key] = _KeptAnswer(mark, within_second, body)
         self._size += _size(key, body)
         if self._size > self._size_max:
             self._drop_older()

@@ -58,6 +58,11 @@ class Reader(Protocol):
         would cost a round trip."""
         ...
 
+    async def current_version(self) -> int | None:
+        """The same, also where it costs a round trip. It is as new as the call: another number than before every commit
+        that was made before. None where commits are not counted, or the store cannot say: nothing may be kept then."""
+        ...
+
     def close(self) -> None: ...
 
 

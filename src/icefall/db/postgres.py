@@ -38,6 +38,7 @@ from icefall.db.postgres_session import (
     shown_url,
     unreachable,
 )
+from icefall.db.postgres_version import VersionCheck
 from icefall.db.statements import PLAIN_INSERT, Statement, for_postgres
 
 T = TypeVar("T")
@@ -56,6 +57,7 @@ class PostgresReader:
         self._pool = pool
         self._schema = schema
         self._kind = SessionKind(schema, query_limit_s)
+        self._version_check: VersionCheck | None = None
 
     @property
     def prefers_flat(self) -> bool:
@@ -72,6 +74,16 @@ class PostgresReader:
 
     def version(self) -> int | None:
         return None
+
+    async def current_version(self) -> int | None:
+        loop = asyncio.get_running_loop()
+        if self._version_check is None or self._version_check.loop is not loop:
+            self._version_check = VersionCheck(loop, self._commits)
+        return await self._version_check.result()
+
+    async def _commits(self) -> int | None:
+        found = await self.rows(SQL.commits)
+        return found[0][0] if found else None
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
@@ -169,6 +181,8 @@ class PostgresStore(PostgresReader):
             if exclusive:
                 self._lock()
             self._prepare(package)
+            if exclusive:
+                self._begin_commits()
         except psycopg.Error as error:
             self._writer.close()
             raise _translated(error) from error
@@ -223,10 +237,22 @@ class PostgresStore(PostgresReader):
             raise StoreError(f"{self._where()} is not an Icefall store: use another --store-prefix")
         return int(self._one(SQL.schema_version)) if ours else 0
 
+    def _begin_commits(self) -> None:
+        """Schemas of a release before have no column for it."""
+        if not self._one(SQL.has_commits):
+            self._writer.execute(SQL.add_commits.postgres)
+        self._writer.execute(SQL.begin_commits.postgres)
+
+    async def current_version(self) -> int | None:
+        """Writers next to others do not count: each would wait for the row until the one before has committed."""
+        return await super().current_version() if self._is_exclusive else None
+
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
         with self._writer.transaction():
             yield _PostgresTransaction(self._writer)
+            if self._is_exclusive:
+                self._writer.execute(SQL.count_commit.postgres)
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)

@@ -38,7 +38,6 @@ from icefall.db.postgres_session import (
     shown_url,
     unreachable,
 )
-from icefall.db.postgres_version import VersionCheck
 from icefall.db.statements import PLAIN_INSERT, Statement, for_postgres
 
 T = TypeVar("T")
@@ -57,7 +56,6 @@ class PostgresReader:
         self._pool = pool
         self._schema = schema
         self._kind = SessionKind(schema, query_limit_s)
-        self._version_check: VersionCheck | None = None
 
     @property
     def prefers_flat(self) -> bool:
@@ -76,14 +74,7 @@ class PostgresReader:
         return None
 
     async def current_version(self) -> int | None:
-        loop = asyncio.get_running_loop()
-        if self._version_check is None or self._version_check.loop is not loop:
-            self._version_check = VersionCheck(loop, self._commits)
-        return await self._version_check.result()
-
-    async def _commits(self) -> int | None:
-        found = await self.rows(SQL.commits)
-        return found[0][0] if found else None
+        return await self._pool.versions.version(self._schema)
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:

@@ -104,7 +104,7 @@ def test_a_schema_of_the_release_before_gets_one_from_its_writer(kit: PostgresKi
     kit.open(V1).close()
     assert version(kit.reader()) is None
     store = kit.open(V1, exclusive=True)
-    assert version(kit.reader()) is None  # not asked again so soon
+    assert version(kit.reader()) is None  # paused
     now[0] += 10
     first = version(kit.reader())
     store.write_here(partial(put, 1))
@@ -174,7 +174,7 @@ def test_a_server_that_is_not_there_has_none() -> None:
 
 
 class HeldSession:
-    """A server that answers a check with what was committed when it was sent, and not before it is told to."""
+    """A server that answers a check with what was committed when it was sent, and not before `answer` is called."""
 
     def __init__(self) -> None:
         self.committed = 0

@@ -8,6 +8,7 @@ the rows those of another, which lags behind. Rows of the endpoint table say whi
 version of a store for nothing.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -33,12 +34,20 @@ class _KeptAnswer(NamedTuple):
     body: bytes
 
 
+class _Making(NamedTuple):
+    """An answer that is being made, and the requests that wait for it."""
+
+    mark: KeptMark
+    waiting: list[asyncio.Future[bytes | None]]
+
+
 class KeptAnswers:
     def __init__(self, clock: Callable[[], float] = time.time, size_max: int = SIZE_MAX) -> None:
         self._clock = clock
         self._size_max = size_max
         self._answers: dict[Key, _KeptAnswer] = {}
         self._seen: set[Key] = set()
+        self._making: dict[Key, _Making] = {}
         self._size = 0
 
     def is_repeated(self, key: Key) -> bool:
@@ -60,9 +69,33 @@ class KeptAnswers:
             return None
         return found.body
 
-    def keep(self, key: Key, mark: KeptMark, body: bytes, *, within_second: bool) -> None:
-        if len(body) > _ANSWER_SIZE_MAX:
+    async def made_by_another(self, key: Key, mark: KeptMark) -> bytes | None:
+        """The answer that another request is making already, from the same version in the same second: an answer that
+        is outdated is missed by all requests at once. None if there is none, or it was not kept: the caller makes it,
+        and calls `end_making` however that ends. What was never kept, as it reads state, is not waited for."""
+        making = self._making.get(key)
+        if making is not None and making.mark == mark:
+            own: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+            making.waiting.append(own)
+            return await own
+        if key in self._answers:
+            self.end_making(key)
+            self._making[key] = _Making(mark, [])
+        return None
+
+    def end_making(self, key: Key, mark: KeptMark | None = None, body: bytes | None = None) -> None:
+        """`mark` None: of any version."""
+        making = self._making.get(key)
+        if making is not None and mark in (None, making.mark):
+            del self._making[key]
+            for one in making.waiting:
+                if not one.done():  # cancelled
+                    one.set_result(body)
+
+    def keep(self, key: Key, mark: KeptMark, body: object, *, within_second: bool) -> None:
+        if not isinstance(body, bytes) or len(body) > _ANSWER_SIZE_MAX:
             return
+        self.end_making(key, mark, body)
         self._seen.discard(key)
         old = self._answers.pop(key, None)
         if old is not None:

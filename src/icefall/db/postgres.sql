@@ -41,7 +41,7 @@ select count(*) from pg_attribute where attrelid = 'schema_version'::regclass an
 -- name: add_commits
 alter table schema_version add column commits bigint;
 
--- Above every number of a schema that had this name before, or of commits that a server has lost: nobody commits a
+-- Above every number of a schema that had this name before, or of commits that a server has lost: no writer commits a
 -- million times a second.
 -- name: begin_commits
 update schema_version set commits = greatest(commits + 1, (extract(epoch from now()) * 1000000)::bigint) where number = 1;

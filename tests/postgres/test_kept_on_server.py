@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ import pytest
 from tests.api.data_scene import InProcess
 from tests.api.made_chain import ANN, BEN, CHAIN, EVE, ID, ZERO_ADDRESS, erc20, of
 from tests.api.test_kept_answers import SetClock, StateOfNow
+from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
 
 from icefall.api.kept_answers import KeptAnswers
+from icefall.db.engine import StoreBusy
 from icefall.db.postgres_pool import AsyncSessions
 from icefall.db.postgres_version import VersionSession
 from icefall.evm.model import BlockRows
@@ -67,7 +69,7 @@ class Scene:
         self.put(*blocks)
 
     def on_server(self, statement: str) -> None:
-        with psycopg.connect(server_url(), autocommit=True) as session:
+        with psycopg.connect(self._stores.url, autocommit=True) as session:
             session.execute(statement.format(schema=self._stores._schema(f"chain_{ID}")))
 
     def close(self) -> None:
@@ -91,14 +93,27 @@ def state() -> StateOfNow:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, clock: SetClock, state: StateOfNow, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    statements: list[str] = []
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    made: list[str] = []
     for owner, name, what in ((AsyncSessions, "query", "read"), (VersionSession, "send", "check")):
-        monkeypatch.setattr(owner, name, noted(getattr(owner, name), statements, what))
-    (tmp_path / "data").mkdir()
+        monkeypatch.setattr(owner, name, noted(getattr(owner, name), made, what))
+    return made
+
+
+@pytest.fixture
+def scene(tmp_path: Path, clock: SetClock, state: StateOfNow, statements: list[str]) -> Iterator[Scene]:
+    with opened(tmp_path, statements, state, server_url(), server_url()) as made:
+        yield made
+
+
+@contextmanager
+def opened(folder: Path, statements: list[str], state: StateOfNow, written_at: str, read_at: str) -> Iterator[Scene]:
+    (folder / "data").mkdir()
+    prefix = new_prefix()
     with (
-        closing(Stores(tmp_path / "data", server_url(), new_prefix())) as stores,
-        InProcess(tmp_path, {CHAIN: ""}, state=state, stores=stores) as app,
+        closing(Stores(folder / "data", written_at, prefix)) as stores,
+        closing(Stores(folder / "data", read_at, prefix)) as read,
+        InProcess(folder, {CHAIN: ""}, state=state, stores=read) as app,
         closing(Scene(stores, app, statements)) as made,
     ):
         made.put(*FIRST_BLOCKS)
@@ -214,3 +229,72 @@ def test_a_block_is_not_answered_after_its_rollback(scene: Scene) -> None:
         assert [scene.newest() for _ in range(3)] == [13, 13, 13]
         scene.roll_back(12)
         assert [scene.newest() for _ in range(3)] == [12, 12, 12]
+
+
+def test_the_same_on_citus(tmp_path: Path, clock: SetClock, state: StateOfNow, statements: list[str]) -> None:
+    """The writer is connected to the coordinator, the worker to another node."""
+    coordinator, node = citus_nodes()[:2]
+    with opened(tmp_path, statements, state, coordinator, node) as scene:
+        test_it_is_made_again_after_every_commit(scene)
+        assert scene.sent() == ["check"]
+        scene.begin_anew(*FIRST_BLOCKS[:8])
+        assert [scene.newest() for _ in range(3)] == [7, 7, 7]
+        assert scene.sent() == ["check"]
+
+
+# -- many requests for an answer that is outdated ------------------------------------------------------------------
+
+
+def asked_at_once(scene: Scene, count: int, page: str = PAGE, cancelled: int = 0) -> list[Any]:
+    """The answers; the first ones are cancelled as soon as something is read for them."""
+
+    async def ask_all() -> list[Any]:
+        before = scene.statements.count("read")
+        asked = [asyncio.ensure_future(scene.app.ask(page)) for _ in range(count)]
+        while cancelled and scene.statements.count("read") == before:
+            await asyncio.sleep(0)
+        for one in asked[:cancelled]:
+            one.cancel()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return scene.app.run(ask_all())
+
+
+def test_it_is_made_again_once_for_all(scene: Scene, clock: SetClock) -> None:
+    read = scene.sent()
+    scene.sent()
+    clock.now += 1
+    before = len(scene.statements)
+    answers = asked_at_once(scene, 16)
+    assert scene.statements[before:] == ["check", *read]
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.body for answer in answers}) == 1
+    scene.put(erc20(13, BEN, ANN, 1))
+    assert {newest_of(answer.json()) for answer in asked_at_once(scene, 16)} == {13}
+
+
+def test_the_others_are_answered_if_the_one_that_makes_it_is_cancelled(scene: Scene, clock: SetClock) -> None:
+    scene.sent()
+    scene.sent()
+    clock.now += 1
+    answers = asked_at_once(scene, 6, cancelled=1)
+    assert isinstance(answers[0], asyncio.CancelledError)
+    assert [newest_of(answer.json()) for answer in answers[1:]] == [12] * 5
+
+
+def test_the_others_are_answered_if_making_it_fails(
+    scene: Scene, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.sent()
+    scene.sent()
+    clock.now += 1
+    query, failures = AsyncSessions.query, [StoreBusy("for a test")]
+
+    async def fail_once(*args: Any) -> Any:
+        await asyncio.sleep(0)
+        if failures:
+            raise failures.pop()
+        return await query(*args)
+
+    monkeypatch.setattr(AsyncSessions, "query", fail_once)
+    assert sorted(answer.status for answer in asked_at_once(scene, 6)) == [200, 200, 200, 200, 200, 503]

@@ -10,6 +10,7 @@ from tests.api.data_naive import address_text
 from tests.api.data_scene import InProcess, Zeros
 from tests.api.made_chain import ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, block, erc20, erc721, of, put, roll_back, served
 from tests.awaited import awaited
+from tests.waiting import LIMIT_S
 
 from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.kept_answers import KeptAnswers
@@ -147,25 +148,28 @@ def test_only_what_is_asked_for_again_is_kept() -> None:
 @awaited
 async def test_an_answer_is_waited_for_only_with_the_same_mark() -> None:
     kept, key = KeptAnswers(lambda: 1.0), ("/a", "")
-    old, mark = kept.mark(1), kept.mark(2)
-    assert await kept.made_by_another(key, mark) is await kept.made_by_another(key, mark) is None  # never kept before
-    kept.keep(key, old, b"old", within_second=True)
-    assert await kept.made_by_another(key, mark) is None  # it makes it
-    waiting = [asyncio.ensure_future(kept.made_by_another(key, mark)) for _ in range(3)]
-    await asyncio.sleep(0)
-    waiting[0].cancel()
-    kept.end_making(key, old)
-    await asyncio.sleep(0)
-    assert not waiting[1].done()
-    kept.keep(key, mark, b"new", within_second=True)
-    assert [await one for one in waiting[1:]] == [b"new", b"new"]
-    assert await kept.made_by_another(key, kept.mark(3)) is None
-    left = asyncio.ensure_future(kept.made_by_another(key, kept.mark(3)))
-    await asyncio.sleep(0)
-    assert await kept.made_by_another(key, kept.mark(4)) is None  # makes a newer one
-    assert await left is None
-    kept.end_making(key, kept.mark(4))
-    assert not kept._making
+    async with asyncio.timeout(LIMIT_S):
+        old, mark = kept.mark(1), kept.mark(2)
+        assert (
+            await kept.made_by_another(key, mark) is await kept.made_by_another(key, mark) is None
+        )  # no answer yet
+        kept.keep(key, old, b"old", within_second=True)
+        assert await kept.made_by_another(key, mark) is None  # it makes it
+        waiting = [asyncio.ensure_future(kept.made_by_another(key, mark)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        kept.end_making(key, old)
+        await asyncio.sleep(0)
+        assert not waiting[1].done()
+        kept.keep(key, mark, b"new", within_second=True)
+        assert [await one for one in waiting[1:]] == [b"new", b"new"]
+        assert await kept.made_by_another(key, kept.mark(3)) is None
+        left = asyncio.ensure_future(kept.made_by_another(key, kept.mark(3)))
+        await asyncio.sleep(0)
+        assert await kept.made_by_another(key, kept.mark(4)) is None  # makes a newer one
+        assert await left is None
+        kept.end_making(key, kept.mark(4))
+        assert not kept._making
 
 
 class StateOfNow(Zeros):

@@ -14,6 +14,7 @@ from tests.api.made_chain import ANN, BEN, CHAIN, EVE, ID, ZERO_ADDRESS, erc20, 
 from tests.api.test_kept_answers import SetClock, StateOfNow
 from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
+from tests.waiting import LIMIT_S
 
 from icefall.api.kept_answers import KeptAnswers
 from icefall.db.engine import StoreBusy
@@ -255,7 +256,8 @@ def asked_at_once(scene: Scene, count: int, page: str = PAGE, cancelled: int = 0
             await asyncio.sleep(0)
         for one in asked[:cancelled]:
             one.cancel()
-        return await asyncio.gather(*asked, return_exceptions=True)
+        async with asyncio.timeout(LIMIT_S):
+            return await asyncio.gather(*asked, return_exceptions=True)
 
     return scene.app.run(ask_all())
 

@@ -150,9 +150,7 @@ async def test_an_answer_is_waited_for_only_with_the_same_mark() -> None:
     kept, key = KeptAnswers(lambda: 1.0), ("/a", "")
     async with asyncio.timeout(LIMIT_S):
         old, mark = kept.mark(1), kept.mark(2)
-        assert (
-            await kept.made_by_another(key, mark) is await kept.made_by_another(key, mark) is None
-        )  # no answer yet
+        assert await kept.made_by_another(key, mark) is await kept.made_by_another(key, mark) is None  # no answer yet
         kept.keep(key, old, b"old", within_second=True)
         assert await kept.made_by_another(key, mark) is None  # it makes it
         waiting = [asyncio.ensure_future(kept.made_by_another(key, mark)) for _ in range(3)]

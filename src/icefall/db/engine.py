@@ -59,8 +59,8 @@ class Reader(Protocol):
         ...
 
     async def current_version(self) -> int | None:
-        """The same, also where it costs a round trip. It is as new as the call: another number than before every commit
-        that was made before. None where commits are not counted, or the store cannot say: nothing may be kept then."""
+        """The same, also where it costs a round trip. It is as new as the call: all commits before it are counted.
+        None where commits are not counted, or the store cannot be asked: nothing may be kept then."""
         ...
 
     def close(self) -> None: ...

@@ -233,7 +233,9 @@ class InProcess:
         urls: Mapping[str, str],
         dialect: Dialect = INTERFACE,
         state: StateReader | None = None,
+        stores: Stores | None = None,
     ) -> None:
+        """`stores`: those of the chains, where they are not in the directory."""
         Stores(directory / "data").access_writer().ensure()
         self._access = Stores(directory / "data").access_reader()
         self._states = {chain: RequestState([url], int(chain_id(chain))) for chain, url in urls.items() if url}
@@ -242,7 +244,7 @@ class InProcess:
         self._chains = [
             EvmChain(
                 info,
-                Stores(folder).chain_reader(info.id),
+                (stores or Stores(folder)).chain_reader(info.id),
                 self._states.get(chain, state or Zeros()),
                 names,
                 self._states.get(chain, RecordedRaw(chain)),

@@ -1,5 +1,6 @@
 """An answer that is kept is given again only where it would be made again byte for byte."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 from tests.api.data_naive import address_text
 from tests.api.data_scene import InProcess, Zeros
 from tests.api.made_chain import ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, block, erc20, erc721, of, put, roll_back, served
+from tests.awaited import awaited
+from tests.waiting import LIMIT_S
 
 from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.kept_answers import KeptAnswers
@@ -125,11 +128,11 @@ def test_what_is_kept_is_bounded() -> None:
     kept = KeptAnswers(size_max=100_000)
     mark = kept.mark(1)
     for number in range(1000):
-        kept.keep((f"/{number}", ""), mark, b"a" * 1000, has_token=False)
+        kept.keep((f"/{number}", ""), mark, b"a" * 1000, within_second=False)
         assert kept.find((f"/{number}", ""), mark) is not None
         assert kept._size <= 100_000
     assert kept._size == sum(len(key[0]) + len(one.body) + 400 for key, one in kept._answers.items()) > 40_000
-    kept.keep(("/long", ""), mark, bytes(1 << 20), has_token=False)
+    kept.keep(("/long", ""), mark, bytes(1 << 20), within_second=False)
     assert kept.find(("/long", ""), mark) is None
     assert kept.find(("/999", ""), kept.mark(2)) is None
 
@@ -140,6 +143,31 @@ def test_only_what_is_asked_for_again_is_kept() -> None:
     assert not any(kept.is_repeated(("/a", str(number))) for number in range(10_000))
     assert not kept.is_repeated(("/a", ""))  # forgotten meanwhile
     assert len(kept._seen) <= 4096
+
+
+@awaited
+async def test_an_answer_is_waited_for_only_with_the_same_mark() -> None:
+    kept, key = KeptAnswers(lambda: 1.0), ("/a", "")
+    async with asyncio.timeout(LIMIT_S):
+        old, mark = kept.mark(1), kept.mark(2)
+        assert await kept.made_by_another(key, mark) is await kept.made_by_another(key, mark) is None  # no answer yet
+        kept.keep(key, old, b"old", within_second=True)
+        assert await kept.made_by_another(key, mark) is None  # it makes it
+        waiting = [asyncio.ensure_future(kept.made_by_another(key, mark)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        kept.end_making(key, old)
+        await asyncio.sleep(0)
+        assert not waiting[1].done()
+        kept.keep(key, mark, b"new", within_second=True)
+        assert [await one for one in waiting[1:]] == [b"new", b"new"]
+        assert await kept.made_by_another(key, kept.mark(3)) is None
+        left = asyncio.ensure_future(kept.made_by_another(key, kept.mark(3)))
+        await asyncio.sleep(0)
+        assert await kept.made_by_another(key, kept.mark(4)) is None  # makes a newer one
+        assert await left is None
+        kept.end_making(key, kept.mark(4))
+        assert not kept._making
 
 
 class StateOfNow(Zeros):

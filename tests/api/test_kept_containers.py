@@ -35,6 +35,9 @@ class Store:
     def version(self) -> int | None:
         return None
 
+    async def current_version(self) -> int | None:
+        return None
+
     def close(self) -> None:
         pass
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import pytest
 from icefall.api.app import App
 from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, example_path
 from icefall.api.examples import example_call
-from icefall.api.kept_answers import KeptAnswers
+from icefall.api.kept_answers import KeptAnswers, Key
 from icefall.config.load import load
 from icefall.db.postgres_pool import AsyncSessions, BlockingSessions
+from icefall.db.postgres_version import VersionSession
 from icefall.db.sqlite import SqliteReader
 from icefall.node.health.runner import Freshness
 from icefall.run.chain_configs import with_stored_chains
@@ -49,12 +49,22 @@ class LocalRequest:
         return self._body
 
 
+class NothingKept(KeptAnswers):
+    def is_repeated(self, key: Key) -> bool:
+        return False
+
+
 class StatementCount:
     """Of all engines: what a reader sends to SQLite or to a server."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.total = 0
-        for owner, name in ((SqliteReader, "read"), (AsyncSessions, "query"), (BlockingSessions, "query")):
+        for owner, name in (
+            (SqliteReader, "read"),
+            (AsyncSessions, "query"),
+            (BlockingSessions, "query"),
+            (VersionSession, "send"),
+        ):
             patch.setattr(owner, name, self._counted(getattr(owner, name)))
 
     def _counted(self, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,7 +124,7 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
         for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
             patch.setattr(f"icefall.run.{module}.stores_of", lambda _: stores)
         patch.setattr(Freshness, "stale_result", lambda *_: None)  # the copy gets older while tests run
-        patch.setattr("icefall.api.app.KeptAnswers", partial(KeptAnswers, size_max=0))  # statements are to be counted
+        patch.setattr("icefall.api.app.KeptAnswers", NothingKept)  # statements are to be counted
         apps = {
             NODE: node_app(config),
             DATA: data_app(config, with_engine=True),

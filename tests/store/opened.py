@@ -87,6 +87,7 @@ class _Immediate:
         self.read_each = reader.read_each
         self.close = reader.close
         self.version = reader.version
+        self.current_version = reader.current_version
         self.prefers_flat = False
         self.opening = None
 

@@ -8,7 +8,7 @@ import asyncio
 import time
 import zlib
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -214,36 +214,45 @@ class App:
 
     async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> tuple[Response, int]:
         """And the units to charge besides the row's weight."""
-        began, failed, body, mark = self._counters.begin(plain.slot), True, None, None
+        began, failed, kept, mark = self._counters.begin(plain.slot), True, None, None
         version = None
         key = (request.path, request.query)
         try:
             if plain.version is not None and self._kept.is_repeated(key):
-                version = plain.version(values)
-                mark = None if version is None else self._kept.mark(version.store)
-                body = None if mark is None else self._kept.find(key, mark)
-            if body is None:
+                version = await plain.version(values)
+            if version is not None:
+                mark = self._kept.mark(version.store)
+                kept = self._kept.find(key, mark)
+                if kept is None and version.is_of_server:
+                    kept = await self._kept.made_by_another(key, mark)
+            if kept is None:
                 query = _resumed(request) if plain.row.is_stream else request.query
                 result = await plain.call(plain.bind(values, query))
+                result, units = result if isinstance(result, Charged) else (result, 0)
+                response = self._response(plain, result, request)
+                if mark is not None and version is not None and version.is_without_state():
+                    has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
+                    self._kept.keep(key, mark, response.body, within_second=has_token or version.is_of_server)
             failed = False
         finally:
-            self._counters.end(plain.slot, began, failed=failed, kept=body is not None)
-        if body is not None:
-            return Response(200, self._headers_of(plain), body), 0
-        result, units = result if isinstance(result, Charged) else (result, 0)
+            self._counters.end(plain.slot, began, failed=failed, kept=kept is not None)
+            if kept is None and mark is not None:
+                self._kept.end_making(key, mark)
+        if kept is not None:
+            return Response(200, self._headers_of(plain), kept), 0
+        return response, units
+
+    def _response(self, plain: RestRoute, result: Any, request: Request) -> Response:
         if isinstance(result, EventStream):
             client = self._gate.client(request) if self._gate is not None else request.peer
-            return Response(200, self._headers_of(plain), self._streams.limited(client, result)), 0
+            return Response(200, self._headers_of(plain), self._streams.limited(client, result))
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):
             body = result
         else:
             body = msgspec.json.encode(result) + b"\n"
-        if mark is not None and plain.version is not None and plain.version(values) == version:
-            has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
-            self._kept.keep(key, mark, body, has_token=has_token)
-        return Response(plain.row.status(result), self._headers_of(plain), body), units
+        return Response(plain.row.status(result), self._headers_of(plain), body)
 
     def _headers_of(self, plain: RestRoute) -> Headers:
         """Always the same list, and one for all endpoints with the same headers: the server keeps its bytes."""

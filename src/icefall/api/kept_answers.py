@@ -2,10 +2,13 @@
 
 An answer is given again only where it would be the same byte for byte: nothing was committed to the chain's store since
 before it was made. Page tokens contain the second at which they were issued: an answer with one is kept for that
-second. Rows of the endpoint table say which answers depend on nothing else (`keeps_answers`). Only what is asked for a
-second time is kept: most pages are not, and would cost memory and the version of a store for nothing.
+second. So is every answer from a server: its URL may lead to several replicas, and the version may be that of one and
+the rows those of another, which lags behind. Rows of the endpoint table say which answers depend on nothing else
+(`keeps_answers`). Only what is asked for a second time is kept: most pages are not, and would cost memory and the
+version of a store for nothing.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,8 +30,15 @@ class KeptMark(NamedTuple):
 
 class _KeptAnswer(NamedTuple):
     mark: KeptMark
-    has_token: bool
+    within_second: bool
     body: bytes
+
+
+class _Making(NamedTuple):
+    """An answer that is being made, and the requests that wait for it."""
+
+    mark: KeptMark
+    waiting: list[asyncio.Future[bytes | None]]
 
 
 class KeptAnswers:
@@ -37,6 +47,7 @@ class KeptAnswers:
         self._size_max = size_max
         self._answers: dict[Key, _KeptAnswer] = {}
         self._seen: set[Key] = set()
+        self._making: dict[Key, _Making] = {}
         self._size = 0
 
     def is_repeated(self, key: Key) -> bool:
@@ -54,18 +65,42 @@ class KeptAnswers:
 
     def find(self, key: Key, mark: KeptMark) -> bytes | None:
         found = self._answers.get(key)
-        if found is None or found.mark.version != mark.version or (found.has_token and found.mark != mark):
+        if found is None or found.mark.version != mark.version or (found.within_second and found.mark != mark):
             return None
         return found.body
 
-    def keep(self, key: Key, mark: KeptMark, body: bytes, *, has_token: bool) -> None:
-        if len(body) > _ANSWER_SIZE_MAX:
+    async def made_by_another(self, key: Key, mark: KeptMark) -> bytes | None:
+        """The answer that another request is making already, from the same version in the same second: an answer that
+        is outdated is missed by all requests at once. None if there is none, or it was not kept: the caller makes it,
+        and calls `end_making` however that ends. What was never kept, as it reads state, is not waited for."""
+        making = self._making.get(key)
+        if making is not None and making.mark == mark:
+            own: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+            making.waiting.append(own)
+            return await own
+        if key in self._answers:
+            self.end_making(key)
+            self._making[key] = _Making(mark, [])
+        return None
+
+    def end_making(self, key: Key, mark: KeptMark | None = None, body: bytes | None = None) -> None:
+        """`mark` None: of any version."""
+        making = self._making.get(key)
+        if making is not None and mark in (None, making.mark):
+            del self._making[key]
+            for one in making.waiting:
+                if not one.done():  # cancelled
+                    one.set_result(body)
+
+    def keep(self, key: Key, mark: KeptMark, body: object, *, within_second: bool) -> None:
+        if not isinstance(body, bytes) or len(body) > _ANSWER_SIZE_MAX:
             return
+        self.end_making(key, mark, body)
         self._seen.discard(key)
         old = self._answers.pop(key, None)
         if old is not None:
             self._size -= _size(key, old.body)
-        self._answers[key] = _KeptAnswer(mark, has_token, body)
+        self._answers[key] = _KeptAnswer(mark, within_second, body)
         self._size += _size(key, body)
         if self._size > self._size_max:
             self._drop_older()

@@ -25,7 +25,7 @@ class RestRoute(msgspec.Struct, frozen=True):
     bind: Callable[[tuple[str, ...], str], Any]
     call: Any
     slot: int
-    version: Callable[[tuple[str, ...]], ChainVersion | None] | None = None
+    version: Callable[[tuple[str, ...]], Awaitable[ChainVersion | None]] | None = None
 
 
 class Route(msgspec.Struct):

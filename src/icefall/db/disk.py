@@ -71,6 +71,9 @@ class GuardedStore:
     def version(self) -> int | None:
         return self._store.version()
 
+    async def current_version(self) -> int | None:
+        return await self._store.current_version()
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self._store.read(statement, params)
 

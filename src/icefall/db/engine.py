@@ -61,6 +61,11 @@ class Reader(Protocol):
         would cost a round trip."""
         ...
 
+    async def current_version(self) -> int | None:
+        """The same, also where it costs a round trip. It is as new as the call: all commits before it are counted.
+        None where commits are not counted, or the store cannot be asked: nothing may be kept then."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -73,6 +73,9 @@ class PostgresReader:
     def version(self) -> int | None:
         return None
 
+    async def current_version(self) -> int | None:
+        return await self._pool.versions.version(self._schema)
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
             return self._pool.blocking.query(self._kind, statement, params)
@@ -189,6 +192,8 @@ class PostgresStore(PostgresReader):
             if exclusive:
                 self._lock()
             self._prepare(package)
+            if exclusive:
+                self._begin_commits()
         except psycopg.Error as error:
             self._writer.close()
             raise _translated(error) from error
@@ -243,6 +248,16 @@ class PostgresStore(PostgresReader):
             raise StoreError(f"{self._where()} is not an Icefall store: use another --store-prefix")
         return int(self._one(SQL.schema_version)) if ours else 0
 
+    def _begin_commits(self) -> None:
+        """Schemas of a release before have no column for it."""
+        if not self._one(SQL.has_commits):
+            self._writer.execute(SQL.add_commits.postgres)
+        self._writer.execute(SQL.begin_commits.postgres)
+
+    async def current_version(self) -> int | None:
+        """Writers next to others do not count: each would wait for the row until the one before has committed."""
+        return await super().current_version() if self._is_exclusive else None
+
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
         with self._writer.transaction():
@@ -254,6 +269,8 @@ class PostgresStore(PostgresReader):
                     tx.end_copy()
                 raise
             tx.end_copy()
+            if self._is_exclusive:
+                self._writer.execute(SQL.count_commit.postgres)
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)

@@ -29,8 +29,28 @@ where relnamespace = to_regnamespace(:schema) and relkind in ('r', 'p', 'v');
 -- name: schema_version
 select max(number) from schema_version;
 
+-- A row says: this migration was applied. `commits`, in the first row alone: another number after every commit of the
+-- schema's only writer; null if it never had one.
 -- name: create_schema_version
-create table schema_version (number bigint not null primary key);
+create table schema_version (number bigint not null primary key, commits bigint);
+
+-- Altering the table would wait for everyone who reads it, even where the column exists.
+-- name: has_commits
+select count(*) from pg_attribute where attrelid = 'schema_version'::regclass and attname = 'commits' and not attisdropped;
+
+-- name: add_commits
+alter table schema_version add column commits bigint;
+
+-- Above every number of a schema that had this name before, or of commits that a server has lost: no writer commits a
+-- million times a second.
+-- name: begin_commits
+update schema_version set commits = greatest(commits + 1, (extract(epoch from now()) * 1000000)::bigint) where number = 1;
+
+-- name: count_commit
+update schema_version set commits = commits + 1 where number = 1;
+
+-- name: commits
+select commits from schema_version where number = 1;
 
 -- name: put_schema_version
 insert into schema_version (number) values (:number);

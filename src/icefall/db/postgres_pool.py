@@ -6,7 +6,6 @@ what the query does.
 
 import asyncio
 import threading
-from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -15,22 +14,20 @@ from icefall.db.engine import Row, StatementParams, StoreBusy
 from icefall.db.postgres_session import (
     CONNECT_LIMIT_S,
     SQL,
+    AsyncConnection,
     Connection,
     SessionKind,
     connect,
-    connection_info,
-    register_types,
-    session_settings,
+    connect_async,
     set_configs,
-    unreachable,
 )
+from icefall.db.postgres_version import VersionChecks, VersionSession
 from icefall.db.statements import for_postgres
 
 POOL_SIZE = 8
 _BLOCKING_SIZE = 2
 WAITING_MAX = 256
 _NO_ANSWER_S = 3.0  # after the server's own limit on a query
-AsyncConnection = psycopg.AsyncConnection[Row]
 BROKEN = (psycopg.OperationalError, psycopg.InterfaceError)  # what a connection that has ended raises
 
 
@@ -113,16 +110,7 @@ class AsyncSessions:
             with await asyncio.to_thread(connect, self._url, {}) as first:  # the server's version, and poolers
                 self.is_citus = bool(first.execute(SQL.citus.postgres).fetchall()[0][0])
             self._is_checked = True
-        try:
-            connection = await psycopg.AsyncConnection.connect(
-                connection_info(self._url), autocommit=True, prepare_threshold=1
-            )
-            register_types(connection.adapters)
-            settings: Any = session_settings(connection.info.host, kind.settings())
-            await connection.execute(*set_configs(settings))
-        except psycopg.Error as error:
-            raise unreachable(error) from error
-        return connection
+        return await connect_async(self._url, kind.settings())
 
     def close(self) -> None:
         """Ends the idle sessions."""
@@ -187,13 +175,15 @@ class BlockingSessions:
 
 
 class ServerPool:
-    """Both."""
+    """All sessions for reading: both kinds, and one for versions."""
 
     def __init__(self, url: str, size: int = POOL_SIZE) -> None:
         self.url = url
         self.of_loops = AsyncSessions(url, size)
         self.blocking = BlockingSessions(url)
+        self.versions = VersionChecks(VersionSession(url))
 
     def close(self) -> None:
         self.of_loops.close()
         self.blocking.close()
+        self.versions.close()

@@ -39,6 +39,7 @@ _READER_PLANNING = {
     "plan_cache_mode": "force_generic_plan",
 }  # fmt: skip
 Connection = psycopg.Connection[Row]
+AsyncConnection = psycopg.AsyncConnection[Row]
 
 
 class _TextDumper(StrDumperUnknown):
@@ -106,6 +107,24 @@ def connect(url: str, settings: Mapping[str, str]) -> Connection:
         raise unreachable(error) from error
     except BaseException:
         connection.close()
+        raise
+    return connection
+
+
+async def connect_async(url: str, settings: Mapping[str, str]) -> AsyncConnection:
+    """The same for an event loop, without the checks of a server."""
+    connection: AsyncConnection | None = None
+    try:
+        connection = await psycopg.AsyncConnection.connect(connection_info(url), autocommit=True, prepare_threshold=1)
+        register_types(connection.adapters)
+        text: Any
+        text, params = set_configs(session_settings(connection.info.host, settings))
+        await connection.execute(text, params)
+    except BaseException as error:
+        if connection is not None:
+            connection.pgconn.finish()
+        if isinstance(error, psycopg.Error):
+            raise unreachable(error) from error
         raise
     return connection
 

@@ -93,6 +93,9 @@ class SqliteReader:
             raise _translated(error, self._path) from error
         return self._first_version + seen
 
+    async def current_version(self) -> int | None:
+        return self.version()
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s
         try:

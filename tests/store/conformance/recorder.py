@@ -39,6 +39,7 @@ class ReaderAs:
         self.rows = reader.rows
         self.rows_of_each = reader.rows_of_each
         self.version = reader.version
+        self.current_version = reader.current_version
         self.close = reader.close
 
 
@@ -66,6 +67,9 @@ class RecordedStore:
 
     def version(self) -> int | None:
         return self._store.version()
+
+    async def current_version(self) -> int | None:
+        return await self._store.current_version()
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._used.add(statement)

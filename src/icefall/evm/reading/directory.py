@@ -112,6 +112,13 @@ class LazyChainReader:
             self.close()
             raise
 
+    async def current_version(self) -> int | None:
+        try:
+            return await self._reader.current_version() if self._reader is not None else None
+        except StoreCorrupt:
+            self.close()
+            raise
+
     async def _open(self) -> Reader:
         self._reader = reader = await self._opened()
         return reader
@@ -173,10 +180,16 @@ class EvmChain:
 
 
 class ChainVersion(NamedTuple):
-    """What an answer about a chain is made from: its store, and state if `state_reads` has grown meanwhile."""
+    """What an answer about a chain is made from: its store, and state if more of it was read meanwhile."""
 
     store: int
+    is_of_server: bool
+    balances: BalanceReader
     state_reads: int
+
+    def is_without_state(self) -> bool:
+        """Whether no state was read since, by this request or another."""
+        return self.balances.state_reads == self.state_reads
 
 
 class ChainDirectory:
@@ -211,11 +224,17 @@ class ChainDirectory:
                 return chain
         raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
 
-    def version(self, values: tuple[str, ...]) -> ChainVersion | None:
+    async def version(self, values: tuple[str, ...]) -> ChainVersion | None:
         """Of a chain, by the values in a path whose first one names it; None if it is not known."""
         chain = self._by_name.get(values[0])
-        store = None if chain is None else chain.reader.version()
-        return None if chain is None or store is None else ChainVersion(store, chain.balances.state_reads)
+        if chain is None:
+            return None
+        store, is_of_server = chain.reader.version(), False
+        if store is None:
+            store, is_of_server = await chain.reader.current_version(), True
+        if store is None:
+            return None
+        return ChainVersion(store, is_of_server, chain.balances, chain.balances.state_reads)
 
     async def close(self) -> None:
         """The readers of the stores, and the connections to upstreams."""

@@ -3,7 +3,9 @@
 Pages and addresses in turn are asked for the first time, as far as a worker is concerned; the others again and again.
 On SQLite each call is compared with a bare granian worker that sends the same bytes. `bare p99` is that of a bare
 worker which computes for as long as ours for each answer, at the same rate: what client and machine make of such a
-load. `waited`: how much of the time our worker was ready and had no core. With `--store=URL` the same rows are also put
+load. p99 is taken where the worker is busy for 70 % of the time (`busy`): requests that come one by one wake it each
+time, and cost up to twice the CPU of those that 16 connections send as fast as they can. `waited`: how much of the time
+our worker was ready and had no core. With `--store=URL` the same rows are also put
 into that server: `p50` is the time of a page when nothing else is asked.
 `ICEFALL_BENCH_TRANSFERS` sets how many transfers.
 """
@@ -22,7 +24,7 @@ from tests.server import Server, serving
 
 from bench.bare import bare_server
 from bench.evm_rows import BUSY, QUIET, Rows, address, mark_audited, runs
-from bench.load import descendants, measure, one_by_one, paced, waited_s, worker_pids
+from bench.load import LoadStats, cpu_seconds, descendants, measure, one_by_one, paced, waited_s, worker_pids
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.run.stores import Stores
@@ -30,13 +32,13 @@ from icefall.run.stores import Stores
 TRANSFERS, PER_BLOCK, ADDRESSES = 1_000_000, 20, 10_000
 CHAIN = "777"
 BUSY_EVERY = 5  # transfers of the busy address: 200,000
-LOAD = 0.7  # of what the worker can answer at most
+LOAD = 0.7  # of the worker's time
 
 
 def run(urls: Sequence[str] = ()) -> None:
     transfers = int(os.environ.get("ICEFALL_BENCH_TRANSFERS", TRANSFERS))
     print(f"data: {transfers} ERC-20 transfers, {ADDRESSES} addresses, one with {transfers // BUSY_EVERY}; one worker")
-    print("  p50: one request at a time; p99: at 70 % of the most that the worker answers; CPU: the worker's")
+    print("  p50: one request at a time; p99: where the worker is busy for 70 % of the time; CPU: the worker's")
     for url in ("", *urls):
         with filled(url, transfers) as (server, where):
             print(f"  {where}")
@@ -104,7 +106,8 @@ def _suite(server: Server, *, has_bare: bool) -> None:
         ]
         if list_ in last_pages:
             calls.append(Call(f"{number} {name}, busy, last", [last_pages[list_]]))
-    print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'p99 ms':>9}{'waited':>8}{'CPU us':>9}", end="")
+    print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'at /s':>8}{'p99 ms':>9}", end="")
+    print(f"{'busy':>6}{'waited':>8}{'CPU us':>9}", end="")
     print(f"{'bare us':>9}{'ratio':>8}{'bare p99':>10}" if has_bare else "")
     for call in calls:
         _line(server, call, has_bare=has_bare)
@@ -117,18 +120,27 @@ def _line(server: Server, call: Call, *, has_bare: bool) -> None:
     url = server.url("data") + call.targets[0]
     pids = worker_pids(server)
     alone, ours = one_by_one(url), measure(url, None, pids, call.targets)
-    before, began = waited_s(pids), time.monotonic()
-    loaded = paced(url, LOAD * ours.per_second, call.targets)
-    waited = (waited_s(pids) - before) / (time.monotonic() - began)
-    text = f"  {call.label:<38}{rows:>5}{alone.p50_ms:>9.2f}{ours.per_second:>9.0f}{loaded.p99_ms:>9.2f}{waited:>8.0%}"
-    text += f"{ours.cpu_us:>9.1f}"
+    rate = _rate(url, call, pids, ours)
+    used, before, began = cpu_seconds(pids), waited_s(pids), time.monotonic()
+    loaded = paced(url, rate, call.targets)
+    elapsed = time.monotonic() - began
+    busy, waited = (cpu_seconds(pids) - used) / elapsed, (waited_s(pids) - before) / elapsed
+    text = f"  {call.label:<38}{rows:>5}{alone.p50_ms:>9.2f}{ours.per_second:>9.0f}{rate:>8.0f}{loaded.p99_ms:>9.2f}"
+    text += f"{busy:>6.0%}{waited:>8.0%}{ours.cpu_us:>9.1f}"
     if has_bare:
         with bare_server(answer.body) as (bare_url, pid):
             bare = measure(bare_url, None, descendants(pid))
         with bare_server(answer.body, max(0.0, ours.cpu_us - bare.cpu_us)) as (bare_url, _):
-            bare_loaded = paced(bare_url, LOAD * ours.per_second)
+            bare_loaded = paced(bare_url, rate)
         text += f"{bare.cpu_us:>9.1f}{ours.cpu_us / bare.cpu_us:>8.2f}{bare_loaded.p99_ms:>10.2f}"
     print(text, flush=True)
+
+
+def _rate(url: str, call: Call, pids: list[int], ours: LoadStats) -> float:
+    """Requests per second that keep the worker busy for LOAD of the time, from what they cost at half its capacity."""
+    before, rate, seconds = cpu_seconds(pids), ours.per_second / 2, 1.0
+    paced(url, rate, call.targets, seconds)
+    return LOAD * rate * seconds / (cpu_seconds(pids) - before)
 
 
 def _pages(server: Server, path: str, count: int) -> list[str]:

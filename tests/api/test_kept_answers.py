@@ -1,13 +1,13 @@
 """An answer that is kept is given again only where it would be made again byte for byte."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.api.data_naive import address_text
-from tests.api.data_scene import InProcess, Zeros
+from tests.api.data_scene import InProcess
+from tests.api.kept_scene import SetClock, StateOfNow, set_clock
 from tests.api.made_chain import ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, block, erc20, erc721, of, put, roll_back, served
 from tests.awaited import awaited
 from tests.waiting import LIMIT_S
@@ -15,29 +15,15 @@ from tests.waiting import LIMIT_S
 from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
 from icefall.api.kept_answers import KeptAnswers
 from icefall.db.sqlite import SqliteReader
-from icefall.errors import Unavailable
 from icefall.evm.model import NativeRow
 from icefall.evm.reading.kept import SQL
-from icefall.upstream.evm.errors import Reverted
-from icefall.upstream.evm.state import At, ContractCall
 
 PAGE = of(ANN, "/transactions:listErc20")
 
 
-class SetClock:
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
-    """Of what is kept."""
-    made = SetClock()
-    monkeypatch.setattr("icefall.api.app.KeptAnswers", partial(KeptAnswers, made))
-    return made
+    return set_clock(monkeypatch)
 
 
 @pytest.fixture
@@ -168,25 +154,6 @@ async def test_an_answer_is_waited_for_only_with_the_same_mark() -> None:
         assert await left is None
         kept.end_making(key, kept.mark(4))
         assert not kept._making
-
-
-class StateOfNow(Zeros):
-    """Every balance is `balance`, every owner EVE; counts what is asked."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.balance = 5
-        self.answering = True
-
-    async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]:
-        self.asked += 1
-        return [self.balance] * len(addresses)
-
-    async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
-        self.asked += 1
-        if not self.answering:
-            raise Unavailable("no upstream answers")
-        return [b"".join((bytes(12), EVE)) for _ in calls]
 
 
 def test_what_was_read_from_state_is_not_kept(tmp_path: Path, clock: SetClock) -> None:

@@ -3,20 +3,18 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from tests.api.data_scene import InProcess
+from tests.api.kept_scene import SetClock, StateOfNow, set_clock
 from tests.api.made_chain import ANN, BEN, CHAIN, EVE, ID, ZERO_ADDRESS, erc20, of
-from tests.api.test_kept_answers import SetClock, StateOfNow
 from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
 from tests.waiting import LIMIT_S
 
-from icefall.api.kept_answers import KeptAnswers
 from icefall.db.engine import StoreBusy
 from icefall.db.postgres_pool import AsyncSessions
 from icefall.db.postgres_version import VersionSession
@@ -83,9 +81,7 @@ def newest_of(page: Any) -> int:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
-    made = SetClock()
-    monkeypatch.setattr("icefall.api.app.KeptAnswers", partial(KeptAnswers, made))
-    return made
+    return set_clock(monkeypatch)
 
 
 @pytest.fixture

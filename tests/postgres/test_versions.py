@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -23,13 +22,6 @@ from icefall.node.store import PACKAGE
 
 V1 = {"0001_notes": NOTES}
 PUT = "insert into note (id, text) values (:id, 'x')"
-
-
-@pytest.fixture
-def kit(tmp_path: Path) -> Iterator[PostgresKit]:
-    kit = PostgresKit(tmp_path)
-    yield kit
-    kit.close()
 
 
 def version(reader: Reader) -> int | None:
@@ -180,12 +172,13 @@ class HeldSession:
         self.committed = 0
         self.sent: list[int] = []
         self._done: Done | None = None
+        self.fail: Failed = self.close
         self._held = 0
 
     def send(self, schema: str, done: Done, failed: Failed) -> None:
         assert self._done is None, "one at a time"
         self.sent.append(self.committed)
-        self._done, self._held = done, self.committed
+        self._done, self.fail, self._held = done, failed, self.committed
 
     def answer(self) -> None:
         done, self._done = self._done, None
@@ -218,6 +211,21 @@ async def test_a_request_does_not_use_a_check_that_is_on_its_way() -> None:
     server.answer()
     assert await asyncio.gather(*later) == [1, 1, 1]
     assert server.sent == [0, 1]
+
+
+@awaited
+async def test_no_request_waits_for_a_check_of_another_schema_after_one_that_failed() -> None:
+    server, now = HeldSession(), [0.0]
+    checks = VersionChecks(server, lambda: now[0])
+    asked = [asyncio.ensure_future(checks.version(schema)) for schema in ("a", "b", "c", "a")]
+    await turn()
+    server.fail()
+    assert await asyncio.gather(*asked) == [None] * 4
+    assert server.sent == [0]
+    again = [asyncio.ensure_future(checks.version(schema)) for schema in ("a", "b")]
+    await turn()
+    server.answer()
+    assert await asyncio.gather(*again) == [None, 0]  # only the schema whose check failed is not asked for
 
 
 @awaited

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg import Copy, errors
@@ -133,30 +133,21 @@ class _PostgresTransaction:
             with self._connection.cursor() as cursor:
                 cursor.executemany(text, params)
             return
-        command, names = copy
         if self._copy is None or text != self._copied:
             self.end_copy()
             cursor = self._open.enter_context(self._connection.cursor())
-            self._copied, self._copy = text, self._open.enter_context(cursor.copy(command))
-        for row in params:
-            self._copy.write_row(_values(row, names))
-
-
-def _values(row: StatementParams, names: Sequence[str]) -> Sequence[Any]:
-    return [row[name] for name in names] if isinstance(row, Mapping) else row
+            self._copied, self._copy = text, self._open.enter_context(cursor.copy(copy))
+        for row in cast("Sequence[Sequence[Any]]", params):  # its values have no names
+            self._copy.write_row(row)
 
 
 @lru_cache(maxsize=256)
-def _copy_of(text: str) -> tuple[str, list[str]] | None:
-    """The COPY that does the same as a plain insert, and the names of its parameters; None for any other statement."""
+def _copy_of(text: str) -> str | None:
+    """The COPY that does the same as a plain insert whose values have no names; None for any other statement."""
     found = PLAIN_INSERT.fullmatch(text)
-    if found is None:
+    if found is None or {value.strip() for value in found[3].split(",")} != {"%s"}:
         return None
-    table, columns, values = found[1], found[2], [value.strip() for value in found[3].split(",")]
-    names = [match[1] for value in values if (match := _NAMED.fullmatch(value))]
-    if len(names) not in (0, len(values)) or (not names and set(values) != {"%s"}):
-        return None
-    return f"copy {table} ({columns}) from stdin (format binary)", names
+    return f"copy {found[1]} ({found[2]}) from stdin (format binary)"
 
 
 @lru_cache(maxsize=64)

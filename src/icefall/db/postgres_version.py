@@ -8,6 +8,7 @@ serves all requests that came during the one before.
 import asyncio
 import time
 from collections.abc import Callable
+from itertools import chain
 from typing import Protocol
 
 import psycopg
@@ -85,8 +86,11 @@ class VersionChecks:
         self._next()
 
     def _fail(self) -> None:
+        """Those that wait for other schemas go on too: on a server that hangs, each would wait for all before it."""
         self._session.close()
         self._paused_until[self._schema] = self._clock() + _PAUSE_S
+        waiting, self._waiting = self._waiting, {}
+        self._served += chain.from_iterable(waiting.values())
         self._end(None)
 
     def close(self) -> None:

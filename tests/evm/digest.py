@@ -2,8 +2,8 @@
 
 Interned numbers are written as the addresses they stand for. Left out is what may differ between correct stores: the
 numbers themselves, since when a token is untrusted (that it is, is kept) and what was folded for it meanwhile, when
-code was read from state, how far the audit is, the hash of block 0 (unknown while no upstream sends that block), and
-enrichment.
+code was read from state, how far the audit is, the hash of block 0 (unknown while no upstream sends that block), in
+which of two forms a transaction is packed, and enrichment.
 """
 
 import hashlib
@@ -13,6 +13,9 @@ from typing import Any
 
 from tests.store.opened import Tables, tables_of
 
+from icefall.evm.amounts import unpack_uint, unpack_uints
+from icefall.evm.call_data import REPEATS_TRANSFER, unpack_data, unpack_input
+from icefall.evm.positions import BITS
 from icefall.evm.storing.journal import unpack_touched
 
 ENRICHMENT = {"price", "reputation"}
@@ -105,10 +108,27 @@ def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: se
         columns[name] = tuple(addresses.get(number, number) for number in columns[name])
     if table == "token" and columns:
         columns["untrusted_since"] = tuple(since is not None for since in columns["untrusted_since"])
+    if table == "tx" and columns:
+        columns["amounts"] = tuple(map(tuple, map(unpack_uints, columns["amounts"])))
+        columns["input"] = tuple(plain_inputs(tables, zip(columns["tx_at"], columns["input"], strict=True)))
     if table == "block" and columns:
         columns["touched"] = tuple(_touched(raw, addresses) for raw in columns["touched"])
     left_out = LEFT_OUT.get(table, set())
     return zip(*(column for name, column in columns.items() if name not in left_out), strict=True)
+
+
+def plain_inputs(tables: Tables, packed_at: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
+    """What follows the selector of transactions. `packed_at`: by position, as stored."""
+    addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
+    transfers: dict[int, tuple[Any, ...]] = {}
+    for log_at, tx_index, *moved in tables.rows("erc20", "log_at, tx_index, sender, recipient, value", "log_at")[1]:
+        transfers.setdefault(log_at >> BITS << BITS | tx_index, tuple(moved))
+    for tx_at, packed in packed_at:
+        if packed.startswith(REPEATS_TRANSFER):
+            sender, recipient, value = transfers[tx_at]
+            yield unpack_input(packed, addresses[sender], addresses[recipient], unpack_uint(value))
+        else:
+            yield unpack_data(packed)
 
 
 def _code(tables: Tables, addresses: dict[int, bytes]) -> Iterator[tuple[Any, ...]]:

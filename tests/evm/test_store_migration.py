@@ -8,6 +8,7 @@ import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests
 from tests.evm.indexed import NO_RAW, indexing, open_store
+from tests.evm.older_rows import write_older_form
 from tests.evm.recordings import tokens
 from tests.upstream.evm_replay import EvmReplay
 
@@ -91,6 +92,8 @@ async def test_a_store_of_the_release_before_is_migrated(tmp_path: Path, monkeyp
     with sqlite3.connect(tmp_path / "current.sqlite") as current:
         current.execute("update token set silent_changes = 0")  # the release before did not count them
     expected = digests(tmp_path / "current.sqlite")
+    assert write_older_form(tmp_path / "current.sqlite")
+    assert digests(tmp_path / "current.sqlite") == expected
     (tmp_path / "chains").mkdir()
     path = tmp_path / "chains" / "7.sqlite"
     first_store(path, tmp_path / "current.sqlite", monkeypatch)
@@ -128,6 +131,7 @@ def _check_names(store: ChainStore) -> None:
 async def test_a_later_release_keeps_every_row(release: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     current, path = tmp_path / "current.sqlite", tmp_path / "chain.sqlite"
     await indexed(current, OLD_HEAD)
+    write_older_form(current)
     old_store(path, current, release, monkeypatch)
     rows, listed = digests(current), _transfers_of_tokens(current)
     assert any(listed.values())

@@ -6,6 +6,7 @@ import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests
 from tests.evm.indexed import indexing
+from tests.evm.older_rows import write_older_form
 from tests.evm.test_store_migration import amount
 from tests.store.opened import open_store, schema_of
 from tests.upstream.evm_replay import EvmReplay
@@ -57,6 +58,7 @@ async def test_a_schema_of_the_release_before_is_migrated(tmp_path: Path, monkey
     async with indexing(current, replay) as it:
         await it.follower.run()
     expected = digests(current)
+    assert write_older_form(current)
     old_schema(path, current, monkeypatch)
     open_store(path, PACKAGE).close()
     assert digests(path) == expected

@@ -65,7 +65,7 @@ def test_it_is_understood(
 
     text = re.sub(r"%(?:\((\w+)\))?s", placeholder, statement).replace("%%", "%")
     text = re.sub(r"unnest\(([^)]*)\)", _typed_arrays, text)
-    text = text.replace("substr($1", "substr($1::bytea")
+    text = re.sub(r"substr\((\$\d)", r"substr(\1::bytea", text)
     result = sessions[package].pgconn.prepare(b"", text.encode())
     assert not result.error_message, (result.error_message.decode(), text)
 

@@ -1,15 +1,15 @@
-"""Compact encodings for the store: of numbers up to 2**256, whose bytes sort like the numbers, and of call data."""
+"""Compact encodings of numbers up to 2**256 for the store: of one, whose bytes sort like the number, and of several."""
 
-import re
 from typing import Any
 
-_RUN = re.compile(rb"\x00{1,255}")
-_PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
 _from_bytes = int.from_bytes  # found once: pages unpack a hundred numbers
-_PACKED_RUNS = tuple(bytes([0, n]) for n in range(256))  # by length
 _SIZES = tuple(bytes([n]) for n in range(256))
-_ABSENT = b"\xff"  # where the length of a number would be
 _SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
+# Of several numbers, where the length of one would be, which is 32 at most:
+_ITSELF = 0x20  # up to 0x7f: a number from 1 to 95, plus this
+_ROUND = 0x80  # the power of ten with which the next byte is multiplied, plus this
+_ABSENT = 0xFF
+_POWERS = tuple(10**n for n in range(_ABSENT - _ROUND))
 
 
 def pack_uint(number: int) -> bytes:
@@ -20,42 +20,46 @@ def pack_uint(number: int) -> bytes:
     return _SIZES[size] + number.to_bytes(size, "big")
 
 
-class PackedUints(dict[int | None, bytes]):
-    """`pack_uint` of numbers that repeat, such as prices and limits: each is packed once. None is an absent one, of
-    which `unpack_uints` can tell."""
-
-    def __missing__(self, number: int | None) -> bytes:
-        packed = self[number] = _ABSENT if number is None else pack_uint(number)
-        return packed
-
-
 def unpack_uint(packed: bytes) -> int:
     return _from_bytes(packed[1:], "big")
 
 
+class PackedUints(dict[int | None, bytes]):
+    """Numbers as `unpack_uints` reads them, one after another; None is an absent one. Each is packed once: prices and
+    limits repeat. People and wallets choose round ones."""
+
+    def __missing__(self, number: int | None) -> bytes:
+        packed = self[number] = _packed(number)
+        return packed
+
+
+def _packed(number: int | None) -> bytes:
+    if number is None:
+        return _SIZES[_ABSENT]
+    if 0 < number < _ROUND - _ITSELF:
+        return _SIZES[_ITSELF + number]
+    if number < 256 or number % 10:
+        return pack_uint(number)
+    digits, power = number, 0
+    while not digits % 10:
+        digits, power = digits // 10, power + 1
+    return bytes([_ROUND + power, digits]) if digits < 256 else pack_uint(number)
+
+
 def unpack_uints(packed: bytes) -> list[Any]:
-    """Of several, one after another; None for those that are absent."""
+    """Also of older rows, where each has its length."""
     numbers: list[Any] = []
     at, end = 0, len(packed)
     while at < end:
-        size, at = packed[at], at + 1
-        if size == _ABSENT[0]:
+        code, at = packed[at], at + 1
+        if code <= _ITSELF:
+            numbers.append(_from_bytes(packed[at : at + code], "big"))
+            at += code
+        elif code < _ROUND:
+            numbers.append(code - _ITSELF)
+        elif code == _ABSENT:
             numbers.append(None)
         else:
-            numbers.append(_from_bytes(packed[at : at + size], "big"))
-            at += size
+            numbers.append(packed[at] * _POWERS[code - _ROUND])
+            at += 1
     return numbers
-
-
-def pack_data(data: bytes) -> bytes:
-    """Call data is mostly zeros: a run of them becomes a zero and its length."""
-    return _RUN.sub(_pack_run, data)
-
-
-def _pack_run(run: re.Match[bytes]) -> bytes:
-    start, end = run.span()
-    return _PACKED_RUNS[end - start]
-
-
-def unpack_data(packed: bytes) -> bytes:
-    return _PACKED_RUN.sub(lambda run: bytes(run[1][0]), packed)

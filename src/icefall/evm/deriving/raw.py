@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from icefall.evm.amounts import pack_data
+from icefall.evm.call_data import pack_data
 from icefall.evm.call_trees import pack_calls
 from icefall.evm.model import RawKinds, RawRows
 from icefall.wire.evm.call_tree import decode_call_trees

@@ -4,7 +4,8 @@ from typing import Any
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_data, unpack_uint, unpack_uints
+from icefall.evm.amounts import unpack_uint, unpack_uints
+from icefall.evm.call_data import REPEATS_TRANSFER, unpack_data, unpack_input
 from icefall.evm.positions import BITS, above, position_of
 from icefall.evm.reading.flat import txs_of_address
 from icefall.evm.reading.kept import SQL as KEPT
@@ -17,7 +18,7 @@ TX_COLUMNS = (
     "tx_at", "block_hash", "time", "hash", "sender_address", "recipient_address", "amounts", "kind",
     "selector", "sender", "recipient",
 )  # fmt: skip  # as `_tx` reads them
-FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee")
+FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee", "transfer_sender", "transfer_recipient", "transfer_value")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
 SHARES_MAX = 6  # steps of a search by time after which it is no longer guessed where the block should be
 _ADDRESS_IDS = slice(5, 7)  # columns of the statements of kept.sql
@@ -96,10 +97,14 @@ class ChainReader:
     # -- transactions ------------------------------------------------------------------------------------------
 
     async def tx(self, txid: bytes) -> FullTxRead | None:
-        return _first_full(await self._reader.rows(SQL.tx, {"hash": txid}))
+        return await self._full_tx(SQL.tx, {"hash": txid})
 
     async def full_tx_at(self, tx_at: int) -> FullTxRead | None:
-        return _first_full(await self._reader.rows(SQL.tx_at, {"tx_at": tx_at}))
+        return await self._full_tx(SQL.tx_at, {"tx_at": tx_at})
+
+    async def _full_tx(self, statement: str, key: dict[str, Any]) -> FullTxRead | None:
+        rows = await self._reader.rows(statement, {**key, "repeats_transfer": REPEATS_TRANSFER})
+        return _full_tx(*rows[0]) if rows else None
 
     async def txs_of_block(self, number: int, before_index: int | None, limit: int) -> list[TxRead]:
         """Those with an index below `before_index`, highest first."""
@@ -222,9 +227,11 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
     )
 
 
-def _first_full(rows: list[Row]) -> FullTxRead | None:
-    if not rows:
-        return None
-    *row, packed, base_fee = rows[0]
-    tx = _tx(tuple(row))
-    return FullTxRead(tx, tx.selector + unpack_data(packed), unpack_uint(base_fee))
+def _full_tx(*row: Any) -> FullTxRead:
+    *columns, packed, base_fee, sender, recipient, value = row
+    tx = _tx(tuple(columns))
+    if packed.startswith(REPEATS_TRANSFER):
+        arguments = unpack_input(packed, sender, recipient, unpack_uint(value))
+    else:
+        arguments = unpack_data(packed)
+    return FullTxRead(tx, tx.selector + arguments, unpack_uint(base_fee))

@@ -11,7 +11,7 @@ import msgspec
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.errors import Unavailable
-from icefall.evm.amounts import unpack_data
+from icefall.evm.call_data import unpack_data
 from icefall.evm.call_trees import unpack_calls
 from icefall.evm.positions import above, block_of, index_of, position_of
 from icefall.evm.reading.model import PageRange, TxLocation, TxRead

@@ -9,7 +9,8 @@ from typing import Any
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import PackedUints, pack_data, pack_uint
+from icefall.evm.amounts import PackedUints, pack_uint
+from icefall.evm.call_data import pack_input
 from icefall.evm.model import (
     ERC20,
     ERC721,
@@ -134,6 +135,7 @@ class TableRows:
     def _add_txs(self, rows: BlockRows, base: int) -> None:
         ids, txs, direct, packed = self._ids, self._rows["tx"], self._rows["native_of"], self._packed
         parties, by_hash = [], self._rows["tx_by_hash"]
+        transfers = {move.tx_index: move for move in reversed(rows.erc20_transfers)}  # the first one of each
         for tx in rows.txs:
             at, sender, to = base | tx.tx_index, ids(tx.sender), ids(tx.to)
             txs.append(
@@ -151,7 +153,7 @@ class TableRows:
                     + packed[tx.max_fee]
                     + packed[tx.max_priority_fee],
                     tx.selector,
-                    pack_data(tx.input[len(tx.selector) :]),
+                    pack_input(tx.input[len(tx.selector) :], transfers.get(tx.tx_index)),
                 )
             )
             by_hash.append((tx.tx_hash[:HASH_PREFIX], at))

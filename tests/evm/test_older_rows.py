@@ -1,0 +1,90 @@
+"""Transactions stored by older releases, whose amounts and call data are longer: read and verified like new ones."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.awaited import awaited
+from tests.evm.indexed import indexing, messenger_of, open_store
+from tests.evm.older_rows import write_older_form
+from tests.evm.recordings import LOCAL_AVAX
+from tests.store.opened import open_reader
+from tests.upstream.evm_replay import EvmReplay
+from tests.upstream.evm_scene import upstream_of
+
+from icefall.evm.auditing.verify import Verification, stored_blocks
+from icefall.evm.call_data import REPEATS_TRANSFER
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.model import FullTxRead
+
+CHAIN, LAST = "geth-1", 60
+REPEATS = f"substr(input, 1, 2) = x'{REPEATS_TRANSFER.hex()}'"
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("older") / "indexed.sqlite"
+    replay = EvmReplay(CHAIN)
+    replay.shown = LAST
+
+    @awaited
+    async def index() -> None:
+        async with indexing(path, replay) as it:
+            await it.follower.run()
+
+    index()
+    return path
+
+
+@pytest.fixture
+def stored(indexed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(indexed, tmp_path / "stored.sqlite"))
+
+
+def changed(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(statement).rowcount == 1
+
+
+async def read(path: Path) -> list[FullTxRead | None]:
+    reader = open_reader(path)
+    chain = ChainReader(reader)
+    found = [await chain.full_tx_at(at) for (at,) in await reader.rows("select tx_at from tx order by tx_at")]
+    reader.close()
+    return found
+
+
+async def verified(path: Path) -> list[str]:
+    store, replay = open_store(path), EvmReplay(CHAIN)
+    replay.shown = LAST
+    async with upstream_of(replay) as upstream:
+        await upstream.probe_all()
+        verification = Verification(store, upstream, messenger_of(replay), LOCAL_AVAX, verify_roots=False)
+        found = await verification.run(stored_blocks(store, None, None), lambda _: None)
+    store.close()
+    return [one.what for one in found]
+
+
+@awaited
+async def test_older_rows_are_read_and_verified_like_new_ones(stored: Path) -> None:
+    new = await read(stored)
+    assert await verified(stored) == []
+    with closing(sqlite3.connect(stored)) as connection:
+        ((repeating,),) = connection.execute(f"select count(*) from tx where {REPEATS}")
+    assert write_older_form(stored) >= repeating > 10
+    assert await read(stored) == new
+    assert await verified(stored) == []
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+@pytest.mark.parametrize("damage", ["amounts = x'80'", "input = x'000003'", "input = x''", "selector = x'01020304'"])
+@awaited
+async def test_a_changed_transaction_is_found_in_either_form(stored: Path, damage: str, is_older: bool) -> None:
+    with closing(sqlite3.connect(stored)) as connection:
+        ((at,),) = connection.execute(f"select min(tx_at) from tx where {REPEATS} and substr(input, 3) = x'02'")
+    if is_older:
+        write_older_form(stored)
+    changed(stored, f"update tx set {damage} where tx_at = {at}")
+    assert await verified(stored) == ["transactions: 1 stored that are not in the block, 1 missing"]

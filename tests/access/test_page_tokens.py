@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.rest_scene import ADDRESS, LIST, AddressPage
 
-from icefall.access.page_tokens import CURSOR_SIZE_MAX, LIFETIME_S, NUMBER_MAX, NumberTokens, PageTokens
+from icefall.access.page_tokens import CURSOR_SIZE_MAX, ISSUE_STEP_S, LIFETIME_S, NUMBER_MAX, NumberTokens, PageTokens
 from icefall.api.paging import NumberPaging, Paging
 from icefall.api.params.rest_binder import RestBinder
 from icefall.api.params.rest_kinds import PAGE_TOKEN, PAGE_TOKEN_SIZE_MAX
@@ -81,8 +81,16 @@ def test_a_token_of_another_query_is_refused(cursor: bytes, scope: bytes) -> Non
 def test_a_token_expires_after_a_day_of_our_clock() -> None:
     token = TOKENS.issue(SCOPE, b"x", NOW)
     assert TOKENS.read(token, SCOPE, NOW + LIFETIME_S) == b"x"
-    assert "expired after 24 hours" in refused(token, now=NOW + LIFETIME_S + 1)
+    assert "expired after 24 hours" in refused(token, now=NOW + LIFETIME_S + ISSUE_STEP_S)
     assert TOKENS.read(token, SCOPE, NOW - 3 * LIFETIME_S) == b"x"  # the clock was set back: no token expires
+
+
+def test_tokens_of_the_same_page_and_minute_are_the_same() -> None:
+    minute = NOW - NOW % ISSUE_STEP_S
+    times = (minute - 1, minute, minute + ISSUE_STEP_S - 1, minute + ISSUE_STEP_S)
+    for tokens in ([TOKENS.issue(SCOPE, b"x", now) for now in times], [NUMBERS.issue(SCOPE, 7, now) for now in times]):
+        assert tokens[1] == tokens[2]
+        assert len(set(tokens)) == 3
 
 
 def test_a_token_of_another_secret_is_refused() -> None:
@@ -133,7 +141,7 @@ def test_a_uuid_has_one_spelling_and_expires() -> None:
         str(uuid.uuid4()),
     ):
         assert "not one that this service issued" in number_refused(other)
-    assert "expired after 24 hours" in number_refused(token, now=NOW + LIFETIME_S + 1)
+    assert "expired after 24 hours" in number_refused(token, now=NOW + LIFETIME_S + ISSUE_STEP_S)
     with pytest.raises(ValueError, match="32 bits"):
         NUMBERS.issue(SCOPE, 2**32, NOW)
 
@@ -164,7 +172,7 @@ def test_the_scope_does_not_depend_on_spelling() -> None:
                              ("list", ask(f"pageToken={token}&startBlock=5", "0x" + "00" * 20))):  # fmt: skip
             with pytest.raises(BadRequest):
                 paging.after(route, other)
-        clock[0] += LIFETIME_S + 1
+        clock[0] += LIFETIME_S + ISSUE_STEP_S
         with pytest.raises(BadRequest, match="expired"):
             paging.after("list", ask(f"pageToken={token}&startBlock=5"))
 

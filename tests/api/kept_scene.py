@@ -15,7 +15,7 @@ from icefall.upstream.evm.state import At, ContractCall
 
 class SetClock:
     def __init__(self) -> None:
-        self.now = 1_700_000_000.0
+        self.now = 1_699_999_980.0  # a full minute
 
     def __call__(self) -> float:
         return self.now

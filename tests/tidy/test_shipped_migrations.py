@@ -31,6 +31,8 @@ SHIPPED = {
     "evm/0008_positions.sqlite.sql": "ba3a4fdb0c1fd337",
     "evm/0009_recent.postgres.sql": "959e6407ccd9884c",
     "evm/0009_recent.sqlite.sql": "da28a95936860888",
+    "evm/0010_call_data.postgres.sql": "cf2066c80dce23ef",
+    "evm/0010_call_data.sqlite.sql": "cf2066c80dce23ef",
     "node/0001_node.postgres.sql": "45a9ab1e7d66db7c",
     "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
     "node/0002_ledger.postgres.sql": "a272545a0fc121ed",

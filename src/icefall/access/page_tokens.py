@@ -2,6 +2,8 @@
 
 A token is neither a secret nor a permission: it only must not be forged or used with another query, where its cursor
 would mean something else. `scope` is any text or bytes that identifies the query: see `api/paging.py`.
+
+The time of issue is that of the minute: a page that is asked for again has the same token, so its answer can be kept.
 """
 
 import base64
@@ -12,6 +14,7 @@ import uuid
 from icefall.errors import BadRequest
 
 LIFETIME_S = 24 * 3600
+ISSUE_STEP_S = 60
 CURSOR_SIZE_MAX = 256
 NUMBER_MAX = 2**32 - 1
 _VERSION = 1
@@ -38,9 +41,13 @@ def _short_hash(scope: bytes | str) -> bytes:
     return hashlib.sha256(_bytes(scope)).digest()[:_SCOPE_SIZE]
 
 
+def _issue_time(now: int) -> int:
+    return (now - now % ISSUE_STEP_S) & NUMBER_MAX
+
+
 def _check_age(issued: int, now: int) -> None:
     """A token from the future is valid: it is signed, so our clock was set back."""
-    if now - issued > LIFETIME_S:
+    if now - issued >= LIFETIME_S + ISSUE_STEP_S:
         raise BadRequest(_EXPIRED)
 
 
@@ -55,7 +62,7 @@ class PageTokens:
             raise ValueError(f"a cursor may have {CURSOR_SIZE_MAX} bytes, got {len(cursor)}")
         head = (
             bytes((_VERSION,))
-            + (now & NUMBER_MAX).to_bytes(4, "big")
+            + _issue_time(now).to_bytes(4, "big")
             + hashlib.sha256(_bytes(scope)).digest()[:_SCOPE_SIZE]
         )
         return _text(head + self._mac(head, cursor) + cursor)
@@ -103,7 +110,8 @@ class NumberTokens:
     def issue(self, scope: bytes | str, cursor: int, now: int) -> str:
         if not 0 <= cursor <= NUMBER_MAX:
             raise ValueError(f"a cursor must fit in 32 bits, got {cursor}")
-        free = cursor << 90 | (now & NUMBER_MAX) << _MAC_BITS | self._mac(scope, cursor, now & NUMBER_MAX)
+        issued = _issue_time(now)
+        free = cursor << 90 | issued << _MAC_BITS | self._mac(scope, cursor, issued)
         high, middle, low = free >> 74, free >> 62 & 0xFFF, free & (1 << 62) - 1
         return str(uuid.UUID(int=high << 80 | 8 << 76 | middle << 64 | 2 << 62 | low))
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from icefall.access.page_tokens import ISSUE_STEP_S
 from icefall.api.body_timeout import BodyTimeout
 from icefall.api.dialect import Dialect
 from icefall.api.endpoints.row import NODE, Charged
@@ -231,8 +232,7 @@ class App:
                 result, units = result if isinstance(result, Charged) else (result, 0)
                 response = self._response(plain, result, request)
                 if mark is not None and version is not None and version.is_without_state():
-                    has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
-                    self._kept.keep(key, mark, response.body, within_second=has_token or version.is_of_server)
+                    self._kept.keep(key, mark, response.body, _step_s(result, is_of_server=version.is_of_server))
             failed = False
         finally:
             self._counters.end(plain.slot, began, failed=failed, kept=kept is not None)
@@ -317,6 +317,14 @@ class App:
             if headers is response.headers and body is response.body
             else response._replace(headers=headers, body=body)
         )
+
+
+def _step_s(result: object, *, is_of_server: bool) -> int | None:
+    """How long an answer may be kept, as KeptAnswers takes it."""
+    if is_of_server:
+        return 1
+    has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
+    return ISSUE_STEP_S if has_token else None
 
 
 def _resumed(request: Request) -> str:

@@ -1,11 +1,11 @@
 """Whole answers that a worker keeps, for clients that ask for the same page again and again.
 
 An answer is given again only where it would be the same byte for byte: nothing was committed to the chain's store since
-before it was made. Page tokens contain the second at which they were issued: an answer with one is kept for that
-second. So is every answer from a server: its URL may lead to several replicas, and the version may be that of one and
-the rows those of another, which lags behind. Rows of the endpoint table say which answers depend on nothing else
-(`keeps_answers`). Only what is asked for a second time is kept: most pages are not, and would cost memory and the
-version of a store for nothing.
+before it was made. Page tokens contain the minute in which they were issued: an answer with one is kept for that
+minute. Every answer from a server is kept for a second: its URL may lead to several replicas, and the version may be
+that of one and the rows those of another, which lags behind. Rows of the endpoint table say which answers depend on
+nothing else (`keeps_answers`). Only what is asked for a second time is kept: most pages are not, and would cost memory
+and the version of a store for nothing.
 """
 
 import asyncio
@@ -30,8 +30,12 @@ class KeptMark(NamedTuple):
 
 class _KeptAnswer(NamedTuple):
     mark: KeptMark
-    within_second: bool
+    step_s: int | None
     body: bytes
+
+    def is_of(self, mark: KeptMark) -> bool:
+        same_step = self.step_s is None or self.mark.second // self.step_s == mark.second // self.step_s
+        return same_step and self.mark.version == mark.version
 
 
 class _Making(NamedTuple):
@@ -65,9 +69,7 @@ class KeptAnswers:
 
     def find(self, key: Key, mark: KeptMark) -> bytes | None:
         found = self._answers.get(key)
-        if found is None or found.mark.version != mark.version or (found.within_second and found.mark != mark):
-            return None
-        return found.body
+        return found.body if found is not None and found.is_of(mark) else None
 
     async def made_by_another(self, key: Key, mark: KeptMark) -> bytes | None:
         """The answer that another request is making already, from the same version in the same second: an answer that
@@ -92,7 +94,8 @@ class KeptAnswers:
                 if not one.done():  # cancelled
                     one.set_result(body)
 
-    def keep(self, key: Key, mark: KeptMark, body: object, *, within_second: bool) -> None:
+    def keep(self, key: Key, mark: KeptMark, body: object, step_s: int | None = None) -> None:
+        """`step_s`: 1 or 60, it is kept to the end of its second or minute; None: as long as the version stays."""
         if not isinstance(body, bytes) or len(body) > _ANSWER_SIZE_MAX:
             return
         self.end_making(key, mark, body)
@@ -100,7 +103,7 @@ class KeptAnswers:
         old = self._answers.pop(key, None)
         if old is not None:
             self._size -= _size(key, old.body)
-        self._answers[key] = _KeptAnswer(mark, within_second, body)
+        self._answers[key] = _KeptAnswer(mark, step_s, body)
         self._size += _size(key, body)
         if self._size > self._size_max:
             self._drop_older()

@@ -17,6 +17,7 @@ from icefall.evm.amounts import unpack_uint, unpack_uints
 from icefall.evm.call_data import REPEATS_TRANSFER, unpack_data, unpack_input
 from icefall.evm.positions import BITS
 from icefall.evm.storing.journal import unpack_touched
+from icefall.evm.tx_kind import CALL_TYPES, selector_of
 
 ENRICHMENT = {"price", "reputation"}
 WAY_BACK = {"activity", "audit"}  # depends on where batches ended
@@ -33,6 +34,7 @@ INTERNED = {
     "native_of": {"address"},
     "touch_of": {"address"},
     "erc20": {"token", "sender", "recipient"},
+    "erc20_in": {"token"},
     "erc20_of": {"address"},
     "erc721": {"token", "sender", "recipient"},
     "erc721_of": {"address"},
@@ -109,6 +111,9 @@ def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: se
     if table == "token" and columns:
         columns["untrusted_since"] = tuple(since is not None for since in columns["untrusted_since"])
     if table == "tx" and columns:
+        kinds = columns["kind"]
+        columns["kind"] = tuple((kind >> 2, CALL_TYPES[kind & 3]) for kind in kinds)
+        columns["selector"] = tuple(map(selector_of, kinds, columns["selector"]))
         columns["amounts"] = tuple(map(tuple, map(unpack_uints, columns["amounts"])))
         columns["input"] = tuple(plain_inputs(tables, zip(columns["tx_at"], columns["input"], strict=True)))
     if table == "block" and columns:

@@ -1,5 +1,6 @@
-"""Transactions as releases up to migration 0009 stored them."""
+"""Rows as releases up to migration 0009 stored them."""
 
+import struct
 from pathlib import Path
 
 from tests.evm.digest import plain_inputs
@@ -7,28 +8,42 @@ from tests.store.opened import open_store, tables_of
 
 from icefall.db.engine import Row, Transaction
 from icefall.evm.amounts import pack_uint, unpack_uints
-from icefall.evm.call_data import pack_data
+from icefall.evm.call_data import REPEATS_TRANSFER, pack_data
+from icefall.evm.storing.journal import unpack_touched
 from icefall.evm.storing.store import PACKAGE
+from icefall.evm.tx_kind import CALL_TYPES, selector_of
 
 
 def older_amounts(packed: bytes) -> bytes:
     return b"".join([b"\xff" if number is None else pack_uint(number) for number in unpack_uints(packed)])
 
 
+def older_touched(packed: bytes) -> bytes:
+    touched = unpack_touched(packed)
+    flat = [number for pair in touched.named for number in pair]
+    lists = [touched.native, touched.code, touched.silent, flat]
+    numbers = [*map(len, lists), *(number for one in lists for number in one)]
+    if touched.silent_again or touched.recoded:
+        numbers += [len(touched.silent_again), *touched.silent_again, len(touched.recoded), *touched.recoded]
+    return struct.pack(f"<{len(numbers)}I", *numbers) if packed else b""
+
+
 def write_older_form(path: Path) -> int:
-    """Into the rows of a store. Returns how many had been smaller."""
+    """Into the rows of a store. Returns in how many transactions call data had been left out."""
     with tables_of(path) as tables:
-        _, stored = tables.rows("tx", "tx_at, input, amounts")
-        inputs = plain_inputs(tables, [(at, packed) for at, packed, _ in stored])
-        older: list[Row] = [
-            (pack_data(plain), older_amounts(amounts), at)
-            for plain, (at, _, amounts) in zip(inputs, stored, strict=True)
-        ]
+        _, stored = tables.rows("tx", "tx_at, input, amounts, kind, selector")
+        inputs = plain_inputs(tables, [row[:2] for row in stored])
+        older: list[Row] = []
+        for plain, (at, _, amounts, kind, selector) in zip(inputs, stored, strict=True):
+            plain_kind = kind & ~3 | CALL_TYPES.index(CALL_TYPES[kind & 3])
+            older.append((pack_data(plain), older_amounts(amounts), plain_kind, selector_of(kind, selector), at))
+        journal = [(older_touched(touched), number) for number, touched in tables.rows("block", "number, touched")[1]]
     store = open_store(path, PACKAGE)
 
     def write(tx: Transaction) -> None:
-        tx.run_many("update tx set input = ?, amounts = ? where tx_at = ?", older)
+        tx.run_many("update tx set input = ?, amounts = ?, kind = ?, selector = ? where tx_at = ?", older)
+        tx.run_many("update block set touched = ? where number = ?", journal)
 
     store.write_here(write)
     store.close()
-    return sum(len(plain) > len(packed) for (plain, _, _), (_, packed, _) in zip(older, stored, strict=True))
+    return sum(packed.startswith(REPEATS_TRANSFER) for _, packed, *_ in stored)

@@ -16,7 +16,7 @@ from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.following.follower import BlockRange
 from icefall.evm.model import BlockRows, CallType, ContractInfo
 from icefall.evm.storing.store import ChainStore
-from icefall.evm.storing.writing import CALL_TYPES
+from icefall.evm.tx_kind import CALL_TYPES
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.evm.authorizations import authority_of, signed_delegations
 from icefall.wire.evm.decode import decode_full

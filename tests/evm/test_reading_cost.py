@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,11 @@ def plan(statement: str, empty: sqlite3.Connection) -> list[str]:
 def test_plans_are_seeks(package: str, file: str, name: str, empty: sqlite3.Connection) -> None:
     steps = plan(getattr(load(package, file), name), empty)
     assert steps
-    for step in steps:
-        assert "TEMP B-TREE" not in step, steps
+    for before, step in pairwise(["", *steps]):
+        assert "TEMP B-TREE" not in step or before == "SCAN page", steps
         assert not step.startswith("SCAN") or step.removeprefix("SCAN ").startswith(FEW_ROWS), steps
         assert "AUTOMATIC" not in step, steps
-    if "SCAN page" in steps:  # its order is that of the answer
+    if "SCAN page" in steps and name != "in_token":  # its order is that of the answer
         joined = [step for step in steps if step.startswith(("SEARCH e ", "SEARCH t "))]
         assert joined
         assert all(steps.index("SCAN page") < steps.index(step) for step in joined), steps
@@ -89,7 +90,8 @@ ID = "cast(printf('%032d', i) as blob)"
 ROWS = (
     f"insert into block select i, {ID}, {ID}, i, 1, x'00', x'00', x'00', x'00', x'00', i, 1, x'' from n",
     f"insert into tx select i << 24, {ID}, {MINE}, 3, 4, x'0000000000ffff', x'', x'' from n",
-    "insert into tx_by_hash select substr(hash, 1, 6), tx_at from tx",
+    "insert into tx_by_hash select substr(hash, 1, 4), tx_at >> 24 from tx",
+    "insert into erc20_in select 3, i, 0, 0 from n",
     f"insert into native_of select {MINE}, i << 24 from n where i % 2",
     f"insert into touch_of select {MINE}, i << 24 from n where i % 2 = 0",
     f"insert into erc20 select i << 24, 0, 3, {MINE}, 3, x'00' from n",

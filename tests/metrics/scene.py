@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from tests.evm.reading_scene import now as at_once
 from tests.store.opened import on_postgres, open_reader, open_store
 
@@ -13,6 +12,7 @@ from icefall.evm.model import BlockRows
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import PACKAGE, ChainStore
+from icefall.metrics.activity import unpack_earlier, unpack_fresh
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, SeriesPage
@@ -68,8 +68,8 @@ class Scene:
         by_hour: dict[int, tuple[list[Any], list[Any]]] = {}
         for hour, _, fresh, earlier in found["activity"]:
             entry = by_hour.setdefault(hour, ([], []))
-            entry[0].extend(msgspec.msgpack.decode(fresh))
-            entry[1].extend(msgspec.msgpack.decode(earlier))
+            entry[0].extend(unpack_fresh(fresh))
+            entry[1].extend(unpack_earlier(earlier))
         found["activity"] = {hour: (sorted(fresh), sorted(earlier)) for hour, (fresh, earlier) in by_hour.items()}
         return found
 

@@ -13,6 +13,7 @@ from tests.metrics.scene import NOW, Scene
 from tests.metrics.service import Service, info
 from tests.metrics.synthetic import block
 
+from icefall.access.page_tokens import ISSUE_STEP_S
 from icefall.api.endpoints.row import METRICS as LISTENER
 from icefall.api.endpoints.table import rows_of
 from icefall.api.openapi import document
@@ -85,7 +86,7 @@ def test_a_page_token_expires_after_a_day(service: Service) -> None:
     service.now += DAY
     second = service.good(f"/v1/avg_tps/43112?pageToken={token}")
     assert len(second["results"]) == 100
-    service.now += 1
+    service.now += ISSUE_STEP_S
     assert "start again from the first page" in service.refused(f"/v1/avg_tps/43112?pageToken={token}")
     service.good(f"/v1/avg_tps/43112?pageToken={second['nextPageToken']}")
 

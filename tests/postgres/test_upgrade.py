@@ -18,7 +18,7 @@ from icefall.evm.storing.store import PACKAGE
 
 CHAIN, HEAD = "geth-1", 60
 BEFORE = 5  # migrations of the release before
-CHANGED = {"tx", "tx_by_hash", "erc20_holding", "erc20_holder"}
+CHANGED = {"tx", "tx_by_hash", "erc20_in", "erc20_holding", "erc20_holder"}
 
 
 def old_schema(path: Path, current: Path, monkeypatch: pytest.MonkeyPatch) -> None:

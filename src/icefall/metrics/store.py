@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import msgspec
-
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.amounts import pack_uint
 from icefall.evm.model import ZERO_ADDRESS, CallType
 from icefall.evm.packed import PackedBlock
 from icefall.evm.positions import above, position_of
-from icefall.evm.storing.writing import CALL_TYPES
+from icefall.evm.tx_kind import CALL_TYPES
+from icefall.metrics.activity import pack_changes, unpack_earlier, unpack_fresh
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, SPANS, WEEK, period_of, start_of
 from icefall.metrics.rollup import (
     NEVER,
@@ -39,9 +38,6 @@ BlockIds = Sequence[int | None]  # of the addresses of a block, in their order
 
 _CREATION = CallType.CONTRACT_CREATION
 _UNSEEN = (NEVER, NEVER)
-_pack = msgspec.msgpack.encode
-_fresh = msgspec.msgpack.Decoder(list[int])
-_earlier = msgspec.msgpack.Decoder(list[tuple[int, int, int]])
 
 
 class _Hour(NamedTuple):
@@ -195,7 +191,7 @@ def _put_activity(tx: Transaction, hours: Sequence[_Hour]) -> list[tuple[Distinc
         last |= now
         changed |= now
         if fresh or earlier:
-            lists = (_pack(sorted(fresh)), _pack(sorted(earlier)))
+            lists = (pack_changes(sorted(fresh)), pack_changes(sorted(earlier)))
             changes.append((hour, blocks[-1].stats.number, *lists))
         counts.append((count_distinct(hour, active_before), count_distinct(hour, sent_before), len(fresh)))
     tx.run_many(SQL.put_activity, changes)
@@ -227,8 +223,8 @@ def _restore_activity(tx: Transaction, hour: int) -> None:
     """Restore the last activity of every address to what it was before this hour."""
     before: dict[int, tuple[int, int]] = {}
     for fresh, earlier in tx.rows(SQL.activity_from, {"hour": hour}):  # newest first: the oldest is applied last
-        before |= dict.fromkeys(_fresh.decode(fresh), _UNSEEN)
-        before |= {address: (active, sent) for address, active, sent in _earlier.decode(earlier)}
+        before |= dict.fromkeys(unpack_fresh(fresh), _UNSEEN)
+        before |= {address: (active, sent) for address, active, sent in unpack_earlier(earlier)}
     tx.run_many(SQL.drop_last_activity, [(address,) for address, was in before.items() if was == _UNSEEN])
     tx.run_many(SQL.put_last_activity, [(address, *was) for address, was in sorted(before.items()) if was != _UNSEEN])
     tx.run(SQL.drop_activity, {"hour": hour})

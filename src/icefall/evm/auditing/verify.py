@@ -14,6 +14,7 @@ from icefall.evm.model import BlockRows, ContractInfo, NativeTx, TokenKind
 from icefall.evm.positions import above, position_of
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import TableRows
+from icefall.evm.tx_kind import CALL_TYPES
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
@@ -133,9 +134,10 @@ def stored_blocks(store: ChainStore, first: int | None, last: int | None) -> ran
 
 def _older_form(row: Row, tx: NativeTx) -> Row:
     """The row of a transaction as it was stored up to migration 0009, and may be still."""
-    *others, amounts, selector, _ = row
+    *others, kind, amounts, _, _ = row
+    kind = kind & ~3 | CALL_TYPES.index(tx.call_type)
     packed = b"".join([b"\xff" if number is None else pack_uint(number) for number in unpack_uints(amounts)])
-    return (*others, packed, selector, pack_data(tx.input[len(selector) :]))
+    return (*others, kind, packed, tx.selector, pack_data(tx.input[len(tx.selector) :]))
 
 
 def _as_stored(value: object) -> object:

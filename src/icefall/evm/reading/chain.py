@@ -11,7 +11,7 @@ from icefall.evm.reading.flat import txs_of_address
 from icefall.evm.reading.kept import SQL as KEPT
 from icefall.evm.reading.kept import KeptRows
 from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, PageRange, TxLocation, TxRead
-from icefall.evm.storing.writing import CALL_TYPES
+from icefall.evm.tx_kind import CALL_TYPES, selector_of
 
 SQL = load("icefall.evm.reading", "chain.sql")
 TX_COLUMNS = (
@@ -159,7 +159,7 @@ class ChainReader:
             TxRead(
                 TxLocation(*blocks[tx_at >> BITS], txid), tx_at, kind >> 2 & 1, kind >> 3, addresses[sender],
                 addresses[to], value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee,
-                CALL_TYPES[kind & 3], selector, sender, to,
+                CALL_TYPES[kind & 3], selector_of(kind, selector), sender, to,
             )
             for tx_at, txid, amounts, kind, selector, sender, to, _ in rows
             for value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee in (unpack_uints(amounts),)
@@ -221,7 +221,7 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
         max_fee,
         max_priority_fee,
         CALL_TYPES[kind & 3],
-        selector,
+        selector_of(kind, selector),
         sender_ref,
         to_ref,
     )

@@ -30,7 +30,7 @@ select 1 from address where address = :address;
 -- name: tx
 select v.*, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient, e.value as transfer_value
 from tx_by_hash h
-join tx t on t.tx_at = h.tx_at
+join tx t on t.tx_at between h.block << 24 and h.block << 24 | 16777215 and t.hash = :hash
 join tx_view v on v.tx_at = t.tx_at
 join block b on b.number = t.tx_at >> 24
 left join erc20 e on e.log_at = case when substr(t.input, 1, 2) = :repeats_transfer then (
@@ -38,7 +38,7 @@ left join erc20 e on e.log_at = case when substr(t.input, 1, 2) = :repeats_trans
     where log_at between t.tx_at & -16777216 and t.tx_at | 16777215 and tx_index = t.tx_at & 16777215) end
 left join address s on s.id = e.sender
 left join address r on r.id = e.recipient
-where h.prefix = substr(:hash, 1, 6) and t.hash = :hash;
+where h.prefix = substr(:hash, 1, 4);
 
 -- name: tx_at
 select v.*, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient, e.value as transfer_value

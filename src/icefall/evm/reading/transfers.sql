@@ -87,10 +87,14 @@ where o.address = (select id from address where address = :address) and o.log_at
 order by o.log_at, v.position limit :limit)
 order by 2, 3 limit :limit;
 
--- Three lists that never share a log, merged.
+-- Three lists that never share a log, merged. Of ERC-20 tokens the blocks are found first.
 -- name: in_token
-select * from erc20_view where token = (select id from address where address = :address)
-    and log_at >= :low and log_at < :high
+select * from (
+    select v.* from erc20_in i
+    join erc20_view v on v.log_at between i.block << 24 | i.first_log and i.block << 24 | i.last_log and v.token = i.token
+    where i.token = (select id from address where address = :address)
+        and i.block >= :low >> 24 and i.block <= :high >> 24 and v.log_at >= :low and v.log_at < :high
+    order by i.block desc, v.log_at desc limit :limit) page
 union all
 select * from erc721_view where token = (select id from address where address = :address)
     and log_at >= :low and log_at < :high
@@ -101,9 +105,11 @@ order by log_at desc, position desc limit :limit;
 
 -- Each list is bounded by itself: otherwise the server may read and sort all of them.
 -- postgres: in_token
-(select * from erc20_view where token = (select id from address where address = :address)
-    and log_at >= :low and log_at < :high
-order by log_at desc, position desc limit :limit)
+(select v.* from erc20_in i
+join erc20_view v on v.log_at between i.block << 24 | i.first_log and i.block << 24 | i.last_log and v.token = i.token
+where i.token = (select id from address where address = :address)
+    and i.block >= :low >> 24 and i.block <= :high >> 24 and v.log_at >= :low and v.log_at < :high
+order by i.block desc, v.log_at desc limit :limit)
 union all
 (select * from erc721_view where token = (select id from address where address = :address)
     and log_at >= :low and log_at < :high

@@ -31,6 +31,9 @@ delete from touch_of;
 -- name: clear_erc20
 delete from erc20;
 
+-- name: clear_erc20_in
+delete from erc20_in;
+
 -- name: clear_erc20_of
 delete from erc20_of_merged;
 

@@ -1,9 +1,11 @@
 """Changes of a block that its own rows do not show, stored with the block for rollbacks and audits."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
+
+_PADDING = 0x80  # begins a number that has no end
 
 
 class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
@@ -24,13 +26,13 @@ class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
         numbers = [*map(len, lists[:4]), *(number for one in lists[:4] for number in one)]
         for later in lists[4:]:
             numbers += [len(later), *later]
-        return struct.pack(f"<{len(numbers)}I", *numbers) if any(lists) else b""
+        return _pack_numbers(numbers) if any(lists) else b""
 
 
 def unpack_touched(raw: bytes) -> TouchedAddresses:
     if not raw:
         return TouchedAddresses()
-    numbers = struct.unpack(f"<{len(raw) // 4}I", raw)
+    numbers = _unpack_numbers(raw)
     lists, start = [], 4
     for size in numbers[:4]:
         lists.append(numbers[start : start + size])
@@ -40,6 +42,34 @@ def unpack_touched(raw: bytes) -> TouchedAddresses:
         start += 1 + numbers[start]
     native, code, silent, flat, *later = lists
     return TouchedAddresses(native, code, silent, _pairs(flat), *later)
+
+
+def _pack_numbers(numbers: Iterable[int]) -> bytes:
+    """Seven bits of a number in each byte, lowest first; the eighth says that more follow. Older releases took four
+    bytes for each: this never is a multiple of four bytes long."""
+    packed = bytearray()
+    for number in numbers:
+        rest = number
+        while rest > 0x7F:
+            packed.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        packed.append(rest)
+    if len(packed) % 4 == 0:
+        packed.append(_PADDING)
+    return bytes(packed)
+
+
+def _unpack_numbers(raw: bytes) -> tuple[int, ...]:
+    if len(raw) % 4 == 0:
+        return struct.unpack(f"<{len(raw) // 4}I", raw)
+    numbers, number, shift = [], 0, 0
+    for byte in raw:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number = shift = 0
+    return tuple(numbers)
 
 
 def _pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -23,7 +23,7 @@ SPLIT_TABLES = (
     StoredTable("native_of", ("address", "tx_at"), ("address", "tx_at")),
     StoredTable("touch_of", ("address", "tx_at"), ("address", "tx_at")),
     StoredTable("erc20_of", ("address", "log_at"), ("address", "log_at")),
-    StoredTable("tx_by_hash", ("prefix", "tx_at"), ("prefix", "tx_at")),
+    StoredTable("tx_by_hash", ("prefix", "block"), ("prefix", "block")),
     StoredTable("native_balance", ("address", "block", "balance", "before"), ("address", "block")),
     StoredTable("erc20_balance", ("holder", "token", "block", "balance"), ("holder", "token", "block")),
     StoredTable("erc20_holding", ("holder", "token_address", "token", "baseline"), ("holder", "token_address")),

@@ -12,6 +12,7 @@ SQL = load("icefall.evm.storing", "rollback.sql")
 
 # In this order: lists are found through the rows they list.
 _LISTS = (
+    SQL.drop_erc20_in,
     SQL.drop_erc20_of,
     SQL.drop_erc721_of,
     SQL.drop_erc1155_of,

@@ -21,6 +21,9 @@ delete from erc20_of where (address, log_at) in (
         select sender as address, log_at from erc20 where log_at >= :from_log
         union all select recipient, log_at from erc20 where log_at >= :from_log) as rolled_back);
 
+-- name: drop_erc20_in
+delete from erc20_in where (token, block) in (select token, log_at >> 24 from erc20 where log_at >= :from_log);
+
 -- name: drop_erc721_of
 delete from erc721_of where (address, log_at) in (
     select address, log_at from (
@@ -41,7 +44,7 @@ delete from internal_of where (address, tx_at, frame) in (
     ) as rolled_back);
 
 -- name: drop_tx_by_hash
-delete from tx_by_hash where (prefix, tx_at) in (select substr(hash, 1, 6), tx_at from tx where tx_at >= :from_tx);
+delete from tx_by_hash where (prefix, block) in (select substr(hash, 1, 4), tx_at >> 24 from tx where tx_at >= :from_tx);
 
 -- name: drop_native_of
 delete from native_of where (address, tx_at) in (
@@ -164,7 +167,7 @@ where token = ?;
 -- name: restate_standards
 update token set standards =
     case when exists (select 1 from erc20_holder h where h.token = token.token and h.since >= token.standards_since)
-        or exists (select 1 from erc20 e where e.token = token.token and e.log_at >= token.standards_since << 24)
+        or exists (select 1 from erc20_in i where i.token = token.token and i.block >= token.standards_since)
         then 1 else 0 end
     + case when exists (select 1 from erc721 e where e.token = token.token and e.log_at >= token.standards_since << 24)
         then 2 else 0 end

@@ -42,10 +42,10 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) values (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: put_tx_by_hash
-insert into tx_by_hash_recent (prefix, tx_at) values (?, ?);
+insert into tx_by_hash_recent (prefix, block) values (?, ?);
 
 -- postgres: put_tx_by_hash
-insert into tx_by_hash (prefix, tx_at) values (?, ?);
+insert into tx_by_hash (prefix, block) values (?, ?);
 
 -- name: put_native_of
 insert into native_of_recent (address, tx_at) values (?, ?);
@@ -61,6 +61,9 @@ insert into touch_of (address, tx_at) values (?, ?);
 
 -- name: put_erc20
 insert into erc20 (log_at, tx_index, token, sender, recipient, value) values (?, ?, ?, ?, ?, ?);
+
+-- name: put_erc20_in
+insert into erc20_in (token, block, first_log, last_log) values (?, ?, ?, ?);
 
 -- name: put_erc20_of
 insert into erc20_of_recent (address, log_at) values (?, ?);

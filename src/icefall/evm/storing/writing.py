@@ -16,23 +16,20 @@ from icefall.evm.model import (
     ERC721,
     ERC1155,
     BlockRows,
-    CallType,
     Erc20Delta,
     Erc20TransferRow,
     Erc721TransferRow,
     Erc1155Delta,
     Erc1155TransferRow,
-    NativeTx,
 )
 from icefall.evm.packed import PackedBlock, columns_of
 from icefall.evm.positions import BITS
+from icefall.evm.tx_kind import pack_kind
 
 SQL = load("icefall.evm.storing", "writes.sql")
 
 _ROWS_PER_STEP = 4096
-HASH_PREFIX = 6  # bytes of a transaction's hash by which it is found
-CALL_TYPES = tuple(CallType)
-_CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CALL_TYPES)}
+HASH_PREFIX = 4  # bytes of a transaction's hash by which its block is found
 
 _first = itemgetter(0)
 Row = tuple[Any, ...]
@@ -45,6 +42,7 @@ INSERTS = {
     "native_of": SQL.put_native_of,
     "touch_of": SQL.put_touch_of,
     "erc20": SQL.put_erc20,
+    "erc20_in": SQL.put_erc20_in,
     "erc20_of": SQL.put_erc20_of,
     "erc721": SQL.put_erc721,
     "erc721_of": SQL.put_erc721_of,
@@ -63,6 +61,7 @@ ADDRESSES = {
     "native_of": (0,),
     "touch_of": (0,),
     "erc20": (2, 3, 4),
+    "erc20_in": (0,),
     "erc20_of": (0,),
     "erc721": (2, 3, 4),
     "erc721_of": (0,),
@@ -74,11 +73,6 @@ ADDRESSES = {
     "deployment": (0, 3),
     "deployed_by": (0,),
 }
-
-
-def tx_kind(tx: NativeTx) -> int:
-    """Type, status and call type of a transaction in one number."""
-    return tx.type_id << 3 | tx.status << 2 | _CALL_NUMBERS[tx.call_type]
 
 
 def addresses_in(rows: BlockRows) -> Iterable[bytes]:
@@ -134,17 +128,19 @@ class TableRows:
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
         ids, txs, direct, packed = self._ids, self._rows["tx"], self._rows["native_of"], self._packed
-        parties, by_hash = [], self._rows["tx_by_hash"]
+        parties = []
+        prefixes: dict[bytes, None] = {}  # of hashes, each once
         transfers = {move.tx_index: move for move in reversed(rows.erc20_transfers)}  # the first one of each
         for tx in rows.txs:
             at, sender, to = base | tx.tx_index, ids(tx.sender), ids(tx.to)
+            kind, selector = pack_kind(tx)
             txs.append(
                 (
                     at,
                     tx.tx_hash,
                     sender,
                     to,
-                    tx_kind(tx),
+                    kind,
                     packed[tx.value]
                     + packed[tx.nonce]
                     + packed[tx.gas_limit]
@@ -152,15 +148,16 @@ class TableRows:
                     + packed[tx.gas_price]
                     + packed[tx.max_fee]
                     + packed[tx.max_priority_fee],
-                    tx.selector,
+                    selector,
                     pack_input(tx.input[len(tx.selector) :], transfers.get(tx.tx_index)),
                 )
             )
-            by_hash.append((tx.tx_hash[:HASH_PREFIX], at))
+            prefixes[tx.tx_hash[:HASH_PREFIX]] = None
             direct.append((sender, at))
             if to != sender:
                 direct.append((to, at))
             parties.append((sender, to))
+        self._rows["tx_by_hash"].extend([(prefix, rows.block.number) for prefix in prefixes])
         touched = self._rows["touch_of"]
         for one in rows.participants:  # each address once per transaction
             address, tx_index = ids(one.address), one.tx_index
@@ -169,12 +166,19 @@ class TableRows:
 
     def _add_erc20(self, rows: BlockRows, base: int) -> None:
         ids, transfers, by_address = self._ids, self._rows["erc20"], self._rows["erc20_of"]
+        first_logs: dict[int, int] = {}  # by token
+        last_logs: dict[int, int] = {}
         for move in rows.erc20_transfers:
             at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
             transfers.append((at, move.tx_index, token, sender, to, pack_uint(move.value)))
+            last_logs[token] = move.log_index
+            first_logs.setdefault(token, move.log_index)
             by_address.append((sender, at))
             if to != sender:
                 by_address.append((to, at))
+        self._rows["erc20_in"].extend(
+            [(token, rows.block.number, first, last_logs[token]) for token, first in first_logs.items()]
+        )
         for address in {held.token for held in rows.erc20_deltas}:  # Deposit and Withdrawal make a token too
             self._add_standard(ids(address), ERC20)
 

@@ -1,3 +1,0 @@
--- Rows do not change, but new ones are smaller: amounts of `tx` that are small or round have no length (amounts.py), and
--- call data that repeats a transfer is left out (call_data.py). Both forms are read. The number makes releases that
--- know only the older form refuse the store.

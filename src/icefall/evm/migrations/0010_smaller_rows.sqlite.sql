@@ -1,0 +1,49 @@
+-- A transfer takes a fifth less room. What a row of `tx`, `block` and `activity` holds is packed more tightly from here on;
+-- rows that are stored stay as they are, and both forms are read (amounts.py, call_data.py, tx_kind.py, journal.py,
+-- metrics/store.py).
+
+-- In which blocks a token moved, and its first and last log there: its transfers are those of the token between them.
+-- An index by token had an entry for every transfer. Serves: transfers of a token.
+drop index erc20_in;
+create table erc20_in (
+    token integer not null,
+    block integer not null,
+    first_log integer not null, -- index in the block
+    last_log integer not null,
+    primary key (token, block)
+) without rowid;
+insert into erc20_in (token, block, first_log, last_log)
+select token, log_at >> 24, min(log_at & 16777215), max(log_at & 16777215) from erc20
+group by token, log_at >> 24 order by token, log_at >> 24;
+
+-- In which block a transaction is, by the first four bytes of its hash. Serves: a transaction by its hash.
+drop view tx_by_hash; -- with its triggers
+alter table tx_by_hash_recent rename to tx_by_hash_recent_before;
+alter table tx_by_hash_merged rename to tx_by_hash_merged_before;
+create table tx_by_hash_merged (
+    prefix blob not null,
+    block integer not null,
+    primary key (prefix, block)
+) without rowid;
+insert or ignore into tx_by_hash_merged (prefix, block)
+select substr(prefix, 1, 4), tx_at >> 24 from tx_by_hash_merged_before order by prefix, tx_at;
+insert or ignore into tx_by_hash_merged (prefix, block)
+select substr(prefix, 1, 4), tx_at >> 24 from tx_by_hash_recent_before order by prefix, tx_at;
+drop table tx_by_hash_merged_before;
+drop table tx_by_hash_recent_before;
+create table tx_by_hash_recent (
+    prefix blob not null,
+    block integer not null,
+    primary key (prefix, block)
+) without rowid;
+create view tx_by_hash as
+select prefix, block from tx_by_hash_recent
+union all
+select prefix, block from tx_by_hash_merged;
+create trigger tx_by_hash_insert instead of insert on tx_by_hash begin
+    insert into tx_by_hash_merged (prefix, block) values (new.prefix, new.block);
+end;
+create trigger tx_by_hash_delete instead of delete on tx_by_hash begin
+    delete from tx_by_hash_recent where prefix = old.prefix and block = old.block;
+    delete from tx_by_hash_merged where prefix = old.prefix and block = old.block;
+end;

@@ -103,12 +103,15 @@ select * from erc1155_view where token = (select id from address where address =
     and log_at >= :low and (log_at, position) < (:high, :inside)
 order by log_at desc, position desc limit :limit;
 
--- Each list is bounded by itself: otherwise the server may read and sort all of them.
+-- Each list is bounded by itself, and so are the logs of a block: otherwise the server may read and sort all of them.
 -- postgres: in_token
 (select v.* from erc20_in i
-join erc20_view v on v.log_at between i.block << 24 | i.first_log and i.block << 24 | i.last_log and v.token = i.token
-where i.token = (select id from address where address = :address)
-    and i.block >= :low >> 24 and i.block <= :high >> 24 and v.log_at >= :low and v.log_at < :high
+cross join lateral (
+    select * from erc20_view
+    where log_at between i.block << 24 | i.first_log and i.block << 24 | i.last_log and token = i.token
+        and log_at >= :low and log_at < :high
+    order by log_at desc limit :limit) v
+where i.token = (select id from address where address = :address) and i.block >= :low >> 24 and i.block <= :high >> 24
 order by i.block desc, v.log_at desc limit :limit)
 union all
 (select * from erc721_view where token = (select id from address where address = :address)

@@ -1,0 +1,92 @@
+"""Lists whose rows are found through their blocks: the server reads those blocks, however long the tables are."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.postgres.server import server_url
+from tests.store.opened import open_store, schema_of
+
+from icefall.db.engine import Transaction
+from icefall.db.postgres_session import Connection, SessionKind, connect
+from icefall.evm.call_data import REPEATS_TRANSFER
+from icefall.evm.reading.chain import SQL as CHAIN
+from icefall.evm.reading.transfers import SQL as TRANSFERS
+from icefall.evm.storing.store import PACKAGE
+
+BLOCKS, PER_BLOCK = 5_000, 20
+HOT, RARE, ABSENT = 1, 2, 3  # IDs of tokens
+ROWS = (
+    "insert into address select i, decode(lpad(to_hex(i), 40, '0'), 'hex') from generate_series(1, 40) i",
+    "insert into block select i, sha256(i::text::bytea), '', i, 20, '', '', '', '', '', i, 1, '' "
+    f"from generate_series(0, {BLOCKS - 1}) i",
+    f"create temp table n as select i, i / {PER_BLOCK} as block, i % {PER_BLOCK} as index "
+    f"from generate_series(0::bigint, {BLOCKS * PER_BLOCK - 1}) i",
+    "insert into tx select block << 24 | index, sha256(i::text::bytea), 10 + i % 30, 10 + i % 29, 23, '', '', "
+    r"'\x000002' from n",
+    "insert into tx_by_hash select distinct substr(hash, 1, 4), tx_at >> 24 from tx",
+    "insert into erc20 select block << 24 | index, index, "
+    r"case when i % 9973 = 0 then 2 when i % 2 = 0 then 1 else 4 end, 10 + i % 30, 10 + i % 29, '\x0105' from n",
+    "insert into erc20_in select token, log_at >> 24, min(log_at & 16777215), max(log_at & 16777215) from erc20 "
+    "group by token, log_at >> 24",
+    "analyze",
+)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    """A reader's, of a chain with 100,000 transfers."""
+    path = tmp_path_factory.mktemp("plans") / "chain.postgres"
+    store = open_store(path, PACKAGE)
+
+    def fill(tx: Transaction) -> None:
+        for statement in ROWS:
+            tx.run(statement)
+
+    store.write_here(fill)
+    store.close()
+    opened = connect(server_url(), SessionKind(schema_of(path), 30).settings())
+    yield opened
+    opened.close()
+
+
+def rows_read(session: Connection, statement: str, params: dict[str, Any], table: str) -> int:
+    """From the table or its key, with the plan that is made once for all parameters."""
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", statement)))
+    text = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", statement).replace("%%", "%")
+    kinds = ", ".join("bytea" if isinstance(params[name], bytes) else "bigint" for name in names)
+    values = ", ".join(_literal(params[name]) for name in names)
+    session.execute(f"prepare read ({kinds}) as {text}".encode())
+    ((explained,),) = session.execute(f"explain (analyze, format json) execute read ({values})".encode()).fetchall()
+    session.execute("deallocate read")
+    plans = explained if isinstance(explained, list) else json.loads(explained)
+    return sum(_read(plans[0]["Plan"], table))
+
+
+def _literal(value: bytes | int) -> str:
+    return f"'\\x{value.hex()}'" if isinstance(value, bytes) else str(value)
+
+
+def _read(plan: dict[str, Any], table: str) -> Iterator[int]:
+    if plan.get("Relation Name") == table:
+        yield (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    for below in plan.get("Plans", ()):
+        yield from _read(below, table)
+
+
+@pytest.mark.parametrize("token", [HOT, RARE, ABSENT])
+@pytest.mark.parametrize("high", [BLOCKS, BLOCKS // 2, 20])
+def test_transfers_of_a_token(session: Connection, token: int, high: int) -> None:
+    params = {"address": token.to_bytes(20, "big"), "low": 0, "high": high << 24, "inside": 0, "limit": 11}
+    assert rows_read(session, TRANSFERS.in_token.postgres, params, "erc20") <= 3 * PER_BLOCK
+    assert rows_read(session, TRANSFERS.in_token.postgres, params, "erc20_in") <= 12
+
+
+@pytest.mark.parametrize("number", [7, BLOCKS * PER_BLOCK // 2, BLOCKS * PER_BLOCK - 1])
+def test_a_transaction_by_its_hash(session: Connection, number: int) -> None:
+    ((txid,),) = session.execute("select sha256(%s::text::bytea)", [number]).fetchall()
+    params = {"hash": bytes(txid), "repeats_transfer": REPEATS_TRANSFER}
+    assert 0 < rows_read(session, CHAIN.tx.postgres, params, "tx") <= 2 * PER_BLOCK
+    assert 0 < rows_read(session, CHAIN.tx.postgres, params, "erc20") <= 2 * PER_BLOCK

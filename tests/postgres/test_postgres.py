@@ -265,6 +265,17 @@ def test_a_holder_is_found_by_the_key_in_a_new_table(tmp_path: Path) -> None:
     assert "Sort" not in str(plan)
 
 
+def test_a_migration_may_take_longer_than_any_other_statement(
+    kit: PostgresKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icefall.db.postgres.WRITE_LIMIT_S", 0.1)
+    slow = "create table slow as select 1 as one from pg_sleep(0.3);\n"
+    with closing(kit.open(V1 | {"0002_slow": slow})) as store:
+        assert store.read("select count(*) from slow") == [(1,)]
+        with pytest.raises(StoreError, match="stopped at its time limit"):
+            store.write_here(lambda tx: tx.run("insert into note select 1, 'x' from pg_sleep(0.3)"))
+
+
 def test_arrays_of_one_statement_may_have_numbers_of_any_size(kit: PostgresKit) -> None:
     """The first one alone would fit into a smallint, the first two into an integer."""
     pairs = [(1, 1 << 20, 1 << 40), (2, -1, 3)]

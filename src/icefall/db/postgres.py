@@ -222,6 +222,7 @@ class PostgresStore(PostgresReader):
             with self._writer.transaction():
                 if is_citus:
                     self._writer.execute(SQL.citus_modify_one_after_the_other.postgres)
+                self._writer.execute(SQL.lift_time_limit.postgres)
                 self._one(SQL.lock_migrations, {"key": _lock_key(f"{self._schema} migrations")})
                 at = self._version()
                 pending(known, at, self._where())

@@ -15,6 +15,10 @@ select pg_advisory_unlock_all();
 -- name: lock_migrations
 select pg_advisory_xact_lock(:key);
 
+-- For the transaction of a migration: it may write a table of any size anew.
+-- name: lift_time_limit
+set local statement_timeout = 0;
+
 -- Who holds the lock of a writer: its address and the name it gave.
 -- name: holder
 select coalesce(host(a.client_addr), 'this machine'), a.application_name

@@ -1,16 +1,18 @@
 -- As in 0010_smaller_rows.sqlite.sql, which says what a row means.
 
-drop index erc20_in;
-create table erc20_in (
+create table erc20_in_blocks (
     token bigint not null,
     block bigint not null,
     first_log bigint not null,
     last_log bigint not null,
     primary key (token, block)
 );
-insert into erc20_in (token, block, first_log, last_log)
+insert into erc20_in_blocks (token, block, first_log, last_log)
 select token, log_at >> 24, min(log_at & 16777215), max(log_at & 16777215) from erc20
 group by token, log_at >> 24 order by token, log_at >> 24;
+drop index erc20_in;
+alter table erc20_in_blocks rename to erc20_in;
+alter index erc20_in_blocks_pkey rename to erc20_in_pkey;
 
 alter table tx_by_hash rename to tx_by_hash_before;
 alter index tx_by_hash_pkey rename to tx_by_hash_before_pkey;

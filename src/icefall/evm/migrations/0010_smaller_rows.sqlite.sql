@@ -1,20 +1,21 @@
 -- A transfer takes a fifth less room. What a row of `tx`, `block` and `activity` holds is packed more tightly from here on;
 -- rows that are stored stay as they are, and both forms are read (amounts.py, call_data.py, tx_kind.py, journal.py,
--- metrics/store.py).
+-- metrics/activity.py).
 
 -- In which blocks a token moved, and its first and last log there: its transfers are those of the token between them.
--- An index by token had an entry for every transfer. Serves: transfers of a token.
-drop index erc20_in;
-create table erc20_in (
+-- An index by token had an entry for every transfer; it is read once more. Serves: transfers of a token.
+create table erc20_in_blocks (
     token integer not null,
     block integer not null,
     first_log integer not null, -- index in the block
     last_log integer not null,
     primary key (token, block)
 ) without rowid;
-insert into erc20_in (token, block, first_log, last_log)
+insert into erc20_in_blocks (token, block, first_log, last_log)
 select token, log_at >> 24, min(log_at & 16777215), max(log_at & 16777215) from erc20
 group by token, log_at >> 24 order by token, log_at >> 24;
+drop index erc20_in;
+alter table erc20_in_blocks rename to erc20_in;
 
 -- In which block a transaction is, by the first four bytes of its hash. Serves: a transaction by its hash.
 drop view tx_by_hash; -- with its triggers

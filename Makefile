@@ -25,10 +25,11 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-# Tests and CI run with exactly these files, whatever was released since.
+# Tests and CI run with exactly these files, whatever was released since. The lock names all of them: pip need not look
+# for what they depend on, and refuses `coverage[toml]` next to a pin of `coverage` as soon as there is a newer release.
 $(DEVSTAMP): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing what requirements.lock names into $(VENV): a minute or two"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP) $@
 

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 from packaging.requirements import Requirement
@@ -28,6 +29,24 @@ def test_every_dependency_is_pinned_within_its_range(wanted: str) -> None:
     version = PINNED.get(canonicalize_name(requirement.name))
     assert version is not None, f"{requirement.name} is not in requirements.lock: run `make lock`"
     assert version in requirement.specifier, f"{requirement.name} {version} is out of range: run `make lock`"
+
+
+def test_everything_that_they_depend_on_is_pinned_too() -> None:
+    """It is installed without looking for dependencies."""
+    missing, seen = [], 0
+    for name in PINNED:
+        try:
+            needed = distribution(name).requires or []
+        except PackageNotFoundError:  # for another system
+            continue
+        for requirement in map(Requirement, needed):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                seen += 1
+                version = PINNED.get(canonicalize_name(requirement.name))
+                if version is None or version not in requirement.specifier:
+                    missing.append(f"{name}: {requirement}")
+    assert missing == []
+    assert seen > 30
 
 
 def test_there_is_nothing_but_pins_with_hashes() -> None:

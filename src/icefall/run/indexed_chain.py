@@ -1,5 +1,6 @@
 """The indexing of one EVM chain: its store, its upstreams, its follower, and what is fetched in the background."""
 
+import asyncio
 import time
 from functools import partial
 from pathlib import Path
@@ -115,18 +116,25 @@ class IndexedChain:
         self.follower.status.problem = problem
 
     async def _finish(self) -> None:
-        """After the last block of an index that has one: what its answers still need, retried until it is there."""
-        tokens = TokenMetadataLoop(self._store, self._background, EnrichCounts(), time.time)
+        """After the last block of an index that has one: what its answers still need, retried until it is there.
+        Holders at the same time as the rest: one waits for the store's server, the other mostly for the upstream."""
         while True:
-            try:
-                await count_all(self._store)
-                await finish_audits(self.auditor, self._chain_store)
-                while await tokens.round():
-                    pass
+            ended = await asyncio.gather(count_all(self._store), self._finish_tokens(), return_exceptions=True)
+            failures = [failure for failure in ended if failure is not None]
+            if not failures:
                 return
-            except UpstreamFailure as failure:
-                self.log.warn("audits or names cannot be finished, trying again", error=str(failure))
-                await self._background.clock.sleep(_RETRY_S)
+            for failure in failures:
+                if not isinstance(failure, UpstreamFailure):
+                    raise failure
+            self.log.warn("audits or names cannot be finished, trying again", error=str(failures[0]))
+            await self._background.clock.sleep(_RETRY_S)
+
+    async def _finish_tokens(self) -> None:
+        """Their names after the audits, which may ask for some of them again."""
+        await finish_audits(self.auditor, self._chain_store)
+        tokens = TokenMetadataLoop(self._store, self._background, EnrichCounts(), time.time)
+        while await tokens.round():
+            pass
 
     async def audit(self) -> None:
         await audit_forever(self.auditor, self._chain_store, self._background.clock, self.log)

@@ -1,4 +1,4 @@
-"""Transactions stored by older releases, whose amounts and call data are longer: read and verified like new ones."""
+"""Rows that older releases stored are read and verified like new ones, and damage is found in both."""
 
 import shutil
 import sqlite3
@@ -88,3 +88,18 @@ async def test_a_changed_transaction_is_found_in_either_form(stored: Path, damag
         write_older_form(stored)
     changed(stored, f"update tx set {damage} where tx_at = {at}")
     assert await verified(stored) == ["transactions: 1 stored that are not in the block, 1 missing"]
+
+
+FIRST_TOKEN = "(token, block) = (select token, block from erc20_in order by token, block limit 1)"
+
+
+@pytest.mark.parametrize(
+    ("damage", "stored_too_many"),
+    [("update erc20_in set last_log = last_log + 1", 1), ("delete from erc20_in", 0)],
+)
+@awaited
+async def test_a_block_of_a_token_that_is_wrong_or_missing_is_found(
+    stored: Path, damage: str, stored_too_many: int
+) -> None:
+    changed(stored, f"{damage} where {FIRST_TOKEN}")
+    assert await verified(stored) == [f"tokens by block: {stored_too_many} stored that are not in the block, 1 missing"]

@@ -32,7 +32,7 @@ SHIPPED = {
     "evm/0009_recent.postgres.sql": "959e6407ccd9884c",
     "evm/0009_recent.sqlite.sql": "da28a95936860888",
     "evm/0010_smaller_rows.postgres.sql": "ad4fc55ddefc88f3",
-    "evm/0010_smaller_rows.sqlite.sql": "03fb180a0cbcc4a9",
+    "evm/0010_smaller_rows.sqlite.sql": "72d36658e8a053dd",
     "node/0001_node.postgres.sql": "45a9ab1e7d66db7c",
     "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
     "node/0002_ledger.postgres.sql": "a272545a0fc121ed",

@@ -118,23 +118,28 @@ class IndexedChain:
     async def _finish(self) -> None:
         """After the last block of an index that has one: what its answers still need, retried until it is there.
         Holders at the same time as the rest: one waits for the store's server, the other mostly for the upstream."""
-        while True:
-            ended = await asyncio.gather(count_all(self._store), self._finish_tokens(), return_exceptions=True)
-            failures = [failure for failure in ended if failure is not None]
-            if not failures:
-                return
-            for failure in failures:
-                if not isinstance(failure, UpstreamFailure):
-                    raise failure
-            self.log.warn("audits or names cannot be finished, trying again", error=str(failures[0]))
-            await self._background.clock.sleep(_RETRY_S)
+        tasks = [asyncio.create_task(count_all(self._store)), asyncio.create_task(self._finish_tokens())]
+        try:
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in ended:
+                task.result()  # or what it failed with
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _finish_tokens(self) -> None:
         """Their names after the audits, which may ask for some of them again."""
-        await finish_audits(self.auditor, self._chain_store)
         tokens = TokenMetadataLoop(self._store, self._background, EnrichCounts(), time.time)
-        while await tokens.round():
-            pass
+        while True:
+            try:
+                await finish_audits(self.auditor, self._chain_store)
+                while await tokens.round():
+                    pass
+                return
+            except UpstreamFailure as failure:
+                self.log.warn("audits or names cannot be finished, trying again", error=str(failure))
+                await self._background.clock.sleep(_RETRY_S)
 
     async def audit(self) -> None:
         await audit_forever(self.auditor, self._chain_store, self._background.clock, self.log)

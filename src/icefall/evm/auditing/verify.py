@@ -27,6 +27,7 @@ SQL = load("icefall.evm.auditing", "verify.sql")
 COMPARED = {
     "tx": (SQL.tx, "transactions"),
     "erc20": (SQL.erc20, "ERC-20 transfers"),
+    "erc20_in": (SQL.erc20_in, "tokens by block"),
     "erc721": (SQL.erc721, "ERC-721 transfers"),
     "erc1155": (SQL.erc1155, "ERC-1155 transfers"),
     "internal": (SQL.internal, "internal transactions"),

@@ -6,6 +6,11 @@ select tx_at, hash, sender, recipient, kind, amounts, selector, input from tx wh
 -- name: erc20
 select log_at, tx_index, token, sender, recipient, value from erc20 where log_at between :from_at and :to_at;
 
+-- name: erc20_in
+select distinct i.token, i.block, i.first_log, i.last_log
+from erc20 e join erc20_in i on i.token = e.token and i.block = e.log_at >> 24
+where e.log_at between :from_at and :to_at;
+
 -- name: erc721
 select log_at, tx_index, token, sender, recipient, token_id from erc721 where log_at between :from_at and :to_at;
 

@@ -12,8 +12,9 @@ create table erc20_in_blocks (
     primary key (token, block)
 ) without rowid;
 insert into erc20_in_blocks (token, block, first_log, last_log)
-select token, log_at >> 24, min(log_at & 16777215), max(log_at & 16777215) from erc20
-group by token, log_at >> 24 order by token, log_at >> 24;
+select token, log_at >> 24, log_at & 16777215, log_at & 16777215 from erc20
+where true order by token, log_at -- as in the index: `group by` would sort all transfers in a temporary file
+on conflict (token, block) do update set last_log = excluded.last_log;
 drop index erc20_in;
 alter table erc20_in_blocks rename to erc20_in;
 

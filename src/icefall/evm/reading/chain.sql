@@ -40,6 +40,23 @@ left join address s on s.id = e.sender
 left join address r on r.id = e.recipient
 where h.prefix = substr(:hash, 1, 4);
 
+-- Otherwise the server may look for the hash in all transactions: it does not know how few rows a prefix and a block have.
+-- postgres: tx
+select v.*, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient, e.value as transfer_value
+from (
+    select found.tx_at, found.input from tx_by_hash h
+    cross join lateral (
+        select tx_at, input from tx
+        where tx_at between h.block << 24 and h.block << 24 | 16777215 and hash = :hash order by tx_at limit 1) found
+    where h.prefix = substr(:hash, 1, 4) limit 1) t
+join tx_view v on v.tx_at = t.tx_at
+join block b on b.number = t.tx_at >> 24
+left join erc20 e on e.log_at = case when substr(t.input, 1, 2) = :repeats_transfer then (
+    select min(log_at) from erc20
+    where log_at between t.tx_at & -16777216 and t.tx_at | 16777215 and tx_index = t.tx_at & 16777215) end
+left join address s on s.id = e.sender
+left join address r on r.id = e.recipient;
+
 -- name: tx_at
 select v.*, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient, e.value as transfer_value
 from tx t

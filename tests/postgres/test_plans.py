@@ -11,7 +11,6 @@ from tests.store.opened import open_store, schema_of
 
 from icefall.db.engine import Transaction
 from icefall.db.postgres_session import Connection, SessionKind, connect
-from icefall.evm.call_data import REPEATS_TRANSFER
 from icefall.evm.reading.chain import SQL as CHAIN
 from icefall.evm.reading.transfers import SQL as TRANSFERS
 from icefall.evm.storing.store import PACKAGE
@@ -88,6 +87,6 @@ def test_transfers_of_a_token(session: Connection, token: int, high: int) -> Non
 @pytest.mark.parametrize("number", [7, BLOCKS * PER_BLOCK // 2, BLOCKS * PER_BLOCK - 1])
 def test_a_transaction_by_its_hash(session: Connection, number: int) -> None:
     ((txid,),) = session.execute("select sha256(%s::text::bytea)", [number]).fetchall()
-    params = {"hash": bytes(txid), "repeats_transfer": REPEATS_TRANSFER}
+    params = {"hash": bytes(txid)}
     assert 0 < rows_read(session, CHAIN.tx.postgres, params, "tx") <= 2 * PER_BLOCK
     assert 0 < rows_read(session, CHAIN.tx.postgres, params, "erc20") <= 2 * PER_BLOCK

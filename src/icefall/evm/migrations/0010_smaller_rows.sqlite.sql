@@ -49,3 +49,18 @@ create trigger tx_by_hash_delete instead of delete on tx_by_hash begin
     delete from tx_by_hash_recent where prefix = old.prefix and block = old.block;
     delete from tx_by_hash_merged where prefix = old.prefix and block = old.block;
 end;
+
+-- A transaction whole, with its first ERC-20 transfer where its call data repeats that (call_data.py says how it begins
+-- then). Serves: a transaction by its hash, and by its position.
+create view full_tx_view as
+select v.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind, v.selector,
+    v.sender, v.recipient, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient,
+    e.value as transfer_value
+from tx t
+join tx_view v on v.tx_at = t.tx_at
+join block b on b.number = t.tx_at >> 24
+left join erc20 e on e.log_at = case when substr(t.input, 1, 2) = x'0000' then (
+    select min(log_at) from erc20
+    where log_at between t.tx_at & -16777216 and t.tx_at | 16777215 and tx_index = t.tx_at & 16777215) end
+left join address s on s.id = e.sender
+left join address r on r.id = e.recipient;

@@ -97,14 +97,10 @@ class ChainReader:
     # -- transactions ------------------------------------------------------------------------------------------
 
     async def tx(self, txid: bytes) -> FullTxRead | None:
-        return await self._full_tx(SQL.tx, {"hash": txid})
+        return _first_full(await self._reader.rows(SQL.tx, {"hash": txid}))
 
     async def full_tx_at(self, tx_at: int) -> FullTxRead | None:
-        return await self._full_tx(SQL.tx_at, {"tx_at": tx_at})
-
-    async def _full_tx(self, statement: str, key: dict[str, Any]) -> FullTxRead | None:
-        rows = await self._reader.rows(statement, {**key, "repeats_transfer": REPEATS_TRANSFER})
-        return _full_tx(*rows[0]) if rows else None
+        return _first_full(await self._reader.rows(SQL.tx_at, {"tx_at": tx_at}))
 
     async def txs_of_block(self, number: int, before_index: int | None, limit: int) -> list[TxRead]:
         """Those with an index below `before_index`, highest first."""
@@ -227,9 +223,11 @@ def _tx(row: tuple[Any, ...]) -> TxRead:
     )
 
 
-def _full_tx(*row: Any) -> FullTxRead:
-    *columns, packed, base_fee, sender, recipient, value = row
-    tx = _tx(tuple(columns))
+def _first_full(rows: list[Row]) -> FullTxRead | None:
+    if not rows:
+        return None
+    *row, packed, base_fee, sender, recipient, value = rows[0]
+    tx = _tx(tuple(row))
     if packed.startswith(REPEATS_TRANSFER):
         arguments = unpack_input(packed, sender, recipient, unpack_uint(value))
     else:

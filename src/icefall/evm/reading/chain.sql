@@ -25,49 +25,23 @@ select value from meta where name = :name;
 -- name: is_known
 select 1 from address where address = :address;
 
--- Whole, with the first ERC-20 transfer of the transaction where its call data repeats that (call_data.py).
-
 -- name: tx
-select v.*, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient, e.value as transfer_value
-from tx_by_hash h
-join tx t on t.tx_at between h.block << 24 and h.block << 24 | 16777215 and t.hash = :hash
-join tx_view v on v.tx_at = t.tx_at
-join block b on b.number = t.tx_at >> 24
-left join erc20 e on e.log_at = case when substr(t.input, 1, 2) = :repeats_transfer then (
-    select min(log_at) from erc20
-    where log_at between t.tx_at & -16777216 and t.tx_at | 16777215 and tx_index = t.tx_at & 16777215) end
-left join address s on s.id = e.sender
-left join address r on r.id = e.recipient
-where h.prefix = substr(:hash, 1, 4);
+select * from full_tx_view where tx_at = (
+    select t.tx_at from tx_by_hash h
+    join tx t on t.tx_at between h.block << 24 and h.block << 24 | 16777215 and t.hash = :hash
+    where h.prefix = substr(:hash, 1, 4));
 
 -- Otherwise the server may look for the hash in all transactions: it does not know how few rows a prefix and a block have.
 -- postgres: tx
-select v.*, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient, e.value as transfer_value
-from (
-    select found.tx_at, found.input from tx_by_hash h
+select * from full_tx_view where tx_at = (
+    select t.tx_at from tx_by_hash h
     cross join lateral (
-        select tx_at, input from tx
-        where tx_at between h.block << 24 and h.block << 24 | 16777215 and hash = :hash order by tx_at limit 1) found
-    where h.prefix = substr(:hash, 1, 4) limit 1) t
-join tx_view v on v.tx_at = t.tx_at
-join block b on b.number = t.tx_at >> 24
-left join erc20 e on e.log_at = case when substr(t.input, 1, 2) = :repeats_transfer then (
-    select min(log_at) from erc20
-    where log_at between t.tx_at & -16777216 and t.tx_at | 16777215 and tx_index = t.tx_at & 16777215) end
-left join address s on s.id = e.sender
-left join address r on r.id = e.recipient;
+        select tx_at from tx
+        where tx_at between h.block << 24 and h.block << 24 | 16777215 and hash = :hash order by tx_at limit 1) t
+    where h.prefix = substr(:hash, 1, 4) limit 1);
 
 -- name: tx_at
-select v.*, t.input, b.base_fee, s.address as transfer_sender, r.address as transfer_recipient, e.value as transfer_value
-from tx t
-join tx_view v on v.tx_at = t.tx_at
-join block b on b.number = t.tx_at >> 24
-left join erc20 e on e.log_at = case when substr(t.input, 1, 2) = :repeats_transfer then (
-    select min(log_at) from erc20
-    where log_at between t.tx_at & -16777216 and t.tx_at | 16777215 and tx_index = t.tx_at & 16777215) end
-left join address s on s.id = e.sender
-left join address r on r.id = e.recipient
-where t.tx_at = :tx_at;
+select * from full_tx_view where tx_at = :tx_at;
 
 -- name: txs
 select * from tx_view where tx_at >= :low and tx_at < :high order by tx_at desc limit :limit;

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-_PADDING = 0x80  # begins a number that has no end
+from icefall.wire.varint import pack_varints, unpack_varints
+
+_PADDING = b"\x80"  # begins a number that has no end
 
 
 class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
@@ -45,31 +47,13 @@ def unpack_touched(raw: bytes) -> TouchedAddresses:
 
 
 def _pack_numbers(numbers: Iterable[int]) -> bytes:
-    """Seven bits of a number in each byte, lowest first; the eighth says that more follow. Older releases took four
-    bytes for each: this never is a multiple of four bytes long."""
-    packed = bytearray()
-    for number in numbers:
-        rest = number
-        while rest > 0x7F:
-            packed.append(rest & 0x7F | 0x80)
-            rest >>= 7
-        packed.append(rest)
-    if len(packed) % 4 == 0:
-        packed.append(_PADDING)
-    return bytes(packed)
+    """Never a multiple of four bytes: older releases took four for each number."""
+    packed = pack_varints(numbers)
+    return packed if len(packed) % 4 else packed + _PADDING
 
 
 def _unpack_numbers(raw: bytes) -> tuple[int, ...]:
-    if len(raw) % 4 == 0:
-        return struct.unpack(f"<{len(raw) // 4}I", raw)
-    numbers, number, shift = [], 0, 0
-    for byte in raw:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            numbers.append(number)
-            number = shift = 0
-    return tuple(numbers)
+    return unpack_varints(raw) if len(raw) % 4 else struct.unpack(f"<{len(raw) // 4}I", raw)
 
 
 def _pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:

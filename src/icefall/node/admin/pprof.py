@@ -7,6 +7,8 @@ import gzip
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from icefall.wire.varint import pack_varints
+
 
 class StackFrame(NamedTuple):
     """One line of a stack; `first_line` is where the function starts."""
@@ -81,13 +83,7 @@ def encode(profile: Profile) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    value &= 0xFFFF_FFFF_FFFF_FFFF  # a negative int64 travels as its two's complement
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return pack_varints([value & 0xFFFF_FFFF_FFFF_FFFF])  # a negative int64 travels as its two's complement
 
 
 def _number(field: int, value: int) -> bytes:

@@ -34,6 +34,28 @@ class EncodedBlock(NamedTuple):
     diffs: bytes
 
 
+class BalanceHistory:
+    """What an address has after each block that changes it."""
+
+    def __init__(self, start: int) -> None:
+        self._blocks, self._balances = [-1], [start]
+
+    @property
+    def now(self) -> int:
+        return self._balances[-1]
+
+    def at(self, block: int) -> int:
+        return self._balances[bisect_right(self._blocks, block) - 1]
+
+    def add(self, block: int, change: int) -> None:
+        balance = self.now + change
+        if self._blocks[-1] == block:
+            self._balances[-1] = balance
+        else:
+            self._blocks.append(block)
+            self._balances.append(balance)
+
+
 class TransferChain:
     """`busy`: the share of transfers that the first address sends."""
 
@@ -42,20 +64,17 @@ class TransferChain:
         self._per_block = per_block
         self._busy = busy
         self.addresses = [keccak256(number.to_bytes(4, "big"))[-20:] for number in range(addresses)]
-        self._native = dict.fromkeys([*self.addresses, MINER], _START)
         self._nonces = dict.fromkeys(self.addresses, 0)
-        self.token: dict[bytes, tuple[list[int], list[int]]] = {}
+        self.native = {one: BalanceHistory(_START) for one in (*self.addresses, MINER)}
+        self.token = {one: BalanceHistory(0) for one in self.addresses}
         self._slots = {holder: "0x" + keccak256(holder.rjust(32, b"\0") + bytes(32)).hex() for holder in self.addresses}
-
-    def balance_at(self, holder: bytes, block: int) -> int:
-        numbers, balances = self.token.get(holder, ([], []))
-        index = bisect_right(numbers, block)
-        return balances[index - 1] if index else 0
 
     def state(self, method: str, params: list[Any], block: int) -> str:
         """The result of eth_call, eth_getCode or eth_getBalance."""
+        if method == "eth_getBalance":
+            return hex(_balance(self.native, params[0], block))
         if method == "eth_call" and params[0]["data"].startswith("0x70a08231"):
-            return f"0x{self.balance_at(bytes.fromhex(params[0]['data'][-40:]), block):064x}"
+            return f"0x{_balance(self.token, params[0]['data'], block):064x}"
         return "0x60" if method == "eth_getCode" and params[0] == "0x" + TOKEN.hex() else "0x"
 
     def blocks(self, count: int) -> Iterator[EncodedBlock]:
@@ -88,8 +107,10 @@ class TransferChain:
             txs.append(tx)
             receipts.append(self._receipt(tx, index, bytes(20) if minted else sender, to, amount))
             calls.append({"txHash": "", "result": _frame(tx)})
-            diffs.append({"txHash": "", "result": self._diff(sender, [to] if minted else [sender, to])})
-            self._move(None if minted else sender, to, amount, number)
+            diffs.append({"txHash": "", "result": self._diff(number, sender, [to] if minted else [sender, to])})
+            if not minted:
+                self.token[sender].add(number, -amount)
+            self.token[to].add(number, amount)
         block: dict[str, Any] = {
             "number": hex(number), "hash": _ZERO_HASH, "parentHash": parent,
             "timestamp": hex(1_700_000_000 + 2 * number),
@@ -125,37 +146,33 @@ class TransferChain:
             "transactionHash": _ZERO_HASH, "transactionIndex": hex(index), "type": "0x2",
         }  # fmt: skip
 
-    def _diff(self, sender: bytes, holders: list[bytes]) -> dict[str, Any]:
+    def _diff(self, number: int, sender: bytes, holders: list[bytes]) -> dict[str, Any]:
         """The state diff: the fee, and the token's storage."""
-        before = {holder: self._native[holder] for holder in (sender, MINER)}
-        self._native[sender] -= _GAS * _PRICE
-        self._native[MINER] += _GAS * (_PRICE - _BASE)
+        of_sender, of_miner = self.native[sender], self.native[MINER]
+        before = of_sender.now, of_miner.now
+        of_sender.add(number, -_GAS * _PRICE)
+        of_miner.add(number, _GAS * (_PRICE - _BASE))
         nonce = self._nonces[sender]
         old = {self._slots[holder]: "0x" + "11" * 32 for holder in holders}
         new = {self._slots[holder]: "0x" + "22" * 32 for holder in holders}
         return {
             "pre": {
                 _hex(TOKEN): {"balance": "0x0", "nonce": 1, "codeHash": "0x" + "33" * 32, "storage": old},
-                _hex(sender): {"balance": hex(before[sender]), "nonce": nonce - 1},
-                _hex(MINER): {"balance": hex(before[MINER])},
+                _hex(sender): {"balance": hex(before[0]), "nonce": nonce - 1},
+                _hex(MINER): {"balance": hex(before[1])},
             },
             "post": {
                 _hex(TOKEN): {"storage": new},
-                _hex(sender): {"balance": hex(self._native[sender]), "nonce": nonce},
-                _hex(MINER): {"balance": hex(self._native[MINER])},
+                _hex(sender): {"balance": hex(of_sender.now), "nonce": nonce},
+                _hex(MINER): {"balance": hex(of_miner.now)},
             },
         }
 
-    def _move(self, sender: bytes | None, to: bytes, amount: int, number: int) -> None:
-        for holder, change in ((sender, -amount), (to, amount)):
-            if holder is not None:
-                numbers, balances = self.token.setdefault(holder, ([], []))
-                balance = (balances[-1] if balances else 0) + change
-                if numbers and numbers[-1] == number:
-                    balances[-1] = balance
-                else:
-                    numbers.append(number)
-                    balances.append(balance)
+
+def _balance(histories: dict[bytes, BalanceHistory], holder: str, block: int) -> int:
+    """`holder`: hex that ends with an address."""
+    history = histories.get(bytes.fromhex(holder[-40:]))
+    return history.at(block) if history else 0
 
 
 def _frame(tx: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tests.postgres.server import new_prefix, server_url
 from tests.server import Server
 from tests.store.counted_statements import CountedApps, counted_apps
 from tests.store.statement_table import ENGINES, FAILS, STATEMENTS
+from tests.waiting import until
 
 from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
 from icefall.api.endpoints.table import rows_of
@@ -25,6 +26,7 @@ ROWS = [(listener, row) for listener in LISTENERS for row in rows_of(listener)]
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with demo_serving(tmp_path_factory.mktemp("counted"), "--api-admin-enabled=true") as server:
+        until(lambda: server.ask("GET", "/ext/health").status == 200, "a healthy program, whose answers are copied")
         yield server
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.api.data_naive import ZERO, Naive, address_text, naive
 from tests.api.data_scene import InProcess, put_chains, walked
+from tests.api.made_chain import ANN, BEN, EVE, FACTORY, ZERO_ADDRESS, block, erc20, erc721
 from tests.evm.recordings import derived
 from tests.metrics.scene import Scene
 
@@ -123,6 +124,41 @@ def test_it_does_not_matter_how_many_transfers_are_counted_at_once(chain: str, t
     assert counted(scenes[0], 1) == counted(scenes[1], 7)
     for scene in scenes:
         scene.close()
+
+
+@pytest.mark.parametrize("counted_before", [1, 2, 3])
+def test_blocks_that_were_not_counted_yet_are_rolled_back(counted_before: int, tmp_path: Path) -> None:
+    """A step takes balances as they are at the tip, also of the blocks that later steps will count."""
+    rows = [erc20(0, ZERO_ADDRESS, ANN, 5), erc20(1, ZERO_ADDRESS, BEN, 5), erc20(2, ANN, BEN, 5)]
+    other = block(2, branch=1)
+    reorganised, fresh = Scene(tmp_path / "reorganised.sqlite"), Scene(tmp_path / "fresh.sqlite")
+    reorganised.put(rows)
+    for _ in range(counted_before):
+        assert asyncio.run(count_some(reorganised.store, 1))
+    reorganised.roll_back(1)
+    reorganised.put([other])
+    fresh.put([*rows[:2], other])
+    assert counted(reorganised) == counted(fresh)
+    assert len(counted(fresh)["holders"]) == 2
+    reorganised.close()
+    fresh.close()
+
+
+@pytest.mark.parametrize("ancestor", [None, 0, 1, 2])
+def test_an_owner_loses_a_token_by_a_transfer_from_someone_else(ancestor: int | None, tmp_path: Path) -> None:
+    """Logs of some contracts name another sender than the owner, who is counted again all the same."""
+    rows = [erc721(0, ZERO_ADDRESS, ANN), erc721(1, BEN, EVE), erc721(2, ANN, FACTORY), block(3)]
+    steps, once = Scene(tmp_path / "steps.sqlite"), Scene(tmp_path / "once.sqlite")
+    for one in rows:
+        steps.put([one])
+        counted(steps)
+    if ancestor is not None:
+        steps.roll_back(ancestor)
+    once.put(rows if ancestor is None else rows[: ancestor + 1])
+    assert counted(steps) == counted(once)
+    assert [row[2:] for row in counted(once)["totals"]] == [(1, 1)]
+    steps.close()
+    once.close()
 
 
 def test_a_step_ends_with_a_block(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Lists whose rows are found through their blocks: the server reads those blocks, however long the tables are."""
+"""Lists whose rows are found through their blocks or in batches: the server reads those blocks and the part of a batch
+that is on the page, however long the tables are."""
 
 import json
 import re
@@ -12,11 +13,14 @@ from tests.store.opened import open_store, schema_of
 from icefall.db.engine import Transaction
 from icefall.db.postgres_session import Connection, SessionKind, connect
 from icefall.evm.reading.chain import SQL as CHAIN
+from icefall.evm.reading.flat import SQL as FLAT
+from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.transfers import SQL as TRANSFERS
 from icefall.evm.storing.store import PACKAGE
 
 BLOCKS, PER_BLOCK = 5_000, 20
 HOT, RARE, ABSENT = 1, 2, 3  # IDs of tokens
+ITEMS, HOLDER, BATCH = 5, 6, 5_000  # a token, who receives it, and how much of it with every 1000th block
 ROWS = (
     "insert into address select i, decode(lpad(to_hex(i), 40, '0'), 'hex') from generate_series(1, 40) i",
     "insert into block select i, sha256(i::text::bytea), '', i, 20, '', '', '', '', '', i, 1, '' "
@@ -30,6 +34,10 @@ ROWS = (
     r"case when i % 9973 = 0 then 2 when i % 2 = 0 then 1 else 4 end, 10 + i % 30, 10 + i % 29, '\x0105' from n",
     "insert into erc20_in select token, log_at >> 24, min(log_at & 16777215), max(log_at & 16777215) from erc20 "
     "group by token, log_at >> 24",
+    f"insert into erc1155 select i << 24 | 30, p, 3, {ITEMS}, 10, {HOLDER}, '', '' "
+    f"from generate_series(0::bigint, {BLOCKS - 1}) i, "
+    f"generate_series(0, case when i % 1000 = 500 then {BATCH - 1} else 0 end) p",
+    f"insert into erc1155_of select {HOLDER}, log_at from erc1155 group by log_at",
 )
 
 
@@ -90,3 +98,34 @@ def test_a_transaction_by_its_hash(session: Connection, number: int) -> None:
     params = {"hash": bytes(txid)}
     assert 0 < rows_read(session, CHAIN.tx.postgres, params, "tx") <= 2 * PER_BLOCK
     assert 0 < rows_read(session, CHAIN.tx.postgres, params, "erc20") <= 2 * PER_BLOCK
+
+
+@pytest.mark.parametrize("high", [BLOCKS, 501, 500])
+def test_transfers_of_an_address_with_large_batches(session: Connection, high: int) -> None:
+    params = {"address": HOLDER.to_bytes(20, "big"), "low": 0, "high": high << 24, "limit": 100}
+    assert rows_read(session, TRANSFERS.erc1155_of.postgres, params, "erc1155") <= 4 * 100
+
+
+@pytest.mark.parametrize("inside", [AFTER_ALL, 700])
+def test_no_more_of_a_batch_is_sent_than_a_page_has(session: Connection, inside: int) -> None:
+    positions = [block << 24 | 30 for block in (500, 1500)]
+    params = {"positions": positions, "inside": inside, "limit": 100}
+    rows = session.execute(FLAT.erc1155.postgres.encode(), params).fetchall()
+    last = min(inside, BATCH) - 1
+    assert [row[:2] for row in rows] == [(positions[1], at) for at in range(last, last - 100, -1)]
+
+
+@pytest.mark.parametrize("inside", [-1, 700, BATCH - 2])
+@pytest.mark.parametrize("last", [500, 501, 510])
+def test_parts_of_a_page_with_a_large_batch(session: Connection, last: int, inside: int) -> None:
+    """It is read in pieces, and each reads the batch only as far as it goes."""
+    params = {
+        "address": HOLDER.to_bytes(20, "big"),
+        "first_tx": 500 << 24,
+        "last_tx": last << 24 | 3,
+        "low": 500 << 24 if inside < 0 else 500 << 24 | 30,
+        "inside": inside,
+        "high": (last + 1) << 24,
+        "limit": 100,
+    }
+    assert 0 < rows_read(session, TRANSFERS.transfers_of_page.postgres, params, "erc1155") <= 4 * 100

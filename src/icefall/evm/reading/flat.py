@@ -13,6 +13,7 @@ from icefall.db.engine import Reader, Row, StoreBusy
 from icefall.db.statements import load
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.positions import BITS, PER_BLOCK
+from icefall.evm.reading.model import AFTER_ALL
 
 SQL = load("icefall.evm.reading", "flat.sql")
 _OF_ADDRESS = {ERC20: SQL.erc20_of, ERC721: SQL.erc721_of, ERC1155: SQL.erc1155_of}
@@ -26,8 +27,10 @@ async def transfers_of_address(
     """As the statements `..._of` of transfers.sql. `inside`: the rest of a batch at `high`, as `erc1155_rest`."""
     bounds = where if inside is None else {**where, "low": where["high"], "high": where["high"] + 1}
     positions = await _positions(reader, _OF_ADDRESS[standard], bounds)
-    rows = await reader.rows(_BY_POSITION[standard], {"positions": positions}) if positions else []
-    rows = [row for row in rows if inside is None or row[1] < inside]
+    found: dict[str, Any] = {"positions": positions}
+    if standard == ERC1155:
+        found |= {"inside": AFTER_ALL if inside is None else inside, "limit": where["limit"]}
+    rows = await reader.rows(_BY_POSITION[standard], found) if positions else []
     rows.sort(key=lambda row: row[:2], reverse=True)
     rows = rows[: where["limit"]]
     tx_ats = [row[0] & _BLOCK_BITS | row[2] for row in rows]

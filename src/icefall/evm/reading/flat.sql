@@ -23,9 +23,14 @@ where log_at in (select value from json_each(:positions));
 select log_at, 0, tx_index, token_id, null, token, sender, recipient from erc721
 where log_at in (select value from json_each(:positions));
 
+-- Of each log the rows of its batch below a position: a batch may have tens of thousands, a page needs `limit` of all.
 -- name: erc1155
 select log_at, position, tx_index, token_id, value, token, sender, recipient from erc1155
-where log_at in (select value from json_each(:positions));
+where log_at in (select value from json_each(:positions)) and position < :inside;
+
+-- postgres: erc1155
+select log_at, position, tx_index, token_id, value, token, sender, recipient from erc1155
+where log_at = any(:positions) and position < :inside order by log_at desc, position desc limit :limit;
 
 -- name: txs
 select tx_at, hash, amounts, kind, selector, sender, recipient from tx where tx_at in (select value from json_each(:positions));

@@ -30,6 +30,19 @@ select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc, v.position desc limit :limit;
 
+-- Logs are bounded, and so is each batch: otherwise the server reads and sorts all of a batch.
+-- postgres: erc1155_of
+select v.* from (
+    select o.log_at, e.position from (
+        select log_at from erc1155_of
+        where address = (select id from address where address = :address) and log_at >= :low and log_at < :high
+        order by log_at desc limit :limit) o
+    cross join lateral (
+        select position from erc1155 where log_at = o.log_at order by position desc limit :limit) e
+    order by o.log_at desc, e.position desc limit :limit) page
+join erc1155_view v on v.log_at = page.log_at and v.position = page.position
+order by v.log_at desc, v.position desc;
+
 -- The remainder of a batch in which the page before ended.
 -- name: erc1155_rest
 select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
@@ -60,7 +73,7 @@ where o.address = (select id from address where address = :address) and o.log_at
     and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
 order by 2, 3 limit :limit;
 
--- Each list is bounded by itself: otherwise the server may read and sort all of them.
+-- Each list is bounded by itself, and so is a batch of it: otherwise the server may read and sort all of them.
 -- postgres: transfers_of_page
 (select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
     v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
@@ -78,13 +91,19 @@ where o.address = (select id from address where address = :address) and o.log_at
     and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
 order by o.log_at, v.position limit :limit)
 union all
-(select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+(select v.standard, v.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
     v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from erc1155_of o join erc1155_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at, v.position limit :limit)
+from (
+    select o.log_at, e.position from erc1155_of o
+    cross join lateral (
+        select position from erc1155
+        where log_at = o.log_at and (log_at, position) > (:low, :inside)
+            and (log_at & -16777216 | tx_index) between :first_tx and :last_tx
+        order by position limit :limit) e
+    where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    order by o.log_at, e.position limit :limit) page
+join erc1155_view v on v.log_at = page.log_at and v.position = page.position
+order by v.log_at, v.position limit :limit)
 order by 2, 3 limit :limit;
 
 -- Three lists that never share a log, merged. Of ERC-20 tokens the blocks are found first.

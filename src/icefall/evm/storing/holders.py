@@ -63,9 +63,15 @@ def _last_of_step(tx: Transaction, done: int, tip: int, moves: int) -> int:
 
 def pairs_between(tx: Transaction, first: int, end: int) -> list[Pair]:
     """Pairs whose balance transfers of these blocks may have changed."""
-    zero = {row[0] for row in tx.rows(SQL.zero_address)}
+    no_holders = {None, *(row[0] for row in tx.rows(SQL.zero_address))}
     span = {name: value for name, value in _range(first, end).items() if name in ("low", "high")}
-    return [Pair(*row) for row in tx.rows(SQL.moved, span) if row[2] not in zero]
+    return [Pair(*row) for row in tx.rows(SQL.moved, span) if row[2] not in no_holders]
+
+
+def rolled_back_pairs(tx: Transaction, ancestor: int, newest: int) -> list[Pair]:
+    """Pairs whose balance a rollback of blocks up to the newest may change, also of blocks that no step has reached:
+    steps take the balances after the newest block."""
+    return pairs_between(tx, ancestor + 1, newest + 1) if counted_to(tx) >= 0 else []
 
 
 def dropped_ids(tx: Transaction, first: int, end: int) -> dict[int, int]:

@@ -21,12 +21,17 @@ select min(log_at) from (
     union all
     select * from (select log_at from erc1155 where log_at >= :low order by log_at limit 1 offset :moves) c) found;
 
--- Pairs that transfers of a range name: standard, token, holder.
+-- Pairs that transfers of a range name: standard, token, holder. And the owners that NFTs had before it, or null: a
+-- transfer may name another sender.
 -- name: moved
 select 1, token, sender from erc20 where log_at >= :low and log_at < :high
 union select 1, token, recipient from erc20 where log_at >= :low and log_at < :high
 union select 2, token, sender from erc721 where log_at >= :low and log_at < :high
 union select 2, token, recipient from erc721 where log_at >= :low and log_at < :high
+union select 2, e.token, (
+    select o.owner from nft_owner o where o.token = e.token and o.token_id = e.token_id and o.block < :low >> 24
+    order by o.block desc limit 1)
+from erc721 e where e.log_at >= :low and e.log_at < :high
 union select 4, token, sender from erc1155 where log_at >= :low and log_at < :high
 union select 4, token, recipient from erc1155 where log_at >= :low and log_at < :high;
 

@@ -49,8 +49,8 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     if not journal:
         return
     where = {"ancestor": ancestor, "from_log": above(ancestor), "from_tx": above(ancestor)}
-    counted = (ancestor + 1, holders.counted_to(tx) + 1)
-    pairs, ids = holders.pairs_between(tx, *counted), holders.dropped_ids(tx, *counted)
+    pairs = holders.rolled_back_pairs(tx, ancestor, max(number for number, _, _ in journal))
+    ids = holders.dropped_ids(tx, ancestor + 1, holders.counted_to(tx) + 1)
     held = {token for (token,) in tx.rows(SQL.moved_erc20, where)}
     for _, raw, _ in journal:
         touched = unpack_touched(raw)

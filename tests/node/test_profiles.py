@@ -348,8 +348,12 @@ def small_heap(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
 def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an unwritable directory does to a user who is not root."""
 
-    def refuse(path: Any, flags: int, mode: int = 0o777) -> int:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    real = os.open
+
+    def refuse(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", refuse)
 

@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ def _indexed(folder: Path, *settings: str) -> Iterator[Server]:
 
 def status(data_dir: Path, chain: str) -> ChainStatus | None:
     try:
-        with sqlite3.connect(f"file:{store_path(data_dir, chain)}?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{store_path(data_dir, chain)}?mode=ro", uri=True)) as connection:
             rows = connection.execute("select value from meta where name = 'status'").fetchall()
     except sqlite3.OperationalError:
         return None

@@ -6,6 +6,7 @@ import random
 import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -229,7 +230,7 @@ def test_without_the_demo_nothing_is_imported_now_or_later(tmp_path: Path) -> No
 
 def containers_stored(data_dir: Path) -> int:
     try:
-        with sqlite3.connect(f"file:{store_path(data_dir)}?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{store_path(data_dir)}?mode=ro", uri=True)) as connection:
             return int(connection.execute("select count(*) from container where series <> 4").fetchone()[0])
     except sqlite3.OperationalError:
         return 0

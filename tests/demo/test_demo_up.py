@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -205,7 +206,7 @@ def test_data_uris_give_metadata_and_nothing_was_fetched(demo: Server) -> None:
     read = {nft["tokenId"]: nft["metadata"]["name"] for nft in owned if nft["metadata"]["indexStatus"] == "indexed"}
     assert "Art 9" in read.values()
     assert all(nft["tokenUri"].startswith("data:") for nft in owned if nft["tokenId"] in read)
-    with sqlite3.connect(f"file:{store_path(demo.data_dir, '43112')}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{store_path(demo.data_dir, '43112')}?mode=ro", uri=True)) as connection:
         web = "select count(*) from nft where (token_uri like 'http%' or token_uri like 'ipfs://Qm%')"
         until(lambda: bool(connection.execute(web).fetchone()[0] > 20), "the other URIs known")
         assert connection.execute(f"{web} and status <> 'UNINDEXED'").fetchone()[0] == 0

@@ -97,7 +97,7 @@ async def indexed(path: Path, head: int) -> dict[str, str]:
 @awaited
 async def test_a_store_of_the_release_before_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await indexed(tmp_path / "current.sqlite", OLD_HEAD)
-    with sqlite3.connect(tmp_path / "current.sqlite") as current:
+    with closing(sqlite3.connect(tmp_path / "current.sqlite")) as current, current:
         current.execute("update token set silent_changes = 0")  # the release before did not count them
     expected = digests(tmp_path / "current.sqlite")
     assert write_older_form(tmp_path / "current.sqlite")

@@ -6,7 +6,7 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -228,13 +228,13 @@ async def started(scene: DagScene) -> AsyncIterator[DagScene]:
 
 
 def stored_utxos(directory: Path) -> dict[str, bytes]:
-    with sqlite3.connect(store_path(directory)) as connection:
+    with closing(sqlite3.connect(store_path(directory))) as connection:
         return {id_text(utxo_id): raw for utxo_id, raw in connection.execute("select utxo_id, bytes from utxo")}
 
 
 def indexed_txids(directory: Path) -> list[bytes]:
     """The transactions that the index holds, in its order; each has its bytes."""
-    with sqlite3.connect(store_path(directory)) as connection:
+    with closing(sqlite3.connect(store_path(directory))) as connection:
         rows = connection.execute(
             "select c.number, c.container_id, t.txid, t.bytes from container c "
             "join ledger_tx t on t.chain = 1 and t.seq = c.source where c.series = 4 order by c.number"

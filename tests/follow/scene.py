@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from tests.follow.memory_chains import CHAIN_IDS, Asset, Foreign, MemoryChain
 from tests.upstream.fake_clock import FakeClock, PollingClock
-from tests.upstream.replay import Replay
+from tests.upstream.replay import Replay, recorded
 from tests.waiting import LIMIT_S
 from tests.xchain.memory_state import MemoryState
 
@@ -36,6 +36,15 @@ class Chains:
 
     def counts(self) -> tuple[int, int, int]:
         return self.x.count, self.p.count, self.c.count
+
+
+def true_prefix(chains: Chains) -> bool:
+    """Whether all that is stored is what really happened."""
+    rows = recorded()
+    return all(
+        [offered.raw for offered in chain.accepted] == [row.raw for row in rows[chain.name][: chain.count]]
+        for chain in (chains.x, chains.p, chains.c)
+    )
 
 
 class Scene:

@@ -21,7 +21,8 @@ from tests.follow.dag_scene import (
     tx_row,
     txids,
 )
-from tests.follow.test_interface_rules import X_TX, Node, X, text_of
+from tests.follow.expected import text_of
+from tests.follow.followed_node import X_TX, Node, X
 from tests.upstream.replay import FOREVER, Fault
 from tests.xchain.memory_state import RULES, MemoryState
 from tests.xchain.scenario_1 import final_utxos

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.follow.followed_node import Node
 from tests.follow.history import followed
-from tests.follow.test_interface_rules import Node
 
 from icefall.api.endpoints.node import INDEX, NODE_ENDPOINTS, X
 from icefall.api.endpoints.row import Rpc

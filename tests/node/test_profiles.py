@@ -1,6 +1,5 @@
 """The engine's profiles: what they find, what they refuse, and what they leave behind when a file cannot be written."""
 
-import asyncio
 import errno
 import gc
 import gzip
@@ -20,8 +19,8 @@ from tests.counterparts import program
 from tests.waiting import until
 
 from icefall.node.admin import profiles
-from icefall.node.admin.pprof import Profile, Sample, StackFrame, encode
-from icefall.node.admin.profiles import OBJECTS_LOOKED_AT_MAX, LockStats, MeteredLock, ProfileError, Profiles
+from icefall.node.admin.pprof import Profile, StackFrame, encode
+from icefall.node.admin.profiles import OBJECTS_LOOKED_AT_MAX, LockStats, ProfileError, Profiles
 
 SPIN = f"{__name__}.spin"
 WAIT = "threading.Condition.wait"
@@ -322,85 +321,6 @@ def test_too_many_traces_fall_back_to_types(
 # Locks
 
 
-def waits(locks: LockStats) -> list[Sample]:
-    return list(locks.profile().samples)
-
-
-def test_asyncio_lock_reports_who_waited(locks: LockStats) -> None:
-    lock = MeteredLock("store", locks)
-    order: list[int] = []
-
-    async def worker(number: int) -> None:
-        async with lock:
-            order.append(number)
-            await asyncio.sleep(0.02)
-
-    async def three() -> None:
-        await asyncio.gather(*(worker(number) for number in range(3)))
-
-    asyncio.run(three())
-    assert order == [0, 1, 2]
-    assert not lock.locked()
-    (sample,) = waits(locks)
-    assert sample.values[0] == 2
-    assert sample.values[1] >= 50_000_000
-    assert sample.stack[0] == StackFrame("lock store")
-    assert sample.stack[1].function.endswith("worker")
-    assert sample.stack[1].file == __file__
-
-
-def test_asyncio_lock_without_rivals_reports_nothing(locks: LockStats) -> None:
-    lock = MeteredLock("store", locks)
-
-    async def alone() -> None:
-        for _ in range(3):
-            async with lock:
-                await asyncio.sleep(0)
-        await lock.acquire()
-        assert lock.locked()
-        lock.release()
-
-    asyncio.run(alone())
-    assert waits(locks) == []
-
-
-def test_a_newcomer_behind_a_woken_waiter_counts(locks: LockStats) -> None:
-    """The lock is free for a moment, but promised: whoever asks then waits all the same."""
-    lock = MeteredLock("store", locks)
-
-    async def first_in_line() -> None:
-        async with lock:
-            await asyncio.sleep(0)
-
-    async def crowd() -> None:
-        await lock.acquire()
-        task = asyncio.create_task(first_in_line())
-        await asyncio.sleep(0)
-        lock.release()
-        assert not lock.locked()
-        await lock.acquire()
-        lock.release()
-        await task
-
-    asyncio.run(crowd())
-    assert sum(sample.values[0] for sample in waits(locks)) == 2
-
-
-def test_a_cancelled_wait_counts_and_leaves_the_lock_usable(locks: LockStats) -> None:
-    lock = MeteredLock("store", locks)
-
-    async def give_up() -> None:
-        async with lock:
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(lock.acquire(), 0.01)
-        async with lock:
-            pass
-
-    asyncio.run(give_up())
-    assert sum(sample.values[0] for sample in waits(locks)) == 1
-    assert lock._waiting == 0
-
-
 def test_lock_profile(made: Profiles, directory: Path, locks: LockStats, written: list[Profile]) -> None:
     made.lock()
     locks.record("store", StackFrame("follow.run", "follow.py", 7, 1), 1_000)
@@ -428,8 +348,12 @@ def small_heap(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
 def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an unwritable directory does to a user who is not root."""
 
-    def refuse(path: Any, flags: int, mode: int = 0o777) -> int:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    real = os.open
+
+    def refuse(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", refuse)
 

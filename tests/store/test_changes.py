@@ -1,6 +1,8 @@
 """What readers keep of a store is valid until its next commit, and not a moment longer."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,14 @@ def _put(tx: Transaction, value: str) -> None:
 
 class CountedReads:
     def __init__(self, directory: Path, version: StoreVersion | None = None) -> None:
-        self._reader = SqliteReader(directory / "node.sqlite")
+        self._path = directory / "node.sqlite"
         self.count = 0
         self.last = LastRead(version or unknown_version, self._read)
 
     async def _read(self) -> str:
         self.count += 1
-        return str((await self._reader.rows(SQL.meta, {"name": "x"}))[0][0])
+        with closing(SqliteReader(self._path)) as reader:
+            return str((await reader.rows(SQL.meta, {"name": "x"}))[0][0])
 
     def get(self) -> tuple[str, int]:
         """The value, and how many times the store was read for it."""
@@ -32,10 +35,11 @@ class CountedReads:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SqliteStore:
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(tmp_path / "node.sqlite", PACKAGE, changes=tmp_path / "changes")
     store.write_here(lambda tx: _put(tx, "1"))
-    return store
+    yield store
+    store.close()
 
 
 def test_a_value_is_read_again_after_each_commit(tmp_path: Path, store: SqliteStore) -> None:

@@ -197,7 +197,7 @@ def test_another_upstream_takes_over(name: str) -> None:
         blocks = await fetched(upstream, RUN)
         assert [parts(block) for block in blocks] == wanted("geth-1", RUN)
         assert next(block.source for block in blocks if block.number == BUSY) == good.url
-        assert list(upstream.pool.failing()) == [bad.url]
+        assert [source.name for source in upstream.pool.usable()] == [good.url]
 
     on(scene, bad, good)
 

@@ -90,7 +90,9 @@ def xchain(at: Place, used: set[str]) -> Any:
 def access(at: Place, used: set[str]) -> Any:
     writer = at.stores.access_writer()
     writer.ensure()
-    found = asyncio.run(access_outcomes(writer, at.stores.access_reader()))
+    reader = at.stores.access_reader()
+    found = asyncio.run(access_outcomes(writer, reader))
+    reader.close()
     store = RecordedStore(at.stores.access_store(), used)
     found += asyncio.run(usage_outcomes(store))
     store.close()

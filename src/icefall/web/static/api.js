@@ -6,16 +6,19 @@ const bases = { data: new URL(".", document.baseURI).href.replace(/\/$/, ""), no
 let calls = new Map();
 let chainList = null;
 
+const NOT_THERE = -32000; // in JSON-RPC: the call is right, and there is nothing to answer
+
+// `code`: of an error in a JSON-RPC answer. A path that is not served has none.
 export class CallError extends Error {
-  constructor(message, status = 0) {
+  constructor(message, status = 0, code = 0) {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
 export async function loadConfig() {
-  const reply = await fetch(`${bases.data}/explorer/config.json`, { cache: "no-store" });
-  Object.assign(config, await reply.json());
+  Object.assign(config, await send(`${bases.data}/explorer/config.json`, { cache: "no-store" }));
   for (const [name, url] of [
     ["node", config.nodeUrl],
     ["metrics", config.metricsUrl],
@@ -98,7 +101,11 @@ export async function node(target, method, params = {}, signal) {
   showCalls();
   const reply = await send(url, { method: "POST", headers: { "content-type": "application/json" }, body }, signal);
   if (reply?.error)
-    throw new CallError(reply.error.message || "the node refused the call", reply.error.code === -32000 ? 404 : 400);
+    throw new CallError(
+      reply.error.message || "the node refused the call",
+      reply.error.code === NOT_THERE ? 404 : 400,
+      reply.error.code,
+    );
   return reply?.result;
 }
 
@@ -112,7 +119,19 @@ export async function maybe(promise) {
   }
 }
 
-export async function chains() {
+// The newest container of an index: undefined where there is none yet, null where there is no such index.
+export async function lastContainer(target, signal) {
+  try {
+    return await node(target, "index.getLastAccepted", { encoding: "hex" }, signal);
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return error.code === NOT_THERE ? undefined : null;
+  }
+}
+
+// `isFresh`: with the status that each chain has now. Names and tokens stay as they were when the Explorer was opened.
+export async function chains({ isFresh = false } = {}) {
+  if (isFresh) chainList = null;
   chainList ??= data("/v1/chains").then(
     (reply) => reply.chains,
     (error) => {
@@ -123,8 +142,8 @@ export async function chains() {
   return chainList;
 }
 
-export async function chainOf(id) {
-  return (await chains()).find((chain) => chain.chainId === String(id)) || data(path`/v1/chains/${id}`);
+export async function chainOf(id, options) {
+  return (await chains(options)).find((chain) => chain.chainId === String(id)) || data(path`/v1/chains/${id}`);
 }
 
 export function resetCalls() {

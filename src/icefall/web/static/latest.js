@@ -15,14 +15,17 @@ const POLL_MS = 10000;
 // blocks: rows are therefore shown together, in the order of their time.
 class LiveList {
   constructor(label, columns, keyOf, load) {
-    Object.assign(this, { label, columns, keyOf, load, rows: [], arrived: [] });
+    Object.assign(this, { label, columns, keyOf, load, rows: [], arrived: [], isReadAnew: false });
     this.element = h("div.later", { "aria-busy": "true" }, loading(6));
   }
 
+  // What has arrived before may be of blocks that were rolled back; what was not is read too.
   async read() {
+    this.arrived = [];
     try {
       this.rows = await this.load();
-      this.draw(new Set());
+      this.isReadAnew = true;
+      this.show();
     } catch (error) {
       if (error.name === "AbortError") return;
       this.element.replaceChildren(failure(error, () => this.read()));
@@ -36,14 +39,16 @@ class LiveList {
 
   // Whether there is something new to see. Nothing moves while the keyboard is in the list.
   show() {
-    if (!this.arrived.length || this.element.contains(document.activeElement)) return false;
+    if (!(this.arrived.length || this.isReadAnew)) return false;
+    if (this.element.querySelector("table")?.contains(document.activeElement)) return false;
     const known = new Set(this.rows.map(this.keyOf));
     const added = this.arrived.filter((row) => !known.has(this.keyOf(row)));
     this.arrived = [];
     const newest = [...added, ...this.rows].sort((a, b) => b.blockTimestamp - a.blockTimestamp).slice(0, SHOWN);
     const fresh = new Set(newest.map(this.keyOf).filter((key) => !known.has(key)));
     this.rows = newest;
-    if (fresh.size) this.draw(fresh);
+    if (fresh.size || this.isReadAnew) this.draw(fresh);
+    this.isReadAnew = false;
     return fresh.size > 0;
   }
 
@@ -103,8 +108,8 @@ const txColumns = (names, tokens) => [
   },
 ];
 
-// `onBlock` is called with the newest block of a chain.
-export function latest({ names, tokens, signal, onBlock }) {
+// `onBlock` is called with the newest block of a chain, `onRollback` with the ID of a chain that lost blocks.
+export function latest({ names, tokens, signal, onBlock, onRollback }) {
   const blocks = new LiveList(
     "Latest blocks of all chains",
     blockColumns(names),
@@ -133,7 +138,11 @@ export function latest({ names, tokens, signal, onBlock }) {
         tips.set(row.chainId, row);
       },
       transaction: (row) => transactions.arrive(row),
-      rollback: readAll,
+      rollback: ({ chainId }) => {
+        tips.delete(chainId);
+        onRollback(chainId);
+        readAll();
+      },
       skipped: readAll,
       opened: () => state("live", true),
       interrupted: () => state("reconnecting", false),

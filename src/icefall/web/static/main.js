@@ -91,12 +91,7 @@ async function show() {
     ({ title, content } = await module.render({ params, query, signal, remember }));
   } catch (error) {
     if (signal.aborted) return;
-    content = h(
-      "div.page",
-      {},
-      header("Icefall", NOT_SHOWN[error.status] || "This page could not be loaded"),
-      h("section.card", {}, failure(error, show), h("p.state", {}, h("a.in-text", { href: "#/" }, "To the home page"))),
-    );
+    content = notShown(error, show);
     title = "Not loaded";
   } finally {
     clearTimeout(waiting);
@@ -111,6 +106,12 @@ async function show() {
     announce(document.title);
   }
   shownBefore = true;
+}
+
+function notShown(error, again) {
+  const home = h("p.state", {}, h("a.in-text", { href: "#/" }, "To the home page"));
+  const title = header("Icefall", NOT_SHOWN[error.status] || "This page could not be loaded");
+  return h("div.page", {}, title, h("section.card", {}, failure(error, again), home));
 }
 
 // Keeps a choice (a tab, a range) in the address without loading the page again.
@@ -167,9 +168,12 @@ const loaded = loadConfig();
 import(`./pages/${parse(false).page}.js`).catch(() => {}); // meanwhile; `show` reports what fails
 try {
   await loaded;
+  installFrame();
+  addEventListener("hashchange", show);
+  await show();
 } catch (error) {
-  main.replaceChildren(failure(error));
+  const again = () => location.reload();
+  main.replaceChildren(notShown(error, again));
+  addEventListener("hashchange", again);
+  main.removeAttribute("aria-busy");
 }
-installFrame();
-addEventListener("hashchange", show);
-await show();

@@ -33,6 +33,7 @@ function copyButton(text, what) {
       box.select();
       document.execCommand("copy");
       box.remove();
+      button.focus();
     }
     button.replaceChildren(icon("check"));
     announce(`Copied ${what}`);
@@ -105,6 +106,7 @@ export function badge(text, kind = "") {
   return h(kind ? `span.badge.${kind}` : "span.badge", {}, text);
 }
 
+export const chainStatus = (text) => (text === "OK" ? badge("OK", "good") : badge(text.toLowerCase(), "bad"));
 export const status = (txStatus) => (String(txStatus) === "1" ? badge("Success", "good") : badge("Failed", "bad"));
 
 export function method(shown) {
@@ -231,6 +233,20 @@ export function later(load, { rows = 3, hideEmpty = true } = {}) {
   return box;
 }
 
+// A part of a page that is read again while the page is open. It stays as it is while the keyboard is in it.
+export function current(load, everyMs, signal) {
+  const box = h("div.page", { "aria-busy": "true" }, loading());
+  const read = async () => {
+    const content = await load().catch((error) => (error.name === "AbortError" ? null : failure(error)));
+    box.removeAttribute("aria-busy");
+    if (content && !box.contains(document.activeElement)) box.replaceChildren(...[content].flat().filter(Boolean));
+  };
+  const timer = setInterval(() => document.hidden || read(), everyMs);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  read();
+  return box;
+}
+
 // -- tables --------------------------------------------------------------------------------------------------------
 
 // columns: [{name, cell(row), right, minor, phone, on}]; a minor column is left out on a phone, a phone one is only there.
@@ -273,31 +289,40 @@ const EMPTY_PAGES_MAX = 20;
 // A list in pages. `load(token)` returns {rows, next}; a page may be empty although more follow. `hideEmpty`: null where
 // there are none.
 export async function list({ label, columns, load, none, hideEmpty = false }) {
-  let first = await load();
-  for (let page = 0; page < EMPTY_PAGES_MAX && first && !first.rows.length && first.next; page += 1) {
-    first = await load(first.next);
-  }
+  const loadRows = async (token) => {
+    let page = await load(token);
+    for (let read = 0; read < EMPTY_PAGES_MAX && page && !page.rows.length && page.next; read += 1) {
+      page = await load(page.next);
+    }
+    return page;
+  };
+  const first = await loadRows();
   if (!first || !first.rows.length) return hideEmpty ? null : empty(none || "Nothing here yet.");
   const shown = table(label, columns, first.rows);
   const box = h("div.list", {}, shown.element);
   let next = first.next;
+  const failed = h("div");
   const more = h("button.more", { type: "button" }, "Show more");
   more.addEventListener("click", async () => {
-    more.disabled = true;
+    if (more.ariaDisabled) return; // not `disabled`, which would take the keyboard away from it
+    more.ariaDisabled = "true";
     more.textContent = "Loading…";
+    failed.replaceChildren();
     try {
-      const page = await load(next);
+      const page = await loadRows(next);
       shown.append(page.rows);
       next = page.next;
       announce(`${page.rows.length} more rows`);
     } catch (error) {
-      more.before(failure(error));
+      failed.replaceChildren(failure(error));
     }
-    more.disabled = false;
+    more.ariaDisabled = null;
     more.textContent = "Show more";
-    if (!next) more.remove();
+    if (next) return;
+    if (document.activeElement === more) shown.element.focus({ preventScroll: true });
+    more.remove();
   });
-  if (next) box.append(more);
+  if (next) box.append(failed, more);
   return box;
 }
 

@@ -3,10 +3,10 @@ import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
 import { chainFigures } from "../chain-figures.js";
 import { blockColumns, txColumns } from "../columns.js";
-import { badge, blockLink, card, crumbs, facts, header, id, later, list, tabs, time, to } from "../parts.js";
+import { badge, blockLink, card, chainStatus, crumbs, facts, header, id, later, list, tabs, time, to } from "../parts.js";
 
 export async function render({ params, query, signal, remember }) {
-  const chain = await chainOf(params.chain);
+  const chain = await chainOf(params.chain, { isFresh: true });
   const key = chain.chainId;
   const name = chain.chainName || key;
   const token = chain.networkToken;
@@ -17,7 +17,7 @@ export async function render({ params, query, signal, remember }) {
     header(
       "EVM chain",
       name,
-      chain.status === "OK" ? badge("OK", "good") : badge(chain.status.toLowerCase(), "bad"),
+      chainStatus(chain.status),
       chain.isTestnet && badge("Test network"),
       chain.private && badge("Private"),
     ),

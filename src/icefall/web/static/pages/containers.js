@@ -1,6 +1,6 @@
 // The containers of X, P and C in the order of their acceptance, with their headers decoded.
 import { h } from "../dom.js";
-import { node } from "../api.js";
+import { CallError, lastContainer, node } from "../api.js";
 import { whole } from "../format.js";
 import { decodeContainer, unchecked } from "../wire.js";
 import { card, crumbs, header, id, list, time, to } from "../parts.js";
@@ -11,9 +11,11 @@ const PAGE = 20;
 export async function render({ params, signal }) {
   const chain = CHAINS.includes(params.chain) ? params.chain : "X";
   const target = `/ext/index/${chain}/block`;
-  const last = await node(target, "index.getLastAccepted", { encoding: "hex" }, signal);
+  const last = await lastContainer(target, signal);
+  if (last === null) throw new CallError(`The node has no index of ${chain} (--index-enabled).`, 404);
   const rows = await list({
     label: `Containers of ${chain}`,
+    none: "No container has been accepted yet.",
     columns: [
       {
         name: "Index",
@@ -31,12 +33,13 @@ export async function render({ params, signal }) {
         name: "Height",
         on: "side",
         right: true,
-        cell: (row) => [h("span.phone-only.quiet", {}, "height "), whole(row.decoded.inner?.height)],
+        cell: (row) => [h("span.phone-only.first.quiet", {}, "height"), whole(row.decoded.inner?.height)],
       },
       { name: "Transactions", right: true, cell: (row) => whole(row.decoded.inner?.txs) },
       { name: "Size", right: true, cell: (row) => `${whole(row.decoded.size)} B` },
     ],
-    load: async (until = Number(last.index)) => {
+    load: async (until = Number(last?.index)) => {
+      if (!last) return null;
       const first = Math.max(0, until - PAGE + 1);
       const reply = await node(
         target,
@@ -55,7 +58,7 @@ export async function render({ params, signal }) {
     id: "container-index",
     type: "number",
     min: 0,
-    max: last.index,
+    max: last?.index,
     required: true,
     inputmode: "numeric",
   });

@@ -4,18 +4,22 @@ import { chains, hasNode, node } from "../api.js";
 import { chainFigures } from "../chain-figures.js";
 import { whole } from "../format.js";
 import { latest } from "../latest.js";
-import { badge, blockLink, card, empty, figures, later, time, to } from "../parts.js";
+import { badge, blockLink, card, chainStatus, empty, figures, later, time, to } from "../parts.js";
 
 const DETAILED_MAX = 12; // chains whose figures are fetched
+const REFRESH_MS = 30000;
 const NO_CHAIN = "No EVM chain is indexed here. One is added as a [[chain]] of icefall.toml.";
 
 export async function render({ signal }) {
-  const all = await chains();
+  const all = await chains({ isFresh: true });
   const names = new Map(all.map((chain) => [chain.chainId, chain.chainName || chain.chainId]));
   const tokens = new Map(all.map((chain) => [chain.chainId, chain.networkToken]));
   const cards = new Map(all.slice(0, DETAILED_MAX).map((chain) => [chain.chainId, new ChainCard(chain, signal)]));
   const elements = [...cards.values()].map((one) => one.element);
-  const onBlock = (block) => cards.get(block.chainId)?.show(block);
+  const onBlock = (block) => cards.get(block.chainId)?.arrive(block);
+  const onRollback = (chainId) => cards.get(chainId)?.refresh();
+  const timer = setInterval(() => document.hidden || refresh(cards), REFRESH_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
   const report = hasNode() ? node("/ext/health", "health.health", {}, signal).catch(() => null) : Promise.resolve(null);
   const content = h(
     "div.page",
@@ -28,10 +32,17 @@ export async function render({ signal }) {
     ),
     all.length ? h("section", { "aria-label": "Chains" }, h("div.grid.fit", {}, elements)) : card("", empty(NO_CHAIN)),
     all.length > DETAILED_MAX ? others(all.slice(DETAILED_MAX)) : null,
-    all.length ? latest({ names, tokens, signal, onBlock }) : null,
+    all.length ? latest({ names, tokens, signal, onBlock, onRollback }) : null,
     hasNode() ? later(() => primary(report), { rows: 2 }) : null,
   );
   return { title: "Icefall", content };
+}
+
+// What fails stays as it is: the next round may succeed.
+async function refresh(cards) {
+  const all = await chains({ isFresh: true }).catch(() => []);
+  for (const chain of all) cards.get(chain.chainId)?.showStatus(chain.status);
+  for (const card of cards.values()) card.refresh();
 }
 
 // Without an answer of the node both are left out: Operations says why.
@@ -60,9 +71,27 @@ class ChainCard {
     this.signal = signal;
     this.tip = h("span", {}, "–");
     const name = h("a", { href: to.chain(chain.chainId) }, chain.chainName || chain.chainId);
-    const status = chain.status === "OK" ? badge("OK", "good") : badge(chain.status.toLowerCase(), "bad");
-    const body = later(() => this.load(), { rows: 3, hideEmpty: false });
-    this.element = h("article.card.chain-card", {}, h("div.chain-title", {}, name, status), body);
+    this.status = h("span");
+    this.showStatus(chain.status);
+    this.isLoading = false;
+    this.body = later(() => this.load(), { rows: 3, hideEmpty: false });
+    this.element = h("article.card.chain-card", {}, h("div.chain-title", {}, name, this.status), this.body);
+  }
+
+  showStatus(status) {
+    this.status.replaceChildren(chainStatus(status));
+  }
+
+  async refresh() {
+    if (this.isLoading) return;
+    const figures = await this.load().catch(() => null);
+    if (figures && !this.body.contains(document.activeElement))
+      this.body.replaceChildren(...[figures].flat().filter(Boolean));
+  }
+
+  // With the first block of a chain come the figures around it.
+  arrive(block) {
+    this.tip.isConnected ? this.show(block) : this.refresh();
   }
 
   show(block) {
@@ -70,8 +99,13 @@ class ChainCard {
     this.tip.replaceChildren(number, h("span.note", {}, time(block.blockTimestamp)));
   }
 
-  load() {
-    return chainFigures(this.chain, this.signal, (block) => this.show(block), this.tip);
+  async load() {
+    this.isLoading = true;
+    try {
+      return await chainFigures(this.chain, this.signal, (block) => this.show(block), this.tip);
+    } finally {
+      this.isLoading = false;
+    }
   }
 }
 

@@ -2,26 +2,28 @@
 import { h } from "../dom.js";
 import { chains, data, hasMetrics, hasNode, maybe, metrics, node, path } from "../api.js";
 import { ago, bytes, figure, percent, span, whole } from "../format.js";
-import { badge, card, clip, crumbs, facts, header, later, table, to } from "../parts.js";
+import { badge, card, clip, crumbs, current, facts, header, table, to } from "../parts.js";
 
 const REFRESH_MS = 5000;
 
 export async function render({ signal }) {
   const all = await chains();
-  const report = hasNode() ? node("/ext/health", "health.health", {}, signal).catch(() => null) : Promise.resolve(null);
+  const part = (load) => current(load, REFRESH_MS, signal);
   const content = h(
     "div.page",
     {},
     crumbs(["Home", "#/"], ["Operations"]),
     header("This installation", "Operations"),
-    later(() => services(report, signal)),
-    all.length ? progress(all, signal) : null,
-    hasNode() ? later(() => checks(report)) : null,
+    part(() => services(signal)),
+    all.length ? part(() => progress(all, signal)) : null,
+    hasNode() ? part(() => checks(signal)) : null,
   );
   return { title: "Operations", content };
 }
 
-async function services(report, signal) {
+const nodeReport = (signal) => node("/ext/health", "health.health", {}, signal);
+
+async function services(signal) {
   const [dataHealth, metricsHealth, nodeHealth, version] = await Promise.all([
     maybe(data("/v1/health-check", {}, signal)),
     hasMetrics()
@@ -30,7 +32,7 @@ async function services(report, signal) {
           error: { reached: { message: error.message } },
         }))
       : null,
-    report,
+    hasNode() ? nodeReport(signal).catch(() => null) : null,
     hasNode() ? maybe(node("/ext/info", "info.getNodeVersion", {}, signal)).catch(() => null) : null,
   ]);
   const verdict = (healthy, why) => [
@@ -55,30 +57,25 @@ async function services(report, signal) {
   );
 }
 
-function progress(all, signal) {
-  const box = h("div.page");
-  const refresh = async () => {
-    const rows = await Promise.all(
-      all.map(async (chain) => ({
-        chain,
-        now: await maybe(data(path`/v1/chains/${chain.chainId}/indexing`, {}, signal)),
-      })),
-    );
-    const known = rows.filter((row) => row.now);
-    return known.length ? [card("Indexing", progressTable(known)), upstreams(known)] : null;
-  };
-  box.append(later(refresh));
-  const timer = setInterval(async () => {
-    const shown = document.hidden ? null : await refresh().catch(() => null); // the next round may succeed
-    if (shown && !box.contains(document.activeElement)) box.replaceChildren(...shown.filter(Boolean));
-  }, REFRESH_MS);
-  signal.addEventListener("abort", () => clearInterval(timer));
-  return box;
+async function progress(all, signal) {
+  const rows = await Promise.all(
+    all.map(async (chain) => ({
+      chain,
+      now: await maybe(data(path`/v1/chains/${chain.chainId}/indexing`, {}, signal)),
+    })),
+  );
+  const known = rows.filter((row) => row.now);
+  return known.length ? [card("Indexing", progressTable(known)), upstreams(known)] : [];
 }
 
-// Blocks may have been stored since the head was asked for.
+// Blocks may have been stored since the head was asked for. Before an upstream has answered, no head is known.
 function head(now) {
-  return Math.max(Number(now.headBlock ?? 0), Number(now.lastBlock ?? 0));
+  return now.headBlock === undefined ? undefined : Math.max(Number(now.headBlock), Number(now.lastBlock ?? 0));
+}
+
+function progressText(now) {
+  if (now.lastBlock === undefined) return "none yet";
+  return head(now) === undefined ? whole(now.lastBlock) : `${whole(now.lastBlock)} of ${whole(head(now))}`;
 }
 
 function progressTable(rows) {
@@ -105,12 +102,12 @@ function progressTable(rows) {
         name: "Block",
         on: "below",
         right: true,
-        cell: ({ now }) => [h("span.phone-only.first", {}, "block "), `${whole(now.lastBlock)} of ${whole(head(now))}`],
+        cell: ({ now }) => [h("span.phone-only.first", {}, "block "), progressText(now)],
       },
       {
         name: "Done",
         right: true,
-        cell: ({ now }) => percent(Number(now.lastBlock ?? -1) + 1, head(now) + 1),
+        cell: ({ now }) => (head(now) === undefined ? "–" : percent(Number(now.lastBlock ?? -1) + 1, head(now) + 1)),
       },
       { name: "Blocks per second", right: true, cell: ({ now }) => figure(now.blocksPerSecond) },
       {
@@ -168,9 +165,8 @@ function upstreams(known) {
   );
 }
 
-async function checks(report) {
-  const health = await report;
-  if (!health) return null;
+async function checks(signal) {
+  const health = await nodeReport(signal);
   const rows = Object.entries(health.checks).map(([name, check]) => ({ name, ...check }));
   return card(
     "Health checks of the node",

@@ -1,6 +1,6 @@
 // The asset chain: its newest blocks and transactions.
 import { h } from "../dom.js";
-import { maybe, node } from "../api.js";
+import { lastContainer, maybe, node } from "../api.js";
 import { whole } from "../format.js";
 import { assetName } from "../assets.js";
 import { card, crumbs, empty, facts, header, id, list, quantity, tabs, time, to } from "../parts.js";
@@ -45,6 +45,7 @@ export async function render({ query, signal, remember }) {
 function blocks(height, signal) {
   return list({
     label: "Blocks of the asset chain",
+    none: "No block has been accepted yet.",
     columns: [
       {
         name: "Block",
@@ -86,10 +87,11 @@ function blocks(height, signal) {
   });
 }
 
-// The index of transactions, newest first, `size` at a time; null where the node keeps none.
+// The index of transactions, newest first, `size` at a time; null where the node has no such index.
 async function newest(signal, size) {
-  const last = await maybe(node("/ext/index/X/tx", "index.getLastAccepted", { encoding: "hex" }, signal));
-  if (!last) return null;
+  const last = await lastContainer("/ext/index/X/tx", signal);
+  if (last === null) return null;
+  if (last === undefined) return async () => ({ rows: [], next: null });
   return async (until = Number(last.index)) => {
     const first = Math.max(0, until - size + 1);
     const reply = await node(
@@ -109,6 +111,7 @@ async function transactions(signal) {
   if (!load) return empty(NO_INDEX);
   return list({
     label: "Transactions of the asset chain",
+    none: "No transaction has been accepted yet.",
     columns: [
       {
         name: "Transaction",

@@ -1,0 +1,239 @@
+"""Pages of the Explorer that stay open: new blocks, reorganisations, failures, the keyboard; and pages without data."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Route
+from tests.demo.prepared import demo_serving
+from tests.explorer.browser import Tab, chromium, needs_chromium, tab
+from tests.server import Server, serving
+from tests.waiting import until
+
+pytestmark = needs_chromium
+
+L1 = "/chain/3210042"
+FOCUSED = "document.activeElement.textContent"
+UNAVAILABLE = {"message": "the store is being moved", "statusCode": 503, "error": "Service Unavailable"}
+MINUTE = "01:00"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with demo_serving(tmp_path_factory.mktemp("open"), "--health-check-frequency=1s") as server:
+        until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def explorer(demo: Server, browser: Browser) -> Iterator[Tab]:
+    with tab(browser, demo.url("data"), demo.url("node"), demo.url("metrics")) as opened:
+        yield opened
+        assert [one for one in opened.problems if "Failed to load resource" not in one] == []
+
+
+def unavailable(route: Route) -> None:
+    route.fulfill(status=503, json=UNAVAILABLE)
+
+
+def with_changes(**changes: Any) -> Any:
+    """Answers a call as the program does, but for some fields."""
+
+    def answer(route: Route) -> None:
+        reply = route.fetch()
+        route.fulfill(response=reply, json={**reply.json(), **changes})
+
+    return answer
+
+
+def events(*shown: tuple[str, dict[str, Any]]) -> str:
+    return "".join(f"event: {kind}\ndata: {json.dumps(row)}\n\n" for kind, row in shown)
+
+
+def next_block(demo: Server) -> dict[str, Any]:
+    newest: dict[str, Any] = demo.ask("GET", "/v1/blocks?pageSize=1", listener="data").json()["blocks"][0]
+    return newest | {"blockNumber": "199", "blockHash": f"0x{7:064x}", "blockTimestamp": int(time.time())}
+
+
+def test_all_rows_of_a_list_can_be_reached_with_one_key(explorer: Tab) -> None:
+    explorer.open("/containers/X")
+    page = explorer.page
+    rows = page.locator(".list tbody tr")
+    seen = [rows.count()]
+    page.get_by_role("button", name="Show more").focus()
+    while page.get_by_role("button", name="Show more").count():
+        page.keyboard.press("Enter")
+        rows.nth(seen[-1]).wait_for()
+        page.wait_for_function("!document.querySelector('.more[aria-disabled]')")
+        seen.append(rows.count())
+        assert page.evaluate("document.activeElement !== document.body"), "the keyboard is where it was"
+    assert seen == [20, 40, 60, 80, 100, 120, 140, 160, 176]
+    assert page.evaluate("document.activeElement.matches('.table-box')"), "the button is gone"
+
+
+def test_a_page_of_a_list_that_fails_is_asked_for_again(explorer: Tab) -> None:
+    explorer.open(L1)
+    page = explorer.page
+    page.route("**/blocks?*pageToken=*", unavailable)
+    more = page.get_by_role("button", name="Show more")
+    for _ in range(2):
+        more.click()
+        page.locator(".list .failed").wait_for()
+        page.wait_for_function("!document.querySelector('.more[aria-disabled]')")
+    assert page.locator(".list .failed").all_inner_texts() == ["The store is being moved."]
+    page.unroute("**/blocks?*pageToken=*")
+    more.click()
+    page.locator("#tab-panel tbody tr").nth(25).wait_for()
+    assert page.locator(".list .failed").count() == 0
+
+
+def test_an_explorer_that_cannot_start_says_so_and_can_try_again(explorer: Tab) -> None:
+    page = explorer.page
+    page.route("**/explorer/config.json", unavailable)
+    explorer.open("/x")
+    assert "This page could not be loaded" in explorer.text("h1")
+    assert "The store is being moved." in explorer.text()
+    page.unroute("**/explorer/config.json")
+    page.get_by_role("button", name="Try again").click()
+    explorer.await_text("Asset chain (X)")
+
+
+def test_a_block_that_was_rolled_back_is_not_shown(demo: Server, explorer: Tab) -> None:
+    block = next_block(demo)
+    rollback = {"chainId": block["chainId"], "fromBlock": "199"}
+    body = events(("block", block), ("rollback", rollback))
+    explorer.page.route("**/v1/stream?*", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    with explorer.page.expect_request("**/v1/stream?*"):
+        explorer.open("/")
+    explorer.page.wait_for_timeout(1200)  # two looks at what has arrived
+    assert "199" not in explorer.text("section[aria-label='Latest blocks']")
+    assert explorer.text(".chain-card:has-text('Recorded C-Chain')").split("\n")[3] == "198"
+
+
+def test_nothing_moves_while_the_keyboard_is_in_a_list(demo: Server, explorer: Tab) -> None:
+    """Also where there is no live stream, and the lists are read again and again."""
+    page = explorer.page
+    page.clock.install()
+    page.route("**/v1/stream?*", lambda route: route.fulfill(status=429, json=UNAVAILABLE))
+    explorer.open("/")
+    link = page.locator("section[aria-label='Latest blocks'] td a").first
+    assert link.inner_text() == "198"
+    link.focus()
+    block = next_block(demo)
+    page.route("**/v1/blocks?pageSize=10", with_changes(blocks=[block]))
+    with page.expect_response("**/v1/blocks?pageSize=10"):
+        page.clock.run_for(MINUTE)
+    page.clock.run_for(1000)
+    assert page.evaluate(FOCUSED) == "198"
+    page.locator("#search").focus()
+    page.clock.run_for(1000)
+    page.locator("section[aria-label='Latest blocks'] td a", has_text="199").wait_for()
+
+
+def test_the_first_blocks_of_a_chain_are_seen_without_loading_again(demo: Server, explorer: Tab) -> None:
+    """As on the first start, when the Explorer is opened before anything is indexed."""
+    page = explorer.page
+    page.clock.install()
+    chain = demo.ask("GET", "/v1/chains/43112", listener="data").json()
+    page.route("**/v1/chains", with_changes(chains=[chain | {"status": "UNAVAILABLE"}]))
+    page.route("**/v1/chains/43112/blocks?*", with_changes(blocks=[]))
+    explorer.open("/")
+    explorer.await_text("No block is indexed yet.")
+    assert "unavailable" in explorer.text(".chain-card")
+    page.unroute("**/v1/chains")
+    page.unroute("**/v1/chains/43112/blocks?*")
+    page.clock.run_for(MINUTE)
+    explorer.await_text("Tip")
+    page.locator(".chain-card", has_text="Recorded C-Chain").filter(has_text="OK").wait_for()
+
+
+def test_the_status_of_a_chain_is_that_of_now(demo: Server, explorer: Tab) -> None:
+    explorer.open("/")
+    page = explorer.page
+    chain = demo.ask("GET", "/v1/chains/43112", listener="data").json() | {"status": "UNAVAILABLE"}
+    page.route("**/v1/chains", with_changes(chains=[chain]))
+    page.route("**/v1/chains/43112", with_changes(status="UNAVAILABLE"))
+    explorer.go("/chain/43112")
+    assert "unavailable" in explorer.text(".page-head")
+    explorer.go("/")
+    assert "unavailable" in explorer.text(".chain-card")
+
+
+def test_operations_says_what_is_true_now(explorer: Tab) -> None:
+    page = explorer.page
+    page.clock.install()
+    explorer.open("/operations")
+    services = page.locator("section[aria-label='Services']")
+    assert services.locator(".badge.good").count() == 3
+    page.route("**/v1/health-check", with_changes(status="error", error={"store": {"message": "it is gone"}}))
+    page.clock.run_for(MINUTE)
+    services.get_by_text("store: it is gone").wait_for()
+    page.route("**/v1/**", lambda route: route.abort())
+    page.route("**/ext/**", lambda route: route.abort())
+    page.clock.run_for(MINUTE)
+    page.locator(".failed", has_text="No answer from").first.wait_for()
+    page.unroute_all()
+    page.clock.run_for(MINUTE)
+    page.locator(".failed").first.wait_for(state="detached")
+    explorer.await_text("synced")
+
+
+def test_copying_leaves_the_keyboard_where_it_is(explorer: Tab) -> None:
+    """Without https there is no clipboard interface, and a text field is used."""
+    page = explorer.page
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    explorer.open(f"{L1}/block/1968")
+    page.get_by_role("button", name="Copy block hash").press("Enter")
+    page.locator("#announcer", has_text="Copied block hash").wait_for()
+    assert page.evaluate("document.activeElement.ariaLabel") == "Copy block hash"
+
+
+LONG_NAME = "Supercalifragilistic" * 8
+
+
+@pytest.fixture(scope="module")
+def nothing(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Tab]:
+    """An installation without containers, and with a chain that cannot be reached."""
+    folder = tmp_path_factory.mktemp("nothing")
+    config = folder / "icefall.toml"
+    config.write_text(f'[[chain]]\nid = "777"\nrpc = ["http://127.0.0.1:9"]\nname = "{LONG_NAME}"\n')
+    with (
+        serving("up", folder, "--no-demo", f"--config-file={config}") as server,
+        tab(browser, server.url("data"), server.url("node"), server.url("metrics")) as opened,
+    ):
+        yield opened
+
+
+EMPTY = [
+    ("/", "No block is indexed yet."),
+    ("/chain/777", "No block is indexed yet."),
+    ("/operations", "no upstream answers"),
+    ("/metrics/tx_count", "There are no points in this range."),
+    ("/x", "No block has been accepted yet."),
+    ("/x?tab=transactions", "No transaction has been accepted yet."),
+    ("/x?tab=assets", "No asset was created in the latest transactions."),
+    ("/containers/X", "No container has been accepted yet."),
+    ("/containers/P", "No container has been accepted yet."),
+]
+
+
+@pytest.mark.parametrize(("address", "text"), EMPTY, ids=[page[0] for page in EMPTY])
+@pytest.mark.parametrize("width", [375, 1440])
+def test_a_page_without_data_says_that_there_is_none_yet(address: str, text: str, width: int, nothing: Tab) -> None:
+    nothing.look(width, "light")
+    nothing.open(address)
+    nothing.await_text(text)
+    assert nothing.overflow() <= 0
+    assert nothing.cut_tables() == []
+    assert "Not found" not in nothing.text()
+    if address == "/operations":
+        assert "of 0" not in nothing.text()
+    assert nothing.leave() == []

@@ -12,6 +12,8 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -23,6 +25,7 @@ from icefall.run.listening import Address
 from icefall.run.restarts import PAUSE_MAX_S, SERVING_PAUSE_MAX_S, RestartBudget
 
 START_LIMIT_S = 120.0
+LIMITS_WAIT_S = 3.0
 _POLL_S = 0.02
 
 
@@ -94,6 +97,19 @@ class Supervisor:
             engine.read_reports()
         if not engine.is_ready:
             raise StartRefused("")
+
+    def await_limits(self, path: Path) -> None:
+        """Until the owner of the budgets listens at its socket `path`, which may be a process of another program. Not
+        for long: without an owner each worker grants its share."""
+        deadline = time.monotonic() + LIMITS_WAIT_S
+        while not _listens(path) and not self.stop_requested:
+            if time.monotonic() > deadline:
+                self._report("rate limits are not shared yet: nothing has opened their store so far")
+                return
+            self._wait(_POLL_S)
+
+    def use_engine(self) -> None:
+        """Workers, which have served health only, serve everything."""
         for child in self._children:
             if not child.arguments.is_engine:
                 child.send(ENGINE_READY)
@@ -126,6 +142,19 @@ class Supervisor:
         signalled.register(self._signals, select.POLLIN)
         if signalled.poll(None if limit_s is None else limit_s * 1000):
             os.read(self._signals, 1024)
+        self._reap_orphans()
+
+    def _reap_orphans(self) -> None:
+        """As the first process of a container it is also the parent of processes whose own parent has ended: the
+        decoders of an indexer that was killed. They would stay zombies."""
+        ours = {child.pid: child for child in self._children if child.code is None}
+        with suppress(ChildProcessError):  # it has no children
+            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                child = ours.pop(ended.si_pid, None)
+                if child is not None:
+                    child.is_alive()  # notes how it ended
+                else:
+                    os.waitpid(ended.si_pid, 0)
 
     def _start_due(self) -> None:
         now = time.monotonic()
@@ -187,3 +216,8 @@ def _answers(address: Address) -> bool:
     except OSError:
         return False
     return len(status) == 12 and status[-3:] != b"503"
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0

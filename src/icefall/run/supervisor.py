@@ -19,7 +19,7 @@ import msgspec
 
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
-from icefall.run.child import DRAINING, ENGINE_READY, INDEXER, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.run.child import DRAINING, ENGINE, ENGINE_READY, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.run.forked import CAUGHT, Child
 from icefall.run.listening import Address
 from icefall.run.restarts import PAUSE_MAX_S, SERVING_PAUSE_MAX_S, RestartBudget
@@ -185,15 +185,16 @@ class Supervisor:
         return True
 
     def stop(self) -> None:
-        """The engine last, so that requests being answered can still reach it."""
+        """What workers call last, the engine or the owner of the budgets: requests being answered and the usage of the
+        last second can still reach it."""
         wait_s, limit_s = self._config.http_shutdown_wait / 1e9, self._config.http_shutdown_timeout / 1e9
-        engines = [child for child in self._children if child.arguments.is_engine]
-        if wait_s and any(engine.is_alive() for engine in engines):
-            engines[0].send(DRAINING)
+        called = [child for child in self._children if child.arguments.role in (ENGINE, LIMITS)]
+        if wait_s and any(child.is_alive() for child in called):
+            called[0].send(DRAINING)
             time.sleep(wait_s)
         deadline = time.monotonic() + limit_s
-        self._stop([child for child in self._children if not child.arguments.is_engine], deadline)
-        self._stop(engines, max(deadline, time.monotonic() + 1.0))
+        self._stop([child for child in self._children if child not in called], deadline)
+        self._stop(called, max(deadline, time.monotonic() + 1.0))
 
     def _stop(self, children: list[Child], deadline: float) -> None:
         """SIGTERM, and at `deadline` SIGKILL."""

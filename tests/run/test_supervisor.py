@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import socket
 from contextlib import closing
 from pathlib import Path
@@ -121,6 +122,17 @@ def test_a_process_that_cannot_be_started_is_refused_at_first_and_tried_again_la
     supervisor._start_due()
     assert reported == ["the node cannot be started: Resource temporarily unavailable; trying again"]
     assert [arguments for _, arguments in supervisor._due] == [again]
+    supervisor.stop()
+
+
+def test_an_engine_that_is_killed_before_it_is_ready_is_reported(tmp_path: Path) -> None:
+    def waits(_: ChildArguments) -> int:
+        return len(os.read(0, 1))  # until the supervisor is gone
+
+    supervisor = Supervisor("up", config_of(tmp_path, "up"), waits, [], print)
+    os.kill(supervisor.start(ENGINE).pid, signal.SIGKILL)
+    with pytest.raises(StartRefused, match=r"the engine ended before it was ready \(killed by SIGKILL\)"):
+        supervisor.await_engine()
     supervisor.stop()
 
 

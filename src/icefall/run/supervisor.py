@@ -90,13 +90,14 @@ class Supervisor:
         return child
 
     def await_engine(self) -> None:
-        """Until it is ready. StartRefused without a text if it ended, which it has explained, or a signal came."""
+        """Until it is ready. StartRefused if it ended, without a text where it has explained that, or a signal came."""
         engine = next(child for child in self._children if child.arguments.is_engine)
         while engine.is_alive() and not engine.is_ready and not self.stop_requested:
             self._wait(_POLL_S)
             engine.read_reports()
         if not engine.is_ready:
-            raise StartRefused("")
+            was_killed = engine.code is not None and engine.code < 0 and not self.stop_requested
+            raise StartRefused(f"the engine ended before it was ready ({engine.how_it_ended()})" if was_killed else "")
 
     def await_limits(self, path: Path) -> None:
         """Until the owner of the budgets listens at its socket `path`, which may be a process of another program. Not

@@ -17,9 +17,8 @@ from urllib.parse import urlsplit
 from tests.forked import ForkedProgram
 from tests.postgres.server import server_url
 from tests.store.opened import EVERYWHERE, schema_of
-from tests.waiting import LIMIT_S, until
+from tests.waiting import LIMIT_S
 
-from icefall.access.budget_server import budget_socket
 from icefall.config.settings import BY_NAME
 
 JSON_TYPE = "application/json"
@@ -175,16 +174,6 @@ class Server:
     def _has_run_checks(self) -> bool:
         reply = self.ask("POST", "/ext/health", b'{"jsonrpc":"2.0","id":1,"method":"health.health"}')
         return reply.status != 0 and b"not yet run" not in reply.body
-
-    def await_budgets(self) -> None:
-        """Until rate limits are shared. Their owner starts with the listeners; before it each worker grants a share."""
-        path = str(budget_socket(self.data_dir))
-
-        def answers() -> bool:
-            with socket.socket(socket.AF_UNIX) as link:
-                return link.connect_ex(path) == 0
-
-        until(answers, "the owner of the budgets")
 
     def stop(self) -> int:
         if self.process.poll() is None:

@@ -1,5 +1,6 @@
 """Keys and limits of the real program: `icefall keys` next to running servers, one budget across processes."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -78,7 +79,6 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("limited")
     (directory / "icefall.toml").write_text(BUDGETS)
     with serving("data", directory, "--rate-limits=on", "--http-workers=2", cwd=directory) as server:
-        server.await_budgets()
         yield server
 
 
@@ -197,6 +197,20 @@ def test_without_an_owner_every_worker_grants_its_share(tmp_path: Path) -> None:
         lock.release()
 
 
+@pytest.mark.parametrize("verb", ["up", "data"])
+def test_once_it_is_up_the_limits_hold(verb: str, tmp_path: Path) -> None:
+    (tmp_path / "icefall.toml").write_text(BUDGETS)
+    run = tmp_path / "data" / "run"
+    run.mkdir(parents=True)
+    lock = StoreLock(run / "limits.lock")  # of a program that is about to end
+    released = threading.Timer(1.0, lock.release)
+    released.start()
+    with serving(verb, tmp_path, "--rate-limits=on", "--http-workers=2", cwd=tmp_path, ready=False) as server:
+        assert released.finished.is_set()
+        assert in_one_minute(lambda: statuses(server, 40)) == [200] * 20 + [429] * 20
+        assert "not shared" not in server.output()
+
+
 def locking(path: Path) -> list[int]:
     """The processes that hold a lock on a file."""
     inode = str(path.stat().st_ino)
@@ -207,7 +221,6 @@ def locking(path: Path) -> list[int]:
 def test_behind_an_engine_the_engine_owns_the_budgets(tmp_path: Path) -> None:
     (tmp_path / "icefall.toml").write_text(BUDGETS)
     with serving("up", tmp_path, "--rate-limits=on", "--http-workers=2", cwd=tmp_path) as server:
-        server.await_budgets()
         assert locking(server.data_dir / "run" / "limits.lock") == [server.process_info["enginePid"]]
         assert in_one_minute(lambda: statuses(server, 40)) == [200] * 20 + [429] * 20
         assert in_one_minute(lambda: statuses(server, 20, "metrics")) == [200] * 10 + [429] * 10

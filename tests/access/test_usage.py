@@ -56,7 +56,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
     with serving("data", folder, "--rate-limits=on") as server:
-        server.await_budgets()
         yield server
 
 
@@ -131,7 +130,6 @@ def test_budgets_survive_a_kill(tmp_path: Path) -> None:
     config.write_text('[[tier]]\nname = "small"\nper_minute = 100000\nper_day = 5000\n')
     settings = ("--rate-limits=on", f"--config-file={config}")
     with serving("data", tmp_path, *settings, code=-9) as server:
-        server.await_budgets()
         added = run_program(
             "keys", "add", "--name=a", "--tier=small", f"--data-dir={server.data_dir}", f"--config-file={config}"
         )

@@ -2,19 +2,22 @@
 
 import errno
 import os
+import signal
 import socket
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.waiting import until
 
 from icefall.config.load import load
 from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import StartRefused
 from icefall.run import up
-from icefall.run.child import ENGINE, ChildArguments
+from icefall.run.child import ENGINE, INDEXER, ChildArguments
+from icefall.run.forked import Child
 from icefall.run.listening import Address, listen, open_sockets
 from icefall.run.stores import stores_of
 from icefall.run.supervisor import Supervisor
@@ -120,3 +123,35 @@ def test_a_process_that_cannot_be_started_is_refused_at_first_and_tried_again_la
     assert reported == ["the node cannot be started: Resource temporarily unavailable; trying again"]
     assert [arguments for _, arguments in supervisor._due] == [again]
     supervisor.stop()
+
+
+def test_an_engine_that_is_killed_before_it_is_ready_is_reported(tmp_path: Path) -> None:
+    def waits(_: ChildArguments) -> int:
+        return len(os.read(0, 1))  # until the supervisor is gone
+
+    supervisor = Supervisor("up", config_of(tmp_path, "up"), waits, [], print)
+    os.kill(supervisor.start(ENGINE).pid, signal.SIGKILL)
+    with pytest.raises(StartRefused, match=r"the engine ended before it was ready \(killed by SIGKILL\)"):
+        supervisor.await_engine()
+    supervisor.stop()
+
+
+def test_processes_whose_parent_has_ended_are_reaped(tmp_path: Path) -> None:
+    """As the first process of a container it becomes their parent. Here, in a process of its own: it reaps any."""
+    config = config_of(tmp_path, "up")
+
+    def supervise(_: ChildArguments) -> int:
+        supervisor = Supervisor("up", config, lambda _: 5, [], print)
+        orphan = os.posix_spawn("/bin/true", ["true"], {})
+        own = supervisor.start(INDEXER)
+        for pid in (orphan, own.pid):
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        supervisor._wait(0.0)
+        assert own.code == 5
+        with pytest.raises(ChildProcessError):
+            os.waitpid(orphan, 0)
+        return 0
+
+    supervising = Child(ChildArguments(INDEXER, "up", config), supervise, lambda: None)
+    until(lambda: not supervising.is_alive(), "the end of the supervisor")
+    assert supervising.code == 0

@@ -71,6 +71,31 @@ def test_waiters_get_slots_in_turn_and_cancelled_ones_pass_them_on() -> None:
     asyncio.run(scene())
 
 
+def test_one_that_is_cancelled_during_a_pause_passes_its_slot_on() -> None:
+    """Otherwise the next ones would wait for ever: nothing is left that could end and wake them."""
+
+    async def scene() -> None:
+        clock = FakeClock()
+        concurrency = AdaptiveLimit(clock, 1)
+        entered = []
+
+        async def enter(name: str) -> None:
+            async with concurrency.slot():
+                entered.append(name)
+
+        async with concurrency.slot() as ticket:
+            tasks = [asyncio.create_task(enter(name)) for name in "ab"]
+            await asyncio.sleep(0)
+            concurrency.reduce(ticket, 7.0)
+        await asyncio.sleep(0)
+        assert clock.slept == [7.0]
+        tasks[0].cancel()
+        _, waiting = await asyncio.wait(tasks, timeout=10)
+        assert (entered, waiting) == (["b"], set())
+
+    asyncio.run(scene())
+
+
 def test_batches_shrink_at_once_and_grow_slowly() -> None:
     batch = BatchSize(100)
     batch.halve(100)

@@ -53,9 +53,14 @@ class OwnedUsage:
         self._store = store
         self._usage: list[UsageRow] = []
         self._requests: list[AnsweredRequest] = []
+        self._taken: dict[str, int] = {}  # the last batch of each sender
 
-    def record(self, usage: list[Any], requests: list[Any]) -> None:
-        """The command of workers. With a store that fails for long, the newest are dropped."""
+    def record(self, sender: str, number: int, usage: list[Any], requests: list[Any]) -> None:
+        """The command of workers. A batch that is sent again is not counted again. With a store that fails for long,
+        the newest are dropped."""
+        if number <= self._taken.get(sender, 0):
+            return
+        self._taken[sender] = number
         if len(self._usage) < _ROWS_MAX:
             self._usage += msgspec.convert(usage, list[UsageRow])
             self._requests += msgspec.convert(requests, list[AnsweredRequest])
@@ -66,16 +71,23 @@ class OwnedUsage:
             self._usage, self._requests = [], []
             try:
                 await self._store.save(spent, usage, requests)
-            except BaseException:
+            except Exception:
                 self._usage, self._requests = usage + self._usage, requests + self._requests
                 self._budgets.keep_changes(spent)
                 raise
 
-    async def save_forever(self) -> None:
+    async def save_until(self, stopped: asyncio.Event) -> None:
+        """Once a second and at the end. Not to be cancelled: the store may commit what was begun, and what was put back
+        would be counted twice."""
         while True:
+            is_last = stopped.is_set()
             with suppress(StoreError):  # a full disk, a server that is gone: the budgets in memory hold on
                 await self.save()
-            await asyncio.sleep(_SAVE_S)
+            if is_last:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SAVE_S):
+                    await stopped.wait()
 
 
 async def serve_budgets(data_dir: Path, open_store: Callable[[], Store], *, drops_old: bool = True) -> None:
@@ -88,8 +100,9 @@ async def serve_budgets(data_dir: Path, open_store: Callable[[], Store], *, drop
     usage = OwnedUsage(budgets, store)
     commands = {**budget_commands(budgets), "record": usage.record}
     server = SocketServer(budget_socket(data_dir), commands, lambda: lambda: None)
-    loops = [usage.save_forever(), *([store.drop_old_forever()] if drops_old else [])]
-    tasks = [asyncio.create_task(loop) for loop in loops]
+    stopped = asyncio.Event()
+    saving = asyncio.create_task(usage.save_until(stopped))
+    dropping = [asyncio.create_task(store.drop_old_forever())] if drops_old else []
     try:
         while True:
             try:
@@ -100,11 +113,10 @@ async def serve_budgets(data_dir: Path, open_store: Callable[[], Store], *, drop
         await asyncio.Event().wait()
     finally:
         await server.stop()
-        for task in tasks:
+        for task in dropping:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(StoreError):
-            await usage.save()
+        stopped.set()
+        await asyncio.gather(saving, *dropping, return_exceptions=True)
         store.close()
         lock.release()
 

@@ -12,17 +12,20 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
-from icefall.run.child import DRAINING, ENGINE_READY, INDEXER, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.run.child import DRAINING, ENGINE, ENGINE_READY, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.run.forked import CAUGHT, Child
 from icefall.run.listening import Address
 from icefall.run.restarts import PAUSE_MAX_S, SERVING_PAUSE_MAX_S, RestartBudget
 
 START_LIMIT_S = 120.0
+LIMITS_WAIT_S = 3.0
 _POLL_S = 0.02
 
 
@@ -87,13 +90,27 @@ class Supervisor:
         return child
 
     def await_engine(self) -> None:
-        """Until it is ready. StartRefused without a text if it ended, which it has explained, or a signal came."""
+        """Until it is ready. StartRefused if it ended, without a text where it has explained that, or a signal came."""
         engine = next(child for child in self._children if child.arguments.is_engine)
         while engine.is_alive() and not engine.is_ready and not self.stop_requested:
             self._wait(_POLL_S)
             engine.read_reports()
         if not engine.is_ready:
-            raise StartRefused("")
+            was_killed = engine.code is not None and engine.code < 0 and not self.stop_requested
+            raise StartRefused(f"the engine ended before it was ready ({engine.how_it_ended()})" if was_killed else "")
+
+    def await_limits(self, path: Path) -> None:
+        """Until the owner of the budgets listens at its socket `path`, which may be a process of another program. Not
+        for long: without an owner each worker grants its share."""
+        deadline = time.monotonic() + LIMITS_WAIT_S
+        while not _listens(path) and not self.stop_requested:
+            if time.monotonic() > deadline:
+                self._report("rate limits are not shared yet: nothing has opened their store so far")
+                return
+            self._wait(_POLL_S)
+
+    def use_engine(self) -> None:
+        """Workers, which have served health only, serve everything."""
         for child in self._children:
             if not child.arguments.is_engine:
                 child.send(ENGINE_READY)
@@ -126,6 +143,19 @@ class Supervisor:
         signalled.register(self._signals, select.POLLIN)
         if signalled.poll(None if limit_s is None else limit_s * 1000):
             os.read(self._signals, 1024)
+        self._reap_orphans()
+
+    def _reap_orphans(self) -> None:
+        """As the first process of a container it is also the parent of processes whose own parent has ended: the
+        decoders of an indexer that was killed. They would stay zombies."""
+        ours = {child.pid: child for child in self._children if child.code is None}
+        with suppress(ChildProcessError):  # it has no children
+            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                child = ours.pop(ended.si_pid, None)
+                if child is not None:
+                    child.is_alive()  # notes how it ended
+                else:
+                    os.waitpid(ended.si_pid, 0)
 
     def _start_due(self) -> None:
         now = time.monotonic()
@@ -156,15 +186,16 @@ class Supervisor:
         return True
 
     def stop(self) -> None:
-        """The engine last, so that requests being answered can still reach it."""
+        """What workers call last, the engine or the owner of the budgets: requests being answered and the usage of the
+        last second can still reach it."""
         wait_s, limit_s = self._config.http_shutdown_wait / 1e9, self._config.http_shutdown_timeout / 1e9
-        engines = [child for child in self._children if child.arguments.is_engine]
-        if wait_s and any(engine.is_alive() for engine in engines):
-            engines[0].send(DRAINING)
+        called = [child for child in self._children if child.arguments.role in (ENGINE, LIMITS)]
+        if wait_s and any(child.is_alive() for child in called):
+            called[0].send(DRAINING)
             time.sleep(wait_s)
         deadline = time.monotonic() + limit_s
-        self._stop([child for child in self._children if not child.arguments.is_engine], deadline)
-        self._stop(engines, max(deadline, time.monotonic() + 1.0))
+        self._stop([child for child in self._children if child not in called], deadline)
+        self._stop(called, max(deadline, time.monotonic() + 1.0))
 
     def _stop(self, children: list[Child], deadline: float) -> None:
         """SIGTERM, and at `deadline` SIGKILL."""
@@ -187,3 +218,8 @@ def _answers(address: Address) -> bool:
     except OSError:
         return False
     return len(status) == 12 and status[-3:] != b"503"
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0

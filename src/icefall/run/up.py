@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 
 from icefall import __version__
+from icefall.access.budget_server import budget_socket
+from icefall.access.budgets import limits_are_on
 from icefall.api.endpoints.row import DATA, NODE
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
@@ -68,18 +70,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     supervisor.catch_signals()
     _import_roles(verb, sockets)
     try:
-        if verb in HAS_ENGINE:
-            supervisor.start(ENGINE)
-        else:
-            supervisor.start(LIMITS)
-        for listener, listening in sockets.items():
-            for _ in range(config.http_workers):
-                supervisor.start(listener, listening.socket)
-        if replay:  # workers ask it for the state of tokens
-            supervisor.start(REPLAY, replay.socket)
-        if verb in HAS_ENGINE:
-            supervisor.await_engine()
-        supervisor.await_listeners(addresses.values())
+        _start(supervisor, verb, config, sockets, replay)
         if verb == INDEXES and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
         _put_process_file(process_file, processes)
@@ -94,6 +85,39 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     finally:
         supervisor.stop()
         gc.freeze()  # else Python visits every object once more before it ends: a sixth of the time of a start
+
+
+def _start(
+    supervisor: Supervisor,
+    verb: str,
+    config: Config,
+    sockets: Mapping[str, ListeningSocket],
+    replay: ListeningSocket | None,
+) -> None:
+    """All but the indexer, until every listener answers. Requests are served as soon as their limits hold."""
+    has_engine = verb in HAS_ENGINE
+    limits = _limits_socket(verb, config)
+    supervisor.start(ENGINE if has_engine else LIMITS)
+    if limits and not has_engine:
+        supervisor.await_limits(limits)
+    for listener, listening in sockets.items():
+        for _ in range(config.http_workers):
+            supervisor.start(listener, listening.socket)
+    if replay:  # workers ask it for the state of tokens
+        supervisor.start(REPLAY, replay.socket)
+    if has_engine:
+        supervisor.await_engine()
+        if limits:
+            supervisor.await_limits(limits)
+        supervisor.use_engine()
+    supervisor.await_listeners(listening.address for listening in sockets.values())
+
+
+def _limits_socket(verb: str, config: Config) -> Path | None:
+    """Where the owner of the budgets listens. None without limits, and where a server has the budgets."""
+    if verb == "node" or stores_of(config).url or not limits_are_on(config.rate_limits, config.http_host):
+        return None
+    return budget_socket(Path(config.data_dir))
 
 
 def _print_error(text: str) -> None:

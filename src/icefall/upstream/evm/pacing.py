@@ -27,14 +27,11 @@ class AdaptiveLimit:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[int]:
         """Wait for a free slot and hold it. The ticket numbers slots in order, for `reduce`."""
-        while True:
-            pause_s = self._paused_until - self._clock.now()
-            if pause_s > 0:
-                await self._clock.sleep(pause_s)
-            elif self.in_use < int(self.limit):
-                break
-            else:
-                await self._wait_turn()
+        try:
+            await self._await_slot()
+        except asyncio.CancelledError:
+            self._wake()  # its turn may have come: pass the slot on
+            raise
         self.in_use += 1
         self._tickets += 1
         try:
@@ -56,15 +53,17 @@ class AdaptiveLimit:
         self.limit = min(float(self._limit_max), self.limit + 1 / self.limit)
         self._wake()
 
-    async def _wait_turn(self) -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self._wake()  # pass the slot on to the next waiter
-            raise
+    async def _await_slot(self) -> None:
+        while True:
+            pause_s = self._paused_until - self._clock.now()
+            if pause_s > 0:
+                await self._clock.sleep(pause_s)
+            elif self.in_use < int(self.limit):
+                return
+            else:
+                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiters.append(waiter)
+                await waiter
 
     def _wake(self) -> None:
         free = int(self.limit) - self.in_use

@@ -194,6 +194,10 @@ def test_kinds_refuse(kind: SettingKind, value: object) -> None:
     [
         ("http://user:secret@host/path", "http://user:***@host/path"),
         ("http://:p@ss@host", "http://:***@host"),
+        ("postgresql://u:pa/ss@host/db", "postgresql://u:***@host/db"),
+        ("postgresql://u:pa?ss#word@host/db", "postgresql://u:***@host/db"),
+        ("postgresql://u:p@a:1,b:2/db", "postgresql://u:***@a:1,b:2/db"),
+        ("host=a password=secret", "host=a password=***"),
         ("http://host:9650/a@b", "http://host:9650/a@b"),
         ("http://user@host", "http://user@host"),
     ],

@@ -11,6 +11,7 @@ from tests.evm.reading_scene import now
 from tests.metrics.synthetic import address
 
 from icefall.db.engine import Row, StatementParams, StoreBusy
+from icefall.db.migrate import newest
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import ERC20
 from icefall.evm.reading import kept as kept_module
@@ -19,6 +20,7 @@ from icefall.evm.reading.directory import LazyChainReader
 from icefall.evm.reading.kept import SQL, KeptRows
 from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
 from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.storing.store import PACKAGE
 
 NEW = [address(500 + number) for number in range(6)]
 
@@ -170,7 +172,7 @@ def test_another_file_in_its_place(tmp_path: Path) -> None:
     put(folders[0], [block(0), erc20(1, NEW[0], ANN, 5)])
     put(folders[1], [block(0), erc20(1, NEW[1], ANN, 5)])
     paths = iter([store_at(folder) for folder in folders])
-    reader = LazyChainReader(lambda: SqliteReader(next(paths)), "chain 7")
+    reader = LazyChainReader(lambda: SqliteReader(next(paths)), "chain 7", newest(PACKAGE, "sqlite"))
     kept = KeptRows(reader)
     chain, transfers = ChainReader(reader, kept), TransferReader(reader, kept)
     versions = []

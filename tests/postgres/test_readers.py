@@ -174,6 +174,33 @@ def test_budgets_are_shared_exactly(readers: Readers) -> None:
         owner.close()
 
 
+def test_machines_whose_clocks_differ_share_one_budget(readers: Readers) -> None:
+    """At the end of a minute, and of a day, some are in the next one already."""
+    now = [86_400.0 * 20_010 - 3]
+    ahead = [5.0, 0.0]
+    clocks = [lambda: now[0] + ahead[0], lambda: now[0] + ahead[1]]
+    owners = [StoredBudgets(readers.stores.access_store, clock) for clock in clocks]
+    leases = [BudgetLeases(owner.call, 2, quiet(), clock) for owner, clock in zip(owners, clocks, strict=True)]
+    tier = Tier("t", 1_000, 1_500)
+
+    async def spend_all() -> int:
+        spent = 0
+        while True:
+            taken = [(await one.take("skewed", tier, 20)).allowed for one in leases]
+            spent += 20 * sum(taken)
+            if not any(taken) or spent > 5_000:
+                return spent
+
+    async def scene() -> list[int]:
+        spent = [await spend_all()]
+        now[0] += 3  # both are in the first minute of the day
+        return [*spent, await spend_all()]
+
+    assert asyncio.run(scene()) == [1_000, 0]
+    for owner in owners:
+        owner.close()
+
+
 def test_on_files_too_data_serves_what_up_indexes(tmp_path: Path) -> None:
     with in_thread(EvmReplay(CHAIN)) as replay:
         config = tmp_path / "elsewhere.toml"

@@ -132,8 +132,11 @@ class Budgets:
             self._changed.add(caller)
 
     def _of(self, caller: str, now: int) -> _Spent:
-        minute, day = now // MINUTE_S, now // DAY_S
+        minute = now // MINUTE_S
         spent = self._spent.get(caller)
+        if spent is not None and spent.minute == minute + 1:  # the clock of another machine is ahead
+            minute = spent.minute
+        day = minute * MINUTE_S // DAY_S
         if spent is None:
             if len(self._spent) >= self._callers_max:
                 self._drop_callers(day)

@@ -16,6 +16,7 @@ from icefall.wire.text.duration import SECOND_NS, format_duration, parse_duratio
 from icefall.wire.text.go_text import quote
 
 UINT32_MAX, UINT64_MAX = 2**32 - 1, 2**64 - 1
+_STORE_SCHEMES = ("postgresql", "postgres")
 BLOCK_MAX = 2**39 - 1  # the store keeps a block number and an index in one integer
 SHUTDOWN_MAX_NS = 9 * SECOND_NS  # a stopped process must be gone within 10 s
 
@@ -61,16 +62,27 @@ def matching(pattern: str, shape: str) -> SettingKind:
     return SettingKind(shape, str, re.compile(pattern).fullmatch)
 
 
-def url(*schemes: str, needs_host: bool = True) -> SettingKind:
+def url(*schemes: str) -> SettingKind:
     def is_url(text: str) -> bool:
         try:
             split = urlsplit(text)
-            valid = split.scheme in schemes and (split.hostname or not needs_host) and split.port != 0
+            valid = split.scheme in schemes and split.hostname and split.port != 0
         except ValueError:  # its text may quote a password
             return False
         return bool(valid) and not re.search(r"[\x00-\x20\x7f]", text)
 
     return SettingKind(f"a URL of scheme {' or '.join(schemes)}", str, is_url, show=masked)
+
+
+def _is_store_url(text: str) -> bool:
+    """Of no host, one, or several with commas between: a server and those that take its place."""
+    try:
+        split = urlsplit(text)
+        hosts = split.netloc.rpartition("@")[2].split(",")
+        valid = split.scheme in _STORE_SCHEMES and all(urlsplit(f"//{host}").port != 0 for host in hosts)
+    except ValueError:
+        return False
+    return valid and not re.search(r"[\x00-\x20\x7f]|%(?![0-9a-fA-F]{2})", text)  # the driver would quote a password
 
 
 def several(item: SettingKind, shape: str, least: int = 0) -> SettingKind:
@@ -123,7 +135,8 @@ def _network_id(value: str | int) -> int:
 
 def masked(text: str) -> str:
     """The text with possible secrets inside URLs replaced by ***: passwords, and the values of queries."""
-    text = re.sub(r"(://[^/?#\s:@]*:)[^/?#\s]*@", r"\1***@", text)
+    text = re.sub(r"(password\s*=\s*)\S+", r"\1***", text)  # of a server, not as a URL
+    text = re.sub(r"(://[^/?#\s:@]*:)(?!\d+[/?#])\S*@", r"\1***@", text)  # also one that should be percent-encoded
     return re.sub(r"([?&][^=&#\s]*=)[^&#\s,]+", r"\1***", text) if "://" in text else text
 
 
@@ -147,6 +160,12 @@ TEXT = matching(r"[^\x00-\x1f\x7f]*", "text")
 WORD = matching(r"[^\x00-\x20\x7f,]+", "a word")
 PATH = msgspec.structs.replace(matching(r"[^\x00-\x1f\x7f]+", "a path"), is_path=bool)
 URL = url("http", "https")
+STORE_URL = SettingKind(
+    f"a URL of scheme {' or '.join(_STORE_SCHEMES)}, with / @ # ? % of a password as %2F %40 %23 %3F %25",
+    str,
+    _is_store_url,
+    show=masked,
+)
 PUBLIC_URL = matching(  # it goes into a Content-Security-Policy, which has no quoting
     r"https?://([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?(/[0-9A-Za-z._~%/-]*)?",
     "a URL of scheme http or https without user, query and fragment",
@@ -191,7 +210,7 @@ RequiredPath = Annotated[str, PATH]
 PathOrUrl = Annotated[str, or_empty(PATH_OR_URL)]
 Url = Annotated[str, or_empty(URL)]
 PublicUrl = Annotated[str, or_empty(PUBLIC_URL)]
-StoreUrl = Annotated[str, or_empty(url("postgresql", "postgres", needs_host=False))]
+StoreUrl = Annotated[str, or_empty(STORE_URL)]
 StorePrefix = Annotated[str, matching("[a-z][a-z0-9_]{0,23}", "up to 24 letters, digits and _")]
 WebSocketUrl = Annotated[str, or_empty(url("ws", "wss"))]
 Urls = Annotated[tuple[str, ...], several(URL, "http or https URLs")]

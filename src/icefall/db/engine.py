@@ -80,6 +80,14 @@ class BlockingReader(Reader, Protocol):
         ...
 
 
+class MigratedReader(BlockingReader, Protocol):
+    """Of a store that a program of another release may write."""
+
+    async def migration(self) -> int:
+        """The number of the last migration; 0 where there is none yet."""
+        ...
+
+
 class Store(BlockingReader, Protocol):
     async def write(self, change: Callable[[Transaction], T]) -> T: ...
 
@@ -104,6 +112,14 @@ class StoreCorrupt(StoreError):
 
 class StoreBusy(StoreError):
     """A query was stopped at its time limit, or the store was locked for too long."""
+
+
+class StoreDenied(StoreError):
+    """The role at the server may not read or write this store."""
+
+
+class StoreOfOtherRelease(StoreError):
+    """The store has other migrations than this program knows: its tables may mean something else."""
 
 
 class StoreUnreachable(StoreError):

@@ -43,6 +43,11 @@ def migrations(package: str, engine: str) -> list[Migration]:
     return found
 
 
+def newest(package: str, engine: str) -> int:
+    """The number of the last migration that this program knows."""
+    return len(migrations(package, engine))
+
+
 def pending(known: list[Migration], at: int, where: str) -> list[Migration]:
     """The migrations that a store at number `at` still needs."""
     if at > len(known):

@@ -21,6 +21,7 @@ from icefall.db.engine import (
     Row,
     StatementParams,
     StoreBusy,
+    StoreDenied,
     StoreError,
     StoreInUse,
     StoreLost,
@@ -46,6 +47,7 @@ WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
 _NAMED = re.compile(r"%\((\w+)\)s")
 _COPY_MIN = 16  # rows; fewer are inserted one by one
 _LOST = "the session of the writer was ended: the store must be opened again"
+_READ_ONLY = "the server only reads, as a standby does: name the primary, or all with ?target_session_attrs=read-write"
 _WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of the store
 
 
@@ -75,6 +77,16 @@ class PostgresReader:
 
     async def current_version(self) -> int | None:
         return await self._pool.versions.version(self._schema)
+
+    async def migration(self) -> int:
+        """By the whole name of its table: of a schema without rights, a short name would only be unknown."""
+        text = SQL.schema_version.replace("schema_version", f"{self._schema}.schema_version")
+        try:
+            return int((await self._pool.of_loops.query(self._kind, text, ()))[0][0])
+        except errors.UndefinedTable:
+            return 0
+        except psycopg.Error as error:
+            raise _translated(error) from error
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
@@ -339,6 +351,10 @@ def _translated(error: psycopg.Error) -> StoreError:
         return StoreBusy("a query was stopped at its time limit")
     if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
         return StoreBusy("the store was locked for too long")
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreDenied(f"the role of the store has too few rights: {error.diag.message_primary}")
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return StoreError(_READ_ONLY)
     if isinstance(error, BROKEN) and not isinstance(error, errors.DiskFull):
         return unreachable(error)
     return StoreError(f"the store failed: {error}")

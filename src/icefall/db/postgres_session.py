@@ -171,8 +171,7 @@ def unreachable(error: psycopg.Error) -> StoreError:
 def shown_url(url: str) -> str:
     """Without credentials: for the terminal and log files."""
     parts = urlsplit(url)
-    host = parts.hostname or "the local server"
-    return f"{host}{f':{parts.port}' if parts.port else ''}/{unquote(parts.path).lstrip('/')}"
+    return f"{parts.netloc.rpartition('@')[2] or 'the local server'}/{unquote(parts.path).lstrip('/')}"
 
 
 def params_of_each(keys: Any) -> list[list[Any]]:

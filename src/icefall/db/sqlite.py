@@ -96,6 +96,9 @@ class SqliteReader:
     async def current_version(self) -> int | None:
         return self.version()
 
+    async def migration(self) -> int:
+        return int(self.read("pragma user_version")[0][0])
+
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         self._deadline = time.monotonic() + self._limit_s
         try:

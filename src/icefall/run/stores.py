@@ -15,8 +15,9 @@ from icefall.access import store as access
 from icefall.config.settings import Config
 from icefall.db import sqlite
 from icefall.db.changes import StoreVersion, unknown_version
-from icefall.db.engine import BlockingReader, Store
+from icefall.db.engine import BlockingReader, MigratedReader, Store
 from icefall.db.lock import StoreLock
+from icefall.db.migrate import newest
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.errors import StartRefused
 from icefall.evm.storing import store as evm
@@ -188,9 +189,10 @@ class Stores:
         """Opened at its first query: the indexer may create the store later."""
         from icefall.evm.reading.directory import LazyChainReader  # noqa: PLC0415 - most processes need none
 
-        return LazyChainReader(partial(self.chain_blocking_reader, chain_id), f"chain {chain_id}")
+        known = newest(evm.PACKAGE, "postgres" if self.chain_url(chain_id) else "sqlite")
+        return LazyChainReader(partial(self.chain_blocking_reader, chain_id), f"chain {chain_id}", known)
 
-    def chain_blocking_reader(self, chain_id: str) -> BlockingReader | None:
+    def chain_blocking_reader(self, chain_id: str) -> MigratedReader | None:
         """None if the chain has no store."""
         if url := self.chain_url(chain_id):
             return self._schema_reader(url, f"chain_{chain_id}")
@@ -227,7 +229,7 @@ class Stores:
 
         return PostgresStore(pool, self._schema(what), package, exclusive=exclusive)
 
-    def _schema_reader(self, url: str, what: str) -> BlockingReader:
+    def _schema_reader(self, url: str, what: str) -> MigratedReader:
         pool = self._pool(url)
         from icefall.db.postgres import PostgresReader  # noqa: PLC0415 - only with the driver
 

@@ -1,17 +1,25 @@
 """The EVM chains a worker serves: their configured properties, their readers, and lookup by name."""
 
 import ipaddress
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from icefall.db.engine import Reader, Row, StatementParams, StoreCorrupt, StoreError, StoreUnreachable
+from icefall.db.engine import (
+    MigratedReader,
+    Reader,
+    Row,
+    StatementParams,
+    StoreCorrupt,
+    StoreError,
+    StoreOfOtherRelease,
+)
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.reading.balances import BalanceReader, StateReader
-from icefall.evm.reading.chain import SQL as CHAIN_SQL
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.history import HistoryReader
@@ -25,6 +33,7 @@ if TYPE_CHECKING:  # it loads an HTTP client, which only the data listener needs
     from icefall.evm.reading.state import RequestState
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
+_RELEASE_CHECK_S = 1.0  # an indexer of another release may migrate a store that is read
 
 
 class TokenInfo(msgspec.Struct, frozen=True):
@@ -73,26 +82,29 @@ def shown_rpc_url(public_url: str, upstream: str) -> str:
 
 
 class LazyChainReader:
-    """A reader of a store that may not exist yet: opened at the first query after the indexer has created it.
+    """A reader of a store that may not exist yet: opened at the first query after the indexer has created it. Not
+    answered with rows that an indexer of another release has given another meaning.
 
-    `open_reader` returns None while there is no store.
+    `open_reader` returns None while there is no store. `known`: the number of the last migration this program knows.
     """
 
-    def __init__(self, open_reader: Callable[[], Reader | None], name: str) -> None:
+    def __init__(self, open_reader: Callable[[], MigratedReader | None], name: str, known: int) -> None:
         self._open_reader = open_reader
         self._name = name
-        self._reader: Reader | None = None
+        self._known = known
+        self._reader: MigratedReader | None = None
+        self._check_at = 0.0
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
-            return await (self._reader or await self._open()).rows(statement, params)
+            return await (await self._checked()).rows(statement, params)
         except StoreCorrupt:
             self.close()  # the next query opens the file that may have taken its place
             raise
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         try:
-            return await (self._reader or await self._open()).rows_of_each(statement, keys)
+            return await (await self._checked()).rows_of_each(statement, keys)
         except StoreCorrupt:
             self.close()
             raise
@@ -119,24 +131,35 @@ class LazyChainReader:
             self.close()
             raise
 
-    async def _open(self) -> Reader:
-        self._reader = reader = await self._opened()
+    async def _checked(self) -> MigratedReader:
+        if self._reader is not None and time.monotonic() < self._check_at:
+            return self._reader
+        reader = self._reader or self._open_reader()
+        if reader is None:
+            raise StoreError(self._not_yet())
+        self._check_at = time.monotonic() + _RELEASE_CHECK_S  # one check for all requests of an open store
+        try:
+            self._check_release(await reader.migration())
+        except StoreError:
+            reader.close()
+            self._reader = None
+            raise
+        self._reader = reader
         return reader
 
-    async def _opened(self) -> Reader:
-        not_yet = f"{self._name} is not indexed yet: try again when its indexer has started"
-        reader = self._open_reader()
-        if reader is None:
-            raise StoreError(not_yet)
-        try:
-            await reader.rows(CHAIN_SQL.meta, {"name": "status"})
-        except (StoreCorrupt, StoreUnreachable):
-            reader.close()
-            raise
-        except StoreError as error:  # no tables yet, or those of the release before: the indexer has not migrated it
-            reader.close()
-            raise StoreError(not_yet) from error
-        return reader
+    def _check_release(self, migration: int) -> None:
+        if migration == 0:
+            raise StoreError(self._not_yet())
+        numbers = f"schema {migration}, this program knows {self._known}"
+        if migration > self._known:
+            raise StoreOfOtherRelease(f"{self._name} was written by a newer Icefall ({numbers}): upgrade this one too")
+        if migration < self._known:
+            raise StoreOfOtherRelease(
+                f"{self._name} was written by an older Icefall ({numbers}): it is served once its indexer is upgraded"
+            )
+
+    def _not_yet(self) -> str:
+        return f"{self._name} is not indexed yet: try again when its indexer has started"
 
     def close(self) -> None:
         if self._reader is not None:

@@ -1,0 +1,89 @@
+"""Readers of a chain that an indexer of another release has migrated, or that their role may not read: 503 with the
+reason, and never rows that may mean something else."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.postgres.server import new_prefix, server_url
+
+from icefall.db.engine import StoreDenied, StoreOfOtherRelease
+from icefall.db.migrate import newest
+from icefall.evm.reading import directory
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.directory import LazyChainReader
+from icefall.evm.storing.store import PACKAGE
+from icefall.run.stores import Stores
+
+KNOWN = newest(PACKAGE, "postgres")
+
+
+@pytest.fixture(autouse=True)
+def check_every_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory, "_RELEASE_CHECK_S", 0.0)
+
+
+class PutMigration:
+    """What another release would write, as far as a reader sees it."""
+
+    def __init__(self, path: Path | None, schema: str = "") -> None:
+        self._path = path
+        self._schema = schema
+
+    def __call__(self, number: int) -> None:
+        if self._path is not None:
+            connection = sqlite3.connect(self._path)
+            connection.execute(f"pragma user_version = {number}")
+            connection.close()
+            return
+        with psycopg.connect(server_url(), autocommit=True) as admin:
+            table = f"{self._schema}.schema_version"
+            admin.execute(f"delete from {table} where number >= {min(number, KNOWN)}")
+            admin.execute(f"insert into {table} (number) values ({number})")
+
+
+async def expect_refusals(reader: LazyChainReader, put_migration: PutMigration) -> None:
+    chain = ChainReader(reader)
+    assert await chain.tip() is None
+    for number, reason in ((KNOWN + 1, "by a newer Icefall"), (KNOWN - 1, "by an older Icefall")):
+        put_migration(number)
+        for _ in range(2):
+            with pytest.raises(StoreOfOtherRelease, match=f"chain 7 was written {reason} .schema {number}"):
+                await chain.tip()
+        put_migration(KNOWN)
+        assert await chain.tip() is None
+
+
+def test_a_file_of_another_release_is_not_read(tmp_path: Path) -> None:
+    stores = Stores(tmp_path)
+    stores.chain_store("7").close()
+    reader = stores.chain_reader("7")
+    asyncio.run(expect_refusals(reader, PutMigration(tmp_path / "chains" / "7.sqlite")))
+    reader.close()
+
+
+def test_a_schema_of_another_release_is_not_read(tmp_path: Path) -> None:
+    prefix = new_prefix()
+    stores = Stores(tmp_path, server_url(), prefix)
+    stores.chain_store("7").close()
+    asyncio.run(expect_refusals(stores.chain_reader("7"), PutMigration(None, f"{prefix}_chain_7")))
+    stores.close()
+
+
+def test_missing_rights_are_named(tmp_path: Path) -> None:
+    prefix = new_prefix()
+    role = f"no_rights_{prefix}"
+    owner = Stores(tmp_path, server_url(), prefix)
+    owner.chain_store("7").close()
+    owner.close()
+    with psycopg.connect(server_url(), autocommit=True) as admin:
+        admin.execute(f"create role {role} login")
+        stores = Stores(tmp_path, server_url().replace("postgres@", f"{role}@"), prefix)
+        for right, reason in (("", "for schema"), (f"grant usage on schema {prefix}_chain_7 to {role}", "for table")):
+            if right:
+                admin.execute(right)
+            with pytest.raises(StoreDenied, match=f"too few rights: permission denied {reason} "):
+                asyncio.run(ChainReader(stores.chain_reader("7")).tip())
+    stores.close()

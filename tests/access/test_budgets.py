@@ -319,6 +319,28 @@ def test_an_owner_that_returns_is_used_again(monkeypatch: pytest.MonkeyPatch) ->
     asyncio.run(scene())
 
 
+def test_an_owner_that_returns_within_the_minute_is_asked_by_a_worker_whose_share_is_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget_leases, "OWNER_RETRY_S", 0.0)
+    budgets, up, clock = Budgets(), [False], Clock()
+
+    async def call_owner(name: str, **params: Any) -> Any:
+        if not up[0]:
+            raise Unavailable("no owner")
+        return budget_commands(budgets, clock)[name](**params)
+
+    async def scene() -> None:
+        one = BudgetLeases(call_owner, 2, quiet(), clock)
+        assert await spend(one, TIER, 1) == 500
+        assert not (await one.take("a", TIER, 1)).allowed
+        up[0] = True
+        assert await spend(one, TIER, 1) == 1000
+        assert not (await one.take("a", TIER, 1)).allowed
+
+    asyncio.run(scene())
+
+
 def test_a_second_process_takes_over_the_budgets(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
 

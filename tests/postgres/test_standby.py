@@ -106,6 +106,20 @@ def test_a_standby_takes_over_with_no_gap_and_no_double(tmp_path: Path, capsys: 
     assert different <= {"meta", "token", "nft_state_owner", *HOLDERS}, different
 
 
+def test_a_session_that_ends_while_no_block_comes_is_opened_again(tmp_path: Path) -> None:
+    prefix, url = new_prefix(), server_url()
+    with in_thread(EvmReplay(CHAIN)) as replay:
+        replay.shown = 20
+        with indexer(tmp_path / "only", replay, prefix, url) as (process, _):
+            name, schema = f"icefall {process.pid}", f"{prefix}_chain_{replay.chain_id}"
+            until(lambda: quietly(lambda: tip_of(url, schema)) == 20, "all blocks are stored")
+            with psycopg.connect(url, autocommit=True) as admin:
+                ended = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = %s"
+                admin.execute(ended, [name])
+            until(lambda: name not in writers(url), "the lock is gone")
+            until(lambda: name in writers(url), "it is the writer again")
+
+
 def test_while_the_server_is_gone_answers_are_503_and_then_right_again(
     tmp_path: Path,
     server: PostgresServer,  # noqa: F811

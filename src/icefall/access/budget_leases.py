@@ -30,13 +30,15 @@ class BudgetDecision(NamedTuple):
 
 
 class _Lease:
-    """One caller's units of one minute. What the owner has left for it only decreases within the minute."""
+    """One caller's units of one minute. What the owner has left for it only decreases within the minute. `is_own`: what
+    is left is the worker's own share, and the owner may have more."""
 
-    __slots__ = ("day_left", "left", "lock", "minute_left")
+    __slots__ = ("day_left", "is_own", "left", "lock", "minute_left")
 
     def __init__(self, tier: Tier) -> None:
         self.left = 0
         self.minute_left, self.day_left = tier.per_minute, tier.per_day
+        self.is_own = False
         self.lock = asyncio.Lock()
 
 
@@ -64,8 +66,11 @@ class BudgetLeases:
         if lease.left < units:
             async with lease.lock:  # of concurrent calls only the first leases, the others spend what it got
                 need = units - lease.left
-                if 0 < need <= min(lease.minute_left, lease.day_left):
-                    grant = await self._lease_units(caller, tier, need, now)
+                if need > 0 and (lease.is_own or need <= min(lease.minute_left, lease.day_left)):
+                    grant = await self._owner_grant(caller, tier, need)
+                    lease.is_own = grant is None
+                    if grant is None:
+                        grant = self._local.lease(caller, tier.share(self._workers), need, now)
                     lease.left += grant.units
                     lease.minute_left, lease.day_left = grant.minute_left, grant.day_left
         allowed = lease.left >= units
@@ -73,7 +78,8 @@ class BudgetLeases:
             lease.left -= units
         return _decision(lease, tier, now, allowed=allowed)
 
-    async def _lease_units(self, caller: str, tier: Tier, need: int, now: int) -> Grant:
+    async def _owner_grant(self, caller: str, tier: Tier, need: int) -> Grant | None:
+        """None while the owner does not answer."""
         if time.monotonic() >= self._owner_retry_at:
             try:
                 async with asyncio.timeout(LEASE_TIMEOUT_S):
@@ -86,7 +92,7 @@ class BudgetLeases:
                 if not self._warned:
                     self._warned = True
                     self._log.warn("rate limits not shared: each worker grants its share", error=str(error))
-        return self._local.lease(caller, tier.share(self._workers), need, now)
+        return None
 
     def _begin_minute(self, minute: int) -> None:
         """Drop the leases of the last minute, and give unspent units back to the day."""

@@ -17,7 +17,7 @@ from icefall.access.reopened_store import ReopenedStore
 from icefall.access.usage_store import UsageStore
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, DiskLow
-from icefall.db.engine import StoreError, StoreInUse, StoreUnreachable
+from icefall.db.engine import StoreError, StoreInUse, StoreLost, StoreUnreachable
 from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
@@ -119,6 +119,7 @@ class _Indexing:
         self._retries = retries
         self._opened: set[str] = set()
         self._background: dict[IndexedChain, list[asyncio.Task[None]]] = {}
+        self._lost: dict[IndexedChain, asyncio.Future[str]] = {}  # why the store of a chain must be opened again
         self.statuses: dict[str, FollowerStatus] = {}
 
     async def run_chain(self, entry: ChainConfig) -> None:
@@ -146,11 +147,22 @@ class _Indexing:
             self.statuses[name] = FollowerStatus(problem=_reason(error), stopped=not waits)
             return _Setback(_reason(error), waits)
         self._opened.add(name)
-        reason = await _follow(chain)
+        reason = await self._follow(chain)
         if not reason:
             return None
         await self._close(chain)
         return _Setback(reason, waits=bool(self.stores.chain_url(entry.id)))
+
+    async def _follow(self, chain: IndexedChain) -> str:
+        """As the function of that name. It ends too when the session of the store is lost while no block comes and only
+        the status is written."""
+        following, lost = asyncio.create_task(_follow(chain)), self._lost[chain]
+        try:
+            await asyncio.wait({following, lost}, return_when=asyncio.FIRST_COMPLETED)
+            return following.result() if following.done() else lost.result()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
     def _open(self, entry: ChainConfig) -> IndexedChain:
         chain = _indexed_chain(entry, self._config, self.stores, self._logs, self._decoder)
@@ -159,10 +171,12 @@ class _Indexing:
         calls = chain.serve_calls(Path(self._config.data_dir))
         loops = (chain.enrich(settings), chain.audit(), chain.count_holders(), chain.fill_raw(), calls)
         self._background[chain] = [asyncio.create_task(loop) for loop in loops]
+        self._lost[chain] = asyncio.get_running_loop().create_future()
         return chain
 
     async def _close(self, chain: IndexedChain) -> None:
         tasks = self._background.pop(chain)
+        del self._lost[chain]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -175,7 +189,10 @@ class _Indexing:
     async def store_statuses(self) -> None:
         for chain in list(self._background):
             if chain in self._background:  # not closed meanwhile
-                await store_status(chain)
+                failed = await store_status(chain)
+                lost = self._lost.get(chain)
+                if isinstance(failed, StoreLost) and lost is not None and not lost.done():
+                    lost.set_result(str(failed))
 
     async def close(self) -> None:
         for chain in list(self._background):
@@ -256,11 +273,14 @@ async def _report_forever(indexing: _Indexing, display: Display | None) -> None:
         await asyncio.sleep(_SHOW_EVERY_S)
 
 
-async def store_status(chain: IndexedChain, *, last: bool = False) -> None:
+async def store_status(chain: IndexedChain, *, last: bool = False) -> StoreError | None:
+    """Why it could not be stored."""
     try:
         await chain.store_status(last=last)
     except StoreError as error:  # a full disk for example, which stops the follower too
         chain.log.warn("the status cannot be stored", error=str(error))
+        return error
+    return None
 
 
 def _log_name(chain: ChainConfig) -> str:

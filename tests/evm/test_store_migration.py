@@ -107,7 +107,7 @@ async def test_a_store_of_the_release_before_is_migrated(tmp_path: Path, monkeyp
     first_store(path, tmp_path / "current.sqlite", monkeypatch)
 
     reader = Stores(tmp_path).chain_reader("7")
-    with pytest.raises(StoreError, match="not indexed yet"):  # a worker that is quicker than the indexer
+    with pytest.raises(StoreError, match="by an older Icefall"):  # a worker that is quicker than the indexer
         await ChainReader(reader).meta("status")
 
     store = open_store(path)

@@ -22,7 +22,7 @@ KNOWN = newest(PACKAGE, "postgres")
 
 @pytest.fixture(autouse=True)
 def check_every_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "_RELEASE_CHECK_S", 0.0)
+    monkeypatch.setattr(directory, "RELEASE_CHECK_S", 0.0)
 
 
 class PutMigration:

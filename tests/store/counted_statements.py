@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
@@ -126,6 +127,7 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
         for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
             patch.setattr(f"icefall.run.{module}.stores_of", lambda _: stores)
         patch.setattr(Freshness, "stale_result", lambda *_: None)  # the copy gets older while tests run
+        patch.setattr("icefall.evm.reading.directory.RELEASE_CHECK_S", math.inf)  # else once a second one more
         patch.setattr("icefall.api.app.KeptAnswers", NothingKept)  # statements are to be counted
         apps = {
             NODE: node_app(config),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # it loads an HTTP client, which only the data listener needs
     from icefall.evm.reading.state import RequestState
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
-_RELEASE_CHECK_S = 1.0  # an indexer of another release may migrate a store that is read
+RELEASE_CHECK_S = 1.0  # an indexer of another release may migrate a store that is read
 
 
 class TokenInfo(msgspec.Struct, frozen=True):
@@ -137,7 +137,7 @@ class LazyChainReader:
         reader = self._reader or self._open_reader()
         if reader is None:
             raise StoreError(self._not_yet())
-        self._check_at = time.monotonic() + _RELEASE_CHECK_S  # one check for all requests of an open store
+        self._check_at = time.monotonic() + RELEASE_CHECK_S  # one check for all requests of an open store
         try:
             self._check_release(await reader.migration())
         except StoreError:

@@ -72,6 +72,10 @@ OTHERS: tuple[tuple[str, int, str, FailureKind], ...] = (
     ("debug_traceBlockByNumber", -32000, "required historical state unavailable (reexec=128)", NoState),
     ("eth_call", -32000, "execution aborted (timeout = 5s)", Aborted),
     ("eth_call", -32000, "historical state 0x12 is not available", NoState),
+    ("eth_call", -32000, "not supported", NoState),  # geth --state.scheme=hash
+    ("eth_getBalance", -32000, "not supported", NoState),
+    ("eth_getCode", -32000, "not supported", NoState),
+    ("debug_traceBlockByNumber", -32000, "not supported", Unsupported),
     ("eth_getBlockByNumber", 4444, "pruned history unavailable", NoState),
     ("eth_getBalance", -32000, "distance to target block exceeds maximum proof window", NoState),
     ("eth_call", -32801, "no state available for block 0x1", NoState),

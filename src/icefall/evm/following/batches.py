@@ -20,6 +20,7 @@ from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.token_calls import balance_of, balance_of_id, uint_of
 from icefall.upstream.evm.block_parts import FetchedBlock
+from icefall.upstream.evm.errors import NoState
 
 # Of a batch, whichever comes first; at the tip a batch is what is there. A page of the store is written once per
 # commit, however many of its rows are in the batch: where batches grow with the store, the cost of a row hardly does.
@@ -162,15 +163,21 @@ class BatchMaker:
         return BlockBatch(batch.blocks, batch.kinds, baselines, list(batch.unverified))
 
     async def _baselines(self, rows: list[PackedBlock]) -> Baselines:
-        """Balances of holders right before an index that begins inside the chain."""
+        """Balances of new holders right before an index that begins inside the chain. Where that state is pruned, those
+        right before the batch: they are the same, for no log has named these holders since."""
         if self._start_block == 0:
             return {}
-        held = sorted(newly_held(one.balance_changes() for one in rows))
+        held = self._store.not_held(sorted(newly_held(one.balance_changes() for one in rows)))
+        if not held:
+            return {}
         calls = [
             balance_of(token, holder) if token_id == NO_ID else balance_of_id(token, holder, token_id)
             for token, holder, token_id in held
         ]
-        answers = await self._state.answers(calls, self._start_block - 1) if calls else []
+        try:
+            answers = await self._state.answers(calls, self._start_block - 1)
+        except NoState:
+            answers = await self._state.answers(calls, rows[0].block.parent_hash)
         return {key: uint_of(answer) or 0 for key, answer in zip(held, answers, strict=True)}
 
 

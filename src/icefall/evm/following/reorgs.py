@@ -217,27 +217,30 @@ class Reorganisations:
             f"{self._rules.command}, or set development = true in its [[chain]]"
         )
 
-    async def _replaced_after(self, claim: _Claim, tip: Tip, claims: Sequence[_Claim]) -> int:
-        """The newest common block, if everything after it is proven to be replaced. Otherwise ReorgRefused."""
+    async def _replaced_after(self, claim: _Claim, tip: Tip, claims: Sequence[_Claim]) -> int | None:
+        """The newest common block, if everything after it is proven to be replaced; None if it is before the first
+        stored one. Otherwise ReorgRefused."""
         view, rules = claim.view, self._rules
         remedy = f"Nothing is rolled back. If its chain is the right one, stop Icefall and run {rules.command}"
         ancestor = await self._common_block(view, tip.number)
-        if ancestor is None:
+        if ancestor is None and not await self._begins_inside_chain_of(view):
             raise ReorgRefused(f"{view.name} shares no block with the stored chain: this is another chain. {remedy}")
-        depth = tip.number - ancestor
-        what = f"{view.name} has other blocks than those stored after block {ancestor}"
+        before = (self._store.lowest() or 0) - 1 if ancestor is None else ancestor  # all later ones are replaced
+        depth = tip.number - before
+        what = f"{view.name} has other blocks than those stored after block {before}"
         if rules.is_final():
             raise ReorgRefused(f"{what}, and blocks of this chain are final. {remedy}")
         if depth > rules.depth_max:
             raise ReorgRefused(f"{what}: {depth} blocks, more than --reorg-depth-max={rules.depth_max}. {remedy}")
-        parent = self._store.hash_at(ancestor)
-        assert parent is not None
-        proven = await view.linked_hashes(range(ancestor + 1, tip.number + 1), parent)
+        parent = await view.block_hash(before) if ancestor is None else self._store.hash_at(before)
+        if parent is None:
+            raise ReorgDuringFetch(f"{view.name} has no block {before} any more")
+        proven = await view.linked_hashes(range(before + 1, tip.number + 1), parent)
         against = [
-            one for one in claims if one.number > ancestor and one.block_hash == self._store.block_hash(one.number)
+            one for one in claims if one.number > before and one.block_hash == self._store.block_hash(one.number)
         ]
         supporting = [
-            one for one in claims if one.number > ancestor and one.block_hash == proven[one.number - ancestor - 1]
+            one for one in claims if one.number > before and one.block_hash == proven[one.number - before - 1]
         ]
         if claim not in supporting:
             raise ReorgDuringFetch(f"{view.name} changed its chain while it was compared with the stored one")
@@ -245,6 +248,15 @@ class Reorganisations:
             names = ", ".join(one.view.name for one in against)
             raise ReorgRefused(f"{what}, but not more upstreams than have the stored ones ({names}): these are kept")
         return ancestor
+
+    async def _begins_inside_chain_of(self, view: UpstreamView) -> bool:
+        """Whether the first stored block is a later one of a chain with the upstream's genesis: then blocks before it
+        may have been replaced as well."""
+        genesis = self._store.meta("genesis_hash")
+        if genesis is None or (self._store.lowest() or 0) < 2:  # the second block names the genesis as its parent
+            return False
+        served = await view.block_hash(0)
+        return served is not None and "0x" + served.hex() == genesis
 
     # -- common blocks -----------------------------------------------------------------------------------------
 

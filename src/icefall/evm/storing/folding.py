@@ -16,9 +16,8 @@ from icefall.evm.storing.writing import Ids, Row, put_rows
 
 SQL = load("icefall.evm.storing", "writes.sql")
 
-Baselines = Mapping[
-    tuple[bytes, bytes, int], int
-]  # (token, holder, token ID; -1 for ERC-20) -> balance before the index
+HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
+Baselines = Mapping[HeldKey, int]  # balance before the index
 NO_ID = -1
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
@@ -181,7 +180,7 @@ class BalanceFolding:
             return 0
 
 
-def newly_held(batch: Iterable[BalanceChanges]) -> set[tuple[bytes, bytes, int]]:
+def newly_held(batch: Iterable[BalanceChanges]) -> set[HeldKey]:
     """Every (token, holder, token ID) of a batch that may need a baseline."""
     held = set()
     for rows in batch:

@@ -14,7 +14,7 @@ from icefall.evm.amounts import pack_uint, unpack_uint
 from icefall.evm.model import BlockRow
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.storing.addresses import AddressIds
-from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
+from icefall.evm.storing.folding import NO_ID, BalanceFolding, Baselines, Erc20Balances, HeldKey
 from icefall.evm.storing.journal import TouchedAddresses
 from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.recent import RecentRows, clear_recent
@@ -108,6 +108,20 @@ class ChainStore:
         number = self.id_of(address)
         rows = self.read(SQL.token_kind, (number,)) if number is not None else []
         return rows[0][0] if rows else None
+
+    def not_held(self, keys: Sequence[HeldKey]) -> list[HeldKey]:
+        """Those of which nothing is stored: the token's logs have not named the holder before."""
+        by_statement: dict[str, list[HeldKey]] = {SQL.held_erc20: [], SQL.held_erc1155: []}
+        for key in keys:
+            by_statement[SQL.held_erc20 if key[2] == NO_ID else SQL.held_erc1155].append(key)
+        found = []
+        for statement, some in by_statement.items():
+            params = [
+                {"token": token, "holder": holder} | ({} if token_id == NO_ID else {"token_id": pack_uint(token_id)})
+                for token, holder, token_id in some
+            ]
+            found += [key for key, rows in zip(some, self.read_each(statement, params), strict=True) if not rows]
+        return found
 
     # -- writing -----------------------------------------------------------------------------------------------
 

@@ -145,6 +145,14 @@ select k.holder, k.token, coalesce(
     (select baseline from erc20_holding h where h.holder = k.holder and h.token_address = k.address))
 from unnest(?, ?, ?) as k(holder, token, address);
 
+-- name: held_erc20
+select 1 from erc20_holding
+where holder = (select id from address where address = :holder) and token_address = :token;
+
+-- name: held_erc1155
+select 1 from erc1155_holding
+where holder = (select id from address where address = :holder) and token_address = :token and token_id = :token_id;
+
 -- name: put_erc20_balance
 insert into erc20_balance_recent (holder, token, block, balance) values (?, ?, ?, ?);
 

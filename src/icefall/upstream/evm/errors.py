@@ -145,6 +145,10 @@ _BY_CODE = (
     _rule(NotThere, -32001),
 )
 
+# geth with its state by hash (--state.scheme=hash, and older databases) says no more than this of state it has pruned.
+_PRUNED_BY_HASH = "not supported"
+_STATE_METHODS = ("eth_call", "eth_getBalance", "eth_getCode")
+
 # Where `null` means that there is no such thing; anywhere else it is an incomplete answer.
 NULL_IS_NOT_THERE = (
     "eth_getBlockByNumber",
@@ -165,6 +169,8 @@ def classify(method: str, code: int, text: str) -> FailureKind:
         return Reverted
     if code == -32601:
         return Unsupported
+    if method in _STATE_METHODS and text == _PRUNED_BY_HASH:
+        return NoState
     for row in _BY_TEXT:
         if _fits(row, text):
             return row.kind

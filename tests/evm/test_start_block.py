@@ -1,0 +1,95 @@
+"""Indexes that begin inside a chain: balances from before it, and reorganisations that reach below it."""
+
+from pathlib import Path
+
+import pytest
+from tests.awaited import awaited
+from tests.evm.digest import digests
+from tests.evm.indexed import indexing
+from tests.evm.test_follow_chain import CHAIN, shown, until
+from tests.evm.test_reorgs import COMMAND, DEPTH, RULES, branch, tip_hash, until_synced
+from tests.upstream.evm_replay import EvmReplay
+
+from icefall.evm.auditing.loop import finish_audits
+from icefall.evm.following.follower import BlockRange
+from icefall.evm.following.reorgs import ReorgRules
+
+FIRST, LAST = 200, 260
+LATER = range(LAST, 320, 4)
+INSIDE = DEPTH - 2  # blocks of an index whose first one is in the middle of what is reorganised
+
+
+@awaited
+async def test_balances_from_before_the_index_need_no_archive(tmp_path: Path) -> None:
+    """Those of tokens that the audits trust: only these are in the digest."""
+    archive, pruned = shown(EvmReplay(CHAIN), LATER[-1]), shown(EvmReplay(CHAIN), LAST)
+    blocks = BlockRange(first=FIRST, last=LATER[-1])
+    async with indexing(tmp_path / "archive.sqlite", archive, blocks=blocks) as it:
+        await it.follower.run()
+    async with indexing(tmp_path / "pruned.sqlite", pruned, blocks=BlockRange(first=FIRST)) as it:
+        for head in LATER:
+            pruned.shown = head
+            await until_synced(it, head)
+            pruned.pruned_below = head - 8
+        await finish_audits(it.follower.auditor, it.store)
+    found, expected = (digests(tmp_path / f"{name}.sqlite") for name in ("pruned", "archive"))
+    for one in (found, expected):
+        one.pop("erc20_holding")  # what untrusted tokens had before the index is in it as well
+    assert found == expected
+
+
+@awaited
+async def test_a_holder_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None:
+    """Each pair of token and holder at most once, in batches of one block."""
+    replay = shown(EvmReplay(CHAIN), FIRST)
+    asked: list[str] = []
+
+    def on_call(method: str, params: list[object]) -> None:
+        if method == "eth_call" and params[1] == hex(FIRST - 1):
+            asked.append(repr(params[0]))
+
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange(first=FIRST), audited=False) as it:
+        replay.on_call = on_call
+        for head in range(FIRST, LAST):
+            replay.shown = head
+            await until_synced(it, head)
+    assert len(asked) == len(set(asked)) > 20
+
+
+@awaited
+async def test_a_reorganisation_that_reaches_below_the_first_block_begins_the_index_again(tmp_path: Path) -> None:
+    replay = EvmReplay("anvil-1", branch("before"))
+    blocks = BlockRange(first=replay.head - INSIDE + 1)
+    async with indexing(tmp_path / "turned.sqlite", replay, blocks=blocks, rules=RULES) as it:
+        await until_synced(it, replay.head)
+        await it.store.put_meta({"genesis_hash": replay.blocks[0].hash})
+        replay.blocks = branch("after")
+        await until(it.follower, lambda: it.store.block_hash(replay.head) == tip_hash(replay.blocks))
+        assert (it.follower.status.reorgs, it.follower.status.reorged_blocks) == (1, INSIDE)
+        assert it.store.lowest() == blocks.first
+
+
+@pytest.mark.parametrize(
+    ("genesis", "rules", "reason"),
+    [
+        ("0x" + "77" * 32, RULES, "this is another chain"),
+        ("", RULES, "this is another chain"),
+        (None, ReorgRules("1", depth_max=INSIDE - 1), f"{INSIDE} blocks, more than --reorg-depth-max={INSIDE - 1}"),
+        (None, ReorgRules("1", is_final=lambda: True), "blocks of this chain are final"),
+    ],
+)
+@awaited
+async def test_such_a_reorganisation_is_refused_like_any_other(
+    genesis: str | None, rules: ReorgRules, reason: str, tmp_path: Path
+) -> None:
+    """`genesis`: as it is stored; None for the true one, empty for none."""
+    replay = EvmReplay("anvil-1", branch("before"))
+    blocks = BlockRange(first=replay.head - INSIDE + 1)
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=blocks, rules=rules) as it:
+        await until_synced(it, replay.head)
+        if genesis != "":
+            await it.store.put_meta({"genesis_hash": genesis or replay.blocks[0].hash})
+        replay.blocks = branch("after")
+        await until(it.follower, lambda: reason in it.follower.status.problem)
+        assert COMMAND in it.follower.status.problem
+        assert (it.follower.status.tip, it.follower.status.reorgs) == (replay.head, 0)

@@ -37,6 +37,9 @@ class MemoryChain:
     def last_block_id(self) -> bytes:
         return self.accepted[-1].block_id if self.accepted else GENESIS_IDS[self.name]
 
+    def container_id_at(self, number: int) -> bytes | None:
+        return self.accepted[number].container_id if 0 <= number < len(self.accepted) else None
+
     def store(self, run: Sequence[VerifiedContainer]) -> None:
         self.accepted += run
         if run:

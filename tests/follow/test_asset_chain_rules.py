@@ -178,6 +178,19 @@ def test_utxos_rule_3_what_another_chain_exported(node: Node, source: str) -> No
         assert paged == owned(exported, address)
 
 
+@pytest.mark.parametrize("source", ["P", "C"])
+def test_a_start_in_the_list_of_another_address_means_the_beginning(node: Node, source: str) -> None:
+    exported = waiting(source)
+    tried = 0
+    for address in {address for utxo in exported.values() for address in utxo.output.owners.addresses}:
+        for utxo_id in exported.keys() - owned(exported, address):
+            start = {"address": text_of(address), "utxo": id_text(utxo_id)}
+            page = utxos(node, address, sourceChain=source, startIndex=start)
+            assert {utxo_id_of(text) for text in page["utxos"]} == owned(exported, address)
+            tried += 1
+    assert tried
+
+
 @pytest.mark.parametrize("limit", [7, 100, 1024])
 def test_utxos_rule_4_pages_lead_through_all_of_them(node: Node, limit: int) -> None:
     for addresses in (holders()[:1], holders()[1:3], holders()[:4]):

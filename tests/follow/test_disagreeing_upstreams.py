@@ -183,7 +183,7 @@ def test_disagreement_behind_the_tip() -> None:
 
 
 def test_an_upstream_that_changes_its_own_history_is_disabled() -> None:
-    """A node that was wiped and began anew: first it lags, then it is not the one we knew."""
+    """A node that was wiped and began anew: it has less than we do, and none of it is ours."""
 
     async def scene() -> None:
         replay = Replay()
@@ -191,9 +191,24 @@ def test_an_upstream_that_changes_its_own_history_is_disabled() -> None:
         async with following(replay) as at:
             await at.until(lambda: at.chains.x.count == 31, "the tip")
             replay.chains["X"] = other_history(replay.chains["X"], 0)
-            replay.show(X=5)
+            replay.show(X=0)
             await at.polls(replay)
             assert at.upstreams.disabled() == {}
+            replay.show(X=5)
+            await at.until(lambda: at.x.why is not None, "the end")
+            assert f"its X container 4 is {replay.chains['X'][4].id_text} now" in at.upstreams.disabled()[replay.url]
+            assert at.chains.x.count == 31
+
+    play(scene)
+
+
+def test_an_upstream_that_goes_on_upon_another_history_is_disabled() -> None:
+    async def scene() -> None:
+        replay = Replay()
+        replay.show(X=31)
+        async with following(replay) as at:
+            await at.until(lambda: at.chains.x.count == 31, "the tip")
+            replay.chains["X"] = other_history(replay.chains["X"], 0)
             replay.show(X=40)
             await at.until(lambda: at.x.why is not None, "the end")
             assert "X container 31 follows" in at.upstreams.disabled()[replay.url]
@@ -216,5 +231,24 @@ def test_after_a_restart_another_history_is_a_conflict_with_ours() -> None:
             assert "X container 30 is" in (at.x.why or "")
             assert "according to us" in (at.x.why or "")
             assert chains.x.count == 31
+
+    play(scene)
+
+
+def test_after_a_restart_a_shorter_history_that_is_not_ours_is_a_conflict_too() -> None:
+    async def scene() -> None:
+        chains = Chains()
+        first = Replay()
+        async with following(first, chains=chains) as at:
+            await at.until(lambda: chains.counts() == ALL, "the tip")
+        second = Replay()
+        for name in "XPC":
+            second.chains[name] = other_history(second.chains[name], 3)
+        second.show(X=20, P=5, C=5)
+        async with following(second, chains=chains) as at:
+            await at.until(lambda: at.x.why is not None and at.p.why is not None, "the conflicts")
+            assert "two histories: X container 19 is" in (at.x.why or "")
+            assert "two histories: P container 4 is" in (at.p.why or "")
+            assert chains.counts() == ALL
 
     play(scene)

@@ -14,6 +14,8 @@ from tests.upstream.replay import (
     rewrapped,
 )
 
+from icefall.ipc.socket import CALL_LIMIT_S
+from icefall.node.following.upstreams import ISSUE_LIMIT_S
 from icefall.upstream.client import UpstreamDown, UpstreamError
 from icefall.wire.avm.codec import pack_block, unpack_block
 from icefall.wire.container.proposer import unpack_container
@@ -305,9 +307,19 @@ def test_issue_tx() -> None:
             with pytest.raises(UpstreamDown):
                 await at.upstreams.issue_tx("0x04", "hex")
             assert other.issued == ["0x03"]  # the first may have taken it
+            at.clock.time += 60
+            assert await at.upstreams.probe_all() == {}
+            one.faults = [Fault("avm.issueTx", hang_s=60)]
+            with pytest.raises(UpstreamDown, match=f"{one.url} gave no answer within 0.2 s: the transaction may still"):
+                await at.upstreams.issue_tx("0x06", "hex", limit_s=0.2)
+            assert other.issued == ["0x03"]
             for node in at.upstreams.members:
                 at.upstreams.disable(node, "invalid")
             with pytest.raises(UpstreamDown, match="no upstream takes transactions"):
                 await at.upstreams.issue_tx("0x05", "hex")
 
     play(scene)
+
+
+def test_who_issues_a_transaction_learns_of_a_node_that_hangs_before_the_worker_gives_up() -> None:
+    assert ISSUE_LIMIT_S < CALL_LIMIT_S

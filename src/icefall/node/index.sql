@@ -7,6 +7,9 @@ insert into container (series, number, container_id, accepted_ns, source, bytes)
 -- name: number_of
 select number from container where series = :series and container_id = :container_id;
 
+-- name: container_id_at
+select container_id from container where series = :series and number = :number;
+
 -- name: last_number
 select max(number) from container where series = :series;
 

@@ -46,6 +46,9 @@ class XChain:
     def last_block_id(self) -> bytes:
         return self._ledger.tip.block_id
 
+    def container_id_at(self, number: int) -> bytes | None:
+        return self._ledger.container_id_at(number + 1)
+
     @property
     def tx_count(self) -> int:
         return self._ledger.txs_before_blocks
@@ -104,6 +107,9 @@ class FollowedForeignChain:
     @property
     def last_block_id(self) -> bytes:
         return self._chain.position.block_id
+
+    def container_id_at(self, number: int) -> bytes | None:
+        return self._chain.container_id_at(number)
 
     async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
         exports = [_exported_utxo(export) for row in batch for export in row.exports]

@@ -62,6 +62,11 @@ class Ledger:
     def last_container_id(self) -> bytes:
         return self.container.container_id if self.container else self.tip.block_id
 
+    def container_id_at(self, height: int) -> bytes | None:
+        """The ID of an accepted block's container."""
+        rows = self.store.read(SQL.container_id_at, {"chain": self.at.chain, "height": height})
+        return rows[0][0] if rows else None
+
     async def start(self) -> None:
         """Load the stored chain, or begin with the genesis."""
         self.at = await self.store.write(self._opened)

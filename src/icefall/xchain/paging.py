@@ -48,14 +48,15 @@ class OwnUtxos:
 
 
 class ExportedUtxos:
-    """Like the node's shared memory, returns the start itself once more."""
+    """Like the node's shared memory, returns the start itself once more. A start that is not in the list of its
+    address, imported or never there, means the beginning of that list."""
 
     def __init__(self, chain: AssetChainReader, source: bytes) -> None:
         self._chain = chain
         self._source = source
 
     async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]:
-        position = None if utxo_id == EMPTY_ID else await self._chain.atomic_position(self._source, utxo_id)
+        position = None if utxo_id == EMPTY_ID else await self._chain.atomic_position(self._source, address, utxo_id)
         return await self._chain.atomic_utxos(
             self._source, address, NEWEST if position is None else position + 1, limit
         )

@@ -28,6 +28,9 @@ select substr(container, cast(inner_at + 1 as int), cast(inner_size as int)) fro
 -- name: block_by_container_id
 select substr(container, cast(inner_at + 1 as int), cast(inner_size as int)) from ledger_block where chain = :chain and container_id = :container_id;
 
+-- name: container_id_at
+select container_id from ledger_block where chain = :chain and height = :height;
+
 -- name: last_container
 select container from ledger_block where chain = :chain order by height desc limit 1;
 
@@ -95,7 +98,9 @@ delete from atomic_taken where destination = :destination and source = :source a
 select bytes from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
 
 -- name: atomic_position
-select position from atomic_utxo where destination = :destination and source = :source and utxo_id = :utxo_id;
+select u.position from atomic_utxo u
+join atomic_owner o on o.destination = u.destination and o.source = u.source and o.position = u.position
+where u.destination = :destination and u.source = :source and u.utxo_id = :utxo_id and o.address = :address;
 
 -- name: atomic_of_address
 select u.position, u.utxo_id, u.bytes from atomic_owner o

@@ -283,8 +283,9 @@ class AssetChainReader:
         key = {"destination": self._chain_id, "source": source, "address": address, "below": below, "limit": limit}
         return [StoredUtxo(*row) for row in await self._reader.rows(SQL.atomic_of_address, key)]
 
-    async def atomic_position(self, source: bytes, utxo_id: bytes) -> int | None:
-        key = {"destination": self._chain_id, "source": source, "utxo_id": utxo_id}
+    async def atomic_position(self, source: bytes, address: bytes, utxo_id: bytes) -> int | None:
+        """The position of an exported UTXO in the list of an address."""
+        key = {"destination": self._chain_id, "source": source, "address": address, "utxo_id": utxo_id}
         rows = await self._reader.rows(SQL.atomic_position, key)
         return rows[0][0] if rows else None
 

@@ -66,6 +66,7 @@ async def node_outcomes(store: Store) -> dict[str, Any]:
         raw = bytes([height]) * height
         await foreign.accept([ForeignContainer(_name(height), _name(height + 100), raw, height)], lambda tx: None)
     found["followed"] = ForeignChain(store, "C", _name(7), _name(8), C_BLOCK).position
+    found["container IDs"] = [foreign.container_id_at(number) for number in (0, 38, 39)]
     found["series"] = await _series(store, _name(7))
     return found
 
@@ -93,6 +94,7 @@ async def xchain_outcomes(store: Store, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"height": await reader.height(), "series": await _series(store, chain_id)}
     found["refused"] = [await reader.refusal(_name(number)) for number in (0, 5, 6, 69)]
     found["blocks"] = [await reader.block_at(height) for height in (0, 1, BLOCKS, BLOCKS + 1, 2**70)]
+    found["container IDs"] = [ledger.container_id_at(height) for height in (1, BLOCKS, BLOCKS + 1)]
     tip = ledger.tip
     found["tip"] = [await reader.block(tip.block_id), await reader.block_in_container(ledger.last_container_id)]
     state = StoredState(store, ledger.at.chain, chain_id, lambda _: b"")
@@ -111,7 +113,7 @@ async def xchain_outcomes(store: Store, folder: Path) -> dict[str, Any]:
         found[f"{address.hex()} txs"] = await reader.address_txs(address, b"", NEWEST, 5)
         for source in sorted(sources):
             some = await reader.atomic_utxos(source, address, NEWEST, 5)
-            places = [await reader.atomic_position(source, one.utxo_id) for one in some]
+            places = [await reader.atomic_position(source, address, one.utxo_id) for one in some]
             found[f"{address.hex()} from {source.hex()}"] = [some, places]
     assets = {row[0] for row in store.read("select distinct asset from address_tx")}
     for address in sorted(addresses)[:3]:

@@ -201,12 +201,13 @@ class ContainerFollower:
     # -- one upstream --------------------------------------------------------------------------------------------
 
     async def _advance(self, node: UpstreamNode) -> bool:
-        """Accept everything up to the upstream's current tip. False if it has nothing new; with a lower tip it lags."""
+        """Accept everything up to the upstream's current tip. False if it has nothing new: with a lower tip, which must
+        be one of our containers, it lags."""
         tip = await node.last_accepted(self.name)
         if not self.bootstrapped:
             self._target = self._target or (0 if tip is None else tip.number + 1)
-        if tip is not None and tip.number == self.chain.count - 1:
-            await self._compare_tip(node, tip)
+        if tip is not None and tip.number < self.chain.count:
+            self._compare_tip(node, tip)
         moved = tip is not None and tip.number >= self.chain.count
         if tip is not None and moved:
             await self._take(node, tip.number)
@@ -331,12 +332,18 @@ class ContainerFollower:
             ids += [id_text(offered.container_id) for offered in part]
         return ids
 
-    async def _compare_tip(self, node: UpstreamNode, tip: FetchedContainer) -> None:
-        """Its last container has our last number: it must be the same container."""
-        if tip.id_text != id_text(self.chain.last_container_id):
-            raise await self._other_history(
-                node, InvalidContainer(f"its last {self.name} container is {tip.id_text[:80]}")
+    def _compare_tip(self, node: UpstreamNode, tip: FetchedContainer) -> None:
+        """Its last container has a number of ours: it must be the same container."""
+        last = tip.number == self.chain.count - 1
+        ours = self.chain.last_container_id if last else self.chain.container_id_at(tip.number)
+        if ours is None or tip.id_text == id_text(ours):
+            return
+        if self._source is node:
+            raise InvalidContainer(
+                f"its {self.name} container {tip.number} is {tip.id_text[:80]} now, and was {id_text(ours)}: "
+                "was that node's database replaced?"
             )
+        raise self._difference(node, tip, ours)
 
     async def _other_history(self, node: UpstreamNode, unlinked: InvalidContainer) -> Exception:
         """Why a container does not follow ours: it is invalid, or the upstream's history differs at our last one."""
@@ -346,12 +353,16 @@ class ContainerFollower:
         theirs = await node.container(self.name, number)
         if theirs.id_text == id_text(ours):
             return unlinked
+        return self._difference(node, theirs, ours)
+
+    def _difference(self, node: UpstreamNode, theirs: FetchedContainer, ours: bytes) -> Exception:
+        """Of a container that is not ours at its number: it is invalid, or there are two histories."""
         our_source = "us" if self._source is None else self._source.name
         try:
             identify(self._links, theirs)
         except InvalidContainer as invalid:
             return invalid
-        return _conflict(self.name, number, our_source, id_text(ours), node.name, theirs.id_text)
+        return _conflict(self.name, theirs.number, our_source, id_text(ours), node.name, theirs.id_text)
 
 
 def _conflict(name: str, number: int, one: str, one_id_text: str, other: str, other_id_text: str) -> ChainStopped:

@@ -48,6 +48,16 @@ class ForeignChain:
     def last_container_id(self) -> bytes:
         return self.position.container_id
 
+    def container_id_at(self, number: int) -> bytes | None:
+        """The ID of a container, from the index; None if that does not hold them all."""
+        if self._series is None:
+            return None
+        of = {"series": self._series.number}
+        if self._store.read(SQL.last_number, of)[0][0] != self.position.count - 1:
+            return None
+        rows = self._store.read(SQL.container_id_at, {**of, "number": number})
+        return rows[0][0] if rows else None
+
     async def accept(self, containers: Sequence[ForeignContainer], also: Callable[[Transaction], None]) -> None:
         """Stores containers, what `also` writes for them, and the new position in one transaction."""
         last = containers[-1]

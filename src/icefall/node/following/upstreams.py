@@ -14,6 +14,8 @@ from icefall.upstream.node import UpstreamNode
 from icefall.upstream.pool import Pool
 from icefall.wire.ids import id_text
 
+ISSUE_LIMIT_S = 25.0  # less than a worker waits for the engine, so that the caller learns who did not answer
+
 _T = TypeVar("_T")
 
 
@@ -60,15 +62,26 @@ class NodeUpstreams(Pool[UpstreamNode]):
         if self.is_disabled(node):
             raise UpstreamDown(f"{node.name} sent invalid data about another chain")
 
-    async def issue_tx(self, text: str, encoding: str, *, path: str = "/ext/bc/X") -> str:
+    async def issue_tx(
+        self, text: str, encoding: str, *, path: str = "/ext/bc/X", limit_s: float = ISSUE_LIMIT_S
+    ) -> str:
         """Send a transaction to the first upstream that takes it; to the next only if the first cannot have seen it."""
-        for node in await self.usable_once_probed():
-            try:
-                return await node.issue_tx(text, encoding, path=path)
-            except (UpstreamDown, InvalidAnswer) as failure:
-                self.back_off(node, failure)
-                if failure.sent:
-                    raise
+        node: UpstreamNode | None = None
+        try:
+            async with asyncio.timeout(limit_s):
+                for node in await self.usable_once_probed():
+                    try:
+                        return await node.issue_tx(text, encoding, path=path)
+                    except (UpstreamDown, InvalidAnswer) as failure:
+                        self.back_off(node, failure)
+                        if failure.sent:
+                            raise
+        except TimeoutError:
+            if node is None:
+                raise UpstreamDown(f"no upstream answered within {limit_s:g} s", sent=False) from None
+            raise UpstreamDown(
+                f"{node.name} gave no answer within {limit_s:g} s: the transaction may still be accepted"
+            ) from None
         reasons = [*self.disabled().values(), *self.failing().values()]
         raise UpstreamDown("no upstream takes transactions now: " + "; ".join(reasons), sent=False)
 

@@ -87,6 +87,10 @@ class FollowedChain(Protocol):
     @property
     def last_block_id(self) -> bytes: ...
 
+    def container_id_at(self, number: int) -> bytes | None:
+        """The ID of an accepted container; None where it is not kept."""
+        ...
+
     async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
         """Commit a batch in one transaction.
 

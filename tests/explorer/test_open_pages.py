@@ -209,6 +209,7 @@ def nothing(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
         serving("up", folder, "--no-demo", f"--config-file={config}") as server,
         tab(browser, server.url("data"), server.url("node"), server.url("metrics")) as opened,
     ):
+        until(lambda: server.ask("GET", "/v1/chains/777/indexing", listener="data").status == 200, "the chain's store")
         yield opened
 
 

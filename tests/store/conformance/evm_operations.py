@@ -19,6 +19,7 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
 
 from icefall.db.engine import Reader, Store, Transaction
+from icefall.evm.amounts import unpack_uint
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.auditing.loop import finish_audits
 from icefall.evm.auditing.verify import Verification, stored_blocks
@@ -38,6 +39,7 @@ from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.kept import KeptRows
 from icefall.evm.reading.model import PageRange, TransferRead
 from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
 from icefall.evm.storing.store import SQL as WRITES_SQL
@@ -98,6 +100,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
         ).items():
             while await one():
                 found[f"enriched {name}"] = True
+        found["not held"] = _not_held(chain)
         found["parents"] = [chain.hash_at(number) for number in (-1, 0, 5)]
         while await count_some(store):
             pass
@@ -117,6 +120,19 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
     found["rare"] = await store.write(_rare)
     found["restated"] = await store.write(_restated)
     return found
+
+
+def _not_held(chain: ChainStore) -> list[Any]:
+    """Of holders of each standard, and of others."""
+    erc20 = chain.read("select h.token_address, a.address from erc20_holding h join address a on a.id = h.holder")
+    erc1155 = chain.read(
+        "select h.token_address, a.address, h.token_id from erc1155_holding h join address a on a.id = h.holder"
+    )
+    held = [*((*key, NO_ID) for key in erc20), *((*key, unpack_uint(token_id)) for *key, token_id in erc1155)]
+    assert {token_id == NO_ID for _, _, token_id in held} == {True, False}
+    unknown = [(token, b"\5" * 20, token_id) for token, _, token_id in held[:1] + held[-1:]]
+    assert chain.not_held([*held, *unknown]) == unknown
+    return sorted(held)
 
 
 def _restated(tx: Transaction) -> list[Any]:

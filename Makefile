@@ -60,7 +60,7 @@ bench: $(DEVSTAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 docs: $(STAMP)
-	$(BIN)/python -m icefall.api.docs
+	$(BIN)/python -m icefall.api.describing.docs
 
 # Adds what pyproject.toml names anew and keeps the other versions; `make lock ARGS=--upgrade` takes the newest of all.
 lock: | $(BIN)/python

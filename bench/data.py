@@ -26,9 +26,9 @@ from tests.server import Server, serving
 from bench.bare import bare_server
 from bench.evm_rows import BUSY, QUIET, Rows, address, mark_audited, runs
 from bench.load import LoadStats, cpu_seconds, descendants, measure, one_by_one, paced, waited_s, worker_pids
+from icefall.compose.stores import Stores
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.run.stores import Stores
 
 TRANSFERS, PER_BLOCK, ADDRESSES = 1_000_000, 20, 10_000
 CHAIN = "777"

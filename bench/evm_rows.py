@@ -7,7 +7,8 @@ from pathlib import Path
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
-from icefall.evm.following.batches import batch_txs
+from icefall.evm.deriving.packing import packed
+from icefall.evm.indexing.batches import batch_txs
 from icefall.evm.model import (
     BlockRow,
     BlockRows,
@@ -19,7 +20,6 @@ from icefall.evm.model import (
     Participant,
 )
 from icefall.evm.packed import ResolvedBlock
-from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.wire.evm.keccak import keccak256

@@ -19,7 +19,7 @@ from tests.upstream.replay import Replay, Row, recorded
 
 from bench import history
 from bench.load import cpu_seconds
-from icefall.node.following.verify import ChainLinks, ChainPosition, verify
+from icefall.node.sync.verify import ChainLinks, ChainPosition, verify
 from icefall.upstream.node import FetchedContainer
 from icefall.wire.avm.codec import unpack_block
 from icefall.wire.avm.types import Credential

@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
 from icefall.node.admission import StartRequest, admit
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.chains import index_x
-from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import genesis_txs, pack_block, pack_tx, pack_unsigned, unpack_block, unpack_genesis
 from icefall.wire.avm.parts import pack_transferable_output
 from icefall.wire.avm.types import (
@@ -28,8 +28,8 @@ from icefall.wire.container.proposer import Container, next_epoch, pack_containe
 from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
 from icefall.wire.ids import hash256
 from icefall.wire.keys import address_of, private_key_from_text, sign
-from icefall.xchain.follow import FollowedLedger, ReceivedContainer
 from icefall.xchain.ledger import Ledger
+from icefall.xchain.replayed import FollowedLedger, ReceivedContainer
 
 NETWORK_ID = 12345
 SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")

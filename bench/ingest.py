@@ -24,13 +24,13 @@ from tests.upstream.evm_recording import recording
 from bench import storing
 from bench.evm_chain import CHAIN_ID, EncodedBlock, TransferChain
 from bench.evm_upstream import EncodedChain, upstream
+from icefall.compose.stores import Stores
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.demo.eth_call import answer
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
 from icefall.observe.log import quiet
-from icefall.run.stores import Stores
 from icefall.upstream.evm.upstream import EvmUpstream
 
 BLOCKS, PER_BLOCK, ADDRESSES = 4_000, 20, 10_000

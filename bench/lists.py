@@ -20,25 +20,24 @@ from tests.store.counted_statements import LocalRequest
 from bench.evm_rows import address, mark_audited
 from icefall.access.page_tokens import NumberTokens, PageTokens
 from icefall.access.store import page_token_secret
-from icefall.api.app import App
-from icefall.api.endpoints.row import DATA, METRICS
-from icefall.api.paging import NumberPaging, Paging
-from icefall.api.presenting.pages import pack_cursor
-from icefall.api.schema.blocks import AllBlocksParams
-from icefall.api.schema.explorer import BalanceHistoryParams, TokensParams
-from icefall.api.schema.holders import HoldersParams, NftHoldersParams
-from icefall.api.schema.nfts import CollectionParams
-from icefall.api.schema.transactions import AllTxsParams
+from icefall.api.data.render.pages import pack_cursor
+from icefall.api.data.schema.chains import AllBlocksParams
+from icefall.api.data.schema.explorer import BalanceHistoryParams, TokensParams
+from icefall.api.data.schema.tokens import CollectionParams, HoldersParams
+from icefall.api.data.schema.transactions import AllTxsParams
+from icefall.api.http.app import App
+from icefall.api.http.paging import NumberPaging, Paging
+from icefall.api.http.row import DATA, METRICS
+from icefall.api.metrics.schema import NftHoldersParams
+from icefall.compose.data_app import data_app
+from icefall.compose.metrics_app import metrics_app
+from icefall.compose.stores import Stores
 from icefall.config.load import load
 from icefall.db.engine import Transaction
-from icefall.evm.amounts import pack_uint
+from icefall.evm.encoding import pack_uint, position_of
 from icefall.evm.model import ERC20, ERC721
-from icefall.evm.positions import position_of
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.run.data_app import data_app
-from icefall.run.metrics_app import metrics_app
-from icefall.run.stores import Stores
 from icefall.wire.evm.keccak import keccak256
 
 ROWS = 1_000_000

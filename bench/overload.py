@@ -24,7 +24,7 @@ from bench.ledger import ADDRESS_TEXT, fund
 from bench.load import SECONDS
 from bench.serving import call
 from icefall.api.dialect import BATCH_MAX
-from icefall.run.worker import raise_file_limit
+from icefall.compose.worker import raise_file_limit
 
 CAPACITY, OVERLOAD = 64, (192, 1000)
 SILENT, STALLED, PIPELINED, UTXOS = 5000, 40, 4, 600

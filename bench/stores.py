@@ -16,9 +16,9 @@ from tests.server import Server, serving
 
 from bench.evm_rows import BUSY, Rows, mark_audited, runs
 from bench.load import WARM_UP, cpu_seconds, one_by_one, worker_pids
+from icefall.compose.stores import Stores
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.run.stores import Stores
 
 CHAIN, TRANSFERS, PER_BLOCK, ADDRESSES, BUSY_EVERY = "777", 200_000, 20, 10_000, 5
 REQUESTS = 300

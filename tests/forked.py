@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.waiting import LIMIT_S
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["tests.imported", "tests.follow.crash", "tests.follow.dag_crash"])
+_forks.set_forkserver_preload(["tests.imported", "tests.sync.crash", "tests.sync.dag_crash"])
 
 
 def exit_code_of(run: Callable[..., None], *arguments: object) -> int:

@@ -10,9 +10,8 @@ from pathlib import Path
 import msgspec
 
 from icefall import __version__
-from icefall.config.arguments import split_words
 from icefall.config.docs import config_table, settings_help
-from icefall.config.load import Loaded, load
+from icefall.config.load import Loaded, load, split_words
 from icefall.config.values import ConfigError, bare, close_match
 from icefall.errors import StartRefused
 
@@ -44,10 +43,10 @@ def _loaded(verb: str, argv: Sequence[str]) -> Loaded:
 
 def _serve(verb: str, argv: list[str]) -> int:
     config = _loaded(verb, argv).config
-    from icefall.run.listening import open_sockets  # noqa: PLC0415 - --help and refusals need no server
+    from icefall.processes.listening import open_sockets  # noqa: PLC0415 - --help and refusals need no server
 
     config, sockets = open_sockets(verb, config)
-    from icefall.run.up import run  # noqa: PLC0415 - most of the time of a start is spent on imports
+    from icefall.processes.start import run  # noqa: PLC0415 - most of the time of a start is spent on imports
 
     return run(verb, config, sockets)
 
@@ -56,7 +55,7 @@ def _index(verb: str, argv: list[str]) -> int:
     config = _loaded(verb, argv).config
     if not config.chain:
         raise ConfigError("no [[chain]] is configured in icefall.toml: nothing to index")
-    from icefall.run.indexer import run_index  # noqa: PLC0415 - as above
+    from icefall.commands.index import run_index  # noqa: PLC0415 - as above
 
     return run_index(config)
 
@@ -74,8 +73,8 @@ def _keys(verb: str, argv: list[str]) -> int:
     if "name" in KEY_FLAGS[action] and not flags.get("name"):
         raise ConfigError(f"icefall keys {action} needs a name: use {KEYS_USAGE}")
     from icefall.access.budgets import Tier, key_tiers, tiers_with  # noqa: PLC0415
-    from icefall.access.command import keys_command  # noqa: PLC0415 - no other verb needs it
-    from icefall.run.stores import stores_of  # noqa: PLC0415
+    from icefall.commands.keys import keys_command  # noqa: PLC0415 - no other verb needs it
+    from icefall.compose.stores import stores_of  # noqa: PLC0415
 
     tiers = tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier)
     with closing(stores_of(config)) as stores:
@@ -89,7 +88,7 @@ def _forget(verb: str, argv: list[str]) -> int:
     if not words:
         raise ConfigError("icefall forget needs a chain: use icefall forget 43114")
     _expect(words, 1)
-    from icefall.operate.forget import forget  # noqa: PLC0415
+    from icefall.commands.forget import forget  # noqa: PLC0415
 
     return _print(forget(config, words[0], _confirmation(given="yes" in flags)))
 
@@ -100,8 +99,8 @@ def _backup(verb: str, argv: list[str]) -> int:
     if not words:
         raise ConfigError(f"icefall {verb} needs a directory: use icefall {verb} /path/to/backup")
     _expect(words, 1)
-    from icefall.operate.backup import back_up, restore  # noqa: PLC0415
-    from icefall.operate.on_server import refuse_server  # noqa: PLC0415
+    from icefall.commands.backup import back_up, restore  # noqa: PLC0415
+    from icefall.commands.forget import refuse_server  # noqa: PLC0415
 
     refuse_server(config, verb)
     folder, data_dir = Path(words[0]).absolute(), Path(config.data_dir)
@@ -112,7 +111,7 @@ def _status(verb: str, argv: list[str]) -> int:
     words, flags, settings = split_words(argv, {"json": False})
     config = _loaded(verb, settings).config
     _expect(words, 0)
-    from icefall.operate.status import status  # noqa: PLC0415
+    from icefall.commands.status import status  # noqa: PLC0415
 
     return _print(status(config, as_json="json" in flags))
 
@@ -138,8 +137,8 @@ def _expect(words: Sequence[str], count: int) -> None:
 
 def _migrate(verb: str, argv: list[str]) -> int:
     config = _loaded(verb, argv).config
-    from icefall.run.copying import run_migrate  # noqa: PLC0415 - no other verb needs it
-    from icefall.run.stores import stores_of  # noqa: PLC0415
+    from icefall.commands.copy import run_migrate  # noqa: PLC0415 - no other verb needs it
+    from icefall.compose.stores import stores_of  # noqa: PLC0415
 
     with closing(stores_of(config)) as stores:
         return run_migrate(config, stores, _print)
@@ -151,7 +150,7 @@ def _copy(verb: str, argv: list[str]) -> int:
     if len(ends) < 2:
         raise ConfigError(f"use {COPY_USAGE}")
     _expect(ends, 2)
-    from icefall.run.copying import run_copy  # noqa: PLC0415 - no other verb needs it
+    from icefall.commands.copy import run_copy  # noqa: PLC0415 - no other verb needs it
 
     return run_copy(config, ends[0], ends[1], _print)
 

@@ -1,7 +1,7 @@
 """The closed set of errors: what each means over REST, over JSON-RPC, and whether trying again can help.
 
-Two families. *Your request is wrong* (4xx) and *something of ours or upstream failed* (5xx). `api/failure.py` is the
-one place that turns them into bodies, once per dialect.
+Two families. *Your request is wrong* (4xx) and *something of ours or upstream failed* (5xx). `api/http/failure.py` is
+the one place that turns them into bodies, once per dialect.
 """
 
 from typing import ClassVar

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from icefall.access.store import PACKAGE, AccessReader, key_hash, page_token_secret, store_path
 from icefall.access.usage_store import UsageReader
+from icefall.compose.stores import Stores
 from icefall.db.migrate import migrations
 from icefall.db.wal import APPLICATION_ID
-from icefall.run.stores import Stores
 
 FIRST_RELEASE = 1  # migrations
 

@@ -12,8 +12,8 @@ from tests.forked import run_program
 from tests.server import Reply, Server, serving
 
 from icefall.access.budgets import MINUTE_S
-from icefall.api.endpoints.row import DATA, Rest
-from icefall.api.endpoints.table import rows_of
+from icefall.api.http.row import DATA, Rest
+from icefall.api.table import rows_of
 from icefall.db.lock import StoreLock
 
 CHAINS = "/v1/chains"

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.waiting import LIMIT_S
 
-from icefall.access.command import keys_command
 from icefall.access.store import (
     AccessReader,
     NameTaken,
@@ -19,13 +18,14 @@ from icefall.access.store import (
     page_token_secret,
     store_path,
 )
+from icefall.commands.keys import keys_command
+from icefall.compose.stores import Stores
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
-from icefall.run.stores import Stores
 
 ENSURE = """
 import pathlib, sys
-from icefall.run.stores import Stores
+from icefall.compose.stores import Stores
 Stores(pathlib.Path(sys.argv[1])).access_writer().ensure()
 """
 TIERS = ["free", "pro"]

@@ -27,11 +27,11 @@ from icefall.access.budgets import (
     limits_are_on,
     tiers_with,
 )
+from icefall.compose.stores import Stores
 from icefall.config.docs import settings_markdown
 from icefall.errors import Unavailable
 from icefall.ipc.socket import SocketClient, SocketServer
 from icefall.observe.log import Logs, open_logs, quiet
-from icefall.run.stores import Stores
 
 NOW = 1_800_000_000 // DAY_S * DAY_S  # the first second of a day
 TIER = Tier("t", 1000, 5000)

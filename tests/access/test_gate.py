@@ -15,10 +15,10 @@ from icefall.access.budgets import METRICS as METRICS_TIER
 from icefall.access.budgets import UNAUTHENTICATED, Budgets, Tier, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
-from icefall.api.endpoints.row import DATA, METRICS
-from icefall.api.gate import AccessGate
+from icefall.api.http.gate import AccessGate
+from icefall.api.http.row import DATA, METRICS
+from icefall.compose.stores import Stores
 from icefall.observe.log import quiet
-from icefall.run.stores import Stores
 
 NOW = 1_800_000_000 // 86_400 * 86_400
 TIERS = tiers_with(

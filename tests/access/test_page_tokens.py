@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from tests.api.rest_scene import ADDRESS, LIST, AddressPage
 
 from icefall.access.page_tokens import CURSOR_SIZE_MAX, ISSUE_STEP_S, LIFETIME_S, NUMBER_MAX, NumberTokens, PageTokens
-from icefall.api.paging import NumberPaging, Paging
-from icefall.api.params.rest_binder import RestBinder
-from icefall.api.params.rest_kinds import PAGE_TOKEN, PAGE_TOKEN_SIZE_MAX
-from icefall.api.schema.holders import HoldersAboveParams
+from icefall.api.http.paging import NumberPaging, Paging
+from icefall.api.http.rest_params import PAGE_TOKEN, PAGE_TOKEN_SIZE_MAX, RestBinder
+from icefall.api.metrics.schema import HoldersAboveParams
 from icefall.errors import BadRequest
 
 SECRET = bytes(range(32))

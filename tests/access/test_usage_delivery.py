@@ -19,10 +19,10 @@ from icefall.access.budgets import Budgets
 from icefall.access.usage import AnsweredRequest
 from icefall.access.usage_recorder import UsageRecorder
 from icefall.access.usage_store import UsageStore
+from icefall.compose.stores import Stores
 from icefall.db.engine import Store, Transaction
 from icefall.errors import Unavailable
 from icefall.ipc.socket import SocketClient
-from icefall.run.stores import Stores
 
 T = TypeVar("T")
 REQUEST = AnsweredRequest(time.time(), "wallet", "/v1/chains", "/v1/chains", "", 200, 1, 1.0, "::1", "", "")

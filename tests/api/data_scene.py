@@ -26,34 +26,34 @@ from tests.upstream.threaded import in_thread
 
 from icefall.access.page_tokens import PageTokens
 from icefall.access.store import AccessReader, page_token_secret
-from icefall.api.app import App
-from icefall.api.asgi import AsgiApp
-from icefall.api.assemble import bases_of, counter_labels, routes_of
+from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
+from icefall.api.describing.openapi import document
+from icefall.api.describing.site import Pages
 from icefall.api.dialect import INTERFACE, Dialect
-from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
-from icefall.api.endpoints.row import DATA, Rest, Rpc
-from icefall.api.endpoints.table import rows_of
-from icefall.api.guards import Hosts, Origins
-from icefall.api.handlers.pages import Pages
-from icefall.api.openapi import document
-from icefall.api.paging import Paging
-from icefall.api.routes import Routes
+from icefall.api.http.app import App
+from icefall.api.http.asgi import AsgiApp
+from icefall.api.http.assemble import bases_of, counter_labels, routes_of
+from icefall.api.http.guards import Hosts, Origins
+from icefall.api.http.paging import Paging
+from icefall.api.http.routes import Routes
+from icefall.api.http.row import DATA, Rest, Rpc
+from icefall.api.table import rows_of
 from icefall.cli import main
+from icefall.compose.stores import Stores
 from icefall.db.engine import Reader
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.selectors import method_names
-from icefall.evm.following.indexer_calls import IndexerCalls
 from icefall.evm.reading.balances import StateReader
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.state import RequestState
+from icefall.evm.status import IndexerCalls
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
-from icefall.run.stores import Stores
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.raw import FoundLog
 from icefall.upstream.evm.state import At, ContractCall

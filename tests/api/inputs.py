@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from icefall.api.examples import EXAMPLES
+from icefall.api.describing.examples import EXAMPLES
 
 SCENARIO = Path(__file__).parent.parent / "vectors" / "scenario-1" / "scenario.jsonl.gz"
 X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"

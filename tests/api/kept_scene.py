@@ -7,7 +7,7 @@ import pytest
 from tests.api.data_scene import Zeros
 from tests.api.made_chain import EVE
 
-from icefall.api.kept_answers import KeptAnswers
+from icefall.api.http.answer_cache import KeptAnswers
 from icefall.errors import Unavailable
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
@@ -24,7 +24,7 @@ class SetClock:
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     """That of the answers which an app keeps."""
     clock = SetClock()
-    monkeypatch.setattr("icefall.api.app.KeptAnswers", partial(KeptAnswers, clock))
+    monkeypatch.setattr("icefall.api.http.app.KeptAnswers", partial(KeptAnswers, clock))
     return clock
 
 

@@ -15,6 +15,7 @@ from tests.metrics.synthetic import address, assembled, native
 from icefall.api.dialect import INTERFACE, Dialect
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
+from icefall.evm.deriving.packing import packed
 from icefall.evm.model import (
     BlockRows,
     Deployment,
@@ -28,7 +29,6 @@ from icefall.evm.model import (
 )
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.balances import StateReader
-from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import store_path
 
 CHAIN = "berlin-1"  # its name and chain ID; nothing else of the recording is used

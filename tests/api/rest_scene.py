@@ -7,14 +7,13 @@ from typing import Any
 import msgspec
 from tests.server import Reply
 
-from icefall.api.app import App
-from icefall.api.asgi import AsgiApp
-from icefall.api.assemble import bases_of, counter_labels, routes_of
 from icefall.api.dialect import INTERFACE
-from icefall.api.endpoints.row import DATA, Charged, Rest, Rpc, Weight
-from icefall.api.gate import AccessGate
-from icefall.api.guards import Hosts, Origins
-from icefall.api.params.rest_kinds import (
+from icefall.api.http.app import App
+from icefall.api.http.asgi import AsgiApp
+from icefall.api.http.assemble import bases_of, counter_labels, routes_of
+from icefall.api.http.gate import AccessGate
+from icefall.api.http.guards import Hosts, Origins
+from icefall.api.http.rest_params import (
     BalancePageSize,
     BlockId,
     BlockNumber,
@@ -34,8 +33,9 @@ from icefall.api.params.rest_kinds import (
     Timestamp,
     TxHash,
 )
-from icefall.api.routes import Routes
-from icefall.api.schema.names import RestParams
+from icefall.api.http.routes import Routes
+from icefall.api.http.row import DATA, Charged, Rest, Rpc, Weight
+from icefall.api.http.structs import RestParams
 from icefall.errors import BadGateway, NotFound, Unavailable
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import Log, quiet

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from tests.counted_calls import calls_of
 
-from icefall.api import jsonrpc
-from icefall.api.addresses import ADDRESS_SIZE_MAX, AddressParser
-from icefall.api.app import App
-from icefall.api.asgi import AsgiApp
-from icefall.api.assemble import bases_of, counter_labels, routes_of
 from icefall.api.dialect import DIALECTS, INTERFACE
-from icefall.api.endpoints.row import NODE, Rest, Rpc
-from icefall.api.guards import Hosts, Origins
-from icefall.api.jsonrpc import ID_SIZE_MAX, METHOD_SIZE_MAX, RpcService
-from icefall.api.routes import Routes
+from icefall.api.http import jsonrpc
+from icefall.api.http.app import App
+from icefall.api.http.asgi import AsgiApp
+from icefall.api.http.assemble import bases_of, counter_labels, routes_of
+from icefall.api.http.guards import Hosts, Origins
+from icefall.api.http.jsonrpc import ID_SIZE_MAX, METHOD_SIZE_MAX, RpcService
+from icefall.api.http.routes import Routes
+from icefall.api.http.row import NODE, Rest, Rpc
+from icefall.api.node.addresses import ADDRESS_SIZE_MAX, AddressParser
 from icefall.errors import CallFailed, NotFound
-from icefall.node.aliases import ALIASES_FOLLOWED_MAX
+from icefall.node.chains import ALIASES_FOLLOWED_MAX
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.wire.text.go_text import quote

@@ -8,10 +8,10 @@ from tests.api.data_naive import naive
 from tests.api.data_scene import InProcess, put_chains, walked
 from tests.store.counted_statements import StatementCount
 
-from icefall.api.presenting.pages import pack_cursor
-from icefall.api.schema.blocks import AllBlocksParams
-from icefall.api.schema.transactions import AllTxsParams
-from icefall.evm.positions import position_of
+from icefall.api.data.render.pages import pack_cursor
+from icefall.api.data.schema.chains import AllBlocksParams
+from icefall.api.data.schema.transactions import AllTxsParams
+from icefall.evm.encoding import position_of
 
 CHAINS = ("geth-1", "anvil-1", "berlin-1")
 
@@ -90,7 +90,7 @@ def test_every_page_costs_as_many_statements_as_the_first(
 
 @pytest.mark.parametrize("chains_max", [1, 2])
 def test_more_chains_than_a_token_names(chains_max: int, served: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icefall.api.handlers.all_chains._CHAINS_MAX", chains_max)
+    monkeypatch.setattr("icefall.api.data.handlers.all_chains._CHAINS_MAX", chains_max)
     assert walked(served, "/v1/blocks", "blocks", 7) == expected_blocks()
     assert walked(served, "/v1/transactions", "transactions", 7) == expected_txs()
     assert walked(served, "/v1/transactions?status=failed", "transactions", 3) == expected_txs("0")

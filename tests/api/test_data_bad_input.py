@@ -8,10 +8,8 @@ import pytest
 from tests.api.data_scene import InProcess, put_chains
 from tests.server import Reply
 
-from icefall.api.endpoints import chain_data
-from icefall.api.endpoints.row import Rest, example_path
-from icefall.api.params.rest_binder import RestBinder, RestParam
-from icefall.api.params.rest_kinds import (
+from icefall.api.data import endpoints
+from icefall.api.http.rest_params import (
     ADDRESS,
     ADDRESSES,
     BLOCK_ID,
@@ -22,9 +20,12 @@ from icefall.api.params.rest_kinds import (
     PAGE_TOKEN,
     SEARCH_TEXT,
     TOKEN_ID,
+    RestBinder,
+    RestParam,
 )
+from icefall.api.http.row import Rest, example_path
 
-CHAIN_DATA_ENDPOINTS = [row for row in chain_data.CHAIN_DATA_ENDPOINTS if not row.is_stream]  # tests/api/test_stream.py
+CHAIN_DATA_ENDPOINTS = [row for row in endpoints.CHAIN_DATA_ENDPOINTS if not row.is_stream]  # tests/api/test_stream.py
 NOWHERE = {"geth-1": "http://127.0.0.1:9"}
 NO_NUMBERS = [
     "",

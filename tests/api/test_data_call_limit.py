@@ -7,8 +7,8 @@ import pytest
 from tests.api.data_scene import InProcess
 from tests.api.made_chain import BEN, block, minted, of, put, served
 
-from icefall.api.endpoints.row import Charged
-from icefall.api.handlers.balances import charged
+from icefall.api.data.handlers.balances import charged
+from icefall.api.http.row import Charged
 from icefall.evm.reading.balances import CALLS_MAX, CallBudget
 from icefall.upstream.evm.state import At, ContractCall
 

@@ -11,7 +11,7 @@ from tests.api.made_chain import ANN, BEN, EVE, ID, TOKEN, ZERO_ADDRESS, block, 
 
 from icefall.errors import Unavailable
 from icefall.evm.model import BlockRows
-from icefall.evm.token_calls import owner_of
+from icefall.evm.state_calls import owner_of
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 

@@ -16,12 +16,12 @@ from tests.upstream.threaded import in_thread
 
 from icefall.access.page_tokens import PageTokens
 from icefall.access.store import page_token_secret
-from icefall.api.handlers import blocks
-from icefall.api.paging import Paging
-from icefall.api.schema.transfers import AddressPage
-from icefall.evm.following.follower import BlockRange
+from icefall.api.data.handlers import blocks
+from icefall.api.data.schema.transfers import AddressPage
+from icefall.api.http.paging import Paging
+from icefall.compose.stores import Stores
+from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.storing.store import store_path
-from icefall.run.stores import Stores
 
 CHAIN, ID = "geth-1", "1337"
 NOWHERE = {CHAIN: "http://127.0.0.1:9"}

@@ -7,14 +7,14 @@ import pytest
 from msgspec import UNSET
 from tests.api.data_naive import address_text
 
-from icefall.api.docs import api_markdown
-from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
-from icefall.api.endpoints.row import DATA, Weight
-from icefall.api.openapi import document
-from icefall.api.presenting.balances import BalanceCursor, unpack_balance_cursor
-from icefall.api.presenting.money import Money
-from icefall.api.presenting.pages import pack_cursor, unpack_cursor
-from icefall.api.schema.parties import Price
+from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
+from icefall.api.data.render.balances import BalanceCursor, unpack_balance_cursor
+from icefall.api.data.render.pages import pack_cursor, unpack_cursor
+from icefall.api.data.render.text import Money
+from icefall.api.data.schema.tokens import Price
+from icefall.api.describing.docs import api_markdown
+from icefall.api.describing.openapi import document
+from icefall.api.http.row import DATA, Weight
 from icefall.evm.reading.directory import shown_rpc_url
 from icefall.wire.evm.eip55 import checksummed
 

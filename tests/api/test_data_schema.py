@@ -10,9 +10,9 @@ from tests.api.data_naive import address_text, naive
 from tests.api.data_scene import InProcess, put_chains
 from tests.api.schema_cases import INVALID, VALID, cases_of, checked, operations_of
 
-from icefall.api.endpoints import chain_data
+from icefall.api.data import endpoints
 
-CHAIN_DATA_ENDPOINTS = [row for row in chain_data.CHAIN_DATA_ENDPOINTS if not row.is_stream]  # tests/api/test_stream.py
+CHAIN_DATA_ENDPOINTS = [row for row in endpoints.CHAIN_DATA_ENDPOINTS if not row.is_stream]  # tests/api/test_stream.py
 CHAIN = "berlin-1"
 # Nothing follows the recorded chain here, so its answer to strict=true is a 503, and nothing can be indexed again.
 MAY_BE_503 = {"data-health-check": {200, 503}, "reindexNft": {503}}
@@ -66,7 +66,7 @@ def test_what_does_not_fit_the_document(operation: str, operations: dict[str, An
     checked(cases_of(operations[operation], INVALID), INVALID, may_be_503=operation in MAY_BE_503)
 
 
-# Those whose items are written as JSON text, without a struct (api/presenting/json_text.py).
+# Those whose items are written as JSON text, without a struct (api/data/render/text.py).
 WRITTEN = [
     "/blocks",
     "/blocks/{blockId}",

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 from tests.api.made_chain import ID, block, put, put_meta, served
 
-from icefall.evm.following.follower import FollowerStatus
-from icefall.evm.following.health import SILENT_S, STALLED_S
-from icefall.evm.following.status import ChainStatus, encode_status, status_of
+from icefall.evm.health import SILENT_S, STALLED_S
+from icefall.evm.indexing.follower import FollowerStatus
+from icefall.evm.status import ChainStatus, encode_status, status_of
 
 SEEN_AT = 1000.0  # on the follower's clock
 SYNCED = FollowerStatus(head=2, tip=2, target=2, upstream_seen_at=SEEN_AT)

@@ -14,8 +14,8 @@ from tests.server import Server, serving
 from tests.waiting import LIMIT_S
 
 from icefall.api.dialect import BATCH_MAX, DIALECTS, DIFFERENCES, Dialect
-from icefall.api.endpoints.row import NODE
-from icefall.api.failure import failure_body
+from icefall.api.http.failure import failure_body
+from icefall.api.http.row import NODE
 from icefall.errors import Unavailable
 
 INFO, ADMIN, X, INDEX = "/ext/info", "/ext/admin", "/ext/bc/X", "/ext/index/X/block"

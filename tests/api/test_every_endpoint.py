@@ -10,8 +10,8 @@ from tests.api.inputs import CONTAINER, INPUTS, TX
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S
 
-from icefall.api.endpoints.row import LISTENERS, Rest, Rpc, example_path
-from icefall.api.endpoints.table import ENDPOINTS, rows_of
+from icefall.api.http.row import LISTENERS, Rest, Rpc, example_path
+from icefall.api.table import ENDPOINTS, rows_of
 
 # Rows that only make sense after another.
 AFTER = {"admin.stopCPUProfiler": "admin.startCPUProfiler"}

@@ -19,11 +19,11 @@ from tests.api.inputs import INPUTS, RICH, X_ID
 from tests.server import Reply, Server, serving
 
 from icefall.api.dialect import DIALECTS, Dialect
-from icefall.api.endpoints.row import LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
-from icefall.api.endpoints.table import ENDPOINTS, rows_of
-from icefall.api.params.kinds import InvalidValue
-from icefall.api.params.node_binder import NodeBinder
-from icefall.api.params.rest_binder import RestBinder
+from icefall.api.http.rest_params import RestBinder
+from icefall.api.http.row import LISTENERS, METRICS, NODE, Rest, Rpc, binder_of, example_path
+from icefall.api.http.rpc_params import NodeBinder
+from icefall.api.http.structs import InvalidValue
+from icefall.api.table import ENDPOINTS, rows_of
 
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "3000"))
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "20261115"))

@@ -9,11 +9,11 @@ import pytest
 from tests.api.schema_cases import validate_openapi
 from tests.server import JSON_TYPE, Reply, Server, serving
 
-from icefall.api.app import BODY_MAX
-from icefall.api.endpoints.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
-from icefall.api.endpoints.table import rows_of
-from icefall.api.glossary import FIELDS
-from icefall.api.param_glossary import PARAMS
+from icefall.api.describing.glossary import FIELDS
+from icefall.api.describing.param_glossary import PARAMS
+from icefall.api.http.app import BODY_MAX
+from icefall.api.http.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc
+from icefall.api.table import rows_of
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"info.getNetworkID"}'
 INFO = "/ext/info"

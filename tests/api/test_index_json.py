@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.api.handlers.index import _time_text, listed
-from icefall.api.schema.index import IndexContainer
+from icefall.api.node.handlers.index import _time_text, listed
+from icefall.api.node.schema.node import IndexContainer
 from icefall.node.index import IndexedContainer
 from icefall.wire.ids import id_text
 from icefall.wire.text import checksum_hex

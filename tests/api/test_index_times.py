@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from icefall.api.handlers.index import _time_text
+from icefall.api.node.handlers.index import _time_text
 from icefall.wire.text.duration import SECOND_NS, rfc3339_nano
 
 

@@ -12,8 +12,8 @@ from tests.api.made_chain import ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, block, erc2
 from tests.awaited import awaited
 from tests.waiting import LIMIT_S
 
-from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
-from icefall.api.kept_answers import KeptAnswers
+from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
+from icefall.api.http.answer_cache import KeptAnswers
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import NativeRow
 from icefall.evm.reading.kept import SQL

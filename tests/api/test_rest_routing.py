@@ -10,13 +10,12 @@ import pytest
 from tests.api.rest_scene import ADDRESS, LIST, ROWS, AddressPage, Everything, Scene
 from tests.api.schema_cases import validate_openapi
 
-from icefall.api.endpoints.row import DATA, METRICS, Rest, example_path
-from icefall.api.openapi import document
-from icefall.api.params.rest_binder import RestBinder
-from icefall.api.params.rest_kinds import ADDRESSES_MAX, BLOCK_NUMBER_MAX, PAGE_TOKEN_SIZE_MAX
-from icefall.api.routes import PathPatterns, Route
+from icefall.api.describing.openapi import document
+from icefall.api.http.rest_params import ADDRESSES_MAX, BLOCK_NUMBER_MAX, PAGE_TOKEN_SIZE_MAX, RestBinder
+from icefall.api.http.routes import PathPatterns, Route
+from icefall.api.http.row import DATA, METRICS, Rest, example_path
 from icefall.errors import BadRequest
-from icefall.evm.enriching.listed import CURRENCIES
+from icefall.evm.enriching.reader import CURRENCIES
 
 LOW = ADDRESS.lower()
 HASH = "0x" + "Ab" * 32

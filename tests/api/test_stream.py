@@ -14,10 +14,10 @@ from tests.metrics.scene import Scene
 from tests.metrics.synthetic import block as made_block
 from tests.waiting import until
 
+from icefall.api.data.handlers import stream
+from icefall.api.data.schema.chains import StreamParams
 from icefall.api.dialect import INTERFACE
-from icefall.api.handlers import stream
-from icefall.api.schema.stream import StreamParams
-from icefall.api.streams import EventStream, OpenStreams
+from icefall.api.http.streams import EventStream, OpenStreams
 from icefall.errors import TooManyRequests
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 

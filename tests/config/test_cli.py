@@ -12,7 +12,7 @@ from tests.waiting import LIMIT_S
 from icefall import __version__, cli
 from icefall.config.settings import SETTINGS, VERBS, Config
 from icefall.errors import StartRefused
-from icefall.run.listening import ListeningSocket
+from icefall.processes.listening import ListeningSocket
 
 CHAIN = '[[chain]]\nid = 7\nrpc = "http://user:secret@a"\n'
 
@@ -27,7 +27,7 @@ def work_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def runtime(monkeypatch: pytest.MonkeyPatch, answer: int | BaseException) -> list[tuple[str, Config]]:
-    """A fake icefall.run.up that records its calls, and returns or raises `answer`; on free ports."""
+    """A fake icefall.processes.start that records its calls, and returns or raises `answer`; on free ports."""
     calls: list[tuple[str, Config]] = []
     for listener in ("HTTP", "DATA", "METRICS"):
         monkeypatch.setenv(f"ICEFALL_{listener}_PORT", "0")
@@ -40,9 +40,9 @@ def runtime(monkeypatch: pytest.MonkeyPatch, answer: int | BaseException) -> lis
             raise answer
         return answer
 
-    module = ModuleType("icefall.run.up")
+    module = ModuleType("icefall.processes.start")
     module.run = run  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "icefall.run.up", module)
+    monkeypatch.setitem(sys.modules, "icefall.processes.start", module)
     return calls
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from icefall.config.kinds import PUBLIC_URL
 from icefall.config.load import Loaded
 from icefall.config.settings import SETTINGS, VERBS, Config
+from icefall.config.types import PUBLIC_URL
 
 Load = Callable[..., Loaded]
 Refusal = Callable[..., str]

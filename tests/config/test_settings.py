@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from icefall.config.docs import settings_markdown
-from icefall.config.kinds import (
+from icefall.config.load import Loaded
+from icefall.config.settings import ALL, GROUPS, SETTINGS, TABLES, VERBS, ChainConfig, Config, Setting, TokenConfig
+from icefall.config.types import (
     CHAIN_ID,
     FLAG,
     ID,
@@ -28,8 +30,6 @@ from icefall.config.kinds import (
     whole,
     written,
 )
-from icefall.config.load import Loaded
-from icefall.config.settings import ALL, GROUPS, SETTINGS, TABLES, VERBS, ChainConfig, Config, Setting, TokenConfig
 from icefall.evm.reading.directory import ChainInfo, TokenInfo
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

@@ -13,7 +13,7 @@ from tests.server import Server, serving
 from tests.store.opened import EVERYWHERE
 from tests.waiting import until
 
-from icefall.evm.following.status import ChainStatus, decode_status
+from icefall.evm.status import ChainStatus, decode_status
 from icefall.evm.storing.store import store_path
 
 CHAINS = {"43112": 199, "3210042": 1969}  # how many blocks each has

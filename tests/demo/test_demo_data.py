@@ -8,8 +8,8 @@ import pytest
 from bench import demo_data
 
 from icefall.demo.chains import CHAINS, recordings, tables
-from icefall.evm.enriching.listed import CURRENCIES, NATIVE_ADDRESS, NOW
 from icefall.evm.enriching.prices import PricePoint, prices_of
+from icefall.evm.enriching.reader import CURRENCIES, NATIVE_ADDRESS, NOW
 
 SIZE_MAX = 8_000_000
 PACKED = sorted(str(path.relative_to(demo_data.DATA)) for path in demo_data.DATA.rglob("*") if path.is_file())

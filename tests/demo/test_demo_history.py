@@ -12,25 +12,25 @@ from typing import NamedTuple
 
 import pytest
 from tests.e2e.program import kill_all
-from tests.follow.dag_scene import stored_utxos
-from tests.follow.history import containers
 from tests.server import Server, launch, serving
+from tests.sync.dag_scene import stored_utxos
+from tests.sync.history import containers
 from tests.waiting import LIMIT_S, until
 from tests.xchain.craft import AVAX, FEE, base, out, signed, spend
 from tests.xchain.scenario_1 import final_utxos
 from tests.xchain.stored import digest
 from tests.xchain.wallet import EWOQ
 
+from icefall.compose.engine import wants_history
+from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.config.settings import Config
 from icefall.db.sqlite import SqliteStore
 from icefall.demo import history
-from icefall.node.following.verify import ChainLinks, FollowedChain
 from icefall.node.store import PACKAGE, store_path
-from icefall.primary.beginning import genesis_time
+from icefall.node.sync.verify import ChainLinks, FollowedChain
+from icefall.primary.bootstrap import genesis_time
 from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains, index_x
-from icefall.run.engine import wants_history
-from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.container.proposer import unpack_container

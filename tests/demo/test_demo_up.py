@@ -32,9 +32,9 @@ from tests.server import Server, serving
 from tests.upstream.evm_recording import recording
 from tests.waiting import LIMIT_S, until
 
-from icefall.api.endpoints.row import DATA, LISTENERS, Rest, Rpc, example_path
-from icefall.api.endpoints.table import ENDPOINTS, rows_of
-from icefall.api.examples import example_call
+from icefall.api.describing.examples import example_call
+from icefall.api.http.row import DATA, LISTENERS, Rest, Rpc, example_path
+from icefall.api.table import ENDPOINTS, rows_of
 from icefall.demo.tour import TOUR
 from icefall.evm.storing.store import store_path
 

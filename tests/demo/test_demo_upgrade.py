@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.upstream.evm_recording import recording
 
+from icefall.compose.demo_data import EARLIER, drop_earlier_demo
+from icefall.compose.stores import Stores, chain_files
 from icefall.db.lock import StoreLock
 from icefall.demo.chains import CHAINS
-from icefall.run.demo_data import EARLIER, drop_earlier_demo
-from icefall.run.stores import Stores, chain_files
 
 ANVIL = "31337"
 

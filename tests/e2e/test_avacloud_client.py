@@ -12,10 +12,10 @@ from tests.counterparts import npm_project, program
 from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S
 
-from icefall.api.endpoints.chain_data import CHAIN_DATA_ENDPOINTS
+from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
 from icefall.db.sqlite import SqliteStore
 from icefall.evm.enriching.nft_loop import reindex_nft
-from icefall.evm.following.indexer_calls import indexer_socket
+from icefall.evm.status import indexer_socket
 from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.ipc.socket import SocketServer
 

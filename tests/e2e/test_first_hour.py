@@ -58,7 +58,7 @@ sys.exit(icefall.__main__.main())
 """
 
 
-@pytest.mark.parametrize("module", ["icefall.cli", "icefall.config.settings", "icefall.run.up"])
+@pytest.mark.parametrize("module", ["icefall.cli", "icefall.config.settings", "icefall.processes.start"])
 def test_ctrl_c_while_modules_load(tmp_path: Path, module: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module, folder=tmp_path)]
     done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)

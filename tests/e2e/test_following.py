@@ -120,7 +120,7 @@ def test_an_unreachable_upstream_is_retried(tmp_path: Path) -> None:
 
 
 def test_kill_9_while_following_loses_nothing(tmp_path: Path) -> None:
-    """The whole program, while the upstream's tip moves. tests/follow/test_crashes.py hits every single write."""
+    """The whole program, while the upstream's tip moves. tests/sync/test_crashes.py hits every single write."""
     source = random.Random(20261115)
     with in_thread(Replay()) as upstream:
         with serving("node", tmp_path / "clean", *settings(upstream)) as server:

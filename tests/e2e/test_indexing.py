@@ -21,9 +21,9 @@ from tests.waiting import LIMIT_S, until
 
 from icefall.db.lock import StoreLock
 from icefall.db.sqlite import SqliteReader
-from icefall.evm.following.health import SILENT_S, chain_health
-from icefall.evm.following.status import ChainStatus, decode_status
+from icefall.evm.health import SILENT_S, chain_health
 from icefall.evm.reading.chain import ChainReader
+from icefall.evm.status import ChainStatus, decode_status
 from icefall.evm.storing.store import store_path
 
 

@@ -15,7 +15,7 @@ from tests.e2e.program import family
 from tests.server import Server
 from tests.waiting import until
 
-from icefall.api.handlers.prometheus import METRICS
+from icefall.api.http.prometheus import METRICS
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

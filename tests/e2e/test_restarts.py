@@ -8,7 +8,7 @@ from tests.e2e.program import family, workers
 from tests.server import Server, serving
 from tests.waiting import until
 
-from icefall.run.restarts import (
+from icefall.processes.supervisor import (
     PAUSE_MAX_S,
     QUICK_MAX,
     QUICK_PAUSE_S,

@@ -10,8 +10,8 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 from tests.waiting import until
 
+from icefall.commands.status import status as operate_status
 from icefall.config.load import load
-from icefall.operate.status import status as operate_status
 
 
 def test_status(tmp_path: Path) -> None:

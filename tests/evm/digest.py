@@ -13,11 +13,17 @@ from typing import Any
 
 from tests.store.opened import Tables, tables_of
 
-from icefall.evm.amounts import unpack_uint, unpack_uints
-from icefall.evm.call_data import REPEATS_TRANSFER, unpack_data, unpack_input
-from icefall.evm.positions import BITS
+from icefall.evm.encoding import (
+    BITS,
+    CALL_TYPES,
+    REPEATS_TRANSFER,
+    selector_of,
+    unpack_data,
+    unpack_input,
+    unpack_uint,
+    unpack_uints,
+)
 from icefall.evm.storing.journal import unpack_touched
-from icefall.evm.tx_kind import CALL_TYPES, selector_of
 
 ENRICHMENT = {"price", "reputation"}
 WAY_BACK = {"activity", "audit"}  # depends on where batches ended

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.evm.indexed import Log, fill
 from tests.store.opened import die_at
 
-from icefall.evm.following import filling
+from icefall.evm.indexing import filling
 from icefall.upstream.evm.upstream import EvmUpstream
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from tests.evm.indexed import Log, indexing_of
 from tests.store.opened import die_at, open_store
 
-from icefall.evm.following import batches
-from icefall.evm.following.follower import BlockRange
+from icefall.evm.indexing import batches
+from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm.upstream import EvmUpstream

@@ -12,14 +12,13 @@ from tests.store.opened import open_store as store_at
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import RecordingLog, upstream_of
 
-from icefall.evm.auditing.audit import Auditor
-from icefall.evm.auditing.loop import audit_forever, finish_audits
-from icefall.evm.following.batches import BatchMaker
-from icefall.evm.following.contracts import ContractCache
-from icefall.evm.following.decoder import DecoderState, RawChunk, Ticket, VerifiedChunk, decode_raw, parts_of
-from icefall.evm.following.filling import RawFilling
-from icefall.evm.following.follower import POLL_S, BlockRange, EvmFollower
-from icefall.evm.following.reorgs import ReorgRules
+from icefall.evm.auditing.audit import Auditor, audit_forever, finish_audits
+from icefall.evm.indexing.batches import BatchMaker
+from icefall.evm.indexing.contracts import ContractCache
+from icefall.evm.indexing.decoder import DecoderState, RawChunk, Ticket, VerifiedChunk, decode_raw, parts_of
+from icefall.evm.indexing.filling import RawFilling
+from icefall.evm.indexing.follower import POLL_S, BlockRange, EvmFollower
+from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.model import ContractInfo, RawKinds
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore

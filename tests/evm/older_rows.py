@@ -7,11 +7,9 @@ from tests.evm.digest import plain_inputs
 from tests.store.opened import open_store, tables_of
 
 from icefall.db.engine import Row, Transaction
-from icefall.evm.amounts import pack_uint, unpack_uints
-from icefall.evm.call_data import REPEATS_TRANSFER, pack_data
+from icefall.evm.encoding import CALL_TYPES, REPEATS_TRANSFER, pack_data, pack_uint, selector_of, unpack_uints
 from icefall.evm.storing.journal import unpack_touched
 from icefall.evm.storing.store import PACKAGE
-from icefall.evm.tx_kind import CALL_TYPES, selector_of
 
 
 def older_amounts(packed: bytes) -> bytes:

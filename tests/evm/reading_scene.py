@@ -20,7 +20,7 @@ from tests.upstream.evm_replay import EvmReplay
 from icefall.db.engine import BlockingReader
 from icefall.demo.eth_call import Reverts, answer
 from icefall.demo.recording import RecordedState
-from icefall.evm.following.follower import BlockRange
+from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import PageRange

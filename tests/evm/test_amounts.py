@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from icefall.evm.amounts import PackedUints, pack_uint, unpack_uint, unpack_uints
+from icefall.evm.encoding import PackedUints, pack_uint, unpack_uint, unpack_uints
 
 MAX = 2**256 - 1
 ROUND = st.builds(lambda digits, power: min(digits * 10**power, MAX), st.integers(0, 300), st.integers(0, 77))

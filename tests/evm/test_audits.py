@@ -12,8 +12,7 @@ from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.engine import Transaction
 from icefall.evm.auditing import due
-from icefall.evm.auditing.audit import Auditor
-from icefall.evm.auditing.loop import finish_audits
+from icefall.evm.auditing.audit import Auditor, finish_audits
 from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, PER_BLOCK, TRANSFERS_PER_CHECK, Sampler
 from icefall.evm.storing.store import ChainStore
 

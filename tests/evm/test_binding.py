@@ -11,7 +11,7 @@ from tests.upstream.replay import FOREVER
 
 from icefall.db.disk import DiskLow
 from icefall.db.engine import StoreError
-from icefall.evm.following.binding import Binding, bind
+from icefall.evm.indexing.binding import Binding, bind
 from icefall.evm.storing.store import ChainStore
 
 BINDING = Binding("1337", b"", 0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.evm.call_data import REPEATS_TRANSFER, pack_data, pack_input, unpack_data, unpack_input
+from icefall.evm.encoding import REPEATS_TRANSFER, pack_data, pack_input, unpack_data, unpack_input
 from icefall.evm.model import Erc20TransferRow
 
 MAX = 2**256 - 1

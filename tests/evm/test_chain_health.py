@@ -7,13 +7,13 @@ from tests.awaited import awaited
 from tests.evm.indexed import Log, indexing
 from tests.upstream.evm_replay import EvmReplay
 
+from icefall.compose.indexer import store_status
+from icefall.compose.stores import Stores
 from icefall.db.engine import StoreError
-from icefall.evm.following.follower import FollowerStatus
-from icefall.evm.following.health import SILENT_S, ChainHealth, chain_health
-from icefall.evm.following.status import decode_status, encode_status, status_of
+from icefall.evm.health import SILENT_S, ChainHealth, chain_health
+from icefall.evm.indexing.follower import FollowerStatus
 from icefall.evm.reading.directory import ChainInfo, EvmChain, TokenInfo
-from icefall.run.indexer import store_status
-from icefall.run.stores import Stores
+from icefall.evm.status import decode_status, encode_status, status_of
 
 NOW = 1_800_000_000.0
 INFO = ChainInfo("7", "seven", TokenInfo("n", "s", 18))

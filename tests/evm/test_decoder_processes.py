@@ -18,12 +18,12 @@ from tests.evm.recordings import lines
 from tests.waiting import until
 
 from icefall.evm.deriving.derive import contract_lookups, derive
-from icefall.evm.following.batches import CHUNK_BYTES
-from icefall.evm.following.decoder import BlockDecoder, DecoderDied, VerifiedChunk
-from icefall.evm.following.decoder_processes import ProcessBlockDecoder, pipe_size_for
+from icefall.evm.deriving.packing import packed
+from icefall.evm.indexing.batches import CHUNK_BYTES
+from icefall.evm.indexing.decoder import BlockDecoder, DecoderDied, VerifiedChunk
+from icefall.evm.indexing.decoder_processes import ProcessBlockDecoder, pipe_size_for
 from icefall.evm.model import ContractInfo, RawKinds
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
-from icefall.evm.storing.packing import packed
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.evm.decode import decode_full
 
@@ -206,7 +206,7 @@ def test_processes_end_when_they_are_closed_in_the_middle_of_a_call() -> None:
 
 def test_a_decoding_process_imports_neither_the_event_loop_nor_upstreams() -> None:
     """It starts with each index, and those take as long to import as all that it needs."""
-    code = "import sys, icefall.evm.following.decoder; print([*sys.modules])"
+    code = "import sys, icefall.evm.indexing.decoder; print([*sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "icefall.wire.evm.decode" in done.stdout
     assert not [name for name in ("'asyncio'", "'aiohttp'", "'yarl'", "icefall.upstream") if name in done.stdout]

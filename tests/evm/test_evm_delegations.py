@@ -13,10 +13,10 @@ from tests.evm.live_client import Anvil, anvil
 from tests.waiting import LIMIT_S
 
 from icefall.evm.deriving.derive import contract_lookups, derive
-from icefall.evm.following.follower import BlockRange
+from icefall.evm.encoding import CALL_TYPES
+from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.model import BlockRows, CallType, ContractInfo
 from icefall.evm.storing.store import ChainStore
-from icefall.evm.tx_kind import CALL_TYPES
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.evm.authorizations import authority_of, signed_delegations
 from icefall.wire.evm.decode import decode_full

@@ -16,8 +16,8 @@ from tests.upstream.evm_scene import slept
 from tests.waiting import LIMIT_S
 
 from icefall.demo.recording import Blocks
-from icefall.evm.following.follower import POLL_S, BlockRange, EvmFollower
-from icefall.evm.following.reorgs import ReorgRules
+from icefall.evm.indexing.follower import POLL_S, BlockRange, EvmFollower
+from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.storing.folding import BalanceFolding
 from icefall.evm.storing.store import ChainStore
@@ -129,7 +129,7 @@ async def test_a_batch_that_fails_while_many_chunks_are_ahead_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The queue of chunks is full, and nothing takes from it any more."""
-    monkeypatch.setattr("icefall.evm.following.batches.CHUNK_BYTES", 20_000)
+    monkeypatch.setattr("icefall.evm.indexing.batches.CHUNK_BYTES", 20_000)
     replay = EvmReplay(CHAIN)
     replay.evm_faults = [EvmFault("eth_getCode", times=2, error=(-32000, "header not found"))]
     async with indexing(tmp_path / "chain.sqlite", replay) as it:
@@ -240,14 +240,14 @@ async def test_batches_of_any_size_store_the_same(
     last = 100
     whole = await _indexed(tmp_path / "whole.sqlite", shown(EvmReplay(chain), last))
     for name, limit in SMALL_BATCHES[limits].items():
-        monkeypatch.setattr(f"icefall.evm.following.batches.{name}", limit)
+        monkeypatch.setattr(f"icefall.evm.indexing.batches.{name}", limit)
     assert await _indexed(tmp_path / "small.sqlite", shown(EvmReplay(chain), last)) == whole
 
 
 @awaited
 async def test_batches_grow_with_the_store(clean: Digests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icefall.evm.following.batches.CHUNK_BYTES", 1)  # one block in each
-    monkeypatch.setattr("icefall.evm.following.batches.BATCH_TXS", (2, 30))
+    monkeypatch.setattr("icefall.evm.indexing.batches.CHUNK_BYTES", 1)  # one block in each
+    monkeypatch.setattr("icefall.evm.indexing.batches.BATCH_TXS", (2, 30))
     batches: list[list[int]] = []
     commit = ChainStore.commit
 

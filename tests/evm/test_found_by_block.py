@@ -14,12 +14,12 @@ from tests.evm.reading_scene import paged
 from tests.metrics.synthetic import address, assembled, native
 from tests.store.opened import open_reader
 
+from icefall.evm.deriving.packing import packed
 from icefall.evm.model import BlockRows, Erc20TransferRow, NativeTx
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
-from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import ChainStore
 
 SAME = b"\x01\x02\x03\x04"  # how the hashes begin

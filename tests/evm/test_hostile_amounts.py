@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from tests.evm.recordings import derived
 
+from icefall.evm.deriving.packing import packed
 from icefall.evm.model import MetadataChange
-from icefall.evm.storing.packing import packed
 from icefall.evm.storing.writing import SQL, BatchRows
 
 LAST = 120

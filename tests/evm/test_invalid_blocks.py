@@ -15,8 +15,8 @@ from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import RecordingLog, slept
 from tests.upstream.replay import FOREVER
 
-from icefall.evm.following.batches import BATCH_BLOCKS
-from icefall.evm.following.follower import PAUSE_S, BlockRange
+from icefall.evm.indexing.batches import BATCH_BLOCKS
+from icefall.evm.indexing.follower import PAUSE_S, BlockRange
 
 BAD = 60
 BLOCK, RECEIPTS, TRACE = "eth_getBlockByNumber", "eth_getBlockReceipts", "debug_traceBlockByNumber"

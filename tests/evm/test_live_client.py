@@ -8,9 +8,9 @@ from tests.evm.indexed import Indexing, Log, indexing_of, open_store
 from tests.evm.live_client import Anvil, anvil
 from tests.waiting import LIMIT_S
 
-from icefall.evm.amounts import unpack_uint
-from icefall.evm.following.follower import BlockRange
-from icefall.evm.following.reorgs import ReorgRules
+from icefall.evm.encoding import unpack_uint
+from icefall.evm.indexing.follower import BlockRange
+from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.upstream import EvmUpstream
 

@@ -15,7 +15,7 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
 
 from icefall.evm.auditing.verify import Verification, stored_blocks
-from icefall.evm.call_data import REPEATS_TRANSFER
+from icefall.evm.encoding import REPEATS_TRANSFER
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import FullTxRead
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.evm.recordings import CHAINS, derived
 from tests.metrics.synthetic import assembled, chain
 
-from icefall.evm.deriving.raw import raw_rows
+from icefall.evm.deriving.packing import packed
+from icefall.evm.deriving.rows import raw_rows
 from icefall.evm.model import (
     ZERO_ADDRESS,
     BlockRows,
@@ -25,7 +26,6 @@ from icefall.evm.model import (
     RawKinds,
 )
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
-from icefall.evm.storing.packing import packed
 from icefall.evm.storing.writing import INSERTS, BatchRows, TableRows, addresses_in
 
 UINTS = st.integers(0, 2**256 - 1)

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from icefall.evm.following.follower import FollowerStatus
-from icefall.evm.following.progress import ChainProgress, Display, describe, terminal_line
+from icefall.evm.indexing.follower import FollowerStatus
+from icefall.evm.indexing.progress import ChainProgress, Display, describe, terminal_line
 
 FETCHING = FollowerStatus(head=9_999, tip=2_499, target=9_999, blocks=100)
 SYNCED = FollowerStatus(head=9_999, tip=9_999, target=9_999)

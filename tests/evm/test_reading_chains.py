@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.evm.reading_scene import indexed, now
 
+from icefall.compose.stores import Stores
 from icefall.db.engine import StoreError
 from icefall.db.sqlite import SqliteStore
 from icefall.errors import NotFound
@@ -15,7 +16,6 @@ from icefall.evm.model import ERC20
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.model import PageRange
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
-from icefall.run.stores import Stores
 
 TOKEN = TokenInfo("Avalanche", "AVAX", 18)
 BLOCKCHAIN_ID = "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5"

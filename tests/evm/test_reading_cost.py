@@ -16,8 +16,8 @@ from tests.steps import Steps
 from icefall.db.migrate import migrations
 from icefall.db.sqlite import SqliteReader
 from icefall.db.statements import load
+from icefall.evm.encoding import position_of
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.positions import position_of
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.history import HistoryReader

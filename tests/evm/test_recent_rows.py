@@ -18,7 +18,7 @@ from icefall.db.copying import compare_table, copy_table
 from icefall.db.copying import tables_of as stored_tables
 from icefall.db.engine import Row
 from icefall.db.sqlite import SqliteReader, SqliteStore
-from icefall.evm.amounts import pack_uint
+from icefall.evm.encoding import pack_uint
 from icefall.evm.model import NativeRow
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.storing import recent

@@ -16,8 +16,8 @@ from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.replay import FOREVER
 
 from icefall.demo.recording import Blocks
-from icefall.evm.following.follower import BlockRange
-from icefall.evm.following.reorgs import LAG_S, ReorgRefused, ReorgRules, RollBack, roll_back
+from icefall.evm.indexing.follower import BlockRange
+from icefall.evm.indexing.reorgs import LAG_S, ReorgRefused, ReorgRules, RollBack, roll_back
 
 LIE = EvmFault("eth_blockNumber", times=FOREVER, result=b'"0x0"')
 COMMAND = "icefall index --accept-reorg=1"

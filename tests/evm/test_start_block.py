@@ -10,9 +10,9 @@ from tests.evm.test_follow_chain import CHAIN, shown, until
 from tests.evm.test_reorgs import COMMAND, DEPTH, RULES, branch, tip_hash, until_synced
 from tests.upstream.evm_replay import EvmReplay
 
-from icefall.evm.auditing.loop import finish_audits
-from icefall.evm.following.follower import BlockRange
-from icefall.evm.following.reorgs import ReorgRules
+from icefall.evm.auditing.audit import finish_audits
+from icefall.evm.indexing.follower import BlockRange
+from icefall.evm.indexing.reorgs import ReorgRules
 
 FIRST, LAST = 200, 260
 LATER = range(LAST, 320, 4)

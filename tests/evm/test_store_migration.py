@@ -12,17 +12,17 @@ from tests.evm.older_rows import write_older_form
 from tests.evm.recordings import tokens
 from tests.upstream.evm_replay import EvmReplay
 
+from icefall.compose.stores import Stores
 from icefall.db import sqlite
 from icefall.db.engine import Row, StoreError
 from icefall.db.migrate import migrations
-from icefall.evm.amounts import pack_uint, unpack_uints
-from icefall.evm.following.health import chain_health
-from icefall.evm.following.status import decode_status
+from icefall.evm.encoding import pack_uint, unpack_uints
+from icefall.evm.health import chain_health
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.raw import SQL as RAW
 from icefall.evm.reading.transfers import SQL as TRANSFERS
+from icefall.evm.status import decode_status
 from icefall.evm.storing.store import PACKAGE, ChainStore
-from icefall.run.stores import Stores
 
 CHAIN, OLD_HEAD, NEW_HEAD = "geth-1", 60, 120
 OLD_STATUS = '{"at":1800000000.0,"heard_at":1799999999.0,"synced":true,"head":60,"target":60,"counts":{"blocks":61}}'

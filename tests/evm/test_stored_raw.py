@@ -26,9 +26,9 @@ from tests.upstream.replay import FOREVER
 from tests.upstream.threaded import in_thread
 
 from icefall.db.engine import BlockingReader
-from icefall.evm.following.decoder import RawChunk
-from icefall.evm.following.filling import RawFilling
-from icefall.evm.following.follower import BlockRange
+from icefall.evm.indexing.decoder import RawChunk
+from icefall.evm.indexing.filling import RawFilling
+from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.model import RawKinds
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import PageRange, TxRead

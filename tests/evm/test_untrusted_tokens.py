@@ -9,6 +9,7 @@ from tests.awaited import awaited
 from tests.evm.indexed import open_store
 from tests.metrics.synthetic import address, assembled
 
+from icefall.evm.deriving.packing import packed
 from icefall.evm.model import (
     ZERO_ADDRESS,
     BlockRows,
@@ -20,7 +21,6 @@ from icefall.evm.model import (
     NftOwner,
 )
 from icefall.evm.packed import ResolvedBlock
-from icefall.evm.storing.packing import packed
 
 TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
 

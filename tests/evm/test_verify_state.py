@@ -16,9 +16,9 @@ from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import upstream_of
 
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.amounts import pack_uint
 from icefall.evm.auditing import verify_state
 from icefall.evm.auditing.verify_state import StateResult, StateVerification, state_summary
+from icefall.evm.encoding import pack_uint
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.token_loop import TokenMetadataLoop
 from icefall.evm.storing.store import PACKAGE

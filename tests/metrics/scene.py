@@ -8,14 +8,14 @@ from typing import Any
 from tests.evm.reading_scene import now as at_once
 from tests.store.opened import on_postgres, open_reader, open_store
 
+from icefall.evm.deriving.packing import packed
 from icefall.evm.model import BlockRows
 from icefall.evm.packed import ResolvedBlock
-from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import PACKAGE, ChainStore
-from icefall.metrics.activity import unpack_earlier, unpack_fresh
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, SeriesPage
+from icefall.metrics.rows import unpack_earlier, unpack_fresh
 from icefall.metrics.store import RollupWriter
 
 METRIC_BY_NAME = {metric.name: metric for metric in METRICS}

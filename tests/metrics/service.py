@@ -10,24 +10,24 @@ from tests.server import Reply
 
 from icefall.access.page_tokens import NumberTokens
 from icefall.access.store import AccessReader
-from icefall.api.app import App
-from icefall.api.asgi import AsgiApp
-from icefall.api.assemble import bases_of, counter_labels, routes_of
+from icefall.api.describing.openapi import document
+from icefall.api.describing.site import Pages
 from icefall.api.dialect import INTERFACE
-from icefall.api.endpoints.row import METRICS as LISTENER
-from icefall.api.endpoints.table import rows_of
-from icefall.api.guards import Hosts, Origins
-from icefall.api.handlers.metrics import MetricsClock
-from icefall.api.handlers.pages import Pages
-from icefall.api.handlers.prometheus import CounterSource
-from icefall.api.openapi import document
-from icefall.api.paging import NumberPaging
-from icefall.api.routes import Routes
+from icefall.api.http.app import App
+from icefall.api.http.asgi import AsgiApp
+from icefall.api.http.assemble import bases_of, counter_labels, routes_of
+from icefall.api.http.guards import Hosts, Origins
+from icefall.api.http.paging import NumberPaging
+from icefall.api.http.prometheus import CounterSource
+from icefall.api.http.routes import Routes
+from icefall.api.http.row import METRICS as LISTENER
+from icefall.api.metrics.handlers import MetricsClock
+from icefall.api.table import rows_of
+from icefall.compose.stores import Stores
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.observe.program import ProcessReader
-from icefall.run.stores import Stores
 
 
 def info(chain_id: str, name: str = "", **more: Any) -> ChainInfo:

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.metrics.activity import pack_changes, unpack_earlier, unpack_fresh
+from icefall.metrics.rows import pack_changes, unpack_earlier, unpack_fresh
 
 IDS = st.integers(0, 2**40)
 HOURS = st.integers(-1, 600_000)

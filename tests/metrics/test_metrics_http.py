@@ -14,9 +14,9 @@ from tests.metrics.service import Service, info
 from tests.metrics.synthetic import block
 
 from icefall.access.page_tokens import ISSUE_STEP_S
-from icefall.api.endpoints.row import METRICS as LISTENER
-from icefall.api.endpoints.table import rows_of
-from icefall.api.openapi import document
+from icefall.api.describing.openapi import document
+from icefall.api.http.row import METRICS as LISTENER
+from icefall.api.table import rows_of
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.metrics.catalogue import METRICS, Metric
 from icefall.metrics.periods import SPAN_NAMES

@@ -10,8 +10,8 @@ from tests.evm.recordings import derived
 from tests.metrics.scene import Scene
 from tests.metrics.service import Service, info
 
-from icefall.api.endpoints.metrics import METRICS_ENDPOINTS
-from icefall.api.openapi import operation_id
+from icefall.api.describing.openapi import operation_id
+from icefall.api.metrics.endpoints import METRICS_ENDPOINTS
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 
 # The series of version 1 share one handler and one shape: usually one of them is enough.

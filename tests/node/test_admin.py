@@ -13,8 +13,7 @@ from icefall.errors import CallFailed
 from icefall.node.admin import commands
 from icefall.node.admin.commands import Admin, loggers_named
 from icefall.node.admin.profiles import LockStats, Profiles
-from icefall.node.aliases import ALIASES_FOLLOWED_MAX
-from icefall.node.chains import Chains, primary_chains
+from icefall.node.chains import ALIASES_FOLLOWED_MAX, Chains, primary_chains
 from icefall.node.store import PACKAGE, NodeReader
 from icefall.observe.log import LevelPage, Logs
 from icefall.wire.ids import AVM_ID, id_text

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from tests.node.health_scene import HOUR_NS, MS_NS, SECOND_NS, Play, Scene, Switch, fine, player
 
-from icefall.node.health.runner import HEALTH, NOT_YET_RUN, READINESS, Freshness
-from icefall.node.health.unstored import UnstoredFailure, UnstoredFailureReader
+from icefall.node.health.runner import HEALTH, NOT_YET_RUN, READINESS, Freshness, UnstoredFailure, UnstoredFailureReader
 from icefall.node.store import NodeReader
 
 

@@ -14,8 +14,7 @@ from tests.waiting import LIMIT_S
 
 from icefall.observe import log_file
 from icefall.observe.log import LEVELS, LevelPage, Log, Logs
-from icefall.observe.log_file import LogFile, Rotation
-from icefall.observe.repeats import RepeatedLines
+from icefall.observe.log_file import LogFile, RepeatedLines, Rotation
 
 NAMES = ["main", "X", "vm-factory"]
 

@@ -15,15 +15,15 @@ from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
 from tests.waiting import LIMIT_S
 
+from icefall.compose.stores import Stores
 from icefall.db.engine import StoreBusy
 from icefall.db.postgres_pool import AsyncSessions
 from icefall.db.postgres_version import VersionSession
+from icefall.evm.deriving.packing import packed
 from icefall.evm.model import BlockRows
 from icefall.evm.packed import ResolvedBlock
-from icefall.evm.storing.packing import packed
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.run.stores import Stores
 
 PAGE = of(ANN, "/transactions:listErc20")
 LAST = of(ANN, "/transactions:listErc20?pageSize=100")  # without a page token

@@ -8,14 +8,14 @@ import os
 
 import msgspec
 import pytest
-from tests.follow.history import calls, followed
-from tests.follow.test_recorded_answers import compare
 from tests.postgres.server import new_prefix, server_url
+from tests.sync.history import calls, followed
+from tests.sync.test_recorded_answers import compare
 
-from icefall.api.asgi import AsgiApp
+from icefall.api.http.asgi import AsgiApp
 from icefall.cli import main
+from icefall.compose.worker import build_app
 from icefall.node.store import store_path
-from icefall.run.worker import build_app
 
 EVERY = int(os.environ.get("ICEFALL_FUZZ_POSTGRES_CALLS", "16"))
 

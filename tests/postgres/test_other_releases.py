@@ -9,13 +9,13 @@ import psycopg
 import pytest
 from tests.postgres.server import new_prefix, server_url
 
+from icefall.compose.stores import Stores
 from icefall.db.engine import StoreDenied, StoreOfOtherRelease
 from icefall.db.migrate import newest
 from icefall.evm.reading import directory
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.directory import LazyChainReader
 from icefall.evm.storing.store import PACKAGE
-from icefall.run.stores import Stores
 
 KNOWN = newest(PACKAGE, "postgres")
 

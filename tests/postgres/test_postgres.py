@@ -19,6 +19,7 @@ from tests.store.opened import open_store
 from tests.waiting import until
 
 from icefall.cli import main
+from icefall.compose.stores import Stores
 from icefall.db import postgres_pool, postgres_session
 from icefall.db.engine import StoreBusy, StoreError, StoreInUse, StoreLost, StoreUnreachable, Transaction
 from icefall.db.postgres import PostgresReader, PostgresStore
@@ -27,7 +28,6 @@ from icefall.db.postgres_session import SessionKind, connect
 from icefall.db.statements import Statement
 from icefall.evm.storing.holders import SQL as HOLDERS
 from icefall.evm.storing.store import PACKAGE
-from icefall.run.stores import Stores
 
 V1 = {"0001_notes": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"

@@ -25,10 +25,10 @@ from icefall.access.budget_leases import BudgetLeases
 from icefall.access.budgets import Tier
 from icefall.access.stored_budgets import StoredBudgets
 from icefall.cli import main
+from icefall.compose.chain_configs import put_chain_configs, with_stored_chains
+from icefall.compose.stores import Stores, stores_of
 from icefall.config.load import load
 from icefall.observe.log import quiet
-from icefall.run.chain_configs import put_chain_configs, with_stored_chains
-from icefall.run.stores import Stores, stores_of
 
 CHAIN = "berlin-1"
 

@@ -7,11 +7,11 @@ import pytest
 from tests.ports import hold_port, port_of
 from tests.postgres.server import new_prefix, server_url
 
+from icefall.compose.stores import stores_of
 from icefall.config.load import load
 from icefall.db.engine import StoreError
 from icefall.db.postgres_session import shown_url
 from icefall.errors import StartRefused
-from icefall.run.stores import stores_of
 
 
 def test_the_first_of_several_hosts_that_is_a_primary(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.errors import StartRefused
 from icefall.primary.network import Network
-from icefall.run.node_setup import configured_network
 from icefall.wire.genesis.network import network_genesis, packaged_genesis
 from icefall.wire.genesis.networks import LOCAL_ID
 

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from tests.follow.history import containers
 from tests.simulation.network import TRANSPORT
 from tests.simulation.schedule import Phase, Schedule
+from tests.sync.history import containers
 from tests.upstream.replay import Chains, Replay, recorded
 
 from icefall.wire.text import checksum_hex

@@ -1,4 +1,4 @@
-"""The followers of X, P and C against simulated nodes: what run/engine.py starts to follow a network."""
+"""The followers of X, P and C against simulated nodes: what compose/engine.py starts to follow a network."""
 
 import asyncio
 from functools import cache
@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.follow.history import START
 from tests.simulation.killable_store import KillableStore, KillSwitch
 from tests.simulation.node_upstreams import COUNTS, FAULTS, INVALID, NodeServer, counts_after, first_containers
 from tests.simulation.schedule import HONEST, Phase, Schedule, draw_schedule
 from tests.simulation.simulated_program import Events, Simulation
+from tests.sync.history import START
 
+from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.config.settings import Config
 from icefall.node.admission import StartRequest, admit
 from icefall.node.index import BLOCKS_OF
 from icefall.node.store import PACKAGE, store_path
 from icefall.primary.chains import index_x
-from icefall.primary.following import NodeFollowing
 from icefall.primary.network import Network
-from icefall.run.node_setup import configured_network
+from icefall.primary.sync import NodeFollowing
 from icefall.wire.genesis.network import p_block_0_ids
 from icefall.wire.ids import id_text
 from icefall.xchain.ledger import Ledger
@@ -66,7 +66,7 @@ class SimulatedFollower(Simulation):
         return "\n".join([f"{self.counts}, crashes {self.crashes}", *lines])
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr("icefall.primary.following.p_block_0_ids", _block_0_ids)
+        patch.setattr("icefall.primary.sync.p_block_0_ids", _block_0_ids)
 
     # -- the program -------------------------------------------------------------------------------------------
 

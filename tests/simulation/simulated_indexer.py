@@ -1,4 +1,4 @@
-"""The indexer of one EVM chain against simulated upstreams: the parts that run/indexer.py starts, without processes."""
+"""The indexer of one EVM chain against simulated upstreams: what compose/indexer.py starts, without processes."""
 
 import asyncio
 from functools import cache
@@ -13,14 +13,14 @@ from tests.simulation.killable_store import KillableStore, KillSwitch
 from tests.simulation.schedule import HONEST, Phase, Schedule, draw_schedule
 from tests.simulation.simulated_program import Simulation
 
+from icefall.compose.indexed_chain import IndexedChain
 from icefall.config.load import load, with_chains
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard
 from icefall.db.lock import StoreLock
-from icefall.evm.following.follower import POLL_S, BlockRange
-from icefall.evm.following.reorgs import REORG_DEPTH_MAX
+from icefall.evm.indexing.follower import POLL_S, BlockRange
+from icefall.evm.indexing.reorgs import REORG_DEPTH_MAX
 from icefall.evm.storing.store import PACKAGE, ChainStore
-from icefall.run.indexed_chain import IndexedChain
 
 # What an upstream may do for ever, if another one has recovered.
 _LASTING = (
@@ -67,7 +67,7 @@ class SimulatedIndexer(Simulation):
         return {host: server for host, server in self.network.servers.items() if isinstance(server, EvmServer)}
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr("icefall.evm.following.batches.BATCH_BLOCKS", self._batch_blocks)
+        patch.setattr("icefall.evm.indexing.batches.BATCH_BLOCKS", self._batch_blocks)
 
     # -- the program -------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from tests.simulation.simulated_follower import SimulatedFollower
 from tests.simulation.simulated_program import SEEDS, play, report
 from tests.xchain.stored import digest
 
-pytestmark = pytest.mark.no_cover  # tests/follow traces the same lines
+pytestmark = pytest.mark.no_cover  # tests/sync traces the same lines
 
 
 class CleanRuns:

@@ -10,20 +10,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from icefall.api.app import App
-from icefall.api.endpoints.row import DATA, METRICS, NODE, Rest, Rpc, example_path
-from icefall.api.examples import example_call
-from icefall.api.kept_answers import KeptAnswers, Key
+from icefall.api.describing.examples import example_call
+from icefall.api.http.answer_cache import KeptAnswers, Key
+from icefall.api.http.app import App
+from icefall.api.http.row import DATA, METRICS, NODE, Rest, Rpc, example_path
+from icefall.compose.chain_configs import with_stored_chains
+from icefall.compose.data_app import data_app
+from icefall.compose.metrics_app import metrics_app
+from icefall.compose.node_app import node_app
+from icefall.compose.stores import Stores
 from icefall.config.load import load
 from icefall.db.postgres_pool import AsyncSessions, BlockingSessions
 from icefall.db.postgres_version import VersionSession
 from icefall.db.sqlite import SqliteReader
 from icefall.node.health.runner import Freshness
-from icefall.run.chain_configs import with_stored_chains
-from icefall.run.data_app import data_app
-from icefall.run.metrics_app import metrics_app
-from icefall.run.node_app import node_app
-from icefall.run.stores import Stores
 
 HOST = "127.0.0.1"
 
@@ -130,7 +130,7 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
         for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
             patch.setattr(f"icefall.run.{module}.stores_of", lambda _: stores)
         patch.setattr(Freshness, "stale_result", lambda *_: None)  # the copy gets older while tests run
-        patch.setattr("icefall.api.app.KeptAnswers", NothingKept)  # statements are to be counted
+        patch.setattr("icefall.api.http.app.KeptAnswers", NothingKept)  # statements are to be counted
         apps = {
             NODE: node_app(config),
             DATA: data_app(config, with_engine=True),

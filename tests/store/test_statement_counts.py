@@ -15,10 +15,10 @@ from tests.store.counted_statements import CountedApps, counted_apps
 from tests.store.statement_table import ENGINES, FAILS, STATEMENTS
 from tests.waiting import until
 
-from icefall.api.endpoints.row import LISTENERS, Rest, Rpc
-from icefall.api.endpoints.table import rows_of
+from icefall.api.http.row import LISTENERS, Rest, Rpc
+from icefall.api.table import rows_of
 from icefall.cli import main
-from icefall.run.stores import Stores, copy_store, store_paths
+from icefall.compose.stores import Stores, copy_store, store_paths
 
 ROWS = [(listener, row) for listener in LISTENERS for row in rows_of(listener)]
 

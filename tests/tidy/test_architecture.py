@@ -47,5 +47,5 @@ def test_every_package_is_named() -> None:
 
 
 def test_the_page_names_the_composition_roots_and_the_stores() -> None:
-    for name in ("run/engine.py", "run/indexer.py", "run/worker.py", "run/stores.py"):
+    for name in ("compose/engine.py", "compose/indexer.py", "compose/worker.py", "compose/stores.py"):
         assert f"`{name}`" in PAGE

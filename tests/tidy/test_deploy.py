@@ -12,8 +12,8 @@ import yaml
 from tests.counterparts import program
 from tests.tidy.source import ROOT
 
-from icefall.api.endpoints.row import Rest
-from icefall.api.endpoints.table import ENDPOINTS
+from icefall.api.http.row import Rest
+from icefall.api.table import ENDPOINTS
 from icefall.config.load import load
 
 DEPLOY = ROOT / "deploy"

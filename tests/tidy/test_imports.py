@@ -32,10 +32,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": {"errors"},
     "api": (INNER - {"db", "upstream"}) | CONTEXTS | {"config", "server"},
     "web": set(),
-    # what starts processes: only these see the configuration
-    "run": INNER | CONTEXTS | {"primary", "api", "server", "config", "demo", "web"},
-    "operate": INNER | CONTEXTS | {"config", "run"},
-    "cli": {"errors", "run", "config", "access", "operate"},
+    # what constructs and starts: only these see the configuration
+    "compose": INNER | CONTEXTS | {"primary", "api", "server", "config", "demo", "web"},
+    "processes": INNER | CONTEXTS | {"compose", "api", "server", "config", "demo"},
+    "commands": INNER | CONTEXTS | {"compose", "config"},
+    "cli": {"errors", "commands", "processes", "compose", "config", "access"},
     "__main__": {"cli"},
 }
 STORE_ENGINES = ("icefall.db.sqlite", "icefall.db.postgres")
@@ -43,8 +44,8 @@ STORE_ENGINES = ("icefall.db.sqlite", "icefall.db.postgres")
 # Modules that contain rules use no clock, disk, network or randomness: bytes in, values out.
 IMPURE = {"asyncio", "os", "random", "secrets", "socket", "sqlite3", "ssl", "subprocess", "threading", "time", "urllib"}
 PURE = {
-    "xchain": {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed", "balance"},
-    "evm": {"model", "amounts", "positions"},
+    "xchain": {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed"},
+    "evm": {"model", "encoding"},
     "access": {"budgets", "page_tokens", "client_address", "usage"},
     "metrics": {"periods", "rollup", "catalogue"},
 }
@@ -58,6 +59,19 @@ def test_imports_go_one_way() -> None:
         for name, line in imports(module)
         if name.partition(".")[0] == "icefall"
         and name.partition(".")[2].partition(".")[0] not in MAY_IMPORT[module.part] | {module.part, ""}
+    ]
+    assert wrong == []
+
+
+def test_the_interfaces_import_each_other_nowhere() -> None:
+    interfaces = {"node", "data", "metrics", "networks"}
+    wrong = [
+        f"{module.shown}:{line} imports {name}"
+        for module in modules()
+        for name, line in imports(module)
+        if module.part == "api" and name.startswith("icefall.api.")
+        for own, other in [(module.name.split(".")[2:3], name.split(".")[2:3])]
+        if other and other[0] in interfaces and own != other and (own[0] in interfaces or own == ["http"])
     ]
     assert wrong == []
 
@@ -94,29 +108,29 @@ def test_modules_with_rules_are_pure() -> None:
 def test_only_what_starts_processes_sees_the_configuration() -> None:
     config = ("icefall.config.load", "icefall.config.settings")
     seeing = {module.part for module in modules() for name, _ in imports(module) if name in config}
-    assert seeing <= {"cli", "run", "operate", "config"}
+    assert seeing <= {"cli", "commands", "processes", "compose", "config"}
 
 
-def test_only_run_stores_names_a_store_engine() -> None:
+def test_only_compose_stores_names_a_store_engine() -> None:
     naming = {
         module.name
         for module in modules()
         if module.part != "db" and any(name in STORE_ENGINES for name, _ in imports(module))
     }
-    assert naming == {"icefall.run.stores"}
+    assert naming == {"icefall.compose.stores"}
 
 
 # Modules that take long to import, and the parts of the program that start without them.
 SLOW = ("aiohttp", "cryptography", "Crypto", "difflib", "psycopg")
 STARTED = {
     "icefall.cli": SLOW,
-    "icefall.run.listening": (*SLOW, "asyncio", "sqlite3", "subprocess"),
-    "icefall.run.up": SLOW,
-    "icefall.run.worker": SLOW,
-    "icefall.run.node_app": SLOW,
-    "icefall.run.data_app": SLOW,
-    "icefall.run.metrics_app": SLOW,
-    "icefall.run.engine": tuple(name for name in SLOW if name != "cryptography"),
+    "icefall.processes.listening": (*SLOW, "asyncio", "sqlite3", "subprocess"),
+    "icefall.processes.start": SLOW,
+    "icefall.compose.worker": SLOW,
+    "icefall.compose.node_app": SLOW,
+    "icefall.compose.data_app": SLOW,
+    "icefall.compose.metrics_app": SLOW,
+    "icefall.compose.engine": tuple(name for name in SLOW if name != "cryptography"),
 }
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from tests.tidy.source import ROOT
 
-from icefall.api.docs import GENERATED
-from icefall.api.endpoints.row import Rest, Rpc
-from icefall.api.endpoints.table import ENDPOINTS
+from icefall.api.describing.docs import GENERATED
+from icefall.api.http.row import Rest, Rpc
+from icefall.api.table import ENDPOINTS
 
 README = ROOT / "README.md"
 API_PAGE = (ROOT / "docs" / "api.md").read_text()

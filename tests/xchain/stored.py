@@ -13,13 +13,13 @@ from typing import NamedTuple
 from tests.store.opened import Tables, die_at, open_store, tables_of
 from tests.xchain.wallet import NOW_S, Peered, Wallet
 
+from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.db.engine import Store, Transaction
 from icefall.node.store import PACKAGE, meta, store_path
 from icefall.node.store import SQL as NODE_SQL
 from icefall.observe.log import LevelPage, Logs
 from icefall.primary.chains import index_x
-from icefall.run.node_setup import configured_network
 from icefall.wire.avm.codec import pack_utxo
 from icefall.wire.avm.types import Tx
 from icefall.wire.ids import input_id

@@ -22,8 +22,7 @@ from tests.xchain.memory_state import BLOCK_0, RULES
 from icefall.wire.avm.codec import pack_block
 from icefall.wire.avm.types import Block, TransferOutput, Tx, Utxo
 from icefall.wire.ids import PLATFORM_CHAIN, id_text, input_id
-from icefall.xchain.blocks import verify_block
-from icefall.xchain.execute import EmptyState, Overlay, effects_of
+from icefall.xchain.execute import EmptyState, Overlay, effects_of, verify_block
 from icefall.xchain.model import TxRefused
 
 PARENT = pack_block(BLOCK_0.block_id, 7, NOW_S - 5, ())

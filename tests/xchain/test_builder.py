@@ -21,10 +21,9 @@ from tests.xchain.memory_state import BLOCK_0, RULES
 from icefall.wire.avm.codec import pack_block, unpack_block
 from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.ids import id_text, input_id
-from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import BLOCK_SIZE_TARGET, BuiltBlock, build
-from icefall.xchain.issue import issue
-from icefall.xchain.mempool import Mempool
+from icefall.xchain.execute import verify_block
+from icefall.xchain.mempool import Mempool, issue
 from icefall.xchain.ownership import Signers
 
 PARENT = pack_block(BLOCK_0.block_id, 7, NOW_S, ())

@@ -30,8 +30,7 @@ from icefall.wire.avm.types import (
     Tx,
 )
 from icefall.wire.ids import id_text
-from icefall.xchain.issue import issue, verify_tx
-from icefall.xchain.mempool import SIZE_MAX, TX_SIZE_MAX, Mempool
+from icefall.xchain.mempool import SIZE_MAX, TX_SIZE_MAX, Mempool, issue, verify_tx
 from icefall.xchain.model import TxRefused
 
 

@@ -40,7 +40,7 @@ from icefall.wire.avm.types import (
     TransferOutput,
     UtxoId,
 )
-from icefall.xchain.issue import verify_tx
+from icefall.xchain.mempool import verify_tx
 from icefall.xchain.semantics import _OPERATIONS_UNCHECKED, verify_semantics
 from icefall.xchain.syntax import verify_syntax
 

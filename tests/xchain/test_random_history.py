@@ -29,10 +29,9 @@ from icefall.wire.avm.types import (
     Tx,
 )
 from icefall.wire.text import checksum_hex
-from icefall.xchain.blocks import verify_block
 from icefall.xchain.builder import build
-from icefall.xchain.issue import issue, parse_issue
-from icefall.xchain.mempool import Mempool
+from icefall.xchain.execute import verify_block
+from icefall.xchain.mempool import Mempool, issue, parse_issue
 from icefall.xchain.model import TxRefused
 from icefall.xchain.ownership import Signers
 

@@ -43,7 +43,7 @@ from icefall.wire.avm.types import (
 )
 from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_text, input_id, short_id_text
 from icefall.wire.keys import CURVE_ORDER, sign
-from icefall.xchain.issue import verify_tx
+from icefall.xchain.mempool import verify_tx
 
 TRANSFER = "failed to verify transfer: "
 

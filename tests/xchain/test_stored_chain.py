@@ -23,7 +23,7 @@ from icefall.wire.avm.types import BaseTx, ExportTx, Owners, TransferableOutput,
 from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import input_id
 from icefall.wire.text import checksum_hex
-from icefall.xchain.blocks import verify_block
+from icefall.xchain.execute import verify_block
 from icefall.xchain.paging import OwnUtxos, UtxoCursor, page_of
 from icefall.xchain.store import NEWEST, AssetChainReader
 

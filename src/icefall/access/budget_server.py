@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from icefall.access.budgets import Budgets, Grant, Tier
-from icefall.access.reopened_store import ReopenedStore
+from icefall.access.store import ReopenedStore
 from icefall.access.usage import AnsweredRequest, UsageRow
 from icefall.access.usage_store import UsageStore
 from icefall.db.engine import Store, StoreError

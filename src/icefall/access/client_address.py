@@ -2,7 +2,9 @@
 
 import ipaddress
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from functools import lru_cache
+from typing import NamedTuple
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _HOPS_MAX = 32
@@ -65,3 +67,24 @@ def _client_name(address: Address | None) -> str:
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.IPv6Network((address, 64), strict=False))
     return str(address) if address is not None else _UNKNOWN
+
+
+class Caller(NamedTuple):
+    """`key`: the name of the key, empty without one. `is_trusted`: a caller on this machine, where limits are off and
+    no key is required; it may see everything."""
+
+    key: str = ""
+    is_trusted: bool = False
+
+
+_current: ContextVar[Caller] = ContextVar("caller")
+_NO_CALLER = Caller()
+
+
+class CurrentCaller:
+    def get(self) -> Caller:
+        return _current.get(_NO_CALLER)
+
+    def put(self, caller: Caller) -> None:
+        """For the task of this request alone."""
+        _current.set(caller)

@@ -1,7 +1,7 @@
 """Page tokens: the position in a list, signed, bound to its query, valid for a day. Workers store none.
 
 A token is neither a secret nor a permission: it only must not be forged or used with another query, where its cursor
-would mean something else. `scope` is any text or bytes that identifies the query: see `api/paging.py`.
+would mean something else. `scope` is any text or bytes that identifies the query: see `api/http/paging.py`.
 
 The time of issue is that of the minute: a page that is asked for again has the same token, so its answer can be kept.
 """

@@ -1,5 +1,6 @@
 """The access store: hashes of API keys, and our secrets. It is separate, so that `icefall data` needs no node."""
 
+import asyncio
 import fcntl
 import hashlib
 import os
@@ -9,7 +10,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from icefall.db.engine import BlockingReader, Reader, Store, StoreError, Transaction
+from icefall.db.engine import BlockingReader, Reader, Store, StoreError, StoreLost, Transaction
 from icefall.db.statements import load
 
 T = TypeVar("T")
@@ -191,3 +192,32 @@ def locked(data_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+class ReopenedStore:
+    def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._open_store = open_store
+        self._opening = asyncio.Lock()
+        self._store: Store | None = None
+
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        store = await self._opened()
+        try:
+            return await store.write(change)
+        except StoreLost:
+            if self._store is store:
+                self._store = None
+                store.close()
+            raise
+
+    async def _opened(self) -> Store:
+        """In a thread: a server that does not answer must not hold up the loop."""
+        async with self._opening:
+            if self._store is None:
+                self._store = await asyncio.to_thread(self._open_store)
+            return self._store
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from icefall.access.budgets import DAY_S, MINUTE_S, Budgets, Grant, Spent, Tier
-from icefall.access.reopened_store import ReopenedStore
-from icefall.access.store import SQL
+from icefall.access.store import SQL, ReopenedStore
 from icefall.db.engine import Store, Transaction
 
 

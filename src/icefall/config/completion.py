@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from icefall.config.kinds import FLAG
 from icefall.config.settings import SETTINGS, Setting
+from icefall.config.types import FLAG
 
 SHELLS = ("bash", "zsh", "fish")
 

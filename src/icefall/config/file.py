@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from icefall.config.kinds import written
 from icefall.config.settings import BY_NAME, TABLES, Setting
+from icefall.config.types import written
 from icefall.config.values import DEFAULT, ConfigError, GivenValue, ValueSource, bare, nearest, read
 
 FILE_NAME = "icefall.toml"

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from icefall.config import kinds
-from icefall.config.kinds import SettingKind
+from icefall.config import types
+from icefall.config.types import SettingKind
 
 ALL = "config"  # the verb that shows every setting
 VERBS = (
@@ -52,9 +52,9 @@ DialectName: TypeAlias = Literal["interface", "live"]
 RateLimits: TypeAlias = Literal["auto", "on", "off"]
 LogLevel: TypeAlias = Literal["verbo", "debug", "trace", "info", "warn", "error", "fatal", "off"]
 LogFormat: TypeAlias = Literal["auto", "plain", "json"]
-TIER_NAME = kinds.matching("[a-z0-9_-]{1,32}", "a word of letters, digits, - and _")
-FEATURES = kinds.several(
-    kinds.matching("nftIndexing|webhooks|teleporter", "a feature"), "a list of nftIndexing, webhooks, teleporter"
+TIER_NAME = types.matching("[a-z0-9_-]{1,32}", "a word of letters, digits, - and _")
+FEATURES = types.several(
+    types.matching("nftIndexing|webhooks|teleporter", "a feature"), "a list of nftIndexing, webhooks, teleporter"
 )
 
 
@@ -73,7 +73,7 @@ class Setting(msgspec.Struct, frozen=True):
     name: str = ""
     keys: tuple["Setting", ...] = ()
     attribute: str = ""
-    kind: SettingKind = kinds.TEXT
+    kind: SettingKind = types.TEXT
 
     @property
     def flag(self) -> str:
@@ -104,195 +104,195 @@ def settings_of(struct: type[msgspec.Struct], separator: str = "_") -> tuple[Set
 class TokenConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The native token of an EVM chain."""
 
-    name: Annotated[kinds.Text, Setting("Native token", "Its name.", defaults=AVAX)]
-    symbol: Annotated[kinds.Text, Setting("NATIVE", "Its symbol.", defaults=AVAX)]
-    decimals: Annotated[int, kinds.whole(0, 255), Setting("18", "Its decimal places.")]
-    logo_uri: Annotated[kinds.Text, Setting("", "URL of its logo.")]
-    description: Annotated[kinds.Text, Setting("", "A sentence about it.")]
+    name: Annotated[types.Text, Setting("Native token", "Its name.", defaults=AVAX)]
+    symbol: Annotated[types.Text, Setting("NATIVE", "Its symbol.", defaults=AVAX)]
+    decimals: Annotated[int, types.whole(0, 255), Setting("18", "Its decimal places.")]
+    logo_uri: Annotated[types.Text, Setting("", "URL of its logo.")]
+    description: Annotated[types.Text, Setting("", "A sentence about it.")]
 
 
 class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An EVM chain to index: one `[[chain]]` of the config file."""
 
-    id: Annotated[kinds.ChainId, Setting(None, "EVM chain ID.")]
-    rpc: Annotated[kinds.RequiredUrls, Setting(None, "Nodes to read the chain from.")]
-    name: Annotated[kinds.Text, Setting("", "Name shown to users.")]
-    aliases: Annotated[kinds.Words, Setting("", "Other names the chain answers to.")]
-    description: Annotated[kinds.Text, Setting("", "A sentence about the chain.")]
-    blockchain_id: Annotated[kinds.Id, Setting("", "Its ID on the network; empty reads it from the chain.")]
-    subnet_id: Annotated[kinds.Id, Setting("", "The subnet it belongs to.")]
-    vm_id: Annotated[kinds.Id, Setting("", "The virtual machine it runs.")]
-    token: Annotated[TokenConfig, kinds.TABLE, Setting("", "Its native token.", keys=settings_of(TokenConfig))]
-    explorer_url: Annotated[kinds.Url, Setting("", "An explorer for it.")]
-    public_rpc_url: Annotated[kinds.Url, Setting("", "Node URL that may be shown to users.")]
-    ws_url: Annotated[kinds.WebSocketUrl, Setting("", "WebSocket URL that may be shown to users.")]
-    logo: Annotated[kinds.Text, Setting("", "URL of its logo.")]
-    testnet: Annotated[kinds.Flag, Setting("false", "Whether it is a test network.")]
-    private: Annotated[kinds.Flag, Setting("false", "Whether it is private.")]
+    id: Annotated[types.ChainId, Setting(None, "EVM chain ID.")]
+    rpc: Annotated[types.RequiredUrls, Setting(None, "Nodes to read the chain from.")]
+    name: Annotated[types.Text, Setting("", "Name shown to users.")]
+    aliases: Annotated[types.Words, Setting("", "Other names the chain answers to.")]
+    description: Annotated[types.Text, Setting("", "A sentence about the chain.")]
+    blockchain_id: Annotated[types.Id, Setting("", "Its ID on the network; empty reads it from the chain.")]
+    subnet_id: Annotated[types.Id, Setting("", "The subnet it belongs to.")]
+    vm_id: Annotated[types.Id, Setting("", "The virtual machine it runs.")]
+    token: Annotated[TokenConfig, types.TABLE, Setting("", "Its native token.", keys=settings_of(TokenConfig))]
+    explorer_url: Annotated[types.Url, Setting("", "An explorer for it.")]
+    public_rpc_url: Annotated[types.Url, Setting("", "Node URL that may be shown to users.")]
+    ws_url: Annotated[types.WebSocketUrl, Setting("", "WebSocket URL that may be shown to users.")]
+    logo: Annotated[types.Text, Setting("", "URL of its logo.")]
+    testnet: Annotated[types.Flag, Setting("false", "Whether it is a test network.")]
+    private: Annotated[types.Flag, Setting("false", "Whether it is private.")]
     features: Annotated[tuple[str, ...], FEATURES, Setting("", "Features it is listed with.")]
-    multicall: Annotated[kinds.Address, Setting("", "Its multicall contract.")]
-    teleporter: Annotated[kinds.Address, Setting("", "Its teleporter messenger contract.")]
-    start_block: Annotated[kinds.BlockNumber, Setting("0", "First block to index.")]
-    cumulative_tx_offset: Annotated[kinds.BlockNumber, Setting("0", "Transactions before start_block.")]
-    confirmations: Annotated[kinds.Count, Setting("0", "Blocks to stay behind the tip.")]
-    final: Annotated[kinds.OptionalFlag, Setting(
+    multicall: Annotated[types.Address, Setting("", "Its multicall contract.")]
+    teleporter: Annotated[types.Address, Setting("", "Its teleporter messenger contract.")]
+    start_block: Annotated[types.BlockNumber, Setting("0", "First block to index.")]
+    cumulative_tx_offset: Annotated[types.BlockNumber, Setting("0", "Transactions before start_block.")]
+    confirmations: Annotated[types.Count, Setting("0", "Blocks to stay behind the tip.")]
+    final: Annotated[types.OptionalFlag, Setting(
         "", "Never roll blocks back; empty: if the headers are those of an Avalanche chain.",
         defaults=dict.fromkeys(C_CHAINS, "true"))]
-    development: Annotated[kinds.Flag, Setting(
+    development: Annotated[types.Flag, Setting(
         "false", "Follow a lower head or a new genesis at once, as anvil and geth --dev have them.")]
-    verify_roots: Annotated[kinds.OptionalFlag, Setting("", "As --verify-roots, for this chain; empty for the same.")]
-    store_logs: Annotated[kinds.Flag, Setting(
+    verify_roots: Annotated[types.OptionalFlag, Setting("", "As --verify-roots, for this chain; empty for the same.")]
+    store_logs: Annotated[types.Flag, Setting(
         "false", "Store all event logs; else those that are no transfers are read from a node when asked for.")]
-    store_traces: Annotated[kinds.Flag, Setting(
+    store_traces: Annotated[types.Flag, Setting(
         "false", "Store every call with its data; else call trees and revert data are read from a node.")]
-    prices: Annotated[kinds.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
-    prices_interval: Annotated[kinds.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
-    reputation: Annotated[kinds.Path, Setting("", "File of token reputations (docs/lists.md).")]
-    store: Annotated[kinds.StoreUrl, Setting("", "As --store, for this chain; empty for the same.")]
+    prices: Annotated[types.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
+    prices_interval: Annotated[types.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
+    reputation: Annotated[types.Path, Setting("", "File of token reputations (docs/lists.md).")]
+    store: Annotated[types.StoreUrl, Setting("", "As --store, for this chain; empty for the same.")]
 
 
 class AssetChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another instance of the asset chain: one `[[asset_chain]]` of the config file."""
 
-    id: Annotated[kinds.RequiredId, Setting(None, "The chain's ID.")]
-    genesis: Annotated[kinds.RequiredPath, Setting(None, "File of the chain's genesis.")]
-    aliases: Annotated[kinds.Words, Setting("", "Other names the chain answers to.")]
+    id: Annotated[types.RequiredId, Setting(None, "The chain's ID.")]
+    genesis: Annotated[types.RequiredPath, Setting(None, "File of the chain's genesis.")]
+    aliases: Annotated[types.Words, Setting("", "Other names the chain answers to.")]
 
 
 class TierConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A budget that is new or changed: one `[[tier]]` of the config file."""
 
     name: Annotated[str, TIER_NAME, Setting(None, "The tier's name.")]
-    per_minute: Annotated[kinds.ComputeUnits, Setting(None, "Compute units in a minute of UTC.")]
-    per_day: Annotated[kinds.ComputeUnits, Setting(None, "Compute units in a day of UTC.")]
+    per_minute: Annotated[types.ComputeUnits, Setting(None, "Compute units in a minute of UTC.")]
+    per_day: Annotated[types.ComputeUnits, Setting(None, "Compute units in a day of UTC.")]
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting, checked. Paths are absolute, durations nanoseconds, and `blank` values filled in."""
 
-    config_file: Annotated[kinds.Path, Setting(
+    config_file: Annotated[types.Path, Setting(
         "", "Settings file; icefall.toml here, then in the data directory.", group="Paths")]
-    data_dir: Annotated[kinds.RequiredPath, Setting("~/.icefall", "Where everything is stored.")]
-    log_dir: Annotated[kinds.Path, Setting("", "Where log files go.", (*RUNNING, "status"), blank="{data-dir}/logs")]
-    profile_dir: Annotated[kinds.Path, Setting(
+    data_dir: Annotated[types.RequiredPath, Setting("~/.icefall", "Where everything is stored.")]
+    log_dir: Annotated[types.Path, Setting("", "Where log files go.", (*RUNNING, "status"), blank="{data-dir}/logs")]
+    profile_dir: Annotated[types.Path, Setting(
         "", "Where profiles are written.", OF_NODE, blank="{data-dir}/profiles")]
-    plugin_dir: Annotated[kinds.Path, Setting(
+    plugin_dir: Annotated[types.Path, Setting(
         "", "Where admin.loadVMs looks for plugins.", OF_NODE, blank="{data-dir}/plugins")]
 
-    store: Annotated[kinds.StoreUrl, Setting(
+    store: Annotated[types.StoreUrl, Setting(
         "", "PostgreSQL server that stores everything; empty for files in the data directory.", group="Store")]
-    store_prefix: Annotated[kinds.StorePrefix, Setting(
+    store_prefix: Annotated[types.StorePrefix, Setting(
         "icefall", "How the names of our schemas begin, so that several installations can share a server.", VERBS)]
 
-    network_id: Annotated[kinds.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
-    genesis_file: Annotated[kinds.Path, Setting("", "Genesis of a network that Icefall does not ship.")]
-    upstream: Annotated[kinds.Urls, Setting("", "Nodes to follow; none runs a network of its own.")]
-    tx_fee: Annotated[kinds.Amount, Setting("1000000", "Fee of a transaction, in nAVAX.")]
-    create_asset_tx_fee: Annotated[kinds.Amount, Setting("1000000", "Fee of creating an asset, in nAVAX.")]
-    block_time: Annotated[kinds.Duration, Setting("0s", "Minimum time between two blocks of a local network.")]
-    block_txs_max: Annotated[kinds.Count, Setting(
+    network_id: Annotated[types.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
+    genesis_file: Annotated[types.Path, Setting("", "Genesis of a network that Icefall does not ship.")]
+    upstream: Annotated[types.Urls, Setting("", "Nodes to follow; none runs a network of its own.")]
+    tx_fee: Annotated[types.Amount, Setting("1000000", "Fee of a transaction, in nAVAX.")]
+    create_asset_tx_fee: Annotated[types.Amount, Setting("1000000", "Fee of creating an asset, in nAVAX.")]
+    block_time: Annotated[types.Duration, Setting("0s", "Minimum time between two blocks of a local network.")]
+    block_txs_max: Annotated[types.Count, Setting(
         "0", "Maximum number of transactions in a block of a local network; 0: all that fit.")]
-    demo: Annotated[kinds.Flag, Setting(
+    demo: Annotated[types.Flag, Setting(
         "false", "Also index the recorded demo chains.", UP_ONLY, {"up": "true", "config": "true"})]
 
-    http_host: Annotated[kinds.Host, Setting("127.0.0.1", "Address to listen on; empty for all.", group="Listening")]
-    http_port: Annotated[kinds.Port, Setting("9650", "Port of the node-local interfaces; 0 takes a free one.", OF_NODE)]
-    data_port: Annotated[kinds.Port, Setting("9652", "Port of the chain data interface; 0 takes a free one.", OF_DATA)]
-    metrics_port: Annotated[kinds.Port, Setting(
+    http_host: Annotated[types.Host, Setting("127.0.0.1", "Address to listen on; empty for all.", group="Listening")]
+    http_port: Annotated[types.Port, Setting("9650", "Port of the node-local interfaces; 0 takes a free one.", OF_NODE)]
+    data_port: Annotated[types.Port, Setting("9652", "Port of the chain data interface; 0 takes a free one.", OF_DATA)]
+    metrics_port: Annotated[types.Port, Setting(
         "9653", "Port of the metrics interface; 0 takes a free one.", OF_METRICS)]
-    http_workers: Annotated[int, kinds.whole(1, 64), Setting("1", "Worker processes behind each port.")]
-    http_allowed_hosts: Annotated[kinds.HostNames, Setting("localhost", "Host headers served; * for all.")]
-    http_allowed_origins: Annotated[kinds.Origins, Setting(
+    http_workers: Annotated[int, types.whole(1, 64), Setting("1", "Worker processes behind each port.")]
+    http_allowed_hosts: Annotated[types.HostNames, Setting("localhost", "Host headers served; * for all.")]
+    http_allowed_origins: Annotated[types.Origins, Setting(
         "*", "Browser origins served; * matches any text, but admin is served only to origins listed without *.")]
-    http_read_timeout: Annotated[kinds.Duration, Setting("30s", "Time a client has to send a request.")]
-    http_read_header_timeout: Annotated[kinds.Duration, Setting(
+    http_read_timeout: Annotated[types.Duration, Setting("30s", "Time a client has to send a request.")]
+    http_read_header_timeout: Annotated[types.Duration, Setting(
         "30s", "Time a client has to send the head of a request, from its connection or the first byte on.")]
-    http_write_timeout: Annotated[kinds.Duration, Setting(
+    http_write_timeout: Annotated[types.Duration, Setting(
         "30s", "Time a client has to read an answer that does not fit into the system's buffers.")]
-    http_idle_timeout: Annotated[kinds.Duration, Setting("120s", "Time an idle connection is kept.")]
-    http_max_connections: Annotated[int, kinds.whole(16, 1 << 20), Setting(
+    http_idle_timeout: Annotated[types.Duration, Setting("120s", "Time an idle connection is kept.")]
+    http_max_connections: Annotated[int, types.whole(16, 1 << 20), Setting(
         "10000", "Connections of a listener; beyond it the one idle for the longest is closed.")]
-    http_max_buffered: Annotated[int, kinds.whole(1, 1 << 16), Setting(
+    http_max_buffered: Annotated[int, types.whole(1, 1 << 16), Setting(
         "64", "MiB that requests being received and answers not yet read may take in a listener; then 503.")]
-    http_shutdown_wait: Annotated[kinds.ShutdownTime, Setting("0s", "Time to go on serving after the stop signal.")]
-    http_shutdown_timeout: Annotated[kinds.ShutdownTime, Setting("5s", "Time that open requests have to finish.")]
+    http_shutdown_wait: Annotated[types.ShutdownTime, Setting("0s", "Time to go on serving after the stop signal.")]
+    http_shutdown_timeout: Annotated[types.ShutdownTime, Setting("5s", "Time that open requests have to finish.")]
 
-    dialect: Annotated[DialectName, kinds.choice(DialectName), Setting(
+    dialect: Annotated[DialectName, types.choice(DialectName), Setting(
         "interface", "Answer as the interface is specified, or as deployed nodes do.", SERVING, group="Interfaces")]
-    api_admin_enabled: Annotated[kinds.Flag, Setting("false", "Serve the admin interface.")]
-    api_info_enabled: Annotated[kinds.Flag, Setting("true", "Serve the info interface.")]
-    api_health_enabled: Annotated[kinds.Flag, Setting("true", "Serve the health interface.")]
-    api_metrics_enabled: Annotated[kinds.Flag, Setting("true", "Serve counters for Prometheus.", SERVING)]
-    index_enabled: Annotated[kinds.Flag, Setting(
+    api_admin_enabled: Annotated[types.Flag, Setting("false", "Serve the admin interface.")]
+    api_info_enabled: Annotated[types.Flag, Setting("true", "Serve the info interface.")]
+    api_health_enabled: Annotated[types.Flag, Setting("true", "Serve the health interface.")]
+    api_metrics_enabled: Annotated[types.Flag, Setting("true", "Serve counters for Prometheus.", SERVING)]
+    index_enabled: Annotated[types.Flag, Setting(
         "false", "Keep and serve the container index.", defaults={"up": "true"})]
-    index_allow_incomplete: Annotated[kinds.Flag, Setting("false", "Start even if the container index has gaps.")]
+    index_allow_incomplete: Annotated[types.Flag, Setting("false", "Start even if the container index has gaps.")]
 
-    explorer: Annotated[kinds.Flag, Setting(
+    explorer: Annotated[types.Flag, Setting(
         "true", "Serve the Explorer at / of the chain data port.", EXPLORER_ONLY,
         {"node": "false", "metrics": "false"}, group="Explorer")]
-    node_url: Annotated[kinds.PublicUrl, Setting(
+    node_url: Annotated[types.PublicUrl, Setting(
         "", "Where browsers find the node-local interfaces; empty for the port of this program, if it serves them.",
         EXPLORER_ONLY)]
-    metrics_url: Annotated[kinds.PublicUrl, Setting(
+    metrics_url: Annotated[types.PublicUrl, Setting(
         "", "Where browsers find the metrics interface; empty for the port of this program, if it serves it.",
         EXPLORER_ONLY)]
 
-    api_keys_required: Annotated[kinds.Flag, Setting(
+    api_keys_required: Annotated[types.Flag, Setting(
         "false", "Refuse calls to the chain data interface without an API key.", OF_DATA, group="Access")]
-    rate_limits: Annotated[RateLimits, kinds.choice(RateLimits), Setting(
+    rate_limits: Annotated[RateLimits, types.choice(RateLimits), Setting(
         "auto", "Limit calls to the chain data and metrics interfaces; auto does where http-host is not loopback.")]
-    trusted_proxies: Annotated[kinds.IpNetworks, Setting("", "Proxies whose X-Forwarded-For names the caller.")]
+    trusted_proxies: Annotated[types.IpNetworks, Setting("", "Proxies whose X-Forwarded-For names the caller.")]
 
-    nft_metadata: Annotated[kinds.Flag, Setting(
+    nft_metadata: Annotated[types.Flag, Setting(
         "true", "Fetch NFT metadata by URL; otherwise only what chains hold is read.", group="Tokens")]
-    nft_metadata_networks: Annotated[kinds.IpNetworks, Setting(
+    nft_metadata_networks: Annotated[types.IpNetworks, Setting(
         "", "Networks that are not public but may be fetched from.")]
-    ipfs_gateway: Annotated[kinds.Url, Setting(
+    ipfs_gateway: Annotated[types.Url, Setting(
         "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.", ("up", "index", "data", ALL))]
-    method_signatures: Annotated[kinds.Path, Setting(
+    method_signatures: Annotated[types.Path, Setting(
         "", "File of further method signatures (docs/lists.md).", OF_DATA)]
 
-    verify_roots: Annotated[kinds.Flag, Setting(
+    verify_roots: Annotated[types.Flag, Setting(
         "true", "Verify transactions and receipts of EVM blocks against their roots.", group="Indexing")]
-    decoders: Annotated[int, kinds.whole(0, 64), Setting(
+    decoders: Annotated[int, types.whole(0, 64), Setting(
         "0", "Processes that decode and verify EVM blocks; 0 for one less than there are cores, at most 4.")]
-    poll_interval: Annotated[kinds.PollInterval, Setting(
+    poll_interval: Annotated[types.PollInterval, Setting(
         "1s", "Time between two questions for the newest block, while an EVM chain is synced.")]
-    page_cache: Annotated[int, kinds.whole(8, 1 << 20), Setting(
+    page_cache: Annotated[int, types.whole(8, 1 << 20), Setting(
         "64", "Megabytes of each EVM chain's SQLite store that its indexer keeps in memory.")]
-    audit_interval: Annotated[kinds.Count, Setting(
+    audit_interval: Annotated[types.Count, Setting(
         "5000", "Blocks between two audits of a token that nothing touches, and between two readings of its name.")]
-    reorg_depth_max: Annotated[kinds.Count, Setting(
+    reorg_depth_max: Annotated[types.Count, Setting(
         "128", "Blocks of an EVM chain that may be rolled back without being asked.")]
-    accept_reorg: Annotated[kinds.OptionalChain, Setting(
+    accept_reorg: Annotated[types.OptionalChain, Setting(
         "", "ID of a chain: roll it back to what its upstreams have, however far, and end.", INDEX_ONLY)]
-    first_block: Annotated[kinds.OptionalBlock, Setting(
+    first_block: Annotated[types.OptionalBlock, Setting(
         "", "First block; empty for start_block.", INDEX_ONLY, name="from")]
-    last_block: Annotated[kinds.OptionalBlock, Setting("", "Last block; empty never ends.", INDEX_ONLY, name="to")]
-    verify: Annotated[kinds.Flag, Setting(
+    last_block: Annotated[types.OptionalBlock, Setting("", "Last block; empty never ends.", INDEX_ONLY, name="to")]
+    verify: Annotated[types.Flag, Setting(
         "false", "Compare stored blocks, and a sample of balances, owners and names, with the upstream.", INDEX_ONLY)]
-    verify_all: Annotated[kinds.Flag, Setting(
+    verify_all: Annotated[types.Flag, Setting(
         "false", "The same, with every balance, owner and name.", INDEX_ONLY)]
 
-    health_check_frequency: Annotated[kinds.PositiveDuration, Setting(
+    health_check_frequency: Annotated[types.PositiveDuration, Setting(
         "30s", "Time between two rounds of health checks.", group="Health")]
-    health_check_timeout: Annotated[kinds.PositiveDuration, Setting("10s", "Time a health check has to answer.")]
-    system_tracker_disk_warning_available_space_percentage: Annotated[kinds.Percent, Setting(
+    health_check_timeout: Annotated[types.PositiveDuration, Setting("10s", "Time a health check has to answer.")]
+    system_tracker_disk_warning_available_space_percentage: Annotated[types.Percent, Setting(
         "10", "Free disk space below which to warn.", OF_WRITERS)]
-    system_tracker_disk_required_available_space_percentage: Annotated[kinds.Percent, Setting(
+    system_tracker_disk_required_available_space_percentage: Annotated[types.Percent, Setting(
         "3", "Free disk space that is required.", OF_WRITERS)]
-    network_health_min_conn_peers: Annotated[kinds.Count, Setting("1", "Fewer peers than this is unhealthy.")]
-    router_health_max_outstanding_requests: Annotated[kinds.Count, Setting(
+    network_health_min_conn_peers: Annotated[types.Count, Setting("1", "Fewer peers than this is unhealthy.")]
+    router_health_max_outstanding_requests: Annotated[types.Count, Setting(
         "1024", "More open requests than this is unhealthy.")]
 
-    log_level: Annotated[LogLevel, kinds.choice(LogLevel), Setting(
+    log_level: Annotated[LogLevel, types.choice(LogLevel), Setting(
         "info", "Lowest level written to log files.", group="Logs")]
-    log_display_level: Annotated[LogLevel, kinds.or_empty(kinds.choice(LogLevel)), Setting(
+    log_display_level: Annotated[LogLevel, types.or_empty(types.choice(LogLevel)), Setting(
         "", "Lowest level shown on the terminal.", blank="{log-level}")]
-    log_format: Annotated[LogFormat, kinds.choice(LogFormat), Setting("auto", "How log lines are shown.")]
-    log_rotater_max_size: Annotated[int, kinds.whole(1, 1 << 20), Setting(
+    log_format: Annotated[LogFormat, types.choice(LogFormat), Setting("auto", "How log lines are shown.")]
+    log_rotater_max_size: Annotated[int, types.whole(1, 1 << 20), Setting(
         "8", "Size in MiB above which a log file is rotated.")]
-    log_rotater_max_files: Annotated[kinds.Count, Setting(
+    log_rotater_max_files: Annotated[types.Count, Setting(
         "7", "Rotated log files to keep, of each logger; 0 keeps all.")]
 
     chain: tuple[ChainConfig, ...] = ()

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from icefall.config.kinds import written
 from icefall.config.settings import Setting
+from icefall.config.types import written
 from icefall.errors import StartRefused
 from icefall.wire.text.go_text import quote
 

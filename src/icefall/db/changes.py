@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from icefall.observe.allocated import map_allocated, map_existing
+from icefall.observe.counters import map_allocated, map_existing
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import NamedTuple
 
-from icefall.node.following.verify import (
+from icefall.node.sync.verify import (
     ChainLinks,
     ChainPosition,
     ContainerRejected,

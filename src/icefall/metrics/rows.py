@@ -1,9 +1,12 @@
 """Rows of table `rollup` to values, and back."""
 
-from typing import NamedTuple
+import zlib
+from typing import Any, NamedTuple
+
+import msgspec
 
 from icefall.db.engine import Row
-from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.metrics.rollup import BlockStats, CumulativeTotals, PeriodRollup, Sums
 
 
@@ -100,3 +103,28 @@ def unpack_block_stats(row: Row) -> BlockStats:
     number, time, tx_count, gas_used, fees, price_sum, price_max = row
     prices = (0, 0) if price_sum is None else (unpack_uint(price_sum), unpack_uint(price_max))
     return BlockStats(number, time, tx_count, unpack_uint(gas_used), unpack_uint(fees), *prices)
+
+
+_COMPRESSED_FROM = 200  # bytes: less does not get shorter
+_COMPRESSED = b"\x78"  # how zlib begins; MessagePack's lists do not
+_fresh = msgspec.msgpack.Decoder(list[int])
+_earlier = msgspec.msgpack.Decoder(list[tuple[int, int, int]])
+
+
+def pack_changes(changes: list[Any]) -> bytes:
+    """Of `fresh`, the addresses never seen before, or `earlier`, (address, active, sent) as they were."""
+    packed = msgspec.msgpack.encode(changes)
+    return zlib.compress(packed, 1) if len(packed) >= _COMPRESSED_FROM else packed
+
+
+def unpack_fresh(packed: bytes) -> list[int]:
+    return _fresh.decode(_plain(packed))
+
+
+def unpack_earlier(packed: bytes) -> list[tuple[int, int, int]]:
+    return _earlier.decode(_plain(packed))
+
+
+def _plain(packed: bytes) -> bytes:
+    """Those of older releases are not compressed."""
+    return zlib.decompress(packed) if packed.startswith(_COMPRESSED) else packed

@@ -12,12 +12,9 @@ from typing import Any, NamedTuple
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint
+from icefall.evm.encoding import CALL_TYPES, above, pack_uint, position_of
 from icefall.evm.model import ZERO_ADDRESS, CallType
 from icefall.evm.packed import PackedBlock
-from icefall.evm.positions import above, position_of
-from icefall.evm.tx_kind import CALL_TYPES
-from icefall.metrics.activity import pack_changes, unpack_earlier, unpack_fresh
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, SPANS, WEEK, period_of, start_of
 from icefall.metrics.rollup import (
     NEVER,
@@ -31,7 +28,15 @@ from icefall.metrics.rollup import (
     sums_of,
     with_times,
 )
-from icefall.metrics.rows import RollupRow, pack_rollup, unpack_block_stats, unpack_rollup
+from icefall.metrics.rows import (
+    RollupRow,
+    pack_changes,
+    pack_rollup,
+    unpack_block_stats,
+    unpack_earlier,
+    unpack_fresh,
+    unpack_rollup,
+)
 
 SQL = load("icefall.metrics", "queries.sql")
 BlockIds = Sequence[int | None]  # of the addresses of a block, in their order

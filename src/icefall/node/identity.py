@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.utils import CryptographyDeprecationWarning
 
 from icefall.errors import StartRefused
-from icefall.node.node_id import CERTIFICATE_NAME
+from icefall.node.info import CERTIFICATE_NAME
 from icefall.wire.ids import node_id_text
 
 KEY_NAME = "staker.key"

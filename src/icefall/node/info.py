@@ -1,10 +1,15 @@
 """What this node is and what its network has decided: fixed for the life of the process."""
 
+import re
+from binascii import a2b_base64
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
+from icefall.errors import StartRefused
 from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID
+from icefall.wire.ids import node_id_text
 
 _ALWAYS = datetime(2020, 12, 5, 5, tzinfo=UTC)
 _UNSCHEDULED = datetime(9999, 12, 1, tzinfo=UTC)
@@ -63,3 +68,18 @@ _OTHERS = UpgradeTimes(
 
 def upgrade_times(network_id: int) -> UpgradeTimes:
     return {MAINNET_ID: _MAINNET, FUJI_ID: _FUJI}.get(network_id, _OTHERS)
+
+
+CERTIFICATE_NAME = "staker.crt"
+_PEM = re.compile(rb"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
+
+
+def read_node_id(directory: Path) -> str:
+    path = directory / CERTIFICATE_NAME
+    try:
+        found = _PEM.search(path.read_bytes())
+    except OSError as failure:
+        raise StartRefused(f"{path} cannot be read: {failure.strerror}") from failure
+    if found is None:
+        raise StartRefused(f"{path} is not a certificate in PEM form")
+    return node_id_text(a2b_base64(found[1]))

@@ -8,12 +8,11 @@ import mmap
 import os
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-
-from icefall.observe.allocated import map_allocated
 
 FIELDS = ("calls", "failures", "duration_ns", "kept", "in_flight")
 _COUNT, _IN_FLIGHT = len(FIELDS), len(FIELDS) - 1
@@ -138,3 +137,52 @@ def process_stats(pid: int) -> ProcessStats | None:
         open_files=files,
         started_unix=int(boot.split()[1]) + int(stat[19]) / tick,
     )
+
+
+def map_allocated(path: Path, size: int, *, truncate: bool = False) -> mmap.mmap | None:
+    """A shared mapping of at least `size` bytes, created if needed; None where there is no space for it."""
+    size = max(size, mmap.PAGESIZE)
+    fd = -1
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if truncate else 0), 0o600)
+        os.posix_fallocate(fd, 0, size)
+        return mmap.mmap(fd, size)
+    except OSError:
+        return None
+    finally:
+        if fd >= 0:
+            os.close(fd)
+
+
+def map_existing(path: Path) -> mmap.mmap | None:
+    """The first page of such a file, to be read; None if it was not made, or not with all of its space."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return mmap.mmap(fd, mmap.PAGESIZE, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(fd)
+
+
+_WINDOW_S = 30.0
+
+
+class Rate:
+    """Growth per second of a count that never falls, over the last half minute."""
+
+    def __init__(self, now: float, count: int) -> None:
+        self._samples = deque([(now, count)])
+
+    def note(self, now: float, count: int) -> None:
+        self._samples.append((now, count))
+        while len(self._samples) > 2 and self._samples[1][0] < now - _WINDOW_S:
+            self._samples.popleft()
+
+    def per_second(self, now: float, count: int) -> float:
+        since, before = self._samples[0]
+        return (count - before) / (now - since) if now > since else 0.0

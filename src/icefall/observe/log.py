@@ -14,9 +14,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from icefall.observe.allocated import map_allocated
-from icefall.observe.log_file import LogFile, Rotation
-from icefall.observe.repeats import RepeatedLines
+from icefall.observe.counters import map_allocated
+from icefall.observe.log_file import LogFile, RepeatedLines, Rotation
 
 LEVELS = {"VERBO": 1, "DEBUG": 2, "TRACE": 3, "INFO": 4, "WARN": 5, "ERROR": 6, "FATAL": 7, "OFF": 8}
 _DEBUG = LEVELS["DEBUG"]

@@ -4,18 +4,18 @@ import time
 from collections.abc import Awaitable, Sequence
 
 from icefall.db.engine import Store, Transaction
-from icefall.node.following.dag import ADVICE
-from icefall.node.following.foreign import ForeignChain, ForeignContainer
-from icefall.node.following.verify import ContainerRejected, ImportPending, MissingTransaction, VerifiedContainer
 from icefall.node.index import BLOCKS_OF, X_BLOCK, X_TX, append
+from icefall.node.sync.dag import ADVICE
+from icefall.node.sync.foreign import ForeignChain, ForeignContainer
+from icefall.node.sync.verify import ContainerRejected, ImportPending, MissingTransaction, VerifiedContainer
 from icefall.primary.network import Network
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Tx
 from icefall.wire.container.exports import Export
 from icefall.xchain import model
-from icefall.xchain.follow import ExportNotSeen, FollowedLedger, ReceivedContainer, UnknownInput
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of
+from icefall.xchain.replayed import ExportNotSeen, FollowedLedger, ReceivedContainer, UnknownInput
 from icefall.xchain.store import Checkpoint, put_atomic
 
 _GAP = f"what we have from before block 1 is not complete, so a --data-dir of its own is needed too: {ADVICE}"

@@ -15,9 +15,8 @@ from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID, network_hrp, netw
 from icefall.wire.ids import AVM_ID, EMPTY_ID, PRIMARY_NETWORK, hash256, id_from_text
 from icefall.wire.packer import u16, u32, u64
 from icefall.wire.text.checksum_hex import decode as decode_hex
-from icefall.xchain.model import ChainRules
+from icefall.xchain.model import ChainRules, ChainView
 from icefall.xchain.semantics import unknown_chain
-from icefall.xchain.view import ChainView
 
 _INTERFACES = ("admin", "bc", "health", "index", "info", "metrics")
 _CHECKS = ("bootstrapped", "database", "diskspace", "network", "router", "shuttingDown")

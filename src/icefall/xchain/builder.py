@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from icefall.wire.avm.codec import pack_block
 from icefall.wire.avm.types import Block
-from icefall.xchain.blocks import execute
-from icefall.xchain.execute import Overlay
+from icefall.xchain.execute import Overlay, execute
 from icefall.xchain.mempool import Mempool
 from icefall.xchain.model import ChainRules, LedgerState, TxEffects, TxRefused
 from icefall.xchain.ownership import Recover, Signers

@@ -16,9 +16,8 @@ from icefall.observe.log import Log
 from icefall.wire.avm.types import Block
 from icefall.wire.container.proposer import Container, next_epoch, pack_container
 from icefall.xchain.builder import build
-from icefall.xchain.issue import issue, parse_issue
 from icefall.xchain.ledger import Ledger
-from icefall.xchain.mempool import REFUSALS_MAX, Mempool
+from icefall.xchain.mempool import REFUSALS_MAX, Mempool, issue, parse_issue
 from icefall.xchain.model import AcceptedBlock, TxRefused
 from icefall.xchain.ownership import Signers
 from icefall.xchain.store import put_refusals

@@ -1,10 +1,13 @@
 """The state that the asset chain's rules read, and the changes they make. Pure values and protocols."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
 
+from icefall.wire.avm.json import ChainNaming
 from icefall.wire.avm.types import Block, Output, Tx, Utxo
+from icefall.wire.ids import id_text
 
 
 class TxRefused(Exception):
@@ -76,3 +79,15 @@ class AcceptedBlock(msgspec.Struct, frozen=True):
     container: bytes  # the block as the proposer wrapped it
     accepted_ns: int  # when this node accepted it
     effects: tuple[TxEffects, ...]
+
+
+class ChainView(msgspec.Struct, frozen=True):
+    chain_id: bytes
+    naming: ChainNaming
+    asset_ids: Mapping[str, bytes]  # by genesis alias, the fee asset first
+    tx_fee: int
+    create_asset_tx_fee: int
+
+    def asset_name(self, asset_id: bytes) -> str:
+        """A genesis asset by its alias, any other by its ID."""
+        return next((name for name, known in self.asset_ids.items() if known == asset_id), "") or id_text(asset_id)

@@ -10,7 +10,7 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import RecordingLog, upstream_of
 from tests.upstream.fake_clock import FakeClock
 
-from icefall.evm.amounts import pack_uint
+from icefall.evm.encoding import pack_uint
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.evm.enriching.contract_answers import (
+from icefall.evm.enriching.contract_calls import (
     DECIMALS,
     NAME,
     SYMBOL,

@@ -15,11 +15,9 @@ from tests.evm.enriching.enrich_scene import Scene
 from tests.evm.enriching.web import Web
 
 from icefall.evm.enriching.feeds import FeedError
-from icefall.evm.enriching.listed import CURRENCIES, NATIVE_ADDRESS
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
-from icefall.evm.enriching.prices import prices_of
-from icefall.evm.enriching.reader import EnrichReader
-from icefall.evm.enriching.reputation import reputations_of
+from icefall.evm.enriching.prices import prices_of, reputations_of
+from icefall.evm.enriching.reader import CURRENCIES, NATIVE_ADDRESS, EnrichReader
 from icefall.upstream.evm.upstream import EvmUpstream
 
 TOKEN = "0x" + "aB" * 20

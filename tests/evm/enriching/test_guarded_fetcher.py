@@ -12,7 +12,7 @@ from aiohttp.web import Response
 from tests.evm.enriching.web import Names, Web, certified
 from tests.waiting import LIMIT_S
 
-from icefall.evm.enriching.dns_lookup import SystemLookup
+from icefall.evm.enriching.allowed_addresses import SystemLookup
 from icefall.evm.enriching.guarded_fetcher import (
     AddressForbidden,
     FetchFailed,

@@ -19,8 +19,8 @@ from tests.upstream.replay import FOREVER
 from tests.waiting import LIMIT_S
 
 from icefall.demo.replay import ReplayError
-from icefall.evm.amounts import pack_uint, unpack_uint
-from icefall.evm.enriching.contract_answers import token_uri_call, uri_call
+from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.enriching.contract_calls import token_uri_call, uri_call
 from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings

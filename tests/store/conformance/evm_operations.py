@@ -19,18 +19,18 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
 
 from icefall.db.engine import Reader, Store, Transaction
-from icefall.evm.amounts import unpack_uint
+from icefall.evm.auditing.audit import finish_audits
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
-from icefall.evm.auditing.loop import finish_audits
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
+from icefall.evm.encoding import unpack_uint
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
-from icefall.evm.following.filling import RawFilling
-from icefall.evm.following.follower import BlockRange
+from icefall.evm.indexing.filling import RawFilling
+from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.balances import SQL as BALANCES_SQL
 from icefall.evm.reading.balances import BalanceReader

@@ -11,9 +11,9 @@ from icefall.access.store import AccessReader, AccessWriter, key_hash, page_toke
 from icefall.access.usage import AnsweredRequest, UsageCounts, UsageKey, UsageRow
 from icefall.access.usage_store import UsageReader, UsageStore
 from icefall.db.engine import BlockingReader, Store, Transaction
-from icefall.node.following.foreign import ForeignChain, ForeignContainer
 from icefall.node.index import ALL_SERIES, C_BLOCK, IndexReader
 from icefall.node.store import SQL, NodeReader, StoredResult, put_learned, read_learned, read_meta
+from icefall.node.sync.foreign import ForeignChain, ForeignContainer
 from icefall.wire.avm.utxos import consumed
 from icefall.wire.ids import input_id
 from icefall.xchain.store import NEWEST, AssetChainReader, StoredState, put_refusals, take_atomic

@@ -24,8 +24,8 @@ from tests.store.opened import FileTables, SchemaTables, Tables
 from tests.store.test_every_statement import FILES
 from tests.xchain.stored import digest_of
 
+from icefall.compose.stores import StoreName, Stores
 from icefall.db.statements import load
-from icefall.run.stores import StoreName, Stores
 
 CHAIN = StoreName("chain", "7")
 NODE = StoreName("node")

@@ -9,15 +9,16 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from icefall.db.engine import Transaction
+from icefall.db.engine import StoreError, Transaction
 from icefall.evm.auditing.due import SQL
 from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, Sampler, StateCheck
 from icefall.evm.model import ZERO_ADDRESS
-from icefall.evm.state_source import StateSource
+from icefall.evm.state_calls import StateSource, address_of, uint_of
 from icefall.evm.storing.store import ChainStore, Tip
-from icefall.evm.token_calls import address_of, uint_of
+from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.errors import NoState, Reverted
 from icefall.upstream.evm.state import StateCall
+from icefall.upstream.meter import Clock
 
 SWEEP_CHECKS = 1_500  # comparisons of all tokens at the newest block that a new process may make,
 SWEEP_PER_BLOCK = 1  # and one more for every block since
@@ -197,3 +198,41 @@ def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> list[Finding]
             if owner:
                 tx.run(SQL.put_state_owner, {**nft, "owner": owner, "token": check.token, "block": block})
     return new
+
+
+POLL_S = 0.5
+QUIET_S = 3.0  # without a new block, before all tokens are compared at the newest one
+_PAUSE_S = (1.0, 30.0)  # after a failure: first, and at most
+
+
+async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: AuditLog) -> None:
+    """Until cancelled. Failures are retried, each after a longer pause."""
+    pause, problem = _PAUSE_S[0], ""
+    newest, since = -1, clock.now()
+    while True:
+        try:
+            tip = store.tip()
+            if tip is not None and tip.number != newest:
+                newest, since = tip.number, clock.now()
+            busy = tip is not None and await auditor.step(tip)
+            if tip is not None and not busy and clock.now() - since >= QUIET_S and not auditor.is_swept(tip):
+                await auditor.sweep(tip)
+            pause, problem = _PAUSE_S[0], ""
+        except (UpstreamFailure, StoreError) as error:
+            if str(error) != problem:
+                problem = str(error)
+                log.warn("audit failed, backing off", error=problem)
+            await clock.sleep(pause)
+            pause = min(2 * pause, _PAUSE_S[1])
+            continue
+        if not busy:
+            await clock.sleep(POLL_S)
+
+
+async def finish_audits(auditor: Auditor, store: ChainStore) -> None:
+    """Audit every stored block, and all tokens at the newest one. UpstreamFailure where that cannot be done now."""
+    while (tip := store.tip()) is not None:
+        if not await auditor.step(tip):
+            if not auditor.is_swept(tip):
+                await auditor.sweep(tip)
+            return

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from icefall.db.engine import Row, StatementParams
 from icefall.db.statements import load
+from icefall.evm.encoding import BITS, above, position_of
 from icefall.evm.model import ERC20
-from icefall.evm.positions import BITS, above, position_of
 from icefall.evm.storing.journal import unpack_touched
 
 SQL = load("icefall.evm.auditing", "audit.sql")

@@ -11,11 +11,10 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from icefall.db.engine import Row
-from icefall.evm.amounts import unpack_uint
 from icefall.evm.auditing.due import SQL, TOKENS_MAX, BlockDue, Due, DueTokens, Key, Reads
+from icefall.evm.encoding import above, position_of, unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155, ZERO_ADDRESS
-from icefall.evm.positions import above, position_of
-from icefall.evm.token_calls import balance_of, balance_of_id, owner_of
+from icefall.evm.state_calls import balance_of, balance_of_id, owner_of
 from icefall.upstream.evm.state import ContractCall
 
 FIRST_CREDIT = 1_500  # comparisons a new index may make besides those its blocks earn

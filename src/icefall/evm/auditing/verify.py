@@ -7,14 +7,11 @@ import msgspec
 
 from icefall.db.engine import Row
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint, unpack_uint, unpack_uints
-from icefall.evm.call_data import pack_data
 from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.encoding import CALL_TYPES, above, pack_data, pack_uint, position_of, unpack_uint, unpack_uints
 from icefall.evm.model import BlockRows, ContractInfo, NativeTx, TokenKind
-from icefall.evm.positions import above, position_of
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import TableRows
-from icefall.evm.tx_kind import CALL_TYPES
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full

@@ -12,13 +12,13 @@ import msgspec
 
 from icefall.db.engine import Row
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_uint
 from icefall.evm.auditing.audit import agrees
 from icefall.evm.auditing.sample import Sampler, StateCheck, random_numbers
-from icefall.evm.enriching.contract_answers import DECIMALS, NAME, SYMBOL, decimals_of, text_of
+from icefall.evm.encoding import unpack_uint
+from icefall.evm.enriching.contract_calls import DECIMALS, NAME, SYMBOL, decimals_of, text_of
 from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.state_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
 from icefall.evm.storing.store import ChainStore
-from icefall.evm.token_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 from icefall.upstream.evm.upstream import EvmUpstream

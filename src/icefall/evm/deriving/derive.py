@@ -1,13 +1,8 @@
 """From a verified block to all its rows. Pure: the same block and contract info give the same rows."""
 
 from icefall.evm.deriving.balances import balances
-from icefall.evm.deriving.code import code_changes
-from icefall.evm.deriving.deployments import deployments
-from icefall.evm.deriving.internals import internals
 from icefall.evm.deriving.logs import ambiguous_contracts, parse_logs
-from icefall.evm.deriving.participants import participants
-from icefall.evm.deriving.teleporter import messages
-from icefall.evm.deriving.totals import totals
+from icefall.evm.deriving.rows import code_changes, deployments, internals, messages, participants, totals
 from icefall.evm.deriving.transactions import transactions, unknown_code
 from icefall.evm.deriving.transfers import (
     erc20_deltas,

@@ -22,8 +22,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from icefall import __version__
-from icefall.evm.enriching.allowed_addresses import is_allowed, may_reach, networks
-from icefall.evm.enriching.dns_lookup import Lookup, SystemLookup
+from icefall.evm.enriching.allowed_addresses import Lookup, SystemLookup, is_allowed, may_reach, networks
 from icefall.upstream.body import InvalidGzip, body_chunks
 
 _REDIRECTS = (301, 302, 303, 307, 308)

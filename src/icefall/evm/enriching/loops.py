@@ -15,8 +15,7 @@ from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.feeds import SIZE_MAX, FeedImport, FileFeed, HttpFeed
 from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher
 from icefall.evm.enriching.nft_loop import NftMetadataLoop, NftSettings
-from icefall.evm.enriching.prices import Prices, prices_of, put_prices
-from icefall.evm.enriching.reputation import Reputations, put_reputations, reputations_of
+from icefall.evm.enriching.prices import Prices, Reputations, prices_of, put_prices, put_reputations, reputations_of
 from icefall.evm.enriching.token_loop import TokenMetadataLoop
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.meter import Clock

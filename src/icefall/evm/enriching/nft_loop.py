@@ -14,9 +14,8 @@ from yarl import URL
 
 from icefall.db.engine import Store, Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_uint
-from icefall.evm.enriching.contract_answers import token_uri_call, uri_call, uri_of, with_id
-from icefall.evm.enriching.contract_calls import Answers, call_each
+from icefall.evm.encoding import unpack_uint
+from icefall.evm.enriching.contract_calls import Answers, call_each, token_uri_call, uri_call, uri_of, with_id
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.guarded_fetcher import AddressForbidden, FetchFailed, GuardedFetcher, Throttled, TooLarge
 from icefall.evm.enriching.nft_metadata import NftMetadata, metadata_of, pack

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.enriching.contract_answers import TEXT_SIZE_MAX, printable
+from icefall.evm.enriching.contract_calls import TEXT_SIZE_MAX, printable
 from icefall.evm.enriching.nft_outcomes import NftOutcome, UnusableNft
 from icefall.evm.enriching.token_uris import scheme_of
 from icefall.evm.model import DECIMALS_MAX

@@ -2,15 +2,21 @@
 
 import asyncio
 from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 
 from icefall.db.engine import Reader
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint, unpack_uint
-from icefall.evm.enriching.listed import NATIVE_ADDRESS, NOW
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.enriching.nft_metadata import NftMetadata, unpack
 from icefall.evm.enriching.nft_outcomes import DAY_S, IndexStatus
+
+CURRENCIES = ("usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
+NATIVE_ADDRESS = b""  # price.token_address of the native token
+NOW = -1  # price.day of the current price
+Reputation = Literal["Malicious", "Benign"]
+
 
 SQL = load("icefall.evm.enriching", "queries.sql")
 KEPT_MAX = 50_000  # addresses whose details are kept, most of them of no token

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from icefall.db.engine import Store, Transaction
 from icefall.db.statements import load
-from icefall.evm.enriching.contract_answers import DECIMALS, NAME, SYMBOL, decimals_of, text_of
-from icefall.evm.enriching.contract_calls import Answers, call_each
+from icefall.evm.enriching.contract_calls import DECIMALS, NAME, SYMBOL, Answers, call_each, decimals_of, text_of
 from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.nft_outcomes import retry_pause_s
 from icefall.upstream.client import UpstreamFailure

@@ -4,14 +4,22 @@ from typing import Any
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_uint, unpack_uints
-from icefall.evm.call_data import REPEATS_TRANSFER, unpack_data, unpack_input
-from icefall.evm.positions import BITS, above, position_of
+from icefall.evm.encoding import (
+    BITS,
+    CALL_TYPES,
+    REPEATS_TRANSFER,
+    above,
+    position_of,
+    selector_of,
+    unpack_data,
+    unpack_input,
+    unpack_uint,
+    unpack_uints,
+)
 from icefall.evm.reading.flat import txs_of_address
 from icefall.evm.reading.kept import SQL as KEPT
 from icefall.evm.reading.kept import KeptRows
 from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, PageRange, TxLocation, TxRead
-from icefall.evm.tx_kind import CALL_TYPES, selector_of
 
 SQL = load("icefall.evm.reading", "chain.sql")
 TX_COLUMNS = (

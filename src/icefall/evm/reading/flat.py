@@ -11,8 +11,8 @@ from typing import Any
 
 from icefall.db.engine import Reader, Row, StoreBusy
 from icefall.db.statements import load
+from icefall.evm.encoding import BITS, PER_BLOCK
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.positions import BITS, PER_BLOCK
 from icefall.evm.reading.model import AFTER_ALL
 
 SQL = load("icefall.evm.reading", "flat.sql")

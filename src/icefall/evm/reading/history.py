@@ -4,7 +4,7 @@ import msgspec
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_uint
+from icefall.evm.encoding import unpack_uint
 
 SQL = load("icefall.evm.reading", "history.sql")
 

@@ -6,7 +6,7 @@ import msgspec
 
 from icefall.db.engine import Reader
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155
 
 SQL = load("icefall.evm.reading", "holders.sql")

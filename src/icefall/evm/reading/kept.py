@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from icefall.db.engine import Reader, Row, StatementParams, StoreBusy
 from icefall.db.statements import load
-from icefall.evm.positions import BITS
+from icefall.evm.encoding import BITS
 from icefall.evm.reading.model import BlockRead
 
 SQL = load("icefall.evm.reading", "kept.sql")

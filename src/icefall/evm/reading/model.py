@@ -6,8 +6,8 @@
 
 import msgspec
 
+from icefall.evm.encoding import BLOCK_MAX, PER_BLOCK, index_of, position_of
 from icefall.evm.model import ERC1155, CallType
-from icefall.evm.positions import BLOCK_MAX, PER_BLOCK, index_of, position_of
 
 AFTER_ALL = position_of(BLOCK_MAX, PER_BLOCK - 1)
 

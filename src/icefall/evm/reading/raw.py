@@ -11,9 +11,8 @@ import msgspec
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.errors import Unavailable
-from icefall.evm.call_data import unpack_data
 from icefall.evm.call_trees import unpack_calls
-from icefall.evm.positions import above, block_of, index_of, position_of
+from icefall.evm.encoding import above, block_of, index_of, position_of, unpack_data
 from icefall.evm.reading.model import PageRange, TxLocation, TxRead
 from icefall.upstream.evm.raw import FoundLog
 from icefall.upstream.evm.state import At

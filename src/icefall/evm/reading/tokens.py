@@ -4,7 +4,7 @@ import msgspec
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.reading.contracts import erc_type
 from icefall.evm.reading.model import AFTER_ALL
 

@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.amounts import unpack_uint
+from icefall.evm.encoding import BITS, PER_BLOCK, above, block_of, index_of, position_of, unpack_uint
 from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.positions import BITS, PER_BLOCK, above, block_of, index_of, position_of
 from icefall.evm.reading.flat import transfers_of_address
 from icefall.evm.reading.kept import SQL as KEPT
 from icefall.evm.reading.kept import KeptRows

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.storing.writing import Ids, Row, put_rows

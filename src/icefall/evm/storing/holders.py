@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from icefall.db.engine import Store, Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.encoding import block_of, pack_uint, position_of, unpack_uint
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.positions import block_of, position_of
 
 SQL = load("icefall.evm.storing", "holders.sql")
 COUNTED_TO = "holders_to"  # meta: the last block whose transfers are counted

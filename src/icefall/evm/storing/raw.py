@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from icefall.db.engine import Row, StatementParams, Transaction
 from icefall.db.statements import load
+from icefall.evm.encoding import BITS, BLOCK_MAX, above, position_of
 from icefall.evm.model import RawBlock, RawKinds, RawRows
 from icefall.evm.packed import PackedBlock
-from icefall.evm.positions import BITS, BLOCK_MAX, above, position_of
 
 SQL = load("icefall.evm.storing", "raw.sql")
 DROPPED_AT_ONCE = 5_000  # rows

@@ -3,7 +3,7 @@ the length of the chain."""
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.positions import above
+from icefall.evm.encoding import above
 from icefall.evm.storing import holders
 from icefall.evm.storing.journal import TouchedAddresses, unpack_touched
 from icefall.evm.storing.raw import roll_back_raw

@@ -10,7 +10,7 @@ import msgspec
 
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import pack_uint, unpack_uint
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import BlockRow
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.storing.addresses import AddressIds

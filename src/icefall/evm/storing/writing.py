@@ -9,8 +9,7 @@ from typing import Any
 
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
-from icefall.evm.amounts import PackedUints, pack_uint
-from icefall.evm.call_data import pack_input
+from icefall.evm.encoding import BITS, PackedUints, pack_input, pack_kind, pack_uint
 from icefall.evm.model import (
     ERC20,
     ERC721,
@@ -23,8 +22,6 @@ from icefall.evm.model import (
     Erc1155TransferRow,
 )
 from icefall.evm.packed import PackedBlock, columns_of
-from icefall.evm.positions import BITS
-from icefall.evm.tx_kind import pack_kind
 
 SQL = load("icefall.evm.storing", "writes.sql")
 

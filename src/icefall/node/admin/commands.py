@@ -10,15 +10,15 @@ from icefall.db.engine import Store, Transaction
 from icefall.errors import CallFailed
 from icefall.node.admin.plugins import PluginError, load_plugins
 from icefall.node.admin.profiles import LockStats, MeteredLock, ProfileError, Profiles
-from icefall.node.aliases import (
+from icefall.node.chains import (
     ALIAS_MAX,
     ALIASES_FOLLOWED_MAX,
     ALIASES_MAX,
     ENDPOINT_MAX,
     TOO_MANY_FOLLOWED,
+    Chains,
     splits,
 )
-from icefall.node.chains import Chains
 from icefall.node.store import SQL, NodeReader
 from icefall.observe.log import LevelPage, Logs
 from icefall.wire.ids import VM_NAMES, id_text

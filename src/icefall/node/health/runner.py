@@ -5,17 +5,53 @@ limit and reported, and the others never notice. Readiness latches: once passed,
 """
 
 import asyncio
+import mmap
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from icefall.db.engine import Store, StoreError, Transaction
-from icefall.node.health.unstored import UnstoredFailure, UnstoredFailureReader
 from icefall.node.store import SQL
+from icefall.observe.counters import map_allocated, map_existing
 from icefall.observe.log import Log
 from icefall.wire.text.duration import format_duration, rfc3339_nano
+
+
+class UnstoredFailure:
+    """The engine's side. `path` None: there is none."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._memory = map_allocated(path, mmap.PAGESIZE) if path else None
+        self.clear()
+
+    def put(self, answer: bytes) -> None:
+        """`answer` is a check result as it is sent."""
+        if self._memory is not None and len(answer) <= mmap.PAGESIZE:
+            self._memory[:] = answer.ljust(mmap.PAGESIZE, b"\0")
+
+    def clear(self) -> None:
+        if self._memory is not None and self._memory[0]:
+            self._memory[:] = bytes(mmap.PAGESIZE)
+
+
+class UnstoredFailureReader:
+    """The worker's side."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._memory: mmap.mmap | None = None
+
+    def read(self) -> bytes | None:
+        """The failed check result, or None."""
+        if self._memory is None:
+            self._memory = map_existing(self._path)  # the engine may not have made it yet
+        if self._memory is None or not self._memory[0]:
+            return None
+        return self._memory[:].rstrip(b"\0") or None
+
 
 HEALTH, READINESS = "health", "readiness"
 _ERROR_MAX = 500

@@ -1,0 +1,1 @@
+"""One function per endpoint of the chain data interface: read, shape, return."""

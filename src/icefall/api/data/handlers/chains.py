@@ -1,0 +1,99 @@
+"""The indexed chains, and those on which an address occurs."""
+
+import time
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.data.render.chains import chain_result
+from icefall.api.data.schema.chains import (
+    AddressChains,
+    AddressChainsParams,
+    ChainParams,
+    ChainsParams,
+    EvmChainResult,
+    EvmChains,
+)
+from icefall.api.data.schema.explorer import IndexingParams, IndexingResult, UpstreamResult
+from icefall.errors import Unavailable
+from icefall.evm.health import chain_health
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain
+from icefall.evm.status import ChainStatus, decode_status
+
+
+async def supported_chains(params: ChainsParams, chains: ChainDirectory) -> EvmChains:
+    return EvmChains([await _result(chain) for chain in chains.all() if _matches(chain.info, params)])
+
+
+def _matches(info: ChainInfo, params: ChainsParams) -> bool:
+    return is_of_network(info, params.network) and (params.feature is None or params.feature in info.features)
+
+
+def is_of_network(info: ChainInfo, network: str | None) -> bool:
+    """`fuji` and `testnet` mean the same: any test network. None: any network."""
+    return network is None or info.testnet == (network != "mainnet")
+
+
+async def get_chain(params: ChainParams, chains: ChainDirectory) -> EvmChainResult:
+    return await _result(await chains.find(params.chain_id))
+
+
+async def _result(chain: EvmChain) -> EvmChainResult:
+    health = await chain_health(chain.chain, time.time())
+    return chain_result(chain.info, await chain.blockchain_id(), is_available=health.is_available)
+
+
+async def has_blocks(chain: EvmChain) -> bool:
+    """Whether at least one block is indexed."""
+    try:
+        return await chain.chain.tip() is not None
+    except Unavailable:
+        return False
+
+
+async def address_chains(params: AddressChainsParams, chains: ChainDirectory) -> AddressChains:
+    """A chain without indexed blocks is left out."""
+    indexed = [chain for chain in chains.all() if await has_blocks(chain)]
+    found = [chain for chain in indexed if await chain.chain.is_known(params.address)]
+    return AddressChains([await _result(chain) for chain in found], [])
+
+
+async def indexing(params: IndexingParams, chains: ChainDirectory) -> IndexingResult:
+    chain = await chains.find(params.chain_id)
+    health = await chain_health(chain.chain, time.time())
+    text = await chain.chain.meta("status")
+    status = decode_status(text) if text is not None else ChainStatus(0.0, False)
+    lowest, tip = await chain.chain.lowest(), await chain.chain.tip()
+    last = tip.number if tip is not None else None
+    return IndexingResult(
+        chain_id=chain.info.id,
+        first_block=_number(lowest),
+        last_block=_number(last),
+        head_block=_number(status.head),
+        is_synced=health.synced,
+        is_running=not status.stopped and health.is_fresh,
+        blocks_per_second=status.blocks_per_s if health.is_fresh else 0.0,
+        eta_seconds=_eta_s(status, last) if health.is_fresh else UNSET,
+        audited_to_block=_number(status.audited_to if status.audited_to >= 0 else None),
+        logs_stored_from_block=await _stored_from(chain, "logs_from"),
+        calls_stored_from_block=await _stored_from(chain, "calls_from"),
+        problem=health.problem or UNSET,
+        limitations=list(status.degraded),
+        upstreams=[
+            UpstreamResult(name=one.name, state=one.state, problem=one.problem or UNSET) for one in status.upstreams
+        ],
+    )
+
+
+def _eta_s(status: ChainStatus, last: int | None) -> int | UnsetType:
+    """Until the target is stored; absent while nothing is stored."""
+    if status.target is None or status.blocks_per_s <= 0:
+        return 0 if status.synced else UNSET
+    return round(max(0, status.target - (-1 if last is None else last)) / status.blocks_per_s)
+
+
+async def _stored_from(chain: EvmChain, name: str) -> str | UnsetType:
+    return await chain.chain.meta(name) or UNSET
+
+
+def _number(number: int | None) -> str | UnsetType:
+    return UNSET if number is None else str(number)

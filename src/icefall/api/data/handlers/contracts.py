@@ -1,0 +1,67 @@
+"""Single contracts, and the contracts an account or a contract deployed."""
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.data.render.pages import cursor_of, pack_cursor
+from icefall.api.data.render.tokens import decimals_or_unknown, text_or_unknown
+from icefall.api.data.schema.tokens import (
+    Contract,
+    ContractPage,
+    ContractParams,
+    DeploymentDetails,
+    DeploymentsParams,
+    Erc20Contract,
+    Erc721Contract,
+    Erc1155Contract,
+    UnknownContract,
+)
+from icefall.api.dialect import Dialect
+from icefall.api.http.paging import Paging
+from icefall.api.http.structs import address_text, hash_text
+from icefall.errors import NotFound
+from icefall.evm.reading.contracts import ContractRead
+from icefall.evm.reading.directory import ChainDirectory
+from icefall.evm.reading.model import DeploymentRead
+
+
+async def contract_metadata(params: ContractParams, chains: ChainDirectory, dialect: Dialect) -> Contract:
+    """An address without code, deployment and token transfers is not a contract."""
+    chain = await chains.find(params.chain_id)
+    contract = await chain.contracts.contract(params.address)
+    deployment = await chain.transfers.deployment(params.address)
+    if deployment is None and (contract is None or not (contract.erc_type or contract.has_code)):
+        raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}")
+    return _result(dialect, params.address, contract, deployment)
+
+
+async def contract_deployments(
+    params: DeploymentsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> ContractPage:
+    """A page may be short although more follow, where contracts were deployed again many times."""
+    chain = await chains.find(params.chain_id)
+    before = cursor_of("deployments", params, paging)
+    rows, more = await chain.transfers.deployed_by(params.address, before, params.page_size)
+    shown = [_result(dialect, row.address, await chain.contracts.contract(row.address), row) for row in rows]
+    token = UNSET if more is None else paging.token("deployments", params, pack_cursor(*more))
+    return ContractPage(next_page_token=token, contracts=shown)
+
+
+def _result(
+    dialect: Dialect, address: bytes, contract: ContractRead | None, deployment: DeploymentRead | None
+) -> Contract:
+    text, details = address_text(address), _details(deployment)
+    if contract is None or not contract.erc_type:
+        return UnknownContract(address=text, deployment_details=details)
+    name, symbol = text_or_unknown(dialect, contract.name), text_or_unknown(dialect, contract.symbol)
+    if contract.erc_type == "ERC-20":
+        decimals = decimals_or_unknown(dialect, contract.decimals)
+        return Erc20Contract(name=name, symbol=symbol, decimals=decimals, address=text, deployment_details=details)
+    kind = Erc721Contract if contract.erc_type == "ERC-721" else Erc1155Contract
+    return kind(name=name, symbol=symbol, address=text, deployment_details=details)
+
+
+def _details(deployment: DeploymentRead | None) -> DeploymentDetails | UnsetType:
+    if deployment is None:
+        return UNSET
+    by_contract = address_text(deployment.creator) if deployment.frame else UNSET
+    return DeploymentDetails(hash_text(deployment.tx_hash), address_text(deployment.sender), by_contract)

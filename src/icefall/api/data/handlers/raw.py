@@ -1,0 +1,142 @@
+"""Raw logs of a transaction or a contract, the call tree of a transaction, and why it reverted."""
+
+from collections.abc import Sequence
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.data.render.pages import cursor_of, cut, pack_cursor, page_range
+from icefall.api.data.schema.transactions import (
+    AddressLogsParams,
+    CallPage,
+    CallResult,
+    CallsParams,
+    LogPage,
+    LogResult,
+    RevertReason,
+    TransactionParams,
+    TxLogsParams,
+)
+from icefall.api.http.paging import Paging
+from icefall.api.http.structs import address_text, hash_text
+from icefall.errors import NotFound
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.model import TxRead
+from icefall.evm.reading.raw import LogRead
+from icefall.wire.evm.call_tree import Calls, TreeCall
+from icefall.wire.evm.known_events import EVENT_SIGNATURES
+from icefall.wire.evm.revert import reason_of
+
+DATA_MAX = 4096  # bytes of input or output that a list of calls shows
+_ERROR_MAX = 300  # characters; a client may quote what the contract says
+_TX_LOGS, _LOGS, _CALLS = "transactionLogs", "addressLogs", "calls"
+
+
+async def transaction_logs(params: TxLogsParams, chains: ChainDirectory, paging: Paging) -> LogPage:
+    chain = await chains.find(params.chain_id)
+    (after,) = cursor_of(_TX_LOGS, params, paging) or (None,)
+    tx = await _tx(chain, params.tx_hash)
+    rows, token = cut(_TX_LOGS, params, paging, await chain.raw.logs_of_tx(tx, after, params.page_size + 1))
+    return LogPage(next_page_token=token, logs=[_log(row) for row in rows])
+
+
+async def address_logs(params: AddressLogsParams, chains: ChainDirectory, paging: Paging) -> LogPage:
+    chain = await chains.find(params.chain_id)
+    topics = _wanted(params)
+    span = page_range(_LOGS, params, paging)
+    rows, more = await chain.raw.logs_of(params.address, topics, span, params.page_size)
+    token = UNSET if more is None else paging.token(_LOGS, params, pack_cursor(more))
+    return LogPage(next_page_token=token, logs=[_log(row) for row in rows])
+
+
+def _wanted(params: AddressLogsParams) -> Sequence[bytes | None]:
+    """Up to the last one that was given: a log need not have more."""
+    topics = [params.topic0, params.topic1, params.topic2, params.topic3]
+    while topics and topics[-1] is None:
+        topics.pop()
+    return topics
+
+
+async def list_calls(params: CallsParams, chains: ChainDirectory, paging: Paging) -> CallPage:
+    chain = await chains.find(params.chain_id)
+    (start,) = cursor_of(_CALLS, params, paging) or (0,)
+    calls = await chain.raw.calls_of_tx(await _tx(chain, params.tx_hash))
+    end = start + params.page_size
+    token = paging.token(_CALLS, params, pack_cursor(end)) if end < len(calls) else UNSET
+    parents = _parents(calls)
+    shown = [_call(chain, index, calls[index], parents[index]) for index in range(start, min(end, len(calls)))]
+    return CallPage(next_page_token=token, calls=shown)
+
+
+async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> RevertReason:
+    chain = await chains.find(params.chain_id)
+    tx = await _tx(chain, params.tx_hash)
+    if tx.status:
+        return RevertReason(tx_hash=hash_text(params.tx_hash), tx_status="1", is_reverted=False)
+    root = (await chain.raw.calls_of_tx(tx))[0]
+    return RevertReason(
+        tx_hash=hash_text(params.tx_hash),
+        tx_status="0",
+        is_reverted=True,
+        error=root.error[:_ERROR_MAX] or UNSET,
+        revert_data=hash_text(root.output[:DATA_MAX]) if root.output else UNSET,
+        revert_reason=_reason(root),
+    )
+
+
+async def _tx(chain: EvmChain, tx_hash: bytes) -> TxRead:
+    found = await chain.chain.tx(tx_hash)
+    if found is None:
+        raise NotFound(f"chain {chain.info.id} has no indexed transaction {hash_text(tx_hash)}")
+    return found.tx
+
+
+def _log(row: LogRead) -> LogResult:
+    signature = EVENT_SIGNATURES.get(row.topics[0]) if row.topics else None
+    return LogResult(
+        block_number=str(row.location.block_number),
+        block_timestamp=row.location.time,
+        block_hash=hash_text(row.location.block_hash),
+        tx_hash=hash_text(row.location.tx_hash),
+        log_index=row.log_index,
+        address=address_text(row.address),
+        topics=[hash_text(topic) for topic in row.topics],
+        data=hash_text(row.data),
+        event_signature=signature or UNSET,
+    )
+
+
+def _parents(calls: Calls) -> list[int | UnsetType]:
+    """The index of the call around each one: the last one before it that is less deep."""
+    last_at: dict[int, int] = {}
+    parents: list[int | UnsetType] = []
+    for index, call in enumerate(calls):
+        last_at[call.depth] = index
+        parents.append(last_at[call.depth - 1] if call.depth else UNSET)
+    return parents
+
+
+def _call(chain: EvmChain, index: int, call: TreeCall, parent: int | UnsetType) -> CallResult:
+    is_cut = len(call.input) > DATA_MAX or len(call.output) > DATA_MAX
+    is_creation = call.kind.startswith("CREATE")
+    return CallResult(
+        index=index,
+        depth=call.depth,
+        parent_index=parent,
+        call_type=call.kind,
+        from_=address_text(call.sender),
+        to=address_text(call.to) if call.to else "",
+        value=str(call.value),
+        gas_limit=str(call.gas),
+        gas_used=str(call.gas_used),
+        input=hash_text(call.input[:DATA_MAX]),
+        output=hash_text(call.output[:DATA_MAX]),
+        is_reverted=call.is_reverted,
+        error=call.error[:_ERROR_MAX] or UNSET,
+        revert_reason=_reason(call) if call.error else UNSET,
+        method_name=UNSET if is_creation else chain.method_names.get(call.input[:4], UNSET),
+        is_truncated=True if is_cut else UNSET,
+    )
+
+
+def _reason(call: TreeCall) -> str | UnsetType:
+    return reason_of(call.output) or UNSET

@@ -1,0 +1,174 @@
+"""The tokens of a chain, and the daily prices of one."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from msgspec import UNSET
+
+from icefall.api.data.render.context import nft_context
+from icefall.api.data.render.pages import cursor_of, pack_cursor
+from icefall.api.data.render.text import Money
+from icefall.api.data.render.tokens import erc721_token, erc1155_token
+from icefall.api.data.schema.explorer import (
+    DailyPrice,
+    ErcType,
+    PricePage,
+    PricesParams,
+    TokenPage,
+    TokensParams,
+    TokenSummary,
+)
+from icefall.api.data.schema.tokens import (
+    CollectionParams,
+    CurrencyCode,
+    Erc721Token,
+    Erc1155Token,
+    HolderPage,
+    HoldersParams,
+    NftPage,
+    NftParams,
+    TokenHolder,
+)
+from icefall.api.dialect import Dialect
+from icefall.api.http.paging import Paging
+from icefall.api.http.structs import address_text
+from icefall.errors import NotFound
+from icefall.evm.encoding import pack_uint
+from icefall.evm.enriching.nft_outcomes import DAY_S
+from icefall.evm.enriching.reader import TokenDetails
+from icefall.evm.model import ERC20
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.holders import HolderRead, HolderTotal
+from icefall.evm.reading.model import AFTER_ALL
+from icefall.evm.reading.tokens import NftRead, TokenRead
+from icefall.evm.status import IndexerCalls
+
+_PRICES, _TOKENS = "prices", "tokens"
+
+
+async def list_tokens(params: TokensParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> TokenPage:
+    chain = await chains.find(params.chain_id)
+    before = cursor_of(_TOKENS, params, paging)
+    rows, more = await chain.tokens.tokens(before, params.page_size, params.erc_type)
+    priced = await chain.enriched.priced_tokens([row.token_ref for row in rows], "usd")
+    money = Money("usd", as_numbers=dialect.prices_are_numbers)
+    token = UNSET if more is None else paging.token(_TOKENS, params, pack_cursor(*more))
+    shown = [_summary(row, priced.get(row.token_ref, TokenDetails()), money) for row in rows]
+    return TokenPage(next_page_token=token, tokens=shown)
+
+
+def _summary(row: TokenRead, details: TokenDetails, money: Money) -> TokenSummary:
+    return TokenSummary(
+        address=address_text(row.address),
+        erc_type=cast(ErcType, row.erc_type),
+        name=row.name or UNSET,
+        symbol=row.symbol or UNSET,
+        decimals=UNSET if row.decimals is None else row.decimals,
+        first_block=str(row.first_block),
+        price=money.price(details.price),
+    )
+
+
+async def list_prices(params: PricesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> PricePage:
+    chain = await chains.find(params.chain_id)
+    first = -(-(params.start_timestamp or 0) // DAY_S)
+    last = AFTER_ALL if params.end_timestamp is None else (params.end_timestamp - 1) // DAY_S
+    cursor = cursor_of(_PRICES, params, paging)
+    if cursor is not None:
+        last = min(last, cursor[0] - 1)
+    found = await chain.tokens.prices(params.address, params.currency, first, last, params.page_size + 1)
+    page = found[: params.page_size]
+    now = await chain.enriched.current_price(params.address, params.currency)
+    number = float if dialect.prices_are_numbers else str
+    return PricePage(
+        next_page_token=paging.token(_PRICES, params, pack_cursor(page[-1].day)) if len(found) > len(page) else UNSET,
+        currency_code=cast(CurrencyCode, params.currency),
+        current_price=UNSET if now is None else number(now),
+        prices=[DailyPrice(one.day * DAY_S, number(one.value)) for one in page],
+    )
+
+
+_LIST = "collectionTokens"
+
+
+async def list_nfts(params: CollectionParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> NftPage:
+    chain = await chains.find(params.chain_id)
+    after = paging.after(_LIST, params) or b""
+    found = await chain.tokens.nfts(params.address, after, params.page_size + 1)
+    page = found[: params.page_size]
+    shown = await _shown(chain, dialect, params.address, page)
+    more = len(found) > len(page)
+    token = paging.token(_LIST, params, pack_uint(page[-1].token_id)) if more else UNSET
+    return NftPage(next_page_token=token, tokens=shown)
+
+
+async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect) -> Erc721Token | Erc1155Token:
+    chain = await chains.find(params.chain_id)
+    found = await _nft(chain, params)
+    (shown,) = await _shown(chain, dialect, params.address, [found])
+    return shown
+
+
+async def reindex(params: NftParams, chains: ChainDirectory, indexer: IndexerCalls) -> str:
+    """The indexer reads the metadata again, in the background."""
+    chain = await chains.find(params.chain_id)
+    found = await _nft(chain, params)
+    await indexer.reindex_nft(chain.info.id, params.address, pack_uint(found.token_id))
+    return ""
+
+
+async def _nft(chain: EvmChain, params: NftParams) -> NftRead:
+    found = await chain.tokens.nft(params.address, params.token_id)
+    if found is None:
+        raise NotFound(
+            f"chain {chain.info.id} has no indexed NFT {params.token_id} of contract {address_text(params.address)}"
+        )
+    return found
+
+
+async def _shown(
+    chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]
+) -> list[Erc721Token | Erc1155Token]:
+    context = await nft_context(chain, dialect, contract, nfts)
+    return [
+        (erc721_token if one.is_erc721 else erc1155_token)(context, contract, one.token_ref, one.token_id)
+        for one in nfts
+    ]
+
+
+_HOLDERS = "holders"
+_REF_SIZE = 8
+
+
+async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> HolderPage:
+    """Of a contract with several standards, those of the first: ERC-20, ERC-721, ERC-1155."""
+    chain = await chains.find(params.chain_id)
+    raw = paging.after(_HOLDERS, params)
+    after = (int.from_bytes(raw[_REF_SIZE:], "big"), int.from_bytes(raw[:_REF_SIZE], "big")) if raw else None
+    totals = await chain.holders.totals(params.address)
+    total = totals[0] if totals else HolderTotal(ERC20, 0, 0)
+    rows = await chain.holders.by_balance(params.address, total.standard, after, params.page_size + 1)
+    page = rows[: params.page_size]
+    token = UNSET if len(rows) == len(page) else paging.token(_HOLDERS, params, _cursor(page[-1]))
+    contract = await chain.contracts.contract(params.address)
+    price = await chain.enriched.current_price(params.address, params.currency) if total.standard == ERC20 else None
+    decimals = contract.decimals if contract is not None else None
+    money = Money(params.currency, as_numbers=dialect.prices_are_numbers)
+    return HolderPage(
+        next_page_token=token,
+        total_holders=total.holders,
+        counted_to_block=await chain.chain.meta("holders_to") or UNSET,
+        is_trusted=await chain.holders.is_trusted(params.address),
+        holders=[
+            TokenHolder(
+                address=address_text(row.address),
+                balance=str(row.balance),
+                balance_value=UNSET if decimals is None else money.value(row.balance, decimals, price),
+            )
+            for row in page
+        ],
+    )
+
+
+def _cursor(row: HolderRead) -> bytes:
+    return row.ref.to_bytes(_REF_SIZE, "big") + row.balance.to_bytes((row.balance.bit_length() + 7) // 8, "big")

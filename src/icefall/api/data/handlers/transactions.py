@@ -1,0 +1,163 @@
+"""Transactions: of a chain, of an address, and single ones with everything in them."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from msgspec import UNSET
+
+from icefall.api.data.render.chains import network_token
+from icefall.api.data.render.context import AnswerContext, context_for
+from icefall.api.data.render.pages import cursor_of, cut, pack_cursor, page_range
+from icefall.api.data.render.transactions import details, full_native, native, whole_lists
+from icefall.api.data.render.transfers import internal, transfer
+from icefall.api.data.schema.transactions import (
+    DeploymentParams,
+    LatestTxsParams,
+    NativeTransactionPage,
+    NetworkTokenDetails,
+    SortedAddressPage,
+    TeleporterMessageInfo,
+    TransactionDetailsPage,
+    TransactionParams,
+    TransactionTransfersPage,
+    TransactionTransfersParams,
+    WholeTransaction,
+)
+from icefall.api.data.schema.transfers import AddressPage
+from icefall.api.dialect import Dialect
+from icefall.api.http.paging import Paging
+from icefall.api.http.structs import address_text, hash_text
+from icefall.errors import NotFound
+from icefall.evm.enriching.reader import NATIVE_ADDRESS
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.model import FullTxRead, InternalRead, MessageRead, TransferRead, TxParts
+from icefall.wire.ids import id_text
+
+HISTORIC_AFTER_S = 24 * 3600
+_INTERNAL_CURSOR = 3  # numbers
+_STATUSES = {None: None, "failed": 0, "success": 1}
+
+
+async def latest_transactions(
+    params: LatestTxsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> NativeTransactionPage:
+    """With a rare status a page may be short although more follow."""
+    chain = await chains.find(params.chain_id)
+    (before,) = cursor_of("latest", params, paging) or (None,)
+    txs, more = await chain.chain.newest_txs(before, params.page_size, _STATUSES[params.status])
+    context = await context_for(chain, dialect, txs)
+    token = UNSET if more is None else paging.token("latest", params, pack_cursor(more))
+    return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
+
+
+async def list_native(
+    params: AddressPage, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> NativeTransactionPage:
+    chain = await chains.find(params.chain_id)
+    found = await chain.chain.txs_of(params.address, page_range("listNative", params, paging), params.page_size + 1)
+    txs, token = cut("listNative", params, paging, found)
+    context = await context_for(chain, dialect, txs)
+    return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
+
+
+async def list_transactions(
+    params: SortedAddressPage, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> TransactionDetailsPage:
+    chain = await chains.find(params.chain_id)
+    span, ascending = page_range("transactions", params, paging), params.sort_order == "asc"
+    found = await chain.chain.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
+    txs, token = cut("transactions", params, paging, found)
+    parts = await chain.transfers.parts_of_page(params.address, txs)
+    if len(parts) < len(txs):  # too much for one page
+        txs = txs[: len(parts)]
+        token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))
+    context = await context_for(chain, dialect, [*txs, *_rows_in(parts.values())])
+    return TransactionDetailsPage(next_page_token=token, transactions=await details(context, txs, parts))
+
+
+async def get_transaction(params: TransactionParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
+    chain = await chains.find(params.chain_id)
+    return await _whole(chain, chains, dialect, await _full(chain, params.tx_hash), "usd")
+
+
+async def list_parts(
+    params: TransactionTransfersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
+) -> TransactionTransfersPage:
+    """The transfers first. The cursor of an internal transaction is (its frame, 0, 0)."""
+    chain = await chains.find(params.chain_id)
+    after, size = cursor_of("transactionTransfers", params, paging), params.page_size
+    tx_at = (await _full(chain, params.tx_hash)).tx.tx_at
+    in_transfers = after is None or len(after) < _INTERNAL_CURSOR
+    transfers = await chain.transfers.of_tx(tx_at, after, size + 1) if in_transfers else []
+    frame = -1 if in_transfers or after is None else after[0]
+    internals = await chain.transfers.internals_of_tx(tx_at, frame, size + 1 - len(transfers))
+    more = len(transfers) + len(internals) > size
+    if more and internals:
+        internals.pop()
+    elif more:
+        transfers.pop()
+    end = (internals[-1].frame, 0, 0) if internals else transfers[-1].cursor if transfers else ()
+    context = await context_for(chain, dialect, [*transfers, *internals])
+    return TransactionTransfersPage(
+        next_page_token=paging.token("transactionTransfers", params, pack_cursor(*end)) if more else UNSET,
+        transfers=[transfer(context, row) for row in transfers],
+        internal_transactions=[internal(context, row) for row in internals],
+    )
+
+
+async def _full(chain: EvmChain, tx_hash: bytes) -> FullTxRead:
+    full = await chain.chain.tx(tx_hash)
+    if full is None:
+        raise NotFound(f"chain {chain.info.id} has no indexed transaction {hash_text(tx_hash)}")
+    return full
+
+
+async def get_deployment(params: DeploymentParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
+    chain = await chains.find(params.chain_id)
+    deployment = await chain.transfers.deployment(params.address)
+    full = await chain.chain.full_tx_at(deployment.tx_at) if deployment else None
+    if full is None:
+        raise NotFound(f"no indexed transaction of chain {chain.info.id} deployed {address_text(params.address)}")
+    return await _whole(chain, chains, dialect, full, params.currency)
+
+
+async def _whole(
+    chain: EvmChain, chains: ChainDirectory, dialect: Dialect, full: FullTxRead, currency: str
+) -> WholeTransaction:
+    parts = await chain.transfers.parts_of_tx(full.tx.tx_at)
+    message = await chain.transfers.message(full.tx.tx_at)
+    context = await context_for(chain, dialect, [full.tx, *_rows_in([parts])], currency)
+    return WholeTransaction(
+        *await whole_lists(context, parts),
+        await _network_token(chain, context, full.tx.location.time, currency),
+        full_native(context, full),
+        await _message(message, chains) if message else UNSET,
+        parts.truncated or UNSET,
+    )
+
+
+def _rows_in(parts: Iterable[TxParts]) -> Iterator[TransferRead | InternalRead]:
+    for part in parts:
+        yield from part.transfers
+        yield from part.internals
+
+
+async def _network_token(chain: EvmChain, context: AnswerContext, tx_time: int, currency: str) -> NetworkTokenDetails:
+    historic = None
+    if time.time() - tx_time > HISTORIC_AFTER_S:
+        historic = await chain.enriched.historic_price(NATIVE_ADDRESS, currency, tx_time)
+    current = await chain.enriched.native_price(currency)
+    return NetworkTokenDetails(
+        network_token(chain.info.token), context.money.price(current), context.money.price(historic)
+    )
+
+
+async def _message(message: MessageRead, chains: ChainDirectory) -> TeleporterMessageInfo:
+    """The other chain is shown with its EVM chain ID if it is indexed here, else with its blockchain ID."""
+    peer = id_text(message.peer_blockchain_id)
+    with suppress(NotFound):
+        peer = (await chains.find(peer)).info.id
+    if message.is_source:
+        return TeleporterMessageInfo(hash_text(message.message_id), "SOURCE_TRANSACTION", destination_chain_id=peer)
+    return TeleporterMessageInfo(hash_text(message.message_id), "DESTINATION_TRANSACTION", source_chain_id=peer)

@@ -1,0 +1,1 @@
+"""From stored rows to results of the chain data interface."""

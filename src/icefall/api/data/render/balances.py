@@ -1,0 +1,116 @@
+"""Balances of an address as the chain data API returns them, and the cursors of their lists."""
+
+import struct
+from typing import NamedTuple
+
+from msgspec import UNSET, Raw
+
+from icefall.api.data.render.context import AnswerContext
+from icefall.api.data.render.text import Money, Ready, json_text, quoted
+from icefall.api.data.render.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
+from icefall.api.data.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
+from icefall.api.http.structs import address_text
+from icefall.evm.enriching.reader import NftDetails, TokenDetails
+from icefall.evm.reading.directory import ChainInfo
+from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
+
+_HEAD = ">Q32s?"
+_TOKEN_SIZE = 20
+_NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
+
+
+class BalanceCursor(NamedTuple):
+    """The block of the first page, and the last token listed; `token` empty: none. `is_1155`: in the second part of a
+    list that has ERC-721 tokens first and then ERC-1155 tokens."""
+
+    block: int
+    block_hash: bytes
+    token: bytes = b""
+    token_id: int = 0
+    is_1155: bool = False
+
+    def after(self, token: bytes, token_id: int = 0, *, is_1155: bool = False) -> "BalanceCursor":
+        """Where the next page of the same list begins."""
+        return BalanceCursor(self.block, self.block_hash, token, token_id, is_1155)
+
+    def pack(self) -> bytes:
+        head = struct.pack(_HEAD, self.block, self.block_hash, self.is_1155)
+        return head + self.token + self.token_id.to_bytes((self.token_id.bit_length() + 7) // 8, "big")
+
+    @property
+    def key(self) -> tuple[bytes, int] | None:
+        return (self.token, self.token_id) if self.token else None
+
+
+def unpack_balance_cursor(raw: bytes) -> BalanceCursor:
+    block, block_hash, is_1155 = struct.unpack_from(_HEAD, raw)
+    rest = raw[struct.calcsize(_HEAD) :]
+    return BalanceCursor(block, block_hash, rest[:_TOKEN_SIZE], int.from_bytes(rest[_TOKEN_SIZE:], "big"), is_1155)
+
+
+def native_balance(money: Money, info: ChainInfo, balance: int, price: str | None) -> NativeTokenBalance:
+    token = info.token
+    return NativeTokenBalance(
+        name=token.name,
+        symbol=token.symbol,
+        decimals=token.decimals,
+        logo_uri=token.logo_uri or UNSET,
+        chain_id=info.id,
+        price=money.price(price),
+        balance=str(balance),
+        balance_value=money.value(balance, token.decimals, price),
+    )
+
+
+def erc20_balance(context: AnswerContext, held: Erc20Held) -> Ready:
+    """An Erc20TokenBalance. Without decimals a balance has no value."""
+    details = context.tokens.get(held.token_ref) or _NO_TOKEN
+    token = context.held_tokens.get(held.token)
+    if token is None:
+        token = context.held_tokens[held.token] = _held_token(context, held.token, details)
+    value = ""
+    if details.price is not None and details.decimals is not None:
+        value = f',"balanceValue":{json_text(context.money.value(held.balance, details.decimals, details.price))}'
+    reputation = "null" if held.reputation is None else quoted(held.reputation)
+    return Raw(f'{{{token},"balance":"{held.balance}"{value},"tokenReputation":{reputation}}}')
+
+
+def _held_token(context: AnswerContext, address: bytes, details: TokenDetails) -> str:
+    """The fields of an Erc20TokenBalance up to the balance."""
+    fields = {
+        "address": address_text(address),
+        "name": text_or_unknown(context.dialect, details.name),
+        "symbol": text_or_unknown(context.dialect, details.symbol),
+        "decimals": decimals_or_unknown(context.dialect, details.decimals),
+        "ercType": "ERC-20",
+        "price": context.money.price(details.price),
+        "chainId": context.chain_id,
+    }
+    return json_text({name: value for name, value in fields.items() if value is not UNSET})[1:-1]
+
+
+def erc721_balance(context: AnswerContext, held: NftHeld) -> Erc721TokenBalance:
+    details = context.tokens.get(held.token_ref) or _NO_TOKEN
+    nft = context.nfts.get((held.token_ref, held.token_id), _NO_NFT)
+    return Erc721TokenBalance(
+        address=address_text(held.token),
+        name=text_or_unknown(context.dialect, details.name),
+        symbol=text_or_unknown(context.dialect, details.symbol),
+        token_id=str(held.token_id),
+        token_uri=nft.token_uri,
+        metadata=erc721_metadata(context, nft),
+        owner_address=address_text(held.owner),
+        chain_id=context.chain_id,
+    )
+
+
+def erc1155_balance(context: AnswerContext, held: Erc1155Held) -> Erc1155TokenBalance:
+    nft = context.nfts.get((held.token_ref, held.token_id), _NO_NFT)
+    return Erc1155TokenBalance(
+        address=address_text(held.token),
+        token_id=str(held.token_id),
+        token_uri=nft.token_uri,
+        metadata=erc1155_metadata(context, nft),
+        chain_id=context.chain_id,
+        balance=str(held.balance),
+    )

@@ -1,0 +1,127 @@
+"""What an answer needs besides its rows: token and NFT details, owners and prices, read before any row is shown."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from icefall.api.data.render.text import Money, money_of
+from icefall.api.dialect import Dialect
+from icefall.errors import BadGateway, Unavailable
+from icefall.evm.enriching.reader import AnswerTokens, NftDetails, TokenDetails
+from icefall.evm.model import ERC20, ERC721
+from icefall.evm.reading.directory import EvmChain
+from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
+from icefall.evm.reading.tokens import NftRead
+
+PIECE = 200  # rows shown or looked up at a time, about 5 ms
+T = TypeVar("T")
+Shown = TypeVar("Shown")
+NftRef = tuple[int, int]  # interned ID of the contract, and token ID
+NftKey = tuple[bytes, int]  # address of the contract, and token ID
+
+
+class AnswerContext(msgspec.Struct, frozen=True):
+    """`tokens` by the interned ID of their address; one that is not in it, or None, is not a token. `parties` and
+    the like as JSON: answers repeat the same addresses."""
+
+    chain_id: str
+    dialect: Dialect
+    money: Money
+    method_names: Mapping[bytes, str]
+    tokens: Mapping[int, TokenDetails | None] = {}
+    nfts: Mapping[NftRef, NftDetails] = {}
+    owners: Mapping[NftKey, bytes] = {}
+    parties: dict[bytes, str] = {}
+    erc20_tokens: dict[bytes, str] = {}
+    held_tokens: dict[bytes, str] = {}
+
+
+async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int], currency: str) -> AnswerContext:
+    """Of the tokens in a list of balances."""
+    tokens = await chain.enriched.answer_tokens(refs, currency)
+    money = money_of(currency, as_numbers=dialect.prices_are_numbers)
+    return AnswerContext(
+        chain.info.id, dialect, money, chain.method_names, tokens.details, held_tokens=tokens.held_tokens
+    )
+
+
+async def context_for(
+    chain: EvmChain,
+    dialect: Dialect,
+    rows: Iterable[TxRead | TransferRead | InternalRead],
+    currency: str = "usd",
+    tokens: AnswerTokens | None = None,
+) -> AnswerContext:
+    """Of everything the rows of an answer name. `tokens`: of all of them, if they were read with the rows."""
+    refs: set[int] = set()
+    nfts: set[NftRef] = set()
+    owned: set[NftKey] = set()
+    add = refs.add
+    for row in rows:
+        add(row.sender_ref)
+        add(row.to_ref)
+        if type(row) is TransferRead:
+            if row.standard == ERC20:
+                add(row.token_ref)
+                continue
+            nfts.add((row.token_ref, row.token_id))
+            if row.standard == ERC721:
+                add(row.token_ref)  # ERC-1155 transfers do not show the name of their token
+                owned.add((row.token, row.token_id))
+    tokens = tokens or await chain.enriched.answer_tokens(refs, currency)
+    return AnswerContext(
+        chain.info.id,
+        dialect,
+        money_of(currency, as_numbers=dialect.prices_are_numbers),
+        chain.method_names,
+        tokens.details,
+        await _nft_metadata(chain, list(nfts)) if nfts else {},
+        await _owners(chain, owned) if owned else {},
+        tokens.parties,
+        tokens.erc20_tokens,
+    )
+
+
+async def nft_context(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]) -> AnswerContext:
+    """Of single NFTs of one contract."""
+    return AnswerContext(
+        chain.info.id,
+        dialect,
+        money_of("usd", as_numbers=dialect.prices_are_numbers),
+        chain.method_names,
+        await chain.enriched.priced_tokens({one.token_ref for one in nfts}, "usd"),
+        await _nft_metadata(chain, [(one.token_ref, one.token_id) for one in nfts]),
+        await _owners(chain, {(contract, one.token_id) for one in nfts if one.is_erc721}),
+    )
+
+
+async def in_pieces(rows: Sequence[T], show: Callable[[T], Shown]) -> list[Shown]:
+    """`show` of each row. If there are more than PIECE, other requests can run before each piece of them."""
+    if len(rows) <= PIECE:
+        return [show(row) for row in rows]
+    shown: list[Shown] = []
+    for at in range(0, len(rows), PIECE):
+        await asyncio.sleep(0)
+        shown += [show(row) for row in rows[at : at + PIECE]]
+    return shown
+
+
+async def _nft_metadata(chain: EvmChain, nfts: Sequence[NftRef]) -> dict[NftRef, NftDetails]:
+    found: dict[NftRef, NftDetails] = {}
+    for at in range(0, len(nfts), PIECE):
+        if len(nfts) > PIECE:
+            await asyncio.sleep(0)
+        found |= await chain.enriched.nft_metadata(nfts[at : at + PIECE])
+    return found
+
+
+async def _owners(chain: EvmChain, nfts: set[NftKey]) -> dict[NftKey, bytes]:
+    """Owners are left out of transfer lists where they need an upstream and it does not answer."""
+    keys = list(nfts)
+    try:
+        owners = await chain.balances.owners(keys)
+    except (BadGateway, Unavailable):
+        return {}
+    return {key: owner for key, owner in zip(keys, owners, strict=True) if owner is not None}

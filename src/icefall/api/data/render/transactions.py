@@ -1,0 +1,127 @@
+"""Blocks and transactions as JSON, with the fields of the schema in their order."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+
+from msgspec import Raw
+
+from icefall.api.data.render.context import PIECE, AnswerContext, in_pieces
+from icefall.api.data.render.text import Ready, quoted
+from icefall.api.data.render.tokens import party
+from icefall.api.data.render.transfers import block_fields, nested_internal, nested_transfer
+from icefall.evm.encoding import INDEX_BITS
+from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.reading.directory import EvmChain
+from icefall.evm.reading.model import BlockRead, FullTxRead, TxParts, TxRead
+
+_TRUNCATED = ',"truncated":true'
+Lists = tuple[list[str], list[str], list[str], list[str]]  # ERC-20, ERC-721, ERC-1155 and internal, as JSON
+
+
+def block(chain_id: str, row: BlockRead) -> Ready:
+    """An EvmBlock."""
+    return Raw(
+        f'{{"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
+        f'"blockHash":"0x{row.block_hash.hex()}","txCount":{row.tx_count},"baseFee":"{row.base_fee}",'
+        f'"gasUsed":"{row.gas_used}","gasLimit":"{row.gas_limit}","gasCost":"{row.gas_cost}",'
+        f'"parentHash":"0x{row.parent_hash.hex()}","feesSpent":"{row.fees_spent}",'
+        f'"cumulativeTransactions":"{row.cumulative_txs}"}}'
+    )
+
+
+def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
+    """EvmBlocks of the newest blocks, which were just read: they are shown again and again."""
+    texts = chain.chain.texts_of_newest()
+    for row in rows:
+        if row.number not in texts:
+            texts[row.number] = block(chain.info.id, row)
+    return [texts[row.number] for row in rows]
+
+
+def native(context: AnswerContext, tx: TxRead) -> Ready:
+    """A NativeTransaction."""
+    return Raw(f"{{{_native_fields(context, tx)}}}")
+
+
+def full_native(context: AnswerContext, full: FullTxRead) -> Ready:
+    """A FullNativeTransaction."""
+    max_fee, max_priority_fee = full.tx.max_fee, full.tx.max_priority_fee
+    return Raw(
+        f'{{{_native_fields(context, full.tx)},"input":"0x{full.input.hex()}","baseFeePerGas":"{full.base_fee}"'
+        + ("" if max_fee is None else f',"maxFeePerGas":"{max_fee}"')
+        + ("" if max_priority_fee is None else f',"maxPriorityFeePerGas":"{max_priority_fee}"')
+        + "}"
+    )
+
+
+def _native_fields(context: AnswerContext, tx: TxRead) -> str:
+    at, known, sender, to, selector = tx.location, context.parties, tx.sender, tx.to, tx.selector
+    method = _method(tx.call_type._value_, selector, context.method_names.get(selector) if selector else None)
+    return (
+        f'{block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
+        f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
+        f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
+        f'"from":{known.get(sender) or party(context, sender, tx.sender_ref)},'
+        f'"to":{known.get(to) or party(context, to, tx.to_ref)},"method":{method},"value":"{tx.value}"'
+    )
+
+
+@lru_cache(maxsize=4096)  # most transactions call a few functions
+def _method(call_type: str, selector: bytes, name: str | None) -> str:
+    named = "" if name is None else f',"methodName":{quoted(name)}'
+    return f'{{"callType":"{call_type}","methodHash":"0x{selector.hex()}"{named}}}'
+
+
+async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[int, TxParts]) -> list[Ready]:
+    """TransactionDetails, with the parts of each transaction by its position."""
+    shown: list[Ready] = []
+    for tx in txs:
+        of_tx = parts[tx.tx_at]
+        lists = _lists_at_once(context, of_tx) if _are_few(of_tx) else await _nested_lists(context, of_tx)
+        erc20, erc721, erc1155, internals = map(",".join, lists)
+        shown.append(
+            Raw(
+                f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},"erc20Transfers":[{erc20}],'
+                f'"erc721Transfers":[{erc721}],"erc1155Transfers":[{erc1155}],'
+                f'"internalTransactions":[{internals}]{_TRUNCATED if of_tx.truncated else ""}}}'
+            )
+        )
+    return shown
+
+
+async def whole_lists(
+    context: AnswerContext, parts: TxParts
+) -> tuple[list[Ready], list[Ready], list[Ready], list[Ready]]:
+    """ERC-20, ERC-721 and ERC-1155 transfers, and internal transactions."""
+    erc20, erc721, erc1155, internals = await _nested_lists(context, parts)
+    return _raw(erc20), _raw(erc721), _raw(erc1155), _raw(internals)
+
+
+def _raw(texts: list[str]) -> list[Ready]:
+    return [Raw(text) for text in texts]
+
+
+def _are_few(parts: TxParts) -> bool:
+    return len(parts.transfers) <= PIECE and len(parts.internals) <= PIECE
+
+
+def _lists_at_once(context: AnswerContext, parts: TxParts) -> Lists:
+    """The same lists as JSON, without a coroutine for each of many transactions."""
+    erc20: list[str] = []
+    erc721: list[str] = []
+    erc1155: list[str] = []
+    for row in parts.transfers:
+        standard = row.standard
+        shown = erc20 if standard == ERC20 else erc721 if standard == ERC721 else erc1155
+        shown.append(nested_transfer(context, row))
+    return erc20, erc721, erc1155, [nested_internal(context, row) for row in parts.internals]
+
+
+async def _nested_lists(context: AnswerContext, parts: TxParts) -> Lists:
+    """The same, in pieces."""
+    lists: dict[int, list[str]] = {ERC20: [], ERC721: [], ERC1155: []}
+    shown = await in_pieces(parts.transfers, partial(nested_transfer, context))
+    for row, text in zip(parts.transfers, shown, strict=True):
+        lists[row.standard].append(text)
+    internals = await in_pieces(parts.internals, partial(nested_internal, context))
+    return lists[ERC20], lists[ERC721], lists[ERC1155], internals

@@ -1,0 +1,169 @@
+"""What an explorer needs besides the lists: search, tokens, prices, balance history, and the state of the index."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.data.schema.tokens import CurrencyCode, Price
+from icefall.api.http.rest_params import (
+    ChainName,
+    Currency,
+    EvmAddress,
+    MaybeAddress,
+    MaybeErcType,
+    MaybeInterval,
+    PageSize,
+    PageToken,
+    SearchPageSize,
+    SearchText,
+    Timestamp,
+    TokenOrNative,
+)
+from icefall.api.http.structs import Page, RestParams, RestResult
+
+ErcType = Literal["ERC-20", "ERC-721", "ERC-1155"]
+
+
+class SearchParams(RestParams, frozen=True):
+    query: SearchText
+    page_size: SearchPageSize = 10
+
+
+class TokensParams(RestParams, frozen=True):
+    chain_id: ChainName
+    erc_type: MaybeErcType = None
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class PricesParams(RestParams, frozen=True):
+    chain_id: ChainName
+    address: TokenOrNative
+    currency: Currency = "usd"
+    start_timestamp: Timestamp = None
+    end_timestamp: Timestamp = None
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class BalanceHistoryParams(RestParams, frozen=True):
+    """From `startTimestamp` to before `endTimestamp`."""
+
+    chain_id: ChainName
+    address: EvmAddress
+    contract_address: MaybeAddress = None
+    time_interval: MaybeInterval = None
+    start_timestamp: Timestamp = None
+    end_timestamp: Timestamp = None
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class IndexingParams(RestParams, frozen=True):
+    chain_id: ChainName
+
+
+class FoundBlock(RestResult, frozen=True, kw_only=True, tag_field="type", tag="block"):
+    chain_id: str
+    chain_name: str
+    block_number: str
+    block_hash: str
+    block_timestamp: int
+
+
+class FoundTransaction(RestResult, frozen=True, kw_only=True, tag_field="type", tag="transaction"):
+    chain_id: str
+    chain_name: str
+    tx_hash: str
+    block_number: str
+    block_timestamp: int
+
+
+class FoundAddress(RestResult, frozen=True, kw_only=True, tag_field="type", tag="address"):
+    chain_id: str
+    chain_name: str
+    address: str
+    is_contract: bool
+
+
+class FoundToken(RestResult, frozen=True, kw_only=True, tag_field="type", tag="token"):
+    chain_id: str
+    chain_name: str
+    address: str
+    erc_type: ErcType
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    decimals: int | UnsetType = UNSET
+
+
+Found = FoundBlock | FoundTransaction | FoundAddress | FoundToken
+
+
+class SearchResult(RestResult, frozen=True):
+    """Empty if nothing was found on any chain."""
+
+    results: list[Found]
+
+
+class TokenSummary(RestResult, frozen=True, kw_only=True):
+    address: str
+    erc_type: ErcType
+    name: str | UnsetType = UNSET
+    symbol: str | UnsetType = UNSET
+    decimals: int | UnsetType = UNSET
+    first_block: str
+    price: Price | UnsetType = UNSET
+
+
+class TokenPage(Page, frozen=True, kw_only=True):
+    """Newest contract first. With `ercType` a page may be short although more follow."""
+
+    tokens: list[TokenSummary]
+
+
+class DailyPrice(RestResult, frozen=True):
+    timestamp: int
+    value: str | float  # by dialect
+
+
+class PricePage(Page, frozen=True, kw_only=True):
+    """Newest first; days without a price are left out."""
+
+    currency_code: CurrencyCode
+    current_price: str | float | UnsetType = UNSET
+    prices: list[DailyPrice]
+
+
+class BalanceAtTime(RestResult, frozen=True, gc=False):
+    timestamp: int
+    block_number: str
+    balance: str
+
+
+class BalanceHistoryPage(Page, frozen=True, kw_only=True):
+    """Newest first."""
+
+    history: list[BalanceAtTime]
+
+
+class UpstreamResult(RestResult, frozen=True, kw_only=True):
+    name: str
+    state: Literal["usable", "backing off", "disabled"]
+    problem: str | UnsetType = UNSET
+
+
+class IndexingResult(RestResult, frozen=True, kw_only=True):
+    chain_id: str
+    first_block: str | UnsetType = UNSET
+    last_block: str | UnsetType = UNSET
+    head_block: str | UnsetType = UNSET
+    is_synced: bool
+    is_running: bool
+    blocks_per_second: float
+    eta_seconds: int | UnsetType = UNSET
+    audited_to_block: str | UnsetType = UNSET
+    logs_stored_from_block: str | UnsetType = UNSET
+    calls_stored_from_block: str | UnsetType = UNSET
+    problem: str | UnsetType = UNSET
+    limitations: list[str]
+    upstreams: list[UpstreamResult]

@@ -1,0 +1,238 @@
+"""Transactions: in lists, of an address with its transfers, and single ones with everything in them."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.data.schema.tokens import NetworkToken, Party, Price
+from icefall.api.data.schema.transfers import (
+    AddressPage,
+    Erc20TransferDetails,
+    Erc721TransferDetails,
+    Erc1155TransferDetails,
+    InternalTransaction,
+    InternalTransactionDetails,
+    TokenTransferPage,
+)
+from icefall.api.http.rest_params import (
+    CallsPageSize,
+    ChainName,
+    Currency,
+    EndBlock,
+    EvmAddress,
+    MaybeTopic,
+    Network,
+    PageSize,
+    PageToken,
+    SortOrder,
+    StartBlock,
+    StatusFilter,
+    TxHash,
+)
+from icefall.api.http.structs import Page, RestParams, RestResult
+
+
+class LatestTxsParams(RestParams, frozen=True):
+    chain_id: ChainName
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+    status: StatusFilter = None
+
+
+class AllTxsParams(RestParams, frozen=True):
+    network: Network = None
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+    status: StatusFilter = None
+
+
+class TransactionParams(RestParams, frozen=True):
+    chain_id: ChainName
+    tx_hash: TxHash
+
+
+class SortedAddressPage(AddressPage, frozen=True):
+    sort_order: SortOrder = "desc"
+
+
+class DeploymentParams(RestParams, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
+    currency: Currency = "usd"
+
+
+class Method(RestResult, frozen=True, gc=False):
+    """`methodHash` is the first four bytes of a contract call's input, `0x` where there are none."""
+
+    call_type: Literal["NATIVE_TRANSFER", "CONTRACT_CALL", "CONTRACT_CREATION"]
+    method_hash: str
+    method_name: str | UnsetType = UNSET
+
+
+class NativeTransaction(RestResult, frozen=True, gc=False):
+    block_number: str
+    block_timestamp: int
+    block_hash: str
+    chain_id: str
+    block_index: int
+    tx_hash: str
+    tx_status: Literal["0", "1"]
+    tx_type: int
+    gas_limit: str
+    gas_used: str
+    gas_price: str
+    nonce: str
+    from_: Party
+    to: Party
+    method: Method
+    value: str
+
+
+class FullNativeTransaction(NativeTransaction, frozen=True, gc=False):
+    input: str
+    base_fee_per_gas: str
+    max_fee_per_gas: str | UnsetType = UNSET
+    max_priority_fee_per_gas: str | UnsetType = UNSET
+
+
+class NativeTransactionPage(Page, frozen=True, kw_only=True):
+    transactions: list[NativeTransaction]
+
+
+class TransactionDetails(RestResult, frozen=True):
+    """The nested lists hold the rows whose sender or receiver is the requested address. `truncated` is true where a
+    transaction has more than 2,000 transfers or internal transactions: the others are at `.../{txHash}/transfers`."""
+
+    native_transaction: NativeTransaction
+    erc20_transfers: list[Erc20TransferDetails]
+    erc721_transfers: list[Erc721TransferDetails]
+    erc1155_transfers: list[Erc1155TransferDetails]
+    internal_transactions: list[InternalTransactionDetails]
+    truncated: bool | UnsetType = UNSET
+
+
+class TransactionDetailsPage(Page, frozen=True, kw_only=True):
+    transactions: list[TransactionDetails]
+
+
+class NetworkTokenDetails(RestResult, frozen=True):
+    """`historicalPrice` is that of the transaction's day (UTC), for transactions older than 24 hours."""
+
+    network_token: NetworkToken
+    current_price: Price | UnsetType = UNSET
+    historical_price: Price | UnsetType = UNSET
+
+
+class TeleporterMessageInfo(RestResult, frozen=True):
+    teleporter_message_id: str
+    direction: Literal["SOURCE_TRANSACTION", "DESTINATION_TRANSACTION"]
+    source_chain_id: str | UnsetType = UNSET
+    destination_chain_id: str | UnsetType = UNSET
+
+
+class WholeTransaction(RestResult, frozen=True):
+    """A transaction and everything in it. `truncated` is true where it has more than 2,000 transfers or internal
+    transactions: all of them are at `.../{txHash}/transfers`."""
+
+    erc20_transfers: list[Erc20TransferDetails]
+    erc721_transfers: list[Erc721TransferDetails]
+    erc1155_transfers: list[Erc1155TransferDetails]
+    internal_transactions: list[InternalTransactionDetails]
+    network_token_details: NetworkTokenDetails
+    native_transaction: FullNativeTransaction
+    teleporter_message_info: TeleporterMessageInfo | UnsetType = UNSET
+    truncated: bool | UnsetType = UNSET
+
+
+class TransactionTransfersParams(RestParams, frozen=True):
+    chain_id: ChainName
+    tx_hash: TxHash
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class TransactionTransfersPage(TokenTransferPage, frozen=True, kw_only=True):
+    """All token transfers of a transaction in log order, then its internal transactions in their order."""
+
+    internal_transactions: list[InternalTransaction]
+
+
+class TxLogsParams(RestParams, frozen=True):
+    chain_id: ChainName
+    tx_hash: TxHash
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+
+
+class AddressLogsParams(RestParams, frozen=True):
+    """Blocks from `startBlock` up to, but not including, `endBlock`."""
+
+    chain_id: ChainName
+    address: EvmAddress
+    topic0: MaybeTopic = None
+    topic1: MaybeTopic = None
+    topic2: MaybeTopic = None
+    topic3: MaybeTopic = None
+    page_token: PageToken = ""
+    page_size: PageSize = 10
+    start_block: StartBlock = None
+    end_block: EndBlock = None
+
+
+class CallsParams(RestParams, frozen=True):
+    chain_id: ChainName
+    tx_hash: TxHash
+    page_token: PageToken = ""
+    page_size: CallsPageSize = 100
+
+
+class LogResult(RestResult, frozen=True, gc=False, kw_only=True):
+    block_number: str
+    block_timestamp: int
+    block_hash: str
+    tx_hash: str
+    log_index: int
+    address: str
+    topics: list[str]
+    data: str
+    event_signature: str | UnsetType = UNSET
+
+
+class LogPage(Page, frozen=True, kw_only=True):
+    logs: list[LogResult]
+
+
+class CallResult(RestResult, frozen=True, gc=False, kw_only=True):
+    """One call. `parentIndex` is absent for the transaction itself; `isTruncated`: input or output is cut."""
+
+    index: int
+    depth: int
+    parent_index: int | UnsetType = UNSET
+    call_type: str
+    from_: str
+    to: str
+    value: str
+    gas_limit: str
+    gas_used: str
+    input: str
+    output: str
+    is_reverted: bool
+    error: str | UnsetType = UNSET
+    revert_reason: str | UnsetType = UNSET
+    method_name: str | UnsetType = UNSET
+    is_truncated: bool | UnsetType = UNSET
+
+
+class CallPage(Page, frozen=True, kw_only=True):
+    """In the order in which they were made: each call before those it makes."""
+
+    calls: list[CallResult]
+
+
+class RevertReason(RestResult, frozen=True, kw_only=True):
+    tx_hash: str
+    tx_status: Literal["0", "1"]
+    is_reverted: bool
+    error: str | UnsetType = UNSET
+    revert_data: str | UnsetType = UNSET
+    revert_reason: str | UnsetType = UNSET

@@ -1,0 +1,1 @@
+"""The description of the interfaces: OpenAPI, the page at /docs, docs/api.md."""

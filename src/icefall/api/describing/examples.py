@@ -1,0 +1,52 @@
+"""Examples: parameters of methods and paths. They return something on the demo, which a test checks."""
+
+from typing import Any
+
+from icefall.api.http.row import Rpc
+from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS as _RICH
+
+_X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
+_AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
+_CONTAINER = "2E6WmCHcJiNe5bLgzkyoyWNiYGNBx7KKsBk9Yb371c347HjCNw"  # of the X-Chain's first block
+_BLOCK_0 = "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst"
+
+# On the demo's chain 3210042: a token, an NFT, and a transaction with transfers and internal transactions.
+TOKEN = {"address": "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"}
+NFT = {"address": "0x25A57710f3e2e1DcE49289A4200572C31C2dd4AC", "tokenId": "10"}
+TRANSFERS = {"txHash": "0xa865191dba5fd0192e0838fc0fe84e2660bde03475602983846f832b39d34f4b"}
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "health.health": {"tags": ["11111111111111111111111111111111LpoYY"]},
+    "health.readiness": {"tags": []},
+    "health.liveness": {},
+    "admin.alias": {"endpoint": "health", "alias": "fitness"},
+    "admin.aliasChain": {"chain": "X", "alias": "assets"},
+    "admin.getChainAliases": {"chain": _X_ID},
+    "admin.getLoggerLevel": {"loggerName": "main"},
+    "admin.setLoggerLevel": {"loggerName": "X", "logLevel": "DEBUG"},
+    "info.getBlockchainID": {"alias": "X"},
+    "info.isBootstrapped": {"chain": "X"},
+    "info.peers": {"nodeIDs": []},
+    "avm.getAllBalances": {"address": _RICH},
+    "avm.getAssetDescription": {"assetID": "AVAX"},
+    "avm.getBalance": {"address": _RICH, "assetID": "AVAX"},
+    "avm.getBlock": {"blockID": _BLOCK_0, "encoding": "json"},
+    "avm.getBlockByHeight": {"height": "0", "encoding": "json"},
+    "avm.getTx": {"txID": _AVAX, "encoding": "json"},
+    "avm.getTxStatus": {"txID": _AVAX},
+    "avm.getUTXOs": {"addresses": [_RICH], "limit": 5},
+    "avm.issueTx": {"tx": "0x<signed transaction and checksum>"},
+    "avm.getAddressTxs": {"address": _RICH, "assetID": "AVAX", "pageSize": 10},
+    "index.getContainerByID": {"id": _CONTAINER},
+    "index.getContainerByIndex": {"index": 0},
+    "index.getContainerRange": {"startIndex": 0, "numToFetch": 10},
+    "index.getIndex": {"id": _CONTAINER},
+    "index.getLastAccepted": {"encoding": "hex"},
+    "index.isAccepted": {"id": _CONTAINER},
+}
+
+
+def example_call(row: Rpc) -> dict[str, Any]:
+    """A request of the method."""
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": row.method}
+    return body | ({"params": EXAMPLES[row.method]} if EXAMPLES.get(row.method) else {})

@@ -1,1 +1,0 @@
-"""The endpoint table: every path and method served, one row each."""

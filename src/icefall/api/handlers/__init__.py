@@ -1,1 +1,0 @@
-"""The functions behind the endpoint table: parameters and readers in, results out."""

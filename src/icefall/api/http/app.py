@@ -1,0 +1,341 @@
+"""The app: one function from request to response, which `icefall.server` or any ASGI server (`asgi.py`) calls.
+
+The order of the checks is the existing node's: preflight, Host, clean path, route, verb, content type, body. On the
+other interfaces API key and rate limit are checked after the verb (`gate.py`).
+"""
+
+import asyncio
+import time
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from icefall.access.page_tokens import ISSUE_STEP_S
+from icefall.api.dialect import Dialect
+from icefall.api.http.answer_cache import KeptAnswers
+from icefall.api.http.body_timeout import BodyTimeout
+from icefall.api.http.failure import failure_body, failure_headers
+from icefall.api.http.gate import AccessGate
+from icefall.api.http.guards import Hosts, Origins, takes_gzip
+from icefall.api.http.jsonrpc import is_unavailable
+from icefall.api.http.routes import ROOT, RestRoute, Route, Routes, cleaned, location
+from icefall.api.http.row import NODE, Charged
+from icefall.api.http.streams import EventStream, OpenStreams
+from icefall.errors import (
+    Bootstrapping,
+    Forbidden,
+    IcefallError,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
+from icefall.observe.counters import CallCounters
+from icefall.observe.log import Log
+from icefall.server.response import Headers, Response
+
+BODY_MAX = 1 << 20
+_GZIP_MIN = 1400  # an answer that fits into one packet is not worth compressing
+_THREAD_MIN = 256 << 10  # compressing more than this would keep other requests waiting
+_NO_VALUES: tuple[str, ...] = ()
+_JSON_UTF8 = "application/json; charset=utf-8"
+
+
+class Request(Protocol):
+    method: str
+    host: str
+    path: str
+
+    @property
+    def query(self) -> str: ...
+
+    @property
+    def peer(self) -> str: ...
+
+    def header(self, name: str) -> str | None: ...
+
+    def headers(self, name: str) -> list[str]:
+        """All headers of that name: a proxy may add another."""
+        ...
+
+    def body_now(self, limit: int) -> bytes | None:
+        """The whole body if it is there and can be used; None: `body` waits for it, or says why it cannot."""
+        ...
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body; BodyTooLarge as soon as it exceeds `limit`, BadRequest when it breaks off."""
+        ...
+
+
+class Site(Protocol):
+    """What a listener serves besides its endpoints: pages for browsers."""
+
+    def answer(self, path: str, host: str, if_none_match: str) -> tuple[int, Headers, bytes] | None: ...
+
+
+class App:
+    def __init__(
+        self,
+        listener: str,
+        routes: Routes,
+        dialect: Dialect,
+        hosts: Hosts,
+        origins: Origins,
+        counters: CallCounters,
+        log: Log,
+        headers: Headers,
+        read_timeout_s: float,
+        gate: AccessGate | None = None,
+        site: Site | None = None,
+        *,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._close = close
+        self._listener = listener
+        self._routes = routes
+        self._paths = routes.paths
+        self._admin = routes.paths.get(f"{ROOT}admin")
+        self._dialect = dialect
+        self._hosts = hosts
+        self._origins = origins
+        self._counters = counters
+        self.log = log
+        self._gate = gate
+        self._streams = OpenStreams()
+        self._body_timeout = BodyTimeout(read_timeout_s)
+        self._base = [*headers, ("vary", "Origin")]
+        self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
+        self._plain_headers: dict[int, Headers] = {}
+        self._kept = KeptAnswers()
+        self._deprecated = [*self._json, ("deprecation", "true")]
+        self._site = site
+
+    async def close(self) -> None:
+        """Closes what requests have opened, connections to upstreams, and reports what was not reported yet."""
+        if self._gate is not None:
+            await self._gate.close()
+        if self._close is not None:
+            await self._close()
+
+    async def respond(self, request: Request) -> Response:
+        wanted = request.header("access-control-request-method") if request.method == "OPTIONS" else None
+        if wanted:
+            named = await self._is_admin(request.path)
+            return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted, named=named)], b"")
+        limit_headers: Headers = []
+        named_origins = False
+        plain, units, began = None, 0, time.perf_counter()
+        try:
+            if not self._hosts.allows(request.host):
+                raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
+            route = self._paths.get(request.path)
+            found = (route, _NO_VALUES) if route is not None else await self._find(request)
+            if isinstance(found, Response):
+                response = found
+            elif found[0].closed is not None and await found[0].closed():
+                response = self._closed()
+            else:
+                route, values = found
+                named_origins = route is self._admin
+                plain = self._plain(route, request.method)
+                if plain is not None and self._gate is not None:
+                    limit_headers, refusal = await self._gate.admit(request, plain.row)
+                    if refusal is not None:
+                        raise refusal
+                if plain is not None:
+                    response, units = await self._answer_plain(plain, values, request)
+                    if units and self._gate is not None:
+                        limit_headers = await self._gate.charge(request, plain.row, units)
+                else:
+                    response = await self._answer_rpc(route, request)
+        except TimeoutError:
+            self._counters.count_unrouted()
+            response = self.failure(RequestTimeout("the body did not arrive in time"))
+        except IcefallError as error:
+            self._counters.count_unrouted()
+            response = self.failure(error)
+        except Exception as bug:
+            self._counters.count_unrouted()
+            self.log.error("request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
+            response = self.failure(InternalError("internal error"))
+        if plain is not None and self._gate is not None:
+            self._gate.note(request, plain.row, response.status, units, time.perf_counter() - began)
+        if limit_headers:
+            response = response._replace(headers=[*response.headers, *limit_headers])
+        if self.log.is_debug():
+            self.log.debug("request", method=request.method, path=request.path, status=response.status)
+        return await self._finished(request, response, named_origins=named_origins)
+
+    async def _is_admin(self, path: str) -> bool:
+        """Whether a path is the admin interface, by its own name or by an alias."""
+        if self._admin is None:
+            return False
+        clean = cleaned(path)
+        route = self._paths.get(clean)
+        if route is None:
+            try:
+                found = await self._routes.find(clean)
+            except NotFound:
+                return False
+            route = found[0] if found else None
+        return route is self._admin
+
+    async def _find(self, request: Request) -> tuple[Route, tuple[str, ...]] | Response:
+        path = request.path
+        if self._listener == NODE:
+            clean = cleaned(path)
+            if clean != path:
+                return Response(301, [("location", location(clean, request.query)), *self._base], b"")
+        page = self._page(request)
+        if page is not None:
+            return page
+        found = await self._routes.find(path)
+        if found is None:
+            raise NotFound(f"no route for {path}; see /docs")
+        return found
+
+    def _page(self, request: Request) -> Response | None:
+        """A page or file for browsers. It is free, and needs no key."""
+        if self._site is None or request.method not in ("GET", "HEAD"):
+            return None
+        answer = self._site.answer(request.path, request.host, request.header("if-none-match") or "")
+        return None if answer is None else Response(answer[0], [*answer[1], *self._base], answer[2])
+
+    def _plain(self, route: Route, verb: str) -> RestRoute | None:
+        plain = route.plain.get(verb) or route.plain.get("*")
+        if plain is None and verb == "HEAD" and self._dialect.head_everywhere:
+            plain = route.plain.get("GET")
+        if plain is None and (route.service is None or verb != "POST"):
+            raise MethodNotAllowed(verb, route.allow(head=self._dialect.head_everywhere))
+        return plain
+
+    async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> tuple[Response, int]:
+        """And the units to charge besides the row's weight."""
+        began, failed, kept, mark = self._counters.begin(plain.slot), True, None, None
+        version = None
+        key = (request.path, request.query)
+        try:
+            if plain.version is not None and self._kept.is_repeated(key):
+                version = await plain.version(values)
+            if version is not None:
+                mark = self._kept.mark(version.store)
+                kept = self._kept.find(key, mark)
+                if kept is None and version.is_of_server:
+                    kept = await self._kept.made_by_another(key, mark)
+            if kept is None:
+                query = _resumed(request) if plain.row.is_stream else request.query
+                result = await plain.call(plain.bind(values, query))
+                result, units = result if isinstance(result, Charged) else (result, 0)
+                response = self._response(plain, result, request)
+                if mark is not None and version is not None and version.is_without_state():
+                    self._kept.keep(key, mark, response.body, _step_s(result, is_of_server=version.is_of_server))
+            failed = False
+        finally:
+            self._counters.end(plain.slot, began, failed=failed, kept=kept is not None)
+            if kept is None and mark is not None:
+                self._kept.end_making(key, mark)
+        if kept is not None:
+            return Response(200, self._headers_of(plain), kept), 0
+        return response, units
+
+    def _response(self, plain: RestRoute, result: Any, request: Request) -> Response:
+        if isinstance(result, EventStream):
+            client = self._gate.client(request) if self._gate is not None else request.peer
+            return Response(200, self._headers_of(plain), self._streams.limited(client, result))
+        if isinstance(result, str):
+            body = result.encode()
+        elif isinstance(result, bytes):
+            body = result
+        else:
+            body = msgspec.json.encode(result) + b"\n"
+        return Response(plain.row.status(result), self._headers_of(plain), body)
+
+    def _headers_of(self, plain: RestRoute) -> Headers:
+        """Always the same list, and one for all endpoints with the same headers: the server keeps its bytes."""
+        headers = self._plain_headers.get(plain.slot)
+        if headers is None:
+            made = [("content-type", plain.row.media), *plain.row.headers, *self._base]
+            headers = next((known for known in self._plain_headers.values() if known == made), made)
+            self._plain_headers[plain.slot] = headers
+        return headers
+
+    async def _answer_rpc(self, route: Route, request: Request) -> Response:
+        assert route.service is not None
+        content_type = (request.header("content-type") or "").partition(";")[0]
+        if content_type != "application/json" and content_type.lower() != "application/json":
+            raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
+        body = request.body_now(BODY_MAX)
+        if body is None:
+            waiting = self._body_timeout.begin()
+            try:
+                body = await request.body(BODY_MAX)
+            finally:
+                self._body_timeout.end(waiting)
+        answer, method, error = await route.service.answer(body)
+        if isinstance(error, InternalError):  # errors of the caller are not logged
+            cause = error.__cause__ or error
+            self.log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
+        status = 503 if is_unavailable(error) else 200
+        if not answer:
+            return Response(status, self._base, b"")
+        if method is not None and method.row.deprecated:
+            return Response(status, self._deprecated, answer)
+        return Response(status, self._json, answer)
+
+    def _closed(self) -> Response:
+        """Any call to a chain that is bootstrapping, before verb, content type and body are checked."""
+        error = Bootstrapping()
+        if self._dialect.plain_failures:
+            return self.failure(error)
+        body = msgspec.json.encode(
+            {"jsonrpc": "2.0", "error": {"code": error.rpc_code, "message": str(error)}, "id": None}
+        )
+        return Response(error.status, [*self._json, *failure_headers(error)], body + b"\n")
+
+    def failure(self, error: IcefallError) -> Response:
+        media, body = failure_body(error, self._listener, self._dialect)
+        return Response(error.status, [("content-type", media), *self._base, *failure_headers(error)], body)
+
+    async def _finished(self, request: Request, response: Response, *, named_origins: bool) -> Response:
+        """Adds what depends on the request headers: CORS and compression."""
+        origin = request.header("origin")
+        headers, body = response.headers, response.body
+        if origin:
+            headers = [*headers, *self._origins.headers(origin, named=named_origins)]
+        if not isinstance(body, bytes):
+            return Response(response.status, headers, body)
+        accepted = request.header("accept-encoding") if len(body) >= _GZIP_MIN else None
+        if accepted and takes_gzip(accepted):
+            body = _gzip(body) if len(body) < _THREAD_MIN else await asyncio.to_thread(_gzip, body)
+            headers = [*headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
+        return (
+            response
+            if headers is response.headers and body is response.body
+            else response._replace(headers=headers, body=body)
+        )
+
+
+def _step_s(result: object, *, is_of_server: bool) -> int | None:
+    """How long an answer may be kept, as KeptAnswers takes it."""
+    if is_of_server:
+        return 1
+    has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
+    return ISSUE_STEP_S if has_token else None
+
+
+def _resumed(request: Request) -> str:
+    """The query, with the event after which a browser goes on: it sends that in a header."""
+    last = request.header("last-event-id")
+    if last is None:
+        return request.query
+    kept = [pair for pair in request.query.split("&") if pair.partition("=")[0] != "lastEventId"]
+    return "&".join([*filter(None, kept), f"lastEventId={quote(last)}"])
+
+
+def _gzip(body: bytes) -> bytes:
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()

@@ -1,0 +1,187 @@
+"""From JSON-RPC params, or the query of a node endpoint, to a typed parameter struct, by the node's rules."""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+from urllib.parse import unquote_plus
+
+import msgspec
+
+from icefall.api.http.structs import InvalidValue, ParamKind, kind_in
+from icefall.observe.log import LEVELS
+from icefall.wire.errors import WireError
+from icefall.wire.ids import EMPTY_ID, id_from_text, node_id_from_text
+from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
+from icefall.wire.text.jsonscan import elements, members, string_of
+
+NodeKind = ParamKind[bytes]
+_PLAIN = re.compile(rb'"([^"\\\x80-\xff]*)"')
+_DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
+
+
+def read_string(raw: bytes) -> str:
+    plain = _PLAIN.fullmatch(raw)
+    if plain:
+        return plain[1].decode()
+    if raw[:1] != b'"':
+        raise InvalidValue("a string")
+    return string_of(raw)
+
+
+def _uint(bits: int) -> Callable[[bytes], int]:
+    top = (1 << bits) - 1
+
+    def read(raw: bytes) -> int:
+        digits = _DIGITS.fullmatch(raw)
+        if not digits or len(raw) > 64:
+            raise InvalidValue("a whole number")
+        value = int(digits[1] or digits[2])
+        if value > top:
+            raise InvalidValue(f"a whole number up to {top}")
+        return value
+
+    return read
+
+
+def _boolean(raw: bytes) -> bool:
+    if raw not in (b"true", b"false"):
+        raise InvalidValue("true or false")
+    return raw == b"true"
+
+
+def _items(raw: bytes) -> list[bytes]:
+    if raw[:1] != b"[":
+        raise InvalidValue("a list")
+    return elements(raw)
+
+
+def _strings(raw: bytes) -> list[str]:
+    return ["" if item == b"null" else read_string(item) for item in _items(raw)]
+
+
+def _level(raw: bytes) -> str:
+    level = read_string(raw).upper()
+    if level not in LEVELS:
+        raise InvalidValue("one of " + ", ".join(LEVELS))
+    return level
+
+
+def _id(raw: bytes) -> bytes:
+    try:
+        return id_from_text(read_string(raw))
+    except WireError as error:
+        raise InvalidValue("an ID in CB58") from error
+
+
+def _node_ids(raw: bytes) -> list[bytes]:
+    try:
+        return [node_id_from_text(read_string(item)) for item in _items(raw) if item != b"null"]
+    except WireError as error:
+        raise InvalidValue("a list of NodeIDs") from error
+
+
+def _encoding(raw: bytes) -> str:
+    try:
+        return encoding_name(read_string(raw))
+    except WireError as error:
+        raise InvalidValue(str(error)) from error
+
+
+def _start_index(raw: bytes) -> tuple[str, str]:
+    """`{address, utxo}`; either may be left out."""
+    if raw[:1] != b"{":
+        raise InvalidValue("an object")
+    given = {key.lower(): value for key, value in members(raw) if value != b"null"}
+    return tuple(read_string(given[key]) if key in given else "" for key in ("address", "utxo"))  # type: ignore[return-value]
+
+
+def _whole(top: int) -> dict[str, Any]:
+    digits = {"type": "string", "pattern": "^[0-9]+$"}
+    return {"oneOf": [{"type": "integer", "minimum": 0, "maximum": top}, digits]}
+
+
+STRING = NodeKind("string", read_string, {"type": "string"})
+UINT32 = NodeKind("uint32", _uint(32), _whole(2**32 - 1))
+UINT64 = NodeKind("uint64", _uint(64), _whole(2**64 - 1))
+BOOLEAN = NodeKind("boolean", _boolean, {"type": "boolean"})
+STRINGS = NodeKind("list of strings", _strings, {"type": "array", "items": {"type": "string"}})
+LEVEL = NodeKind("level", _level, {"type": "string", "enum": list(LEVELS)})
+ID = NodeKind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
+NODE_IDS = NodeKind("list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}})
+ENCODING = NodeKind("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
+START_INDEX = NodeKind(
+    "{address, utxo}",
+    _start_index,
+    {"type": "object", "properties": {"address": {"type": "string"}, "utxo": {"type": "string"}}},
+)
+
+String = Annotated[str, STRING]
+Uint32 = Annotated[int, UINT32]
+Uint64 = Annotated[int, UINT64]
+Boolean = Annotated[bool, BOOLEAN]
+Strings = Annotated[list[str], STRINGS]
+Level = Annotated[str, LEVEL]
+Id = Annotated[bytes, ID]
+NodeIds = Annotated[list[bytes], NODE_IDS]
+Encoding = Annotated[str, ENCODING]
+StartIndex = Annotated[tuple[str, str], START_INDEX]
+
+NO_ID = EMPTY_ID
+
+
+class NodeBinder:
+    """Compiled once per parameter struct."""
+
+    def __init__(self, params: type[msgspec.Struct]) -> None:
+        self.params = params
+        self.kinds: dict[str, NodeKind] = {}
+        self._by_key: dict[str, tuple[str, NodeKind]] = {}
+        hints = get_type_hints(params, include_extras=True)
+        for field in msgspec.structs.fields(params):
+            kind: NodeKind = kind_in(hints[field.name])
+            self.kinds[field.encode_name] = kind
+            self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, kind)
+        self._none = params()
+
+    def from_json(self, raw: bytes) -> Any:
+        """`raw` is empty when params are left out. Unknown keys are ignored, case does not matter, the last wins."""
+        if not raw or raw == b"null":
+            return self._none
+        if raw[:1] == b"[":
+            items = elements(raw)
+            if not items or items[0] == b"null":
+                return self._none
+            raw = items[0]
+        if raw[:1] != b"{":
+            raise InvalidValue("an object")
+        given: dict[str, Any] = {}
+        for key, value in members(raw):
+            known = self._by_key.get(key) or self._by_key.get(key.lower())
+            if known is not None:
+                name, kind = known
+                if value != b"null":
+                    given[name] = kind.read(value)
+        return self.params(**given) if given else self._none
+
+    def from_query(self, query: str) -> Any:
+        """Only lists of strings, each a repeated key. Unknown keys are ignored."""
+        if not query or not self._by_key:
+            return self._none
+        given: dict[str, list[str]] = {}
+        for pair in query.split("&"):
+            if ";" in pair or not _unescapes(pair):
+                continue  # as the node does: an invalid pair is left out
+            key, _, value = pair.partition("=")
+            known = self._by_key.get(unquote_plus(key))
+            if known is not None and known[1] is STRINGS:
+                given.setdefault(known[0], []).append(unquote_plus(value, errors="replace"))
+        return self.params(**given) if given else self._none
+
+
+def _unescapes(pair: str) -> bool:
+    at = pair.find("%")
+    while at >= 0:
+        if len(pair) < at + 3 or any(c not in "0123456789abcdefABCDEF" for c in pair[at + 1 : at + 3]):
+            return False
+        at = pair.find("%", at + 1)
+    return True

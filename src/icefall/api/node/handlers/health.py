@@ -1,0 +1,53 @@
+"""Health: stored results, filtered by tag. A request never runs a check."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from icefall.api.http.structs import NoParams
+from icefall.api.node.schema.node import HealthReport, TagQuery, TagsParams
+from icefall.node.health.runner import HEALTH, READINESS, Freshness
+from icefall.node.store import NodeReader
+
+ALL = "all"
+_ALIVE = HealthReport({}, True)
+
+
+async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[str]) -> HealthReport:
+    """Without tags every check; with tags those that carry one, and the global ones."""
+    results = await node.health_results(kind)
+    stale = fresh.stale_result(max((result.stored_ns for result in results), default=0)) if kind == HEALTH else None
+    if tags and ALL not in tags:
+        results = [result for result in results if not result.tags or not set(tags).isdisjoint(result.tags)]
+    checks = {result.name: result.answer for result in results}
+    if stale is not None:
+        return HealthReport(checks | {"engine": msgspec.Raw(stale)}, False)
+    return HealthReport(checks, all(result.passed for result in results))
+
+
+async def health(params: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, HEALTH, params.tags)
+
+
+async def readiness(params: TagsParams, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, READINESS, params.tags)
+
+
+async def liveness(_: TagsParams) -> HealthReport:
+    return _ALIVE
+
+
+async def get_health(params: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, HEALTH, params.tag)
+
+
+async def get_readiness(params: TagQuery, node: NodeReader, fresh: Freshness) -> HealthReport:
+    return await _report(node, fresh, READINESS, params.tag)
+
+
+async def get_liveness(_: NoParams) -> HealthReport:
+    return _ALIVE
+
+
+def verdict(report: HealthReport) -> int:
+    return 200 if report.healthy else 503

@@ -1,0 +1,1 @@
+"""Parameter and result structs of the node interfaces."""

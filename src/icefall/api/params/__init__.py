@@ -1,1 +1,0 @@
-"""From the text or JSON a caller sent to typed parameter structs."""

@@ -1,1 +1,0 @@
-"""From the rows of readers to the results of the chain data interface."""

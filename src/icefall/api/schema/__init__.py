@@ -1,1 +1,0 @@
-"""Parameter and result structs of all endpoints."""

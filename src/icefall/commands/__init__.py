@@ -1,0 +1,1 @@
+"""What stands behind the verbs of the command line that are not servers."""

@@ -1,0 +1,73 @@
+"""`icefall forget CHAIN`: deletes what is stored of an EVM chain."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from icefall.commands.status import running_programs
+from icefall.compose.stores import chain_files
+from icefall.config.settings import ChainConfig, Config
+from icefall.db.engine import StoreError
+from icefall.db.lock import StoreLock
+from icefall.errors import StartRefused
+from icefall.evm.storing.store import store_path
+
+
+def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
+    """The text to print. `name` is the chain's ID, or its name or an alias in the configuration. `confirm` is asked
+    before anything is deleted. StartRefused where nothing is stored or a program uses it."""
+    configured, data_dir = _configured(config.chain, name), Path(config.data_dir)
+    chain_id = configured.id if configured else name
+    refuse_chain_on_server(config, configured, chain_id)
+    path = store_path(data_dir, chain_id)
+    if not chain_id.isdigit() or not path.exists():
+        stored = sorted(one.stem for one in path.parent.glob("*.sqlite"))
+        known = f"stored are {', '.join(stored)}" if stored else "no chain is"
+        raise StartRefused(f"chain {name} is not stored in {data_dir}: {known}")
+    program = next(iter(running_programs(data_dir)), None)
+    if program is not None:  # its workers would go on serving the deleted file
+        raise StartRefused(f"Icefall runs on {data_dir} as process {program.pid}: stop it first")
+    try:
+        lock = StoreLock(path.with_suffix(".lock"))
+    except StoreError as error:
+        raise StartRefused(str(error)) from error
+    try:
+        files = [file for file in chain_files(data_dir, chain_id) if file.exists()]
+        size = sum(file.stat().st_size for file in files)
+        if not confirm(f"This deletes {size / 1e6:,.1f} MB: everything stored of chain {chain_id} in {data_dir}."):
+            return "Nothing was deleted."
+        for file in files:
+            file.unlink()
+        path.with_suffix(".lock").unlink()
+    except OSError as error:
+        raise StartRefused(f"chain {chain_id} cannot be deleted: {error}") from error
+    finally:
+        lock.release()
+    again = " It is in the configuration: the next start indexes it from its first block." if configured else ""
+    return f"Chain {chain_id} is forgotten.{again}"
+
+
+def _configured(chains: tuple[ChainConfig, ...], name: str) -> ChainConfig | None:
+    def names(chain: ChainConfig) -> list[str]:
+        return [chain.id, chain.name.casefold(), *(alias.casefold() for alias in chain.aliases)]
+
+    return next((chain for chain in chains if name.casefold() in names(chain)), None)
+
+
+def refuse_server(config: Config, verb: str) -> None:
+    """StartRefused where any store is on a server: a copy of the files alone would not be all of it."""
+    if config.store or any(chain.store for chain in config.chain):
+        tool = "psql with what pg_dump wrote" if verb == "restore" else "pg_dump"
+        raise StartRefused(
+            f"icefall {verb} handles the files of a data directory, and a PostgreSQL server is configured: use {tool}, "
+            f"for all schemas that begin with {config.store_prefix}_ (docs/scaling.md)"
+        )
+
+
+def refuse_chain_on_server(config: Config, chain: ChainConfig | None, chain_id: str) -> None:
+    """StartRefused where the store of this chain is a schema of a server."""
+    if config.store or (chain is not None and chain.store):
+        schema = f"{config.store_prefix}_chain_{chain_id}"
+        raise StartRefused(
+            f"chain {chain_id} is stored on a PostgreSQL server: stop its indexers, keep a copy with "
+            f"`pg_dump --schema={schema}` if you want one, then run `drop schema {schema} cascade` there"
+        )

@@ -1,0 +1,267 @@
+"""`icefall status`: the state of an instance on one screen, from its stores and files; it needs no running program."""
+
+import asyncio
+import json
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from icefall import __version__
+from icefall.access.budgets import DAY_S
+from icefall.access.store import AccessReader
+from icefall.access.usage import total
+from icefall.access.usage_store import UsageReader
+from icefall.compose.chain_configs import with_stored_chains
+from icefall.compose.stores import Stores, stores_of
+from icefall.config.settings import Config
+from icefall.db.disk import free_space
+from icefall.db.engine import StoreError
+from icefall.errors import StartRefused
+from icefall.evm.health import chain_health
+from icefall.evm.reading.chain import ChainReader
+from icefall.evm.status import UpstreamStatus, decode_status
+from icefall.node.health.runner import HEALTH
+from icefall.node.store import NodeReader
+from icefall.observe.counters import alive
+
+_ERRORS_SHOWN = 5
+_LOG_TAIL = 256 << 10  # bytes of each log that are searched for errors
+
+
+class ProgramState(msgspec.Struct, frozen=True, rename="camel"):
+    pid: int
+    urls: dict[str, str]
+
+
+class ChainState(msgspec.Struct, frozen=True, rename="camel"):
+    """`lag`: blocks behind the head. `upstreams`: each with why it cannot be used, empty if it can."""
+
+    id: str
+    name: str
+    problem: str
+    synced: bool = False
+    block: int | None = None
+    head: int | None = None
+    lag: int | None = None
+    blocks_per_second: float = 0.0
+    upstreams: dict[str, str] = {}
+    last_problem: str = ""
+    last_problem_at: int = 0
+
+
+class StoreState(msgspec.Struct, frozen=True, rename="camel"):
+    path: str
+    bytes: int
+
+
+class KeyState(msgspec.Struct, frozen=True, rename="camel"):
+    """`calls` and `units` of today, in UTC. The key without a name stands for all callers without one."""
+
+    name: str
+    tier: str
+    calls: int
+    units: int
+
+
+class LoggedError(msgspec.Struct, frozen=True, rename="camel"):
+    time: str
+    level: str
+    logger: str
+    message: str
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel"):
+    version: str
+    data_dir: str
+    programs: list[ProgramState]
+    health: dict[str, bool]
+    chains: list[ChainState]
+    stores: list[StoreState]
+    free_bytes: int
+    keys: list[KeyState]
+    errors: list[LoggedError]
+
+
+def status(config: Config, *, as_json: bool) -> str:
+    """The text to print."""
+    data_dir = Path(config.data_dir)
+    if not data_dir.is_dir():
+        raise StartRefused(f"there is no data directory {data_dir}: has Icefall been started with it?")
+    with closing(stores_of(config)) as stores:
+        found = asyncio.run(_status(config, stores))
+    return msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else screen(found, time.time())
+
+
+async def _status(config: Config, stores: Stores) -> Status:
+    data_dir = stores.data_dir
+    programs = [ProgramState(one.pid, one.urls) for one in running_programs(data_dir)]
+    listed = [chain.id for chain in config.chain]
+    names = {chain.id: chain.name for chain in with_stored_chains(config, stores).chain}  # of the demo's chains too
+    try:
+        ids = [*listed, *(one.chain_id for one in stores.names() if one.chain_id and one.chain_id not in listed)]
+        sizes = stores.sizes()
+    except StoreError as error:
+        raise StartRefused(str(error)) from error
+    return Status(
+        version=__version__,
+        data_dir=str(data_dir),
+        programs=programs,
+        health=await _health(stores) if any("node" in one.urls for one in programs) else {},
+        chains=[await _chain(stores, chain_id, names.get(chain_id, "")) for chain_id in ids],
+        stores=[StoreState(*one) for one in sizes],
+        free_bytes=free_space(data_dir).available_bytes,
+        keys=await _keys(stores),
+        errors=_last_errors(Path(config.log_dir)),
+    )
+
+
+async def _health(stores: Stores) -> dict[str, bool]:
+    try:
+        with closing(stores.node_reader()) as reader:
+            return {one.name: bool(one.passed) for one in await NodeReader(reader).health_results(HEALTH)}
+    except StoreError:
+        return {}
+
+
+async def _chain(stores: Stores, chain_id: str, name: str) -> ChainState:
+    reader = stores.chain_reader(chain_id)
+    try:
+        chain = ChainReader(reader)
+        health = await chain_health(chain, time.time())
+        text = await chain.meta("status") if health.details else None
+    except StoreError as error:
+        return ChainState(chain_id, name, str(error))
+    finally:
+        reader.close()
+    if text is None:
+        return ChainState(chain_id, name, health.problem)
+    stored, details = decode_status(text), health.details
+    block, head = details["lastIndexedBlock"], details["head"]
+    return ChainState(
+        chain_id,
+        name,
+        health.problem,
+        synced=health.synced,
+        block=block,
+        head=head,
+        lag=None if head is None else max(0, head - (-1 if block is None else block)),
+        blocks_per_second=round(stored.blocks_per_s, 1),
+        upstreams={one.name: "" if one.state == "usable" else _why(one) for one in stored.upstreams},
+        last_problem=stored.last_problem,
+        last_problem_at=int(stored.last_problem_at),
+    )
+
+
+async def _keys(stores: Stores) -> list[KeyState]:
+    try:
+        reader = stores.access_reader()
+    except StoreError:
+        return []
+    try:
+        today = int(time.time()) // DAY_S
+        used = await UsageReader(reader).between(today, today)
+        known = await AccessReader(reader).active_keys()
+    except StoreError:  # of the release before, which the next start migrates
+        return []
+    finally:
+        reader.close()
+    found = []
+    for name, tier in [*known, ("", "")]:
+        counts = total(row for row in used if row.key.caller == name)
+        if name or counts.calls:
+            found.append(KeyState(name, tier, counts.calls, counts.units))
+    return found
+
+
+def _last_errors(log_dir: Path) -> list[LoggedError]:
+    """The newest lines of level ERROR or FATAL in the logs."""
+    found = []
+    for path in log_dir.glob("*.log"):
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _LOG_TAIL))
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if b'"ERROR"' not in line and b'"FATAL"' not in line:
+                continue
+            try:
+                row = json.loads(line)
+                reason = row.get("error") or row.get("why") or row.get("reason") or ""
+                text = f"{row['message']}{': ' if reason else ''}{reason}"
+                found.append(LoggedError(row["time"], row["level"], row["logger"], text))
+            except (ValueError, KeyError, TypeError):
+                continue
+    return sorted(found, key=lambda one: one.time)[-_ERRORS_SHOWN:]
+
+
+def screen(status: Status, now: float) -> str:
+    """For a terminal."""
+    lines = [f"Icefall {status.version}, data in {status.data_dir}, {status.free_bytes / 1e9:,.1f} GB free", ""]
+    lines += [
+        f"process {one.pid}: " + ", ".join(f"{name} {url}" for name, url in one.urls.items()) for one in status.programs
+    ] or ["no program runs on it"]
+    failed = [name for name, passed in status.health.items() if not passed]
+    if status.health:
+        lines.append(f"health: {'failing: ' + ', '.join(failed) if failed else 'all checks pass'}")
+    for chain in status.chains:
+        lines += ["", *_chain_lines(chain, now)]
+    lines += ["", "stores:", *(f"  {one.path:<28} {one.bytes / 1e6:>12,.1f} MB" for one in status.stores)]
+    if status.keys:
+        lines += ["", "use today:"]
+        lines += [f"  {one.name or '(without a key)':<28} {one.tier:<8} {one.calls:>10,} calls {one.units:>12,} units"
+                  for one in status.keys]  # fmt: skip
+    if status.errors:
+        lines += ["", "last errors:"]
+        lines += [f"  {one.time[:19]} {one.logger}: {one.message}"[:160] for one in status.errors]
+    return "\n".join(lines)
+
+
+def _chain_lines(chain: ChainState, now: float) -> list[str]:
+    where = "no block yet" if chain.block is None else f"block {chain.block:,}"
+    lag = "" if chain.lag is None else f", {chain.lag:,} behind the head"
+    how = "synced" if chain.synced else f"{chain.blocks_per_second:,.1f} blocks/s"
+    lines = [f"chain {chain.id}{f' ({chain.name})' if chain.name else ''}: {where}{lag}, {how}"]
+    lines += [f"  problem: {chain.problem}"] if chain.problem else []
+    lines += [f"  upstream {name}: {problem or 'in use'}" for name, problem in chain.upstreams.items()]
+    if chain.last_problem and not chain.problem:
+        lines.append(f"  last problem, {max(0, int(now) - chain.last_problem_at):,} s ago: {chain.last_problem}")
+    return lines
+
+
+def _why(upstream: UpstreamStatus) -> str:
+    return f"{upstream.state}: {upstream.problem}" if upstream.problem else upstream.state
+
+
+class RunningProgram(NamedTuple):
+    """`urls`: the addresses of its listeners, by name."""
+
+    pid: int
+    urls: dict[str, str]
+
+
+def running_programs(data_dir: Path) -> list[RunningProgram]:
+    """`icefall up`, `node`, `data` and `metrics`. A program that was killed leaves its file, and is not listed."""
+    found = []
+    for path in sorted(data_dir.glob("process*.json")):
+        try:
+            content = json.loads(path.read_bytes())
+            pid = int(content["pid"])
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+        if alive(pid) and _is_ours(pid):
+            urls = {key.removesuffix("Uri"): url for key, url in content.items() if key.endswith("Uri")}
+            found.append(RunningProgram(pid, urls))
+    return found
+
+
+def _is_ours(pid: int) -> bool:
+    """Not another process that has got the same ID since; without /proc nothing is known, and it counts."""
+    try:
+        return any(b"icefall" in Path(f"/proc/{pid}/{file}").read_bytes() for file in ("comm", "cmdline"))
+    except OSError:
+        return not Path("/proc/self").exists()

@@ -1,0 +1,169 @@
+"""What the apps of the three listeners have in common."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from icefall import __version__
+from icefall.access.budget_leases import BudgetLeases
+from icefall.access.budget_server import budget_socket
+from icefall.access.budgets import Tier, limits_are_on, tiers_with
+from icefall.access.client_address import Proxies
+from icefall.access.store import AccessReader
+from icefall.access.stored_budgets import StoredBudgets
+from icefall.access.usage_recorder import UsageRecorder
+from icefall.api.describing.docs import page
+from icefall.api.describing.openapi import document
+from icefall.api.describing.site import Pages
+from icefall.api.dialect import DIALECTS, Dialect
+from icefall.api.http.app import App, Site
+from icefall.api.http.assemble import Mount, bases_of, counter_labels, routes_of
+from icefall.api.http.gate import LIMIT_HEADERS, AccessGate
+from icefall.api.http.guards import Hosts, Origins
+from icefall.api.http.prometheus import CounterSource
+from icefall.api.http.routes import Routes
+from icefall.api.http.row import DATA, METRICS, NODE
+from icefall.api.table import rows_of
+from icefall.compose.node_setup import configured_network, log_rotation, node_logs
+from icefall.compose.stores import Stores
+from icefall.config.settings import ChainConfig, Config
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, shown_rpc_url
+from icefall.evm.reading.state import RequestState
+from icefall.ipc.socket import SocketClient
+from icefall.node.store import NodeReader
+from icefall.observe.counters import CallCounters, counters_directory
+from icefall.observe.log import Log, Logs, open_logs
+from icefall.observe.program import ProcessReader, program_pid
+from icefall.web.site import Link, LinksPage
+
+FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
+_BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
+_KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
+
+
+def listener_app(
+    listener: str,
+    config: Config,
+    services: Mapping[type, Any],
+    log: Log,
+    *,
+    origins: Origins,
+    gate: AccessGate | None = None,
+    node: NodeReader | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+    mounts: Iterable[Mount] = (),
+    site: Site | None = None,
+    reports_program: bool = True,
+) -> App:
+    """The app of a listener: its rows of the endpoint table, with the services their handlers use. `reports_program`:
+    its counters include what belongs to the whole program."""
+    dialect = DIALECTS[config.dialect]
+    rows = rows_of(listener)
+    counters_dir = counters_directory(Path(config.data_dir) / "run", program_pid(), listener)
+    counters = CallCounters(counter_labels(rows), counters_dir)
+    common: dict[type, Any] = {
+        Dialect: dialect,
+        Pages: Pages(
+            msgspec.json.encode(document(listener, rows, __version__, base_url(listener, config))),
+            page(listener, __version__),
+        ),
+        CounterSource: CounterSource(
+            counters_dir,
+            counters.labels,
+            __version__,
+            listener,
+            ProcessReader(program_pid()),
+            Path(config.data_dir) if reports_program else None,
+            node,
+        ),
+    }
+    paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))
+    return App(
+        listener,
+        Routes(paths, bases_of(paths), node, full=dialect.alias_of_endpoint),
+        dialect,
+        Hosts(config.http_allowed_hosts),
+        origins,
+        counters,
+        log,
+        list(headers),
+        (config.http_read_timeout or FOREVER_NS) / 1e9,
+        gate,
+        site,
+        close=services[ChainDirectory].close,
+    )
+
+
+def base_url(listener: str, config: Config) -> str:
+    """Where the listener is reached from this machine."""
+    port = {NODE: config.http_port, DATA: config.data_port, METRICS: config.metrics_port}[listener]
+    host = config.http_host or "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _enabled(config: Config) -> Callable[[str], bool]:
+    return lambda setting: bool(getattr(config, setting.replace("-", "_")))
+
+
+def node_origins(config: Config) -> Origins:
+    return Origins(config.http_allowed_origins, _BROWSER_HEADERS)
+
+
+def service_origins(config: Config) -> Origins:
+    """Of the chain data and metrics interfaces: browsers may send a key and read the limits."""
+    return Origins(config.http_allowed_origins, _BROWSER_HEADERS + _KEY_HEADERS, LIMIT_HEADERS)
+
+
+def service_logs(config: Config, *, with_engine: bool) -> Logs:
+    """Next to an engine the levels are the engine's, which an administrator can change."""
+    if with_engine:
+        return node_logs(config, "worker", configured_network(config, int(time.time())), create=False)
+    levels = (config.log_level.upper(), config.log_display_level.upper())
+    return open_logs("worker", ["main"], Path(config.log_dir), levels, config.log_format, rotation=log_rotation(config))
+
+
+def access_gate(
+    listener: str, config: Config, stores: Stores, log: Log, *, keys: AccessReader | None, anonymous_tier: str
+) -> AccessGate | None:
+    """None where there are neither limits nor keys. `keys` None: the interface knows no keys."""
+    limited = limits_are_on(config.rate_limits, config.http_host)
+    if not limited and keys is None:
+        return None
+    owner = SocketClient(budget_socket(Path(config.data_dir)), "the owner of the budgets")
+    budgets = StoredBudgets(stores.access_store) if stores.url else owner  # a server is shared by several machines
+    return AccessGate(
+        listener,
+        keys,
+        BudgetLeases(budgets.call, config.http_workers, log) if limited else None,
+        tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier),
+        anonymous_tier,
+        Proxies(config.trusted_proxies),
+        keys_required=keys is not None and config.api_keys_required,
+        usage=UsageRecorder(owner.call) if keys is not None else None,
+    )
+
+
+def chain_directory(
+    config: Config, stores: Stores, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
+) -> ChainDirectory:
+    """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
+    is not indexed."""
+    chains, states = [], []
+    for chain in config.chain:
+        state = RequestState(chain.rpc, int(chain.id)) if with_state else None
+        states += [state] if state else []
+        chains.append(EvmChain(_chain_info(chain), stores.chain_reader(chain.id), state, method_names, state))
+    return ChainDirectory(chains, states, stores.close)
+
+
+def _chain_info(chain: ChainConfig) -> ChainInfo:
+    info = msgspec.convert(chain, ChainInfo, from_attributes=True)
+    return msgspec.structs.replace(info, rpc_url=shown_rpc_url(chain.public_rpc_url, chain.rpc[0]))
+
+
+def links_page(title: str, config: Config) -> LinksPage:
+    """What is at `/` of a listener without the Explorer."""
+    return LinksPage(title, Link(port=config.data_port if config.explorer else 0))

@@ -1,0 +1,55 @@
+"""The app of the data listener: the chain data interface."""
+
+from pathlib import Path
+from typing import Any
+
+from icefall.access.budgets import UNAUTHENTICATED
+from icefall.access.client_address import CurrentCaller
+from icefall.access.page_tokens import PageTokens
+from icefall.access.store import AccessReader, page_token_secret
+from icefall.access.usage_store import UsageReader
+from icefall.api.http.app import App
+from icefall.api.http.paging import Paging
+from icefall.api.http.row import DATA
+from icefall.compose.app_parts import access_gate, chain_directory, listener_app, service_logs, service_origins
+from icefall.compose.stores import stores_of
+from icefall.config.settings import Config
+from icefall.evm.enriching.selectors import method_names
+from icefall.evm.reading.directory import ChainDirectory
+from icefall.evm.status import IndexerCalls
+from icefall.web.site import Explorer, Link
+
+
+def data_app(config: Config, *, with_engine: bool) -> App:
+    logs = service_logs(config, with_engine=with_engine)
+    stores = stores_of(config)
+    store = stores.access_reader()
+    access = AccessReader(store)
+    services: dict[type, Any] = {
+        AccessReader: access,
+        UsageReader: UsageReader(store),
+        CurrentCaller: CurrentCaller(),
+        Paging: Paging(PageTokens(page_token_secret(store))),
+        IndexerCalls: IndexerCalls(Path(config.data_dir)),
+        ChainDirectory: chain_directory(config, stores, method_names(config.method_signatures), with_state=True),
+    }
+    gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
+    return listener_app(
+        DATA,
+        config,
+        services,
+        logs["main"],
+        origins=service_origins(config),
+        gate=gate,
+        reports_program=not with_engine,  # the node's listener does
+        site=_explorer(config, with_engine=with_engine) if config.explorer else None,
+    )
+
+
+def _explorer(config: Config, *, with_engine: bool) -> Explorer:
+    """Next to an engine runs everything, on known ports. Alone, the settings say where the other interfaces are."""
+    return Explorer(
+        Link(config.node_url, config.http_port if with_engine else 0),
+        Link(config.metrics_url, config.metrics_port if with_engine else 0),
+        config.ipfs_gateway,
+    )

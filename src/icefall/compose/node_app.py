@@ -1,0 +1,122 @@
+"""The app of the node listener: the interfaces of the node program."""
+
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from icefall import __version__
+from icefall.api.dialect import DIALECTS
+from icefall.api.http.app import App
+from icefall.api.http.assemble import Mount
+from icefall.api.http.row import NODE
+from icefall.api.node.addresses import AddressParser
+from icefall.api.node.endpoints import INDEX, P, X
+from icefall.compose.app_parts import chain_directory, links_page, listener_app, node_origins
+from icefall.compose.node_setup import configured_network, node_logs, unstored_path
+from icefall.compose.stores import stores_of
+from icefall.config.settings import Config
+from icefall.db.engine import Reader
+from icefall.evm.reading.directory import ChainDirectory
+from icefall.ipc.socket import SocketClient, socket_path
+from icefall.node.chains import Chain, Chains
+from icefall.node.health.runner import Freshness, UnstoredFailureReader
+from icefall.node.index import ALL_SERIES, IndexReader
+from icefall.node.info import NodeInfo, read_node_id
+from icefall.node.store import NodeReader, read_learned
+from icefall.observe.log import LevelPage
+from icefall.primary.network import LearnedNetwork, Network, is_public
+from icefall.wire.genesis.networks import network_name
+from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
+from icefall.xchain.model import ChainView
+from icefall.xchain.store import AssetChainReader
+
+_SLACK_NS = 10 * 10**9  # a busy machine delays health checks without the engine being unhealthy
+
+
+def node_app(config: Config) -> App:
+    data_dir = Path(config.data_dir)
+    stores = stores_of(config)
+    store = stores.node_reader()
+    learned = read_learned(store) if config.upstream else None
+    network = configured_network(config, int(time.time()), LearnedNetwork(*learned) if learned else None)
+    logs = node_logs(config, "worker", network, create=False)
+    version = stores.node_version()
+    node = NodeReader(store, version)
+    chains = Chains(network.chains, node)
+    info = _node_info(config, network, read_node_id(data_dir / "staking"))
+    services: dict[type, Any] = {
+        NodeReader: node,
+        Chains: chains,
+        LevelPage: logs.page,
+        SocketClient: SocketClient(socket_path(data_dir), "the engine"),
+        NodeInfo: info,
+        Freshness: Freshness(
+            2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS,
+            UnstoredFailureReader(unstored_path(data_dir)),
+        ),
+        ChainDirectory: chain_directory(config, stores),
+    }
+    return listener_app(
+        NODE,
+        config,
+        services,
+        logs["main"],
+        origins=node_origins(config),
+        node=node,
+        headers=[("node-id", info.node_id_text)],
+        mounts=_mounts(network, store, version, chains, node if config.upstream else None),
+        site=links_page("Node interfaces", config) if DIALECTS[config.dialect].has_links_page else None,
+    )
+
+
+def _mounts(
+    network: Network, store: Reader, version: Callable[[], int], chains: Chains, followed: NodeReader | None
+) -> list[Mount]:
+    """Each asset chain under all its names, each series of the index, and P."""
+    mounts = []
+    for spec in network.asset_chains:
+        naming = spec.view.naming
+        services: dict[type, Any] = {
+            AssetChainReader: AssetChainReader(store, spec.chain.chain_id, version),
+            ChainView: spec.view,
+            AddressParser: AddressParser(chains, spec.chain.chain_id, naming.chain, naming.hrp),
+        }
+        mounts.append(Mount(X, _paths(spec.chain), services, _closed(followed, spec.chain)))
+    x_chain_id = network.genesis.x_chain_id
+    for series in ALL_SERIES:
+        services = {IndexReader: IndexReader(store, series, x_chain_id, version)}
+        mounts.append(Mount(INDEX, (f"/ext/index/{series.path}",), services))
+    platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
+    return [*mounts, Mount(P, _paths(platform), {}, _closed(followed, platform))]
+
+
+def _closed(followed: NodeReader | None, chain: Chain) -> Callable[[], Awaitable[bool]] | None:
+    """Whether a chain is still bootstrapping, which only chains of an upstream do."""
+    if followed is None:
+        return None
+
+    async def closed() -> bool:
+        return chain.name in await followed.bootstrapping()
+
+    return closed
+
+
+def _paths(chain: Chain) -> tuple[str, ...]:
+    names = (*(f"bc/{name}" for name in (*chain.aliases, chain.id_text)), *chain.aliases)
+    return tuple(f"/ext/{name}" for name in names)
+
+
+def _node_info(config: Config, network: Network, node_id: str) -> NodeInfo:
+    rules = network.asset_chains[0].rules
+    stop_vertex_id = network.genesis.stop_vertex_id if is_public(config.network_id) else EMPTY_ID
+    return NodeInfo(
+        node_id_text=node_id,
+        version=f"icefall/{__version__}",
+        network_id=config.network_id,
+        network_name=network_name(config.network_id),
+        address=f"{config.http_host}:{config.http_port}",
+        tx_fee=rules.tx_fee,
+        create_asset_tx_fee=rules.create_asset_tx_fee,
+        stop_vertex_text=id_text(stop_vertex_id),
+    )

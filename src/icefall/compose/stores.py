@@ -1,0 +1,304 @@
+"""Where a store engine is chosen: the only module outside `db/` that names one.
+
+Everything else receives a store, a reader or a function that opens one, typed by the protocols of `db/engine.py`. A
+store is a SQLite file in the data directory, or a schema of the PostgreSQL server that `--store` names.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from icefall.access import store as access
+from icefall.config.settings import Config
+from icefall.db import sqlite
+from icefall.db.changes import StoreVersion, unknown_version
+from icefall.db.engine import BlockingReader, MigratedReader, Store
+from icefall.db.lock import StoreLock
+from icefall.db.migrate import newest
+from icefall.db.sqlite import SqliteReader, SqliteStore
+from icefall.errors import StartRefused
+from icefall.evm.storing import store as evm
+from icefall.node import store as node
+
+if TYPE_CHECKING:
+    from icefall.db.postgres_pool import ServerPool
+    from icefall.evm.reading.directory import LazyChainReader
+
+PREFIX = "icefall"
+_UNFINISHED = "_copied"
+_NO_DRIVER = "a PostgreSQL store needs its driver: pip install icefall[postgres]"
+
+
+class StoreName(NamedTuple):
+    """One store of an installation: the node's, that of keys and secrets, or an EVM chain's."""
+
+    kind: str
+    chain_id: str = ""
+
+    @property
+    def package(self) -> str:
+        return {"node": node.PACKAGE, "access": access.PACKAGE, "chain": evm.PACKAGE}[self.kind]
+
+    @property
+    def schema(self) -> str:
+        return f"{self.kind}_{self.chain_id}" if self.chain_id else self.kind
+
+    @property
+    def shown(self) -> str:
+        return f"chain {self.chain_id}" if self.chain_id else self.kind
+
+    def path(self, data_dir: Path) -> Path:
+        if self.kind == "chain":
+            return evm.store_path(data_dir, self.chain_id)
+        return node.store_path(data_dir) if self.kind == "node" else access.store_path(data_dir)
+
+
+class Stores:
+    """The stores of one installation, as a process opens them. `close` closes the connections they share.
+
+    `url`: a PostgreSQL server, empty for files in the data directory. `chain_urls`: chains that are elsewhere.
+    `page_cache_mb`: what the writer of an EVM chain's file keeps of it in memory.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        url: str = "",
+        prefix: str = PREFIX,
+        chain_urls: Mapping[str, str] | None = None,
+        page_cache_mb: int = sqlite.PAGE_CACHE_MB,
+    ) -> None:
+        self.data_dir = data_dir
+        self.url = url
+        self._prefix = prefix
+        self._chain_urls = chain_urls or {}
+        self._page_cache_mb = page_cache_mb
+        self._pools: dict[str, ServerPool] = {}
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.close()
+
+    def names(self) -> list[StoreName]:
+        """Those that exist."""
+        if self.url:
+            from icefall.db.postgres import schemas_of  # noqa: PLC0415 - only with the driver
+
+            pool = self._pool(self.url)
+            found = [schema.removeprefix(self._schema("")) for schema in schemas_of(pool, self._schema(""))]
+            chains = [StoreName("chain", name[6:]) for name in found if re.fullmatch(r"chain_\d+", name)]
+            return [*(StoreName(kind) for kind in ("access", "node") if kind in found), *chains]
+        paths = sorted((self.data_dir / "chains").glob("*.sqlite"))
+        every = [StoreName("access"), StoreName("node"), *(StoreName("chain", path.stem) for path in paths)]
+        return [name for name in every if name.path(self.data_dir).exists()]
+
+    def sizes(self) -> list[tuple[str, int]]:
+        """Of those that exist: the file in the data directory or the schema, and how many bytes it has."""
+        if self.url:
+            from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
+
+            schemas = [self._schema(name.schema) for name in self.names()]
+            return [(f"schema {schema}", schema_location(self._pool(self.url), schema)[1]) for schema in schemas]
+        return [(str(path.relative_to(self.data_dir)), sqlite.file_size(path)) for path in store_paths(self.data_dir)]
+
+    def open(self, name: StoreName) -> Store:
+        """As its only writer."""
+        match name.kind:
+            case "node":
+                return self.node_store()
+            case "chain":
+                return self.chain_store(name.chain_id)
+        return self.access_store()
+
+    def open_unfinished(self, name: StoreName) -> Store:
+        """A store that does not have its name yet."""
+        if self.url:
+            return self._schema_store(self.url, f"{name.schema}{_UNFINISHED}", name.package)
+        path = name.path(self.data_dir)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{_UNFINISHED}")
+        return _LockedFile(beside, path.with_suffix(".lock"), name.package)
+
+    def finish(self, name: StoreName) -> None:
+        """Gives an unfinished store its name, after it was closed."""
+        if self.url:
+            from icefall.db.postgres import rename_schema  # noqa: PLC0415 - only with the driver
+
+            old, new = (self._schema(f"{name.schema}{suffix}") for suffix in (_UNFINISHED, ""))
+            rename_schema(self._pool(self.url), old, new)
+        else:
+            path = name.path(self.data_dir)
+            path.with_suffix(f".{_UNFINISHED}").rename(path)
+
+    # -- the node ----------------------------------------------------------------------------------------------
+
+    def node_store(self) -> Store:
+        """For the engine, which is the only writer."""
+        if self.url:
+            return self._schema_store(self.url, "node", node.PACKAGE)
+        path, lock_path = node.store_path(self.data_dir), self.data_dir / "node.lock"
+        return _LockedFile(path, lock_path, node.PACKAGE, self._changes_path())
+
+    def node_reader(self) -> BlockingReader:
+        if self.url:
+            return self._schema_reader(self.url, "node")
+        return SqliteReader(node.store_path(self.data_dir))
+
+    def node_version(self) -> Callable[[], int]:
+        """Tells a reader whether the node's store has changed. A server is written by other machines too."""
+        return unknown_version if self.url else StoreVersion(self._changes_path())
+
+    def _changes_path(self) -> Path:
+        return self.data_dir / "run" / "node-changes"
+
+    # -- EVM chains --------------------------------------------------------------------------------------------
+
+    def chain_url(self, chain_id: str) -> str:
+        return self._chain_urls.get(chain_id) or self.url
+
+    def chain_store(self, chain_id: str, *, exclusive: bool = True) -> Store:
+        """For the indexer, which is the only writer of an EVM chain's store; not `exclusive`: next to it."""
+        if url := self.chain_url(chain_id):
+            return self._schema_store(url, f"chain_{chain_id}", evm.PACKAGE, exclusive=exclusive)
+        path = evm.store_path(self.data_dir, chain_id)
+        if not exclusive:
+            return SqliteStore(path, evm.PACKAGE)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _LockedFile(path, path.with_suffix(".lock"), evm.PACKAGE, page_cache_mb=self._page_cache_mb)
+
+    def has_chain_store(self, chain_id: str) -> bool:
+        if url := self.chain_url(chain_id):
+            from icefall.db.postgres import has_tables  # noqa: PLC0415 - only with the driver
+
+            return has_tables(self._pool(url), self._schema(f"chain_{chain_id}"))
+        return evm.store_path(self.data_dir, chain_id).exists()
+
+    def chain_location(self, chain_id: str) -> tuple[str, int]:
+        """Where the store of a chain is, and how many bytes it takes."""
+        if url := self.chain_url(chain_id):
+            from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
+
+            return schema_location(self._pool(url), self._schema(f"chain_{chain_id}"))
+        path = evm.store_path(self.data_dir, chain_id)
+        return str(path), sqlite.file_size(path)
+
+    def chain_reader(self, chain_id: str) -> "LazyChainReader":
+        """Opened at its first query: the indexer may create the store later."""
+        from icefall.evm.reading.directory import LazyChainReader  # noqa: PLC0415 - most processes need none
+
+        known = newest(evm.PACKAGE, "postgres" if self.chain_url(chain_id) else "sqlite")
+        return LazyChainReader(partial(self.chain_blocking_reader, chain_id), f"chain {chain_id}", known)
+
+    def chain_blocking_reader(self, chain_id: str) -> MigratedReader | None:
+        """None if the chain has no store."""
+        if url := self.chain_url(chain_id):
+            return self._schema_reader(url, f"chain_{chain_id}")
+        path = evm.store_path(self.data_dir, chain_id)
+        return SqliteReader(path) if path.exists() else None
+
+    # -- keys and secrets --------------------------------------------------------------------------------------
+
+    def access_reader(self) -> BlockingReader:
+        if self.url:
+            return self._schema_reader(self.url, "access")
+        return SqliteReader(access.store_path(self.data_dir))
+
+    def access_store(self) -> Store:
+        """For a process that writes it for long. Others, as `icefall keys`, write it too."""
+        if self.url:
+            return self._schema_store(self.url, "access", access.PACKAGE, exclusive=False)
+        with access.locked(self.data_dir):  # creating and migrating are not one transaction
+            return SqliteStore(access.store_path(self.data_dir), access.PACKAGE)
+
+    def access_writer(self) -> access.AccessWriter:
+        if self.url:
+            return access.AccessWriter(access.AccessSchema(self.access_store))
+        return access.AccessWriter(access.AccessFile(self.data_dir, partial(SqliteStore, package=access.PACKAGE)))
+
+    # -- PostgreSQL --------------------------------------------------------------------------------------------
+
+    def _schema(self, what: str) -> str:
+        return f"{self._prefix}_{what}"
+
+    def _schema_store(self, url: str, what: str, package: str, *, exclusive: bool = True) -> Store:
+        pool = self._pool(url)
+        from icefall.db.postgres import PostgresStore  # noqa: PLC0415 - only with the driver
+
+        return PostgresStore(pool, self._schema(what), package, exclusive=exclusive)
+
+    def _schema_reader(self, url: str, what: str) -> MigratedReader:
+        pool = self._pool(url)
+        from icefall.db.postgres import PostgresReader  # noqa: PLC0415 - only with the driver
+
+        return PostgresReader(pool, self._schema(what))
+
+    def _pool(self, url: str) -> "ServerPool":
+        if url not in self._pools:
+            try:
+                from icefall.db.postgres_pool import ServerPool  # noqa: PLC0415 - only with the driver
+            except ImportError as error:
+                raise StartRefused(_NO_DRIVER) from error
+            self._pools[url] = ServerPool(url)
+        return self._pools[url]
+
+
+def store_paths(data_dir: Path) -> list[Path]:
+    """The files of all stores of a data directory, those that exist."""
+    named = (node.store_path(data_dir), access.store_path(data_dir))
+    return [path for path in (*named, *sorted((data_dir / "chains").glob("*.sqlite"))) if path.exists()]
+
+
+def chain_files(data_dir: Path, chain_id: str) -> list[Path]:
+    """The files of a chain's store in the data directory, the store itself first; not all may exist."""
+    path = evm.store_path(data_dir, chain_id)
+    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm")]
+
+
+def copy_store(path: Path, target: Path) -> int:
+    """A consistent copy of a store that may be in use; its size."""
+    return sqlite.copy_store(path, target)
+
+
+class _LockedFile(SqliteStore):
+    """A file whose lock is held while it is open."""
+
+    is_only_writer = True
+
+    def __init__(
+        self,
+        path: Path,
+        lock_path: Path,
+        package: str,
+        changes: Path | None = None,
+        page_cache_mb: int = sqlite.PAGE_CACHE_MB,
+    ) -> None:
+        with ExitStack() as on_failure:
+            lock = StoreLock(lock_path)
+            on_failure.callback(lock.release)
+            super().__init__(path, package, changes=changes, page_cache_mb=page_cache_mb)
+            on_failure.pop_all()
+        self._held = lock
+
+    def close(self) -> None:
+        super().close()
+        self._held.release()
+
+
+def stores_of(config: Config) -> Stores:
+    elsewhere = {chain.id: chain.store for chain in config.chain if chain.store}
+    return Stores(Path(config.data_dir), config.store, config.store_prefix, elsewhere, config.page_cache)
+
+
+def create_data_dir(data_dir: Path, subdirectory: str = "") -> None:
+    """With a subdirectory, if one is given. StartRefused where it cannot be created or written."""
+    directory = data_dir / subdirectory
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartRefused(f"the data directory {data_dir} cannot be created: {error.strerror}") from error
+    if not all(os.access(path, os.W_OK | os.X_OK) for path in (data_dir, directory)):
+        raise StartRefused(f"the data directory {data_dir} cannot be written: Permission denied")

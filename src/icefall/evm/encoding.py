@@ -1,0 +1,151 @@
+"""Positions in a chain as one integer that sorts like the chain: the block number, then an index inside the block."""
+
+import re
+from typing import Any
+
+from icefall.evm.model import CallType, Erc20TransferRow, NativeTx
+
+BITS = 24  # transactions, or logs, of one block
+PER_BLOCK = 1 << BITS
+INDEX_BITS = PER_BLOCK - 1
+BLOCK_MAX = (1 << (63 - BITS)) - 1
+
+
+def position_of(block: int, index: int) -> int:
+    """The position of transaction or log number `index` of a block."""
+    return block << BITS | index
+
+
+def block_of(position: int) -> int:
+    return position >> BITS
+
+
+def index_of(position: int) -> int:
+    return position & INDEX_BITS
+
+
+def above(block: int) -> int:
+    """The first position that lies in a later block."""
+    return (block + 1) << BITS
+
+
+_from_bytes = int.from_bytes  # found once: pages unpack a hundred numbers
+_SIZES = tuple(bytes([n]) for n in range(256))
+_SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
+# Of several numbers, where the length of one would be, which is 32 at most:
+_ITSELF = 0x20  # up to 0x7f: a number from 1 to 95, plus this
+_ROUND = 0x80  # the power of ten with which the next byte is multiplied, plus this
+_ABSENT = 0xFF
+_POWERS = tuple(10**n for n in range(_ABSENT - _ROUND))
+
+
+def pack_uint(number: int) -> bytes:
+    """A length byte and the number, big-endian without leading zeros."""
+    if number < 256:
+        return _SMALL[number]
+    size = (number.bit_length() + 7) >> 3
+    return _SIZES[size] + number.to_bytes(size, "big")
+
+
+def unpack_uint(packed: bytes) -> int:
+    return _from_bytes(packed[1:], "big")
+
+
+class PackedUints(dict[int | None, bytes]):
+    """Numbers as `unpack_uints` reads them, one after another; None is an absent one. Each is packed once: prices and
+    limits repeat. People and wallets choose round ones."""
+
+    def __missing__(self, number: int | None) -> bytes:
+        packed = self[number] = _packed(number)
+        return packed
+
+
+def _packed(number: int | None) -> bytes:
+    if number is None:
+        return _SIZES[_ABSENT]
+    if 0 < number < _ROUND - _ITSELF:
+        return _SIZES[_ITSELF + number]
+    if number < 256 or number % 10:
+        return pack_uint(number)
+    digits, power = number, 0
+    while not digits % 10:
+        digits, power = digits // 10, power + 1
+    return bytes([_ROUND + power, digits]) if digits < 256 else pack_uint(number)
+
+
+def unpack_uints(packed: bytes) -> list[Any]:
+    """Also of older rows, where each has its length."""
+    numbers: list[Any] = []
+    at, end = 0, len(packed)
+    while at < end:
+        code, at = packed[at], at + 1
+        if code <= _ITSELF:
+            numbers.append(_from_bytes(packed[at : at + code], "big"))
+            at += code
+        elif code < _ROUND:
+            numbers.append(code - _ITSELF)
+        elif code == _ABSENT:
+            numbers.append(None)
+        else:
+            numbers.append(packed[at] * _POWERS[code - _ROUND])
+            at += 1
+    return numbers
+
+
+_RUN = re.compile(rb"\x00{1,255}")
+_PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
+_PACKED_RUNS = tuple(bytes([0, n]) for n in range(256))  # by length
+_WORD = 32
+REPEATS_TRANSFER = b"\0\0"  # no run of zeros has length 0
+_REPEATS = {words * _WORD: REPEATS_TRANSFER + bytes([words]) for words in (2, 3)}  # by length
+
+
+def pack_data(data: bytes) -> bytes:
+    """Call data is mostly zeros: a run of them becomes a zero and its length."""
+    return _RUN.sub(_pack_run, data)
+
+
+def _pack_run(run: re.Match[bytes]) -> bytes:
+    start, end = run.span()
+    return _PACKED_RUNS[end - start]
+
+
+def unpack_data(packed: bytes) -> bytes:
+    return _PACKED_RUN.sub(lambda run: bytes(run[1][0]), packed)
+
+
+def pack_input(arguments: bytes, transfer: Erc20TransferRow | None) -> bytes:
+    """`arguments`: what follows the selector. `transfer`: the transaction's first of an ERC-20 token."""
+    size = len(arguments)
+    if transfer is not None and size in _REPEATS:
+        repeated = _words(transfer.sender, transfer.to, transfer.value)[-size:]
+        if arguments == repeated:
+            return _REPEATS[size]
+    return pack_data(arguments)
+
+
+def unpack_input(packed: bytes, sender: bytes, recipient: bytes, value: int) -> bytes:
+    """Of what begins with REPEATS_TRANSFER."""
+    return _words(sender, recipient, value)[-packed[-1] * _WORD :]
+
+
+def _words(sender: bytes, recipient: bytes, value: int) -> bytes:
+    return sender.rjust(_WORD, b"\0") + recipient.rjust(_WORD, b"\0") + value.to_bytes(_WORD, "big")
+
+
+TRANSFER = bytes.fromhex("a9059cbb")  # transfer(address,uint256)
+_TRANSFER_CALL = 3  # a contract call with that selector, which is not stored then
+CALL_TYPES = (*CallType, CallType.CONTRACT_CALL)  # by the lowest two bits
+_CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CallType)}
+
+
+def pack_kind(tx: NativeTx) -> tuple[int, bytes]:
+    """And the selector, as it is stored."""
+    kind = tx.type_id << 3 | tx.status << 2
+    if tx.selector == TRANSFER:
+        return kind | _TRANSFER_CALL, b""
+    return kind | _CALL_NUMBERS[tx.call_type], tx.selector
+
+
+def selector_of(kind: int, stored: bytes) -> bytes:
+    return TRANSFER if kind & 3 == _TRANSFER_CALL else stored

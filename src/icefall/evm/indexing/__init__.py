@@ -1,0 +1,1 @@
+"""From an upstream's blocks to committed batches, with reorganisations."""

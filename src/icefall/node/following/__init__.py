@@ -1,1 +1,0 @@
-"""Follows the chains of an upstream node: fetches, verifies and stores their containers."""

@@ -1,0 +1,1 @@
+"""Following an existing node: its containers are fetched, verified and executed."""

@@ -1,1 +1,0 @@
-"""Commands for operators, next to the running programs: forget a chain, back up and restore, show the status."""

@@ -1,6 +1,6 @@
 """The description of a listener's interface: OpenAPI, and the page at /docs, which is Swagger UI.
 
-Swagger UI's files come from the package mkdocs-swagger-ui-tag, the others are in `api/ui`. Nothing is loaded from
+Swagger UI's files come from the package mkdocs-swagger-ui-tag, the others are in `api/describing/ui`. Nothing is loaded from
 elsewhere.
 """
 
@@ -37,11 +37,11 @@ async def docs(_: NoParams, pages: Pages) -> str:
 
 
 async def docs_script(_: NoParams) -> bytes:
-    return _file("icefall.api", "ui/docs.js")
+    return _file("icefall.api.describing", "ui/docs.js")
 
 
 async def docs_style(_: NoParams) -> bytes:
-    return _file("icefall.api", "ui/docs.css")
+    return _file("icefall.api.describing", "ui/docs.css")
 
 
 async def swagger_script(_: NoParams) -> bytes:

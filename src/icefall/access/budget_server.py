@@ -122,7 +122,7 @@ async def serve_budgets(data_dir: Path, open_store: Callable[[], Store], *, drop
 
 
 async def _load(budgets: Budgets, store: UsageStore) -> None:
-    """As soon as the store can be opened; until then each worker grants its share."""
+    """Load the counters as soon as the store can be opened; until then each worker grants its share."""
     while True:
         try:
             budgets.load(await store.spent_today(time.time()))

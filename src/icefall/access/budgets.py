@@ -104,7 +104,7 @@ class Budgets:
             spent.minute_units, spent.day_units = one.minute_units, one.day_units
 
     def changes(self) -> list[Spent]:
-        """Of the callers whose budgets have changed since the last call."""
+        """Return the state of the callers whose budgets have changed since the last call."""
         changed, self._changed = self._changed, set()
         found = ((caller, self._spent[caller]) for caller in changed if caller in self._spent)
         return [Spent(caller, it.minute, it.minute_units, it.day, it.day_units) for caller, it in found]

@@ -45,7 +45,7 @@ def client_name(peer: str) -> str:
 
 @lru_cache(4096)
 def is_loopback(client: str) -> bool:
-    """Of a client's name: IPv6 loopback is named by its network."""
+    """Tell whether a client's name is of this machine: IPv6 loopback is named by its network."""
     address = _address(client)
     return address.is_loopback if address is not None else client == _client_name(ipaddress.IPv6Address(1))
 
@@ -86,5 +86,5 @@ class CurrentCaller:
         return _current.get(_NO_CALLER)
 
     def put(self, caller: Caller) -> None:
-        """For the task of this request alone."""
+        """Set the caller for the task of this request alone."""
         _current.set(caller)

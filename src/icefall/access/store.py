@@ -85,7 +85,7 @@ class NameTaken(Exception):
 
 
 class AccessPlace(Protocol):
-    """Where the store is. `exists` may be answered with True if only opening it can tell."""
+    """The place of the store. `exists` may be answered with True if only opening it can tell."""
 
     def exists(self) -> bool: ...
 
@@ -154,7 +154,7 @@ class AccessWriter:
         return bool(self._write(lambda tx: tx.run(SQL.revoke_key, {"name": name, "revoked": now})))
 
     def put_chain_configs(self, configs: Mapping[str, str]) -> None:
-        """By chain ID. Chains that others index stay."""
+        """Store the settings of chains by chain ID. Chains that other programs index stay."""
 
         def change(tx: Transaction) -> None:
             rows = enumerate(configs.items())
@@ -179,8 +179,8 @@ class AccessWriter:
 
 @contextmanager
 def locked(data_dir: Path) -> Iterator[None]:
-    """For a process that opens the store to write it. Creating and migrating are not one transaction, so only one
-    process at a time may do it."""
+    """Hold the lock that a process needs while it opens the store to write it. Creating and migrating are not one
+    transaction, so only one process at a time may do it."""
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd = os.open(data_dir / "access.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -211,7 +211,7 @@ class ReopenedStore:
             raise
 
     async def _opened(self) -> Store:
-        """In a thread: a server that does not answer must not hold up the loop."""
+        """Open the store in a thread: a server that does not answer must not hold up the loop."""
         async with self._opening:
             if self._store is None:
                 self._store = await asyncio.to_thread(self._open_store)

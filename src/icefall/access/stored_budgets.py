@@ -51,7 +51,7 @@ class StoredBudgets:
 
 
 def _stored(tx: Transaction, caller: str) -> Budgets:
-    """Of one caller, whose row is locked until the end of the transaction."""
+    """Read the budget of one caller, whose row is locked until the end of the transaction."""
     budgets = Budgets()
     budgets.load(Spent(*row) for row in tx.rows(SQL.spent, {"caller": caller}))
     return budgets

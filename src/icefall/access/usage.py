@@ -68,7 +68,7 @@ def count(counts: dict[UsageKey, UsageCounts], request: AnsweredRequest) -> None
 
 
 def median_ms(durations: Sequence[int]) -> float:
-    """Of counts by class: the middle of the class in which the median is."""
+    """Return the median of counts by class: the middle of the class in which it is."""
     half, seen = sum(durations) / 2, 0
     for index, number in enumerate(durations):
         seen += number

@@ -32,7 +32,8 @@ class Written(Protocol):
 
 
 class UsageStore:
-    """For the owner. Keys are written next to it by `icefall keys`, so its transactions are short."""
+    """The usage tables as the owner of the budgets writes them. Keys are written next to it by `icefall keys`, so its
+    transactions are short."""
 
     def __init__(self, store: Written) -> None:
         self._store = store
@@ -93,7 +94,7 @@ class UsageReader:
         self.now = clock
 
     async def between(self, first_day: int, last_day: int) -> list[UsageRow]:
-        """By day, in their order."""
+        """Return the usage between two days, by day and in their order."""
         rows = await self._reader.rows(SQL.usage_between, {"first": first_day, "last": last_day})
         return [
             UsageRow(

@@ -200,7 +200,7 @@ def _last_errors(log_dir: Path) -> list[LoggedError]:
 
 
 def screen(status: Status, now: float) -> str:
-    """For a terminal."""
+    """Write the status as a screen for a terminal."""
     lines = [f"Icefall {status.version}, data in {status.data_dir}, {status.free_bytes / 1e9:,.1f} GB free", ""]
     lines += [
         f"process {one.pid}: " + ", ".join(f"{name} {url}" for name, url in one.urls.items()) for one in status.programs

@@ -98,7 +98,7 @@ def listener_app(
 
 
 def base_url(listener: str, config: Config) -> str:
-    """Where the listener is reached from this machine."""
+    """Return the address at which the listener is reached from this machine."""
     port = {NODE: config.http_port, DATA: config.data_port, METRICS: config.metrics_port}[listener]
     host = config.http_host or "127.0.0.1"
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -113,7 +113,8 @@ def node_origins(config: Config) -> Origins:
 
 
 def service_origins(config: Config) -> Origins:
-    """Of the chain data and metrics interfaces: browsers may send a key and read the limits."""
+    """Return the allowed origins of the chain data and metrics interfaces: browsers may send a key and read the
+    limits."""
     return Origins(config.http_allowed_origins, _BROWSER_HEADERS + _KEY_HEADERS, LIMIT_HEADERS)
 
 

@@ -20,7 +20,7 @@ _WATCH_EVERY_S = 1.0
 
 
 class ChainLocation:
-    """Where the store of a chain is and how large; measured at most every half minute."""
+    """The place and size of a chain's store; measured at most every half minute."""
 
     def __init__(self, stores: Stores, chain_id: str) -> None:
         self._stores = stores

@@ -18,7 +18,7 @@ _NOT_SHARED = {"store": ""}  # its URL may hold the password of the writer
 
 
 def put_chain_configs(config: Config, stores: Stores) -> None:
-    """By the process that indexes them."""
+    """Share the settings of the indexed chains with readers; called by the process that indexes them."""
     shared = {chain.id: msgspec.structs.replace(chain, **_NOT_SHARED) for chain in config.chain}
     if shared:
         texts = {chain_id: msgspec.json.encode(chain).decode() for chain_id, chain in shared.items()}
@@ -26,7 +26,7 @@ def put_chain_configs(config: Config, stores: Stores) -> None:
 
 
 def with_stored_chains(config: Config, stores: Stores) -> Config:
-    """With the chains that are indexed into the same stores, perhaps by another release with other settings."""
+    """Add the chains that are indexed into the same stores, perhaps by another release with other settings."""
     try:
         with closing(stores.access_reader()) as reader:
             stored = [msgspec.json.decode(text, type=dict[str, Any]) for text in stored_chain_configs(reader)]

@@ -114,7 +114,7 @@ class IndexedChain:
         self.follower.status.problem = problem
 
     async def _finish(self) -> None:
-        """After the last block of an index that has one: what its answers still need, retried until it is there.
+        """Complete what answers still need after the last block of an index that has one; retried until it is there.
         Holders at the same time as the rest: one waits for the store's server, the other mostly for the upstream."""
         tasks = [asyncio.create_task(count_all(self._store)), asyncio.create_task(self._finish_tokens())]
         try:
@@ -146,7 +146,8 @@ class IndexedChain:
         await enrich_forever(self._store, self._background, settings, self.log)
 
     async def count_holders(self) -> None:
-        """In the background. While blocks are fetched in bulk it waits: counting afterwards writes each row once."""
+        """Count holders in the background. While blocks are fetched in bulk it waits: counting afterwards writes each
+        row once."""
         while True:
             try:
                 more = self.follower.status.synced and await count_some(self._store)
@@ -172,7 +173,7 @@ class IndexedChain:
             await self._background.clock.sleep(0 if more else _COUNT_EVERY_S if not problem else _FILL_RETRY_S)
 
     async def serve_calls(self, data_dir: Path) -> None:
-        """Of workers."""
+        """Answer the calls of workers."""
         commands = {"reindex_nft": partial(reindex_nft, self._store)}
         await serve_indexer_calls(data_dir, self._chain.id, commands, self.log)
 

@@ -35,8 +35,8 @@ _REOPEN_S = 5.0  # before the store of a chain that was set aside is tried again
 
 
 async def run_indexer(config: Config, *, show: bool) -> int:
-    """Until stopped, or until every chain is at its last block; 1 if one of them failed. `show`: with a display of the
-    progress, and not as a child of a supervisor."""
+    """Index until stopped, or until every chain is at its last block; return 1 if one of them failed. `show`: with a
+    display of the progress, and not as a child of a supervisor."""
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def stop(code: int) -> None:
@@ -94,8 +94,8 @@ class _Indexing:
         self.statuses: dict[str, FollowerStatus] = {}
 
     async def run_chain(self, entry: ChainConfig) -> None:
-        """Until its last block is stored, or it cannot be indexed. While another process writes its store on a server,
-        this one waits as its standby."""
+        """Index one chain until its last block is stored or it cannot be indexed. While another process writes its
+        store on a server, this one waits as its standby."""
         log, problem = self._logs[chain_log_name(entry)], ""
         while (setback := await self._try_chain(entry)) is not None:
             if setback.reason != problem and setback.waits:
@@ -125,8 +125,8 @@ class _Indexing:
         return _Setback(reason, waits=bool(self.stores.chain_url(entry.id)))
 
     async def _follow(self, chain: IndexedChain) -> str:
-        """As the function of that name. It ends too when the session of the store is lost while no block comes and only
-        the status is written."""
+        """Follow the chain until it ends, or until its store session is lost. It ends too when the session of the store
+        is lost while no block comes and only the status is written."""
         following, lost = asyncio.create_task(_follow(chain)), self._lost[chain]
         try:
             await asyncio.wait({following, lost}, return_when=asyncio.FIRST_COMPLETED)
@@ -208,7 +208,8 @@ def _enrich_settings(chain: ChainConfig, config: Config) -> EnrichSettings:
 
 
 async def _until(following: list[asyncio.Task[None]], stopped: asyncio.Future[int], *, for_ever: bool) -> None:
-    """Until stopped, or nothing is left to follow. Under a supervisor the latter is no end: it would be restarted."""
+    """Wait until stopped, or until nothing is left to follow. Under a supervisor the latter is no end: it would be
+    restarted."""
     left: set[asyncio.Future[Any]] = {*following, stopped}
     while not stopped.done() and (for_ever or len(left) > 1):
         _, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)

@@ -23,7 +23,7 @@ def configured_network(config: Config, now: int, learned: LearnedNetwork | None 
 
 
 def unstored_path(data_dir: Path) -> Path:
-    """Where the engine leaves a health failure that it could not store."""
+    """Return the path at which the engine leaves a health failure that it could not store."""
     return data_dir / "run" / "health"
 
 

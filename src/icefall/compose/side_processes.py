@@ -17,7 +17,7 @@ from icefall.observe.counters import clear
 
 
 async def run_limits(config: Config) -> int:
-    """Until it is stopped; the process's exit code."""
+    """Own budgets and usage until stopped; return the process's exit code."""
     data_dir = Path(config.data_dir)
     clear(data_dir / "run")  # as the engine does
     codes: list[int] = []

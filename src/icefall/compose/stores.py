@@ -1,4 +1,4 @@
-"""Where a store engine is chosen: the only module outside `db/` that names one.
+"""The choice of a store engine: this is the only module outside `db/` that names one.
 
 Everything else receives a store, a reader or a function that opens one, typed by the protocols of `db/engine.py`. A
 store is a SQLite file in the data directory, or a schema of the PostgreSQL server that `--store` names.
@@ -97,7 +97,7 @@ class Stores:
         return [name for name in every if name.path(self.data_dir).exists()]
 
     def sizes(self) -> list[tuple[str, int]]:
-        """Of those that exist: the file in the data directory or the schema, and how many bytes it has."""
+        """List the stores that exist: the file in the data directory or the schema, and how many bytes it has."""
         if self.url:
             from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
 
@@ -106,7 +106,7 @@ class Stores:
         return [(str(path.relative_to(self.data_dir)), sqlite.file_size(path)) for path in store_paths(self.data_dir)]
 
     def open(self, name: StoreName) -> Store:
-        """As its only writer."""
+        """Open the store as its only writer."""
         match name.kind:
             case "node":
                 return self.node_store()
@@ -137,7 +137,7 @@ class Stores:
     # -- the node ----------------------------------------------------------------------------------------------
 
     def node_store(self) -> Store:
-        """For the engine, which is the only writer."""
+        """Open the node's store for the engine, which is the only writer."""
         if self.url:
             return self._schema_store(self.url, "node", node.PACKAGE)
         path, lock_path = node.store_path(self.data_dir), self.data_dir / "node.lock"
@@ -161,7 +161,7 @@ class Stores:
         return self._chain_urls.get(chain_id) or self.url
 
     def chain_store(self, chain_id: str, *, exclusive: bool = True) -> Store:
-        """For the indexer, which is the only writer of an EVM chain's store; not `exclusive`: next to it."""
+        """Open an EVM chain's store for the indexer, its only writer; not `exclusive`: beside a running indexer."""
         if url := self.chain_url(chain_id):
             return self._schema_store(url, f"chain_{chain_id}", evm.PACKAGE, exclusive=exclusive)
         path = evm.store_path(self.data_dir, chain_id)
@@ -178,7 +178,7 @@ class Stores:
         return evm.store_path(self.data_dir, chain_id).exists()
 
     def chain_location(self, chain_id: str) -> tuple[str, int]:
-        """Where the store of a chain is, and how many bytes it takes."""
+        """Return the place of a chain's store, and how many bytes it takes."""
         if url := self.chain_url(chain_id):
             from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
 
@@ -208,7 +208,7 @@ class Stores:
         return SqliteReader(access.store_path(self.data_dir))
 
     def access_store(self) -> Store:
-        """For a process that writes it for long. Others, as `icefall keys`, write it too."""
+        """Open the access store for a process that writes it for long. Others, as `icefall keys`, write it too."""
         if self.url:
             return self._schema_store(self.url, "access", access.PACKAGE, exclusive=False)
         with access.locked(self.data_dir):  # creating and migrating are not one transaction
@@ -294,7 +294,8 @@ def stores_of(config: Config) -> Stores:
 
 
 def create_data_dir(data_dir: Path, subdirectory: str = "") -> None:
-    """With a subdirectory, if one is given. StartRefused where it cannot be created or written."""
+    """Create the data directory, with a subdirectory if one is given. StartRefused where it cannot be created or
+    written."""
     directory = data_dir / subdirectory
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -84,7 +84,7 @@ def _seconds(duration_ns: int) -> float:
 
 
 def raise_file_limit() -> int:
-    """As many connections as the system lets us have; the limit then."""
+    """Raise the limit on open files as far as the system allows; return the limit then."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -35,7 +35,7 @@ def _cell(text: str) -> str:
 
 
 def _help(setting: Setting) -> str:
-    """With the verbs that use it, unless all do, or all that keep running."""
+    """Return the help of a setting, with the verbs that use it unless all do, or all that keep running."""
     if setting.verbs in (VERBS, RUNNING):
         return setting.help
     return f"{setting.help} For {', '.join(f'`{verb}`' for verb in setting.verbs if verb != ALL)}."

@@ -75,7 +75,7 @@ def url(*schemes: str) -> SettingKind:
 
 
 def _is_store_url(text: str) -> bool:
-    """Of no host, one, or several with commas between: a server and those that take its place."""
+    """Tell whether a URL names no host, one, or several with commas between: a server and its stand-ins."""
     try:
         split = urlsplit(text)
         hosts = split.netloc.rpartition("@")[2].split(",")

@@ -20,7 +20,7 @@ class ConfigError(StartRefused):
 
 
 class ValueSource(msgspec.Struct, frozen=True):
-    """Where values are written: what a path is relative to, what `$VAR` means, and the file, if it is one."""
+    """The place where values are written: what a path is relative to, what `$VAR` means, and the file, if it is one."""
 
     base: Path
     environ: Mapping[str, str]

@@ -23,12 +23,12 @@ class ChangeCount:
         self.end()  # an earlier writer may have been killed within a commit
 
     def begin(self) -> None:
-        """Before a commit."""
+        """Announce a commit that begins."""
         if self._words is not None:
             self._words[0] |= 1
 
     def end(self) -> None:
-        """After it, whether it succeeded or not."""
+        """Announce the end of a commit, whether it succeeded or not."""
         if self._words is not None:
             self._words[0] = ((self._words[0] | 1) + 1) % (1 << 64)
 
@@ -49,7 +49,7 @@ class StoreVersion:
 
 
 def unknown_version() -> int:
-    """For stores without such a page: every request reads them."""
+    """Report no version, for stores without such a page: every request reads them."""
     return 0
 
 

@@ -32,7 +32,7 @@ BROKEN = (psycopg.OperationalError, psycopg.InterfaceError)  # what a connection
 
 
 class AsyncSessions:
-    """At most `size` sessions, and as many queries at once. Idle ones may be used by another loop later."""
+    """A pool of at most `size` sessions, and as many queries at once. Idle ones may be used by another loop later."""
 
     def __init__(self, url: str, size: int = POOL_SIZE) -> None:
         self._url = url
@@ -120,7 +120,7 @@ class AsyncSessions:
 
 
 class BlockingSessions:
-    """For queries that wait on the calling thread: as a process starts, and in plain functions."""
+    """The sessions of queries that wait on the calling thread: as a process starts, and in plain functions."""
 
     def __init__(self, url: str, size: int = _BLOCKING_SIZE) -> None:
         self._url = url
@@ -129,7 +129,8 @@ class BlockingSessions:
         self._guard = threading.Lock()
 
     def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
-        """On the calling thread. Once more on a new connection if the one at hand was broken: it only reads."""
+        """Run a query on the calling thread. It runs once more on a new connection if the one at hand was broken: it
+        only reads."""
         text = for_postgres(statement)
         if (idle := self._take_idle(kind)) is not None:
             try:

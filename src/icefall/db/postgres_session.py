@@ -163,13 +163,13 @@ class SessionKind(NamedTuple):
 
 
 def unreachable(error: psycopg.Error) -> StoreError:
-    """Without the server's address, which clients of the API need not know."""
+    """Return the error without the server's address, which clients of the API need not know."""
     reason = re.sub(r"\s+", " ", str(error).rpartition("failed: ")[2]).strip()
     return StoreUnreachable(f"the PostgreSQL server cannot be used: {reason}")
 
 
 def shown_url(url: str) -> str:
-    """Without credentials: for the terminal and log files."""
+    """Return a URL without credentials, for the terminal and log files."""
     parts = urlsplit(url)
     return f"{parts.netloc.rpartition('@')[2] or 'the local server'}/{unquote(parts.path).lstrip('/')}"
 

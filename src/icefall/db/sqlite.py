@@ -151,7 +151,7 @@ def _insert_of_many(statement: str) -> str | None:
 
 
 class SqliteStore(SqliteReader):
-    """For the process that writes: migrated when opened, one transaction at a time."""
+    """The store of the process that writes: migrated when opened, one transaction at a time."""
 
     is_only_writer = False  # others may write the same store
 
@@ -236,8 +236,8 @@ class SqliteStore(SqliteReader):
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
 
     async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
-        """On the thread of the event loop: SQLite releases the interpreter at every statement, and another thread would
-        wait for it each time."""
+        """Write on the thread of the event loop: SQLite releases the interpreter at every statement, and another thread
+        would wait for it each time."""
         async with self._one_in_steps:  # a task that waited for the other lock would hold up the one that has it
             with self._committed() as tx:
                 for _ in change(tx):
@@ -266,7 +266,7 @@ class SqliteStore(SqliteReader):
 
 
 def file_size(path: Path) -> int:
-    """With what is committed and not in the file itself yet."""
+    """Return the size, with what is committed and not in the file itself yet."""
     return sum(one.stat().st_size for one in (path, Path(f"{path}-wal")) if one.exists())
 
 

@@ -73,7 +73,7 @@ def for_postgres(statement: str) -> str:
 
 @lru_cache(maxsize=512)
 def translated(statement: str) -> str:
-    """With the placeholders of psycopg."""
+    """Translate a statement to the placeholders of psycopg."""
     return _TOKEN.sub(_translate_token, statement)
 
 

@@ -31,7 +31,8 @@ def _wal_size(path: Path) -> int:
 
 
 def _id_in_file(path: Path) -> int:
-    """Without the -wal file. By SQLite, because a process that closes a file itself loses SQLite's locks on it."""
+    """Read the mark without the -wal file. SQLite reads it, because a process that closes a file itself loses SQLite's
+    locks on it."""
     with suppress(sqlite3.Error), closing(_open(path, "mode=ro&immutable=1")) as connection:
         return int(connection.execute("pragma application_id").fetchone()[0])
     return 0  # opening it will say why it cannot be read

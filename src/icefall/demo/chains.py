@@ -50,7 +50,7 @@ CHAINS = (
 
 
 def tables(base_url: str) -> list[dict[str, Any]]:
-    """As `[[chain]]` of a config file, read from a replay at `base_url`."""
+    """Return the demo's chains as `[[chain]]` tables of a config file, read from a replay at `base_url`."""
     return [
         {
             **chain.table,

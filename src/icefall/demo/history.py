@@ -48,7 +48,7 @@ def fits(network_id: int, genesis_file: str, upstream: tuple[str, ...], fees: tu
 
 
 def recorded_runs() -> Iterator[ContainerRun]:
-    """In the order in which they were accepted, so that an export comes before its import."""
+    """Return the containers in the order in which they were accepted, so that an export comes before its import."""
     raw = lzma.decompress((files("icefall.demo") / "data" / "history.jsonl.xz").read_bytes())
     rows = map(json.loads, raw.splitlines())
     for chain, run in groupby(rows, key=lambda row: str(row["chain"])):

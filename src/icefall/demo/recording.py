@@ -45,7 +45,7 @@ class RecordedBlock:
 
     @cached_property
     def diffs_without_code(self) -> bytes:
-        """Without code, as a client sends them with `disableCode`."""
+        """Return the diffs without code, as a client sends them with `disableCode`."""
         rows = msgspec.json.decode(self.diffs or b"[]")
         for row in rows:
             for side in row["result"].values():
@@ -84,7 +84,7 @@ class Recording:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """By number."""
+        """Return the recorded blocks by number."""
         return {block.number: block for block in map(RecordedBlock, self.lines("blocks"))}
 
     @cached_property

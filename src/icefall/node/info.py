@@ -27,7 +27,7 @@ class NodeInfo(msgspec.Struct, frozen=True):
 
 
 class UpgradeTimes(msgspec.Struct, frozen=True):
-    """In the order the upgrades took effect."""
+    """The times of the upgrades, in the order in which they took effect."""
 
     apricot: tuple[datetime, ...]  # phases 1, 2, 3, 4, 5, pre-6, 6, post-6
     apricot4_min_p_height: int

@@ -62,7 +62,7 @@ class CallCounters:
 
 
 def counters_directory(run_dir: Path, program: int, listener: str) -> Path:
-    """Where the workers of one listener of one program count."""
+    """Return the directory in which the workers of one listener of one program count."""
     directory = run_dir / "counters" / str(program) / listener
     with suppress(OSError):  # a full disk: then each counts in its own memory
         directory.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ _COLOURS = {"WARN": "33", "ERROR": "31", "FATAL": "31", "DEBUG": "2", "VERBO": "
 
 
 class Terminal(Protocol):
-    """Where lines are shown: standard error, or what draws on it."""
+    """The place where lines are shown: standard error, or what draws on it."""
 
     def write(self, text: str, /) -> int: ...
 

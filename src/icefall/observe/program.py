@@ -34,7 +34,7 @@ def program_pid() -> int:
 
 
 def program_processes(program: int) -> list[ProgramProcess]:
-    """In the order of their IDs; none where there is no /proc."""
+    """List the processes of a program in the order of their IDs; none where there is no /proc."""
     seen: dict[int, tuple[int, str]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:

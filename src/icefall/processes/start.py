@@ -113,7 +113,8 @@ def _start(
 
 
 def _limits_socket(verb: str, config: Config) -> Path | None:
-    """Where the owner of the budgets listens. None without limits, and where a server has the budgets."""
+    """Return the socket at which the owner of the budgets listens. None without limits, and where a server has the
+    budgets."""
     if verb == "node" or stores_of(config).url or not limits_are_on(config.rate_limits, config.http_host):
         return None
     return budget_socket(Path(config.data_dir))

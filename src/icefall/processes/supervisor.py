@@ -89,7 +89,8 @@ class Supervisor:
         return child
 
     def await_engine(self) -> None:
-        """Until it is ready. StartRefused if it ended, without a text where it has explained that, or a signal came."""
+        """Wait until the engine is ready. StartRefused if it ended, without a text where it has explained that, or a
+        signal came."""
         engine = next(child for child in self._children if child.arguments.is_engine)
         while engine.is_alive() and not engine.is_ready and not self.stop_requested:
             self._wait(_POLL_S)
@@ -99,8 +100,8 @@ class Supervisor:
             raise StartRefused(f"the engine ended before it was ready ({engine.how_it_ended()})" if was_killed else "")
 
     def await_limits(self, path: Path) -> None:
-        """Until the owner of the budgets listens at its socket `path`, which may be a process of another program. Not
-        for long: without an owner each worker grants its share."""
+        """Wait until the owner of the budgets listens at its socket `path`, which may be a process of another program.
+        Not for long: without an owner each worker grants its share."""
         deadline = time.monotonic() + LIMITS_WAIT_S
         while not _listens(path) and not self.stop_requested:
             if time.monotonic() > deadline:
@@ -115,7 +116,7 @@ class Supervisor:
                 child.send(ENGINE_READY)
 
     def await_listeners(self, addresses: Iterable[Address]) -> None:
-        """Until all have answered a request, a child ended or a signal came."""
+        """Wait until all listeners have answered a request, a child ended or a signal came."""
         waiting = list(addresses)
         deadline = time.monotonic() + START_LIMIT_S
         while waiting and not self.stop_requested and all(child.is_alive() for child in self._children):
@@ -137,7 +138,7 @@ class Supervisor:
         return 0
 
     def _wait(self, limit_s: float | None) -> None:
-        """Until a signal comes, which the end of a child sends too; not if one came since the last wait."""
+        """Wait until a signal comes, which the end of a child sends too; not if one came since the last wait."""
         signalled = select.poll()
         signalled.register(self._signals, select.POLLIN)
         if signalled.poll(None if limit_s is None else limit_s * 1000):
@@ -145,8 +146,8 @@ class Supervisor:
         self._reap_orphans()
 
     def _reap_orphans(self) -> None:
-        """As the first process of a container it is also the parent of processes whose own parent has ended: the
-        decoders of an indexer that was killed. They would stay zombies."""
+        """Reap orphans. As the first process of a container the supervisor is also the parent of processes whose own
+        parent has ended: the decoders of an indexer that was killed. They would stay zombies."""
         ours = {child.pid: child for child in self._children if child.code is None}
         with suppress(ChildProcessError):  # it has no children
             while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):

@@ -41,7 +41,7 @@ class WebFile(NamedTuple):
 
 
 def explorer_files() -> dict[str, WebFile]:
-    """By path: `/` and what is below `/explorer/`."""
+    """Return the files of the Explorer by path: `/` and what is below `/explorer/`."""
     found = {FOLDER + name: WebFile.of(body, MEDIA[name.rpartition(".")[2]]) for name, body in _read()}
     page = found.pop(f"{FOLDER}index.html").body
     for one in INLINED:
@@ -59,7 +59,7 @@ def policy_hash(body: bytes) -> str:
 
 
 def inlined_hashes() -> dict[bytes, str]:
-    """By element, of what is in the page itself."""
+    """Return the hashes of what is in the page itself, by element."""
     folder = files("icefall.web") / "static"
     return {one.element: policy_hash((folder / one.name).read_bytes()) for one in INLINED}
 

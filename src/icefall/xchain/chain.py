@@ -27,7 +27,8 @@ PROCESSING, REJECTED = "Processing", "Rejected"
 
 
 class BlockPace(msgspec.Struct, frozen=True):
-    """At most one block every `block_time_s`, each of at most `txs_max` transactions; 0 means no such bound."""
+    """The pace of blocks: at most one every `block_time_s`, each of at most `txs_max` transactions; 0 means no such
+    bound."""
 
     block_time_s: float = 0.0
     txs_max: int = 0
@@ -73,7 +74,7 @@ class AssetChain:
         return parsed.txid
 
     def state_of(self, txid: bytes) -> str:
-        """Of a transaction that is in no block; empty for an unknown one."""
+        """Return the state of a transaction that is in no block; empty for an unknown one."""
         if txid in self._mempool:
             return PROCESSING
         return REJECTED if self._mempool.refusal(txid) is not None else ""

@@ -48,8 +48,8 @@ class OwnUtxos:
 
 
 class ExportedUtxos:
-    """Like the node's shared memory, returns the start itself once more. A start that is not in the list of its
-    address, imported or never there, means the beginning of that list."""
+    """The UTXOs exported to a chain. Like the node's shared memory, it returns the start itself once more. A start that
+    is not in the list of its address, imported or never there, means the beginning of that list."""
 
     def __init__(self, chain: AssetChainReader, source: bytes) -> None:
         self._chain = chain

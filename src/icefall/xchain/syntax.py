@@ -126,7 +126,8 @@ def _verify_chain(tx: BaseTx, rules: ChainRules) -> None:
 
 
 def _verify_flow(rules: ChainRules, fee: int, output_lists: Iterable[_Outputs], input_lists: Iterable[_Inputs]) -> None:
-    """Of every asset at least as much goes in as comes out, the fee included. What is left over is burned."""
+    """Check that of every asset at least as much goes in as comes out, the fee included. What is left over is
+    burned."""
     produced = {rules.fee_asset_id: fee}
     for outputs in output_lists:
         _add_outputs(outputs, produced)

@@ -65,7 +65,7 @@ class DagChain(Protocol):
 
     @property
     def last_txid(self) -> bytes:
-        """Of the last of them, if there are any."""
+        """The ID of the last stored transaction, if there is any."""
         ...
 
     def has_tx(self, txid: bytes) -> bool: ...
@@ -133,7 +133,7 @@ class DagFollower:
 
     @property
     def progress(self) -> Progress:
-        """In transactions."""
+        """The progress in transactions."""
         done = self._chain.tx_count
         return progress_of(done, self._length, self._rate.per_second(self._clock.now(), done))
 
@@ -220,7 +220,8 @@ class DagFollower:
         return tip.number + 1 if number is None else number
 
     async def _start(self, node: UpstreamNode, length: int) -> int:
-        """Where to continue in its index: after our last one if it has the same number there, else at the beginning."""
+        """Find where to continue in the upstream's index: after our last one if it has the same number there, else at
+        the beginning."""
         count = self._chain.tx_count
         if not 0 < count <= length:
             return 0

@@ -52,7 +52,7 @@ class DagStage(Protocol):
     def waiting(self) -> str | None: ...
 
     async def run(self) -> None:
-        """Until it is complete. ChainStopped, NoUpstreamLeft: it cannot be followed."""
+        """Read the history until it is complete. ChainStopped, NoUpstreamLeft: it cannot be followed."""
         ...
 
 
@@ -74,7 +74,7 @@ class RangeFetcher:
         return asyncio.create_task(self.fetch(node, start, last + 1 - start))
 
     async def fetch(self, node: UpstreamNode, start: int, count: int) -> list[FetchedContainer]:
-        """At least one of the next `count`."""
+        """Fetch at least one of the next `count` containers."""
         fetched = await node.containers(self._name, start, min(self.size, count), self._kind)
         if not fetched:
             raise InvalidAnswer(f"{node.name} sent no {self._name} containers from {start}, which its tip says it has")
@@ -355,7 +355,7 @@ class ContainerFollower:
         return self._difference(node, theirs, ours)
 
     def _difference(self, node: UpstreamNode, theirs: FetchedContainer, ours: bytes) -> Exception:
-        """Of a container that is not ours at its number: it is invalid, or there are two histories."""
+        """Explain a container that is not ours at its number: it is invalid, or there are two histories."""
         our_source = "us" if self._source is None else self._source.name
         try:
             identify(self._links, theirs)

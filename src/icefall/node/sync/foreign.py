@@ -21,7 +21,7 @@ class ForeignContainer(NamedTuple):
 
 
 class StoredPosition(msgspec.Struct, frozen=True):
-    """After `count` containers, the last of which was this one."""
+    """The position after `count` containers, the last of which was this one."""
 
     count: int
     container_id: bytes

@@ -31,7 +31,7 @@ class ImportWaiter:
         self._poll_s = poll_s
 
     async def wait(self, node: UpstreamNode, what: str) -> None:
-        """Until the chains we import from are where `node` has them now, which is after it accepted the import."""
+        """Wait until the chains we import from are where `node` has them now, which is after it accepted the import."""
         try:
             for other in self._exporters:
                 self.waiting = f"{what}: waits until {node.name} has bootstrapped {other.name}"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from tests.server import JSON_TYPE
 
 from bench.ledger import transfer
-from icefall.demo.tour import TOUR
+from icefall.demo.chains import TOUR
 from icefall.wire.avm.types import Tx, Utxo
 from icefall.wire.avm.utxos import produced
 from icefall.wire.ids import id_text

@@ -20,7 +20,7 @@ from typing import Any
 import coincurve
 import msgspec
 
-from icefall.demo.eth_call import INTERFACES, NAMED
+from icefall.demo.recording import INTERFACES, NAMED
 from icefall.wire.evm.eip55 import checksummed
 from icefall.wire.evm.keccak import keccak256
 from icefall.wire.evm.rlp import encode, number

@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from bench.evm_chain import EncodedBlock
-from icefall.demo.eth_call import Reverts
+from icefall.demo.recording import Reverts
 
 State = Callable[[str, list[Any], int], str]  # eth_call, eth_getCode, eth_getBalance: method, params, block -> result
 

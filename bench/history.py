@@ -7,8 +7,7 @@ from pathlib import Path
 from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
-from icefall.node.admission import StartRequest, admit
-from icefall.node.store import PACKAGE, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, store_path
 from icefall.primary.chains import index_x
 from icefall.wire.avm.codec import genesis_txs, pack_block, pack_tx, pack_unsigned, unpack_block, unpack_genesis
 from icefall.wire.avm.parts import pack_transferable_output

@@ -27,7 +27,7 @@ from bench.evm_upstream import EncodedChain, upstream
 from icefall.compose.stores import Stores
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
-from icefall.demo.eth_call import answer
+from icefall.demo.recording import answer
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.storing.store import PACKAGE, ChainStore, store_path
 from icefall.observe.log import quiet

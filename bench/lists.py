@@ -29,8 +29,7 @@ from icefall.api.http.app import App
 from icefall.api.http.paging import NumberPaging, Paging
 from icefall.api.http.row import DATA, METRICS
 from icefall.api.metrics.schema import NftHoldersParams
-from icefall.compose.data_app import data_app
-from icefall.compose.metrics_app import metrics_app
+from icefall.compose.rest_apps import data_app, metrics_app
 from icefall.compose.stores import Stores
 from icefall.config.load import load
 from icefall.db.engine import Transaction

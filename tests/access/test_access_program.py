@@ -14,7 +14,7 @@ from tests.server import Reply, Server, serving
 from icefall.access.budgets import MINUTE_S
 from icefall.api.http.row import DATA, Rest
 from icefall.api.table import rows_of
-from icefall.db.lock import StoreLock
+from icefall.db.disk import StoreLock
 
 CHAINS = "/v1/chains"
 LIKELY_S = 6.0  # that counting takes

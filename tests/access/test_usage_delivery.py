@@ -13,12 +13,11 @@ from tests.forked import run_program
 from tests.server import serving
 from tests.waiting import LIMIT_S
 
-from icefall.access import budget_server, usage_recorder
+from icefall.access import budget_server, usage_store
 from icefall.access.budget_server import OwnedUsage, budget_socket, serve_budgets
 from icefall.access.budgets import Budgets
 from icefall.access.usage import AnsweredRequest
-from icefall.access.usage_recorder import UsageRecorder
-from icefall.access.usage_store import UsageStore
+from icefall.access.usage_store import UsageRecorder, UsageStore
 from icefall.compose.stores import Stores
 from icefall.db.engine import Store, Transaction
 from icefall.errors import Unavailable
@@ -74,7 +73,7 @@ async def _lose_answers(stores: Stores) -> None:
 
 
 def test_what_was_not_taken_is_sent_again_without_another_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage_recorder, "FLUSH_S", 0.01)
+    monkeypatch.setattr(usage_store, "FLUSH_S", 0.01)
     asyncio.run(_fail_twice())
 
 

@@ -29,8 +29,7 @@ from icefall.db.sqlite import SqliteStore
 from icefall.demo import history
 from icefall.node.store import PACKAGE, store_path
 from icefall.node.sync.verify import ChainLinks, FollowedChain
-from icefall.primary.bootstrap import genesis_time
-from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains, index_x
+from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains, genesis_time, index_x
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.container.proposer import unpack_container

@@ -35,7 +35,7 @@ from tests.waiting import LIMIT_S, until
 from icefall.api.describing.examples import example_call
 from icefall.api.http.row import DATA, LISTENERS, Rest, Rpc, example_path
 from icefall.api.table import ENDPOINTS, rows_of
-from icefall.demo.tour import TOUR
+from icefall.demo.chains import TOUR
 from icefall.evm.storing.store import store_path
 
 BUSY = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"

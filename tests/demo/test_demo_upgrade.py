@@ -9,7 +9,7 @@ from tests.upstream.evm_recording import recording
 
 from icefall.compose.demo_data import EARLIER, drop_earlier_demo
 from icefall.compose.stores import Stores, chain_files
-from icefall.db.lock import StoreLock
+from icefall.db.disk import StoreLock
 from icefall.demo.chains import CHAINS
 
 ANVIL = "31337"

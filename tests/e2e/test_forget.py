@@ -10,7 +10,7 @@ from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
-from icefall.db.lock import StoreLock
+from icefall.db.disk import StoreLock
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S, until
 
-from icefall.db.lock import StoreLock
+from icefall.db.disk import StoreLock
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.health import SILENT_S, chain_health
 from icefall.evm.reading.chain import ChainReader

@@ -9,8 +9,7 @@ from tests.e2e.program import Outcome, family, outcome
 from tests.server import serving
 
 from icefall.db.sqlite import SqliteStore
-from icefall.node.admission import StartRequest, admit
-from icefall.node.store import PACKAGE, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, store_path
 
 
 def made_store(data_dir: Path) -> SqliteStore:

@@ -16,7 +16,7 @@ from tests.e2e.program import all_gone, family
 from tests.server import Reply, Server, serving
 from tests.waiting import LIMIT_S, until
 
-from icefall.db.lock import StoreLock
+from icefall.db.disk import StoreLock
 from icefall.wire.ids import id_text
 
 VM_TEXT = id_text(b"v" * 32)

@@ -18,8 +18,7 @@ from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.engine import BlockingReader
-from icefall.demo.eth_call import Reverts, answer
-from icefall.demo.recording import RecordedState
+from icefall.demo.recording import RecordedState, Reverts, answer
 from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader

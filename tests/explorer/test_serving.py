@@ -10,8 +10,7 @@ from tests.explorer.browser import chromium, needs_chromium, tab
 from tests.explorer.prefix import behind_prefix
 from tests.server import Reply, Server, serving
 
-from icefall.web.files import explorer_files, policy_hash
-from icefall.web.site import Link
+from icefall.web.site import Link, explorer_files, policy_hash
 
 FORBIDDEN = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc")
 OURS = {path: file for path, file in explorer_files().items() if not path.endswith(".svg")}

@@ -9,8 +9,7 @@ import pytest
 from tests.store.opened import open_store
 
 from icefall.errors import StartRefused
-from icefall.node.admission import StartRequest, admit
-from icefall.node.store import PACKAGE, read_meta, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, read_meta, store_path
 
 PLAIN = StartRequest(12345, False, True, False)
 

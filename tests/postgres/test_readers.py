@@ -22,11 +22,10 @@ from tests.upstream.threaded import in_thread
 from tests.waiting import until
 
 from icefall.access.budget_leases import BudgetLeases
+from icefall.access.budget_server import StoredBudgets
 from icefall.access.budgets import Tier
-from icefall.access.stored_budgets import StoredBudgets
 from icefall.cli import main
-from icefall.compose.chain_configs import put_chain_configs, with_stored_chains
-from icefall.compose.stores import Stores, stores_of
+from icefall.compose.stores import Stores, put_chain_configs, stores_of, with_stored_chains
 from icefall.config.load import load
 from icefall.observe.log import quiet
 

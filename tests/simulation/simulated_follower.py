@@ -15,9 +15,8 @@ from tests.sync.history import START
 from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.config.settings import Config
-from icefall.node.admission import StartRequest, admit
 from icefall.node.index import BLOCKS_OF
-from icefall.node.store import PACKAGE, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, store_path
 from icefall.primary.chains import index_x
 from icefall.primary.network import Network
 from icefall.primary.sync import NodeFollowing

@@ -16,8 +16,7 @@ from tests.simulation.simulated_program import Simulation
 from icefall.compose.indexed_chain import IndexedChain
 from icefall.config.load import load, with_chains
 from icefall.config.settings import ChainConfig, Config
-from icefall.db.disk import DiskGuard
-from icefall.db.lock import StoreLock
+from icefall.db.disk import DiskGuard, StoreLock
 from icefall.evm.indexing.follower import POLL_S, BlockRange
 from icefall.evm.indexing.reorgs import REORG_DEPTH_MAX
 from icefall.evm.storing.store import PACKAGE, ChainStore

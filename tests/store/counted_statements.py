@@ -14,11 +14,9 @@ from icefall.api.describing.examples import example_call
 from icefall.api.http.answer_cache import KeptAnswers, Key
 from icefall.api.http.app import App
 from icefall.api.http.row import DATA, METRICS, NODE, Rest, Rpc, example_path
-from icefall.compose.chain_configs import with_stored_chains
-from icefall.compose.data_app import data_app
-from icefall.compose.metrics_app import metrics_app
 from icefall.compose.node_app import node_app
-from icefall.compose.stores import Stores
+from icefall.compose.rest_apps import data_app, metrics_app
+from icefall.compose.stores import Stores, with_stored_chains
 from icefall.config.load import load
 from icefall.db.postgres_pool import AsyncSessions, BlockingSessions
 from icefall.db.postgres_version import VersionSession

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from icefall.db.disk import StoreLock
 from icefall.db.engine import StoreError
-from icefall.db.lock import StoreLock
 
-HOLD = "import pathlib, sys, time; from icefall.db.lock import StoreLock; lock = StoreLock(pathlib.Path(sys.argv[1])); \
+HOLD = "import pathlib, sys, time; from icefall.db.disk import StoreLock; lock = StoreLock(pathlib.Path(sys.argv[1])); \
 print('held', flush=True); time.sleep(60)"
 
 

@@ -8,8 +8,7 @@ from tests.sync.history import START
 
 from icefall.compose.node_setup import configured_network, node_logs
 from icefall.config.load import load
-from icefall.node.admission import StartRequest, admit
-from icefall.node.store import PACKAGE, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, store_path
 from icefall.primary.chains import index_x
 from icefall.primary.sync import NodeFollowing
 from icefall.xchain.ledger import Ledger

@@ -23,9 +23,8 @@ import icefall.primary.sync
 from icefall.compose.node_setup import configured_network, node_logs
 from icefall.config.load import load
 from icefall.config.settings import Config
-from icefall.node.admission import StartRequest, admit
 from icefall.node.health.checks import FollowStats
-from icefall.node.store import PACKAGE, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, store_path
 from icefall.node.sync.upstreams import NodeUpstreams
 from icefall.primary.chains import index_x
 from icefall.primary.network import Network

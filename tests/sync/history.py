@@ -16,9 +16,8 @@ from icefall.config.settings import Config
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.node import index
-from icefall.node.admission import StartRequest, admit
 from icefall.node.identity import ensure_identity
-from icefall.node.store import PACKAGE, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, store_path
 from icefall.node.sync.foreign import ForeignChain, ForeignContainer
 from icefall.primary.chains import index_x
 from icefall.wire.avm.codec import unpack_utxo

@@ -19,8 +19,7 @@ from icefall.compose.node_setup import configured_network
 from icefall.config.load import load
 from icefall.db.sqlite import SqliteStore
 from icefall.node import index
-from icefall.node.admission import StartRequest, admit
-from icefall.node.store import PACKAGE, store_path
+from icefall.node.store import PACKAGE, StartRequest, admit, store_path
 from icefall.primary.chains import index_x
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.text import checksum_hex

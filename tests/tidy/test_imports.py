@@ -44,7 +44,7 @@ STORE_ENGINES = ("icefall.db.sqlite", "icefall.db.postgres")
 # Modules that contain rules use no clock, disk, network or randomness: bytes in, values out.
 IMPURE = {"asyncio", "os", "random", "secrets", "socket", "sqlite3", "ssl", "subprocess", "threading", "time", "urllib"}
 PURE = {
-    "xchain": {"model", "syntax", "semantics", "execute", "operations", "ownership", "wellformed"},
+    "xchain": {"model", "syntax", "semantics", "execute", "ownership"},
     "evm": {"model", "encoding"},
     "access": {"budgets", "page_tokens", "client_address", "usage"},
     "metrics": {"periods", "rollup", "catalogue"},
@@ -128,8 +128,7 @@ STARTED = {
     "icefall.processes.start": SLOW,
     "icefall.compose.worker": SLOW,
     "icefall.compose.node_app": SLOW,
-    "icefall.compose.data_app": SLOW,
-    "icefall.compose.metrics_app": SLOW,
+    "icefall.compose.rest_apps": SLOW,
     "icefall.compose.engine": tuple(name for name in SLOW if name != "cryptography"),
 }
 

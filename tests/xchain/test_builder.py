@@ -21,7 +21,7 @@ from tests.xchain.memory_state import BLOCK_0, RULES
 from icefall.wire.avm.codec import pack_block, unpack_block
 from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.ids import id_text, input_id
-from icefall.xchain.builder import BLOCK_SIZE_TARGET, BuiltBlock, build
+from icefall.xchain.chain import BLOCK_SIZE_TARGET, BuiltBlock, build
 from icefall.xchain.execute import verify_block
 from icefall.xchain.mempool import Mempool, issue
 from icefall.xchain.ownership import Signers

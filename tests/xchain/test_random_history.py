@@ -29,7 +29,7 @@ from icefall.wire.avm.types import (
     Tx,
 )
 from icefall.wire.text import checksum_hex
-from icefall.xchain.builder import build
+from icefall.xchain.chain import build
 from icefall.xchain.execute import verify_block
 from icefall.xchain.mempool import Mempool, issue, parse_issue
 from icefall.xchain.model import TxRefused

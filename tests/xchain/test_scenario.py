@@ -12,7 +12,7 @@ from icefall.wire.avm.types import Block, Tx
 from icefall.wire.container.proposer import next_epoch, pack_container, unpack_container
 from icefall.wire.ids import PLATFORM_CHAIN, id_from_text, id_text
 from icefall.wire.text import checksum_hex
-from icefall.xchain.builder import build
+from icefall.xchain.chain import build
 from icefall.xchain.execute import verify_block
 from icefall.xchain.mempool import Mempool, issue, parse_issue
 from icefall.xchain.model import TxRefused

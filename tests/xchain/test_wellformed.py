@@ -23,7 +23,7 @@ from icefall.wire.avm.types import (
     TransferOutput,
     Verifiable,
 )
-from icefall.xchain.wellformed import verify_part
+from icefall.xchain.syntax import verify_part
 
 UNSPENDABLE = Owners(0, 2, ADDRESSES[:1])
 WASTEFUL = Owners(0, 0, ADDRESSES[:1])

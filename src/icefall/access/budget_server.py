@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from icefall.access.budgets import Budgets, Grant, Tier
-from icefall.access.store import ReopenedStore
+from icefall.access.budgets import DAY_S, MINUTE_S, Budgets, Grant, Spent, Tier
+from icefall.access.store import SQL, ReopenedStore
 from icefall.access.usage import AnsweredRequest, UsageRow
 from icefall.access.usage_store import UsageStore
-from icefall.db.engine import Store, StoreError
-from icefall.db.lock import StoreLock
+from icefall.db.disk import StoreLock
+from icefall.db.engine import Store, StoreError, Transaction
 from icefall.errors import StartRefused
 from icefall.ipc.socket import SocketServer, socket_path
 
@@ -137,3 +137,52 @@ async def _lock(path: Path) -> StoreLock:
             return StoreLock(path)
         except StoreError:
             await asyncio.sleep(_RETRY_S)
+
+
+class StoredBudgets:
+    """Called by `BudgetLeases` in place of the owner's socket. Rows of callers that were not seen for long are deleted
+    by the writer of the store: the role of a reader may not."""
+
+    def __init__(self, open_store: Callable[[], Store], clock: Callable[[], float] = time.time) -> None:
+        self._store = ReopenedStore(open_store)
+        self._clock = clock
+
+    async def call(self, command: str, **params: Any) -> Any:
+        commands: dict[str, Callable[..., Callable[[Transaction], Any]]]
+        commands = {"lease": self._lease, "give_back": self._give_back}
+        return await self._store.write(commands[command](**params))
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _lease(self, caller: str, per_minute: int, per_day: int, need: int) -> Callable[[Transaction], Grant]:
+        now = int(self._clock())
+
+        def change(tx: Transaction) -> Grant:
+            tx.run(SQL.open_spent, {"caller": caller, "minute": now // MINUTE_S, "day": now // DAY_S})
+            budgets = _stored(tx, caller)
+            grant = budgets.lease(caller, Tier("", per_minute, per_day), need, now)
+            _put(tx, budgets)
+            return grant
+
+        return change
+
+    def _give_back(self, minute: int, unspent: list[tuple[str, int]]) -> Callable[[Transaction], None]:
+        def change(tx: Transaction) -> None:
+            for caller, units in sorted(unspent):  # in one order everywhere: two workers never wait for each other
+                budgets = _stored(tx, caller)
+                budgets.give_back(caller, units, minute)
+                _put(tx, budgets)
+
+        return change
+
+
+def _stored(tx: Transaction, caller: str) -> Budgets:
+    """Read the budget of one caller, whose row is locked until the end of the transaction."""
+    budgets = Budgets()
+    budgets.load(Spent(*row) for row in tx.rows(SQL.spent, {"caller": caller}))
+    return budgets
+
+
+def _put(tx: Transaction, budgets: Budgets) -> None:
+    tx.run_many(SQL.put_spent, [one._asdict() for one in budgets.changes()])

@@ -1,4 +1,6 @@
-"""The address that identifies a client without a key: the peer's, or the one that a trusted proxy forwards."""
+"""The caller of a request: by its API key, else by its address, which is the peer's or the one that a trusted proxy
+forwards.
+"""
 
 import ipaddress
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,8 @@
-"""`icefall forget CHAIN`: deletes what is stored of an EVM chain."""
+"""`icefall forget CHAIN`: deletes what is stored of an EVM chain.
+
+It handles the files of a data directory, as `backup` and `restore` do; the refusals of all three for stores on a server
+are here too.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +10,8 @@ from pathlib import Path
 from icefall.commands.status import running_programs
 from icefall.compose.stores import chain_files
 from icefall.config.settings import ChainConfig, Config
+from icefall.db.disk import StoreLock
 from icefall.db.engine import StoreError
-from icefall.db.lock import StoreLock
 from icefall.errors import StartRefused
 from icefall.evm.storing.store import store_path
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
-from icefall.compose.chain_configs import put_chain_configs
 from icefall.compose.demo_data import drop_earlier_demo
 from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_of
 from icefall.compose.indexer import chain_log_name, indexer_logs, proves_roots, run_indexer
-from icefall.compose.stores import create_data_dir, stores_of
+from icefall.compose.stores import create_data_dir, put_chain_configs, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused

@@ -14,8 +14,7 @@ from icefall.access.budgets import DAY_S
 from icefall.access.store import AccessReader
 from icefall.access.usage import total
 from icefall.access.usage_store import UsageReader
-from icefall.compose.chain_configs import with_stored_chains
-from icefall.compose.stores import Stores, stores_of
+from icefall.compose.stores import Stores, stores_of, with_stored_chains
 from icefall.config.settings import Config
 from icefall.db.disk import free_space
 from icefall.db.engine import StoreError

@@ -9,12 +9,11 @@ import msgspec
 
 from icefall import __version__
 from icefall.access.budget_leases import BudgetLeases
-from icefall.access.budget_server import budget_socket
+from icefall.access.budget_server import StoredBudgets, budget_socket
 from icefall.access.budgets import Tier, limits_are_on, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
-from icefall.access.stored_budgets import StoredBudgets
-from icefall.access.usage_recorder import UsageRecorder
+from icefall.access.usage_store import UsageRecorder
 from icefall.api.describing.docs import page
 from icefall.api.describing.openapi import document
 from icefall.api.describing.site import Pages

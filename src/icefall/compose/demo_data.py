@@ -6,8 +6,8 @@ The ID was one that anvil takes by default. The genesis distinguishes the record
 from pathlib import Path
 
 from icefall.compose.stores import Stores, chain_files
+from icefall.db.disk import StoreLock
 from icefall.db.engine import StoreError
-from icefall.db.lock import StoreLock
 from icefall.evm.reading.chain import SQL
 
 EARLIER = {"31337": "0x093b3f80a039ba4b3d504a97f9cfeb3c0dec28543b7491df72c5c79064833dec"}  # genesis hashes by chain ID

@@ -24,16 +24,14 @@ from icefall.errors import CallFailed, StartRefused
 from icefall.ipc.socket import SocketServer, socket_path
 from icefall.node.admin.commands import Admin
 from icefall.node.admin.profiles import LockStats, Profiles
-from icefall.node.admission import StartRequest, admit, refusal
 from icefall.node.chains import NODE_BASES, Chains
 from icefall.node.health.checks import ChainCheck, EngineTraffic, MovingChain, Thresholds, node_checks, shutting_down
 from icefall.node.health.runner import Check, Health, UnstoredFailure
 from icefall.node.identity import ensure_identity
-from icefall.node.store import SQL, NodeReader, put_learned, read_learned, read_meta
+from icefall.node.store import SQL, NodeReader, StartRequest, admit, put_learned, read_learned, read_meta, refusal
 from icefall.observe import counters
 from icefall.observe.log import Log, Logs
-from icefall.primary.bootstrap import genesis_time, import_history, put_state
-from icefall.primary.chains import foreign_chains, index_x
+from icefall.primary.chains import foreign_chains, genesis_time, import_history, index_x, put_state
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.primary.sync import NodeFollowing, check_upstreams, learn
 from icefall.wire.genesis.network import KNOWN_NETWORKS

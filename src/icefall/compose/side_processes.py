@@ -1,6 +1,8 @@
-"""The process that owns budgets and usage where no engine runs: next to `icefall data` and `icefall metrics`.
+"""The two small processes beside engine, indexer and workers.
 
-Not a thread of a listener, which forks its workers: they would inherit its locks and its open store.
+`run_limits` owns budgets and usage where no engine runs, next to `icefall data` and `icefall metrics`. It is not a
+thread of a listener, which forks its workers: they would inherit its locks and its open store. `run_replay` serves the
+recorded chains of the demo as a node would.
 """
 
 import asyncio

@@ -7,17 +7,21 @@ store is a SQLite file in the data directory, or a schema of the PostgreSQL serv
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from icefall.access import store as access
-from icefall.config.settings import Config
+from icefall.access.store import stored_chain_configs
+from icefall.config.load import with_chains
+from icefall.config.settings import ChainConfig, Config
 from icefall.db import sqlite
 from icefall.db.changes import StoreVersion, unknown_version
-from icefall.db.engine import BlockingReader, MigratedReader, Store
-from icefall.db.lock import StoreLock
+from icefall.db.disk import StoreLock
+from icefall.db.engine import BlockingReader, MigratedReader, Store, StoreError
 from icefall.db.migrate import newest
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.errors import StartRefused
@@ -303,3 +307,32 @@ def create_data_dir(data_dir: Path, subdirectory: str = "") -> None:
         raise StartRefused(f"the data directory {data_dir} cannot be created: {error.strerror}") from error
     if not all(os.access(path, os.W_OK | os.X_OK) for path in (data_dir, directory)):
         raise StartRefused(f"the data directory {data_dir} cannot be written: Permission denied")
+
+
+_NOT_SHARED = {"store": ""}  # its URL may hold the password of the writer
+
+
+def put_chain_configs(config: Config, stores: Stores) -> None:
+    """Share the settings of the indexed chains with readers; called by the process that indexes them."""
+    shared = {chain.id: msgspec.structs.replace(chain, **_NOT_SHARED) for chain in config.chain}
+    if shared:
+        texts = {chain_id: msgspec.json.encode(chain).decode() for chain_id, chain in shared.items()}
+        stores.access_writer().put_chain_configs(texts)
+
+
+def with_stored_chains(config: Config, stores: Stores) -> Config:
+    """Add the chains that are indexed into the same stores, perhaps by another release with other settings."""
+    try:
+        with closing(stores.access_reader()) as reader:
+            stored = [msgspec.json.decode(text, type=dict[str, Any]) for text in stored_chain_configs(reader)]
+    except StoreError:
+        return config  # the first start
+    known = {chain.id for chain in config.chain}
+    added = []
+    for settings in stored:
+        if settings["id"] not in known:
+            least = {"id": settings["id"], "rpc": list(settings["rpc"])}
+            defaults = msgspec.to_builtins(with_chains(config, [least], "stored").chain[-1])
+            values = {name: settings.get(name, value) for name, value in defaults.items()}
+            added.append(msgspec.convert(values, ChainConfig))
+    return msgspec.structs.replace(config, chain=(*config.chain, *added))

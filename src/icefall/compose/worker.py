@@ -100,10 +100,10 @@ def app_builder(listener: str) -> Callable[[Config, bool], App]:
 
         return lambda config, _with_engine: node_app(config)
     if listener == DATA:
-        from icefall.compose.data_app import data_app  # noqa: PLC0415
+        from icefall.compose.rest_apps import data_app  # noqa: PLC0415
 
         return lambda config, with_engine: data_app(config, with_engine=with_engine)
-    from icefall.compose.metrics_app import metrics_app  # noqa: PLC0415
+    from icefall.compose.rest_apps import metrics_app  # noqa: PLC0415
 
     return lambda config, with_engine: metrics_app(config, with_engine=with_engine)
 

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from icefall.demo.eth_call import Reverts, answer
-from icefall.demo.recording import Blocks, RecordedBlock, RecordedState, Recording
+from icefall.demo.recording import Blocks, RecordedBlock, RecordedState, Recording, Reverts, answer
 
 
 class ReplayError(Exception):

@@ -1,4 +1,4 @@
-"""What this node is and what its network has decided: fixed for the life of the process."""
+"""The node's own facts, fixed for the life of the process: its ID, and what its network has decided."""
 
 import re
 from binascii import a2b_base64

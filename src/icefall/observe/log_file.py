@@ -1,4 +1,6 @@
-"""Log files: several processes append to one, and the process that fills it begins a new one."""
+"""Log files: several processes append to one, and the process that fills it begins a new one. Lines that repeat are
+counted instead of written.
+"""
 
 import fcntl
 import os

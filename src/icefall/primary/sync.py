@@ -14,7 +14,7 @@ from icefall.node.health.checks import FollowStats, PeerStats
 from icefall.node.store import SQL as NODE_SQL
 from icefall.node.sync.dag import DagFollower
 from icefall.node.sync.follower import POLL_S, ContainerFollower
-from icefall.node.sync.imports import ImportWaiter
+from icefall.node.sync.foreign import ImportWaiter
 from icefall.node.sync.upstreams import NetworkIdentity, NodeUpstreams
 from icefall.node.sync.verify import ChainLinks
 from icefall.observe.log import Log, Logs, quiet

@@ -16,15 +16,13 @@ from icefall import __version__
 from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
-from icefall.compose.chain_configs import put_chain_configs, with_stored_chains
 from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.compose.demo_data import drop_earlier_demo
-from icefall.compose.stores import Stores, create_data_dir, stores_of
+from icefall.compose.stores import Stores, create_data_dir, put_chain_configs, stores_of, with_stored_chains
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
 from icefall.db.engine import StoreCorrupt, StoreError
-from icefall.demo.chains import tables
-from icefall.demo.tour import tour_lines
+from icefall.demo.chains import tables, tour_lines
 from icefall.errors import StartRefused
 from icefall.observe.program import PROGRAM, name_process
 from icefall.processes.forked import Child

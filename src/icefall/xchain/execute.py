@@ -1,4 +1,4 @@
-"""What a verified transaction changes, and the state as it is after some of a block's transactions."""
+"""The effects of verified transactions and blocks, and the state after some of a block's transactions."""
 
 from icefall.wire.avm.codec import pack_utxo
 from icefall.wire.avm.types import Block, ExportTx, ImportTx, Tx, Utxo

@@ -1,6 +1,7 @@
-"""Transactions that wait for a block: oldest first, no two of which spend the same UTXO, within a limit of bytes.
+"""Transactions that wait for a block: how one is issued, and the pool that holds them.
 
-Refusals are remembered for a while: the same transaction gets the same answer without being verified again.
+The pool is ordered by arrival, no two of its transactions spend the same UTXO, and it is limited in bytes. Refusals are
+remembered for a while: the same transaction gets the same answer without being verified again.
 """
 
 from collections.abc import Callable, Iterable, Iterator

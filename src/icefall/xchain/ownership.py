@@ -1,4 +1,4 @@
-"""Whether signatures give the right to spend what an output's owners hold."""
+"""The right to spend: whether signatures give it, and what one address may spend of a set of UTXOs."""
 
 import struct
 from collections.abc import Callable, Iterable

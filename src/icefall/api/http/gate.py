@@ -9,7 +9,7 @@ from icefall.access.budgets import LOWEST_TIER, Tier
 from icefall.access.client_address import Caller, CurrentCaller, Proxies, client_name, is_loopback
 from icefall.access.store import AccessReader
 from icefall.access.usage import AnsweredRequest
-from icefall.access.usage_recorder import UsageRecorder
+from icefall.access.usage_store import UsageRecorder
 from icefall.api.http.row import Rest, Weight
 from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
 from icefall.server.response import Headers

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from icefall.db.engine import StoreError
 from icefall.node.sync.follower import POLL_S, RangeFetcher, handle_failure
-from icefall.node.sync.imports import ImportWaiter, has_bootstrapped
+from icefall.node.sync.foreign import ImportWaiter, has_bootstrapped
 from icefall.node.sync.upstreams import NodeUpstreams, Progress, progress_of
 from icefall.node.sync.verify import (
     ChainLinks,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from icefall.db.engine import StoreError
-from icefall.node.sync.imports import ImportWaiter
+from icefall.node.sync.foreign import ImportWaiter
 from icefall.node.sync.upstreams import NodeUpstreams, Progress, progress_of
 from icefall.node.sync.verify import (
     ChainLinks,

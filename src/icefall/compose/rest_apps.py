@@ -1,17 +1,26 @@
-"""The app of the data listener: the chain data interface."""
+"""The apps of the two REST listeners: chain data and metrics, with the readers that their handlers take."""
 
 from pathlib import Path
 from typing import Any
 
+from icefall.access.budgets import METRICS as METRICS_TIER
 from icefall.access.budgets import UNAUTHENTICATED
 from icefall.access.client_address import CurrentCaller
-from icefall.access.page_tokens import PageTokens
+from icefall.access.page_tokens import NumberTokens, PageTokens
 from icefall.access.store import AccessReader, page_token_secret
 from icefall.access.usage_store import UsageReader
 from icefall.api.http.app import App
-from icefall.api.http.paging import Paging
-from icefall.api.http.row import DATA
-from icefall.compose.app_parts import access_gate, chain_directory, listener_app, service_logs, service_origins
+from icefall.api.http.paging import NumberPaging, Paging
+from icefall.api.http.row import DATA, METRICS
+from icefall.api.metrics.handlers import MetricsClock
+from icefall.compose.app_parts import (
+    access_gate,
+    chain_directory,
+    links_page,
+    listener_app,
+    service_logs,
+    service_origins,
+)
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
@@ -52,4 +61,27 @@ def _explorer(config: Config, *, with_engine: bool) -> Explorer:
         Link(config.node_url, config.http_port if with_engine else 0),
         Link(config.metrics_url, config.metrics_port if with_engine else 0),
         config.ipfs_gateway,
+    )
+
+
+def metrics_app(config: Config, *, with_engine: bool) -> App:
+    logs = service_logs(config, with_engine=with_engine)
+    stores = stores_of(config)
+    store = stores.access_reader()
+    services: dict[type, Any] = {
+        AccessReader: AccessReader(store),
+        NumberPaging: NumberPaging(NumberTokens(page_token_secret(store))),
+        MetricsClock: MetricsClock(),
+        ChainDirectory: chain_directory(config, stores),
+    }
+    gate = access_gate(METRICS, config, stores, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
+    return listener_app(
+        METRICS,
+        config,
+        services,
+        logs["main"],
+        origins=service_origins(config),
+        gate=gate,
+        reports_program=not with_engine,  # the node's listener does
+        site=links_page("Metrics", config),
     )

@@ -1,4 +1,4 @@
-"""The tables of the node's store that belong to no chain, and whether a data directory may be used with these settings."""
+"""The tables of the node's store that belong to no chain, and whether a data directory fits these settings."""
 
 from collections.abc import Callable
 from functools import partial

@@ -81,7 +81,7 @@ def test_a_standby_takes_over_with_no_gap_and_no_double(tmp_path: Path, capsys: 
         with indexer(tmp_path / "first", replay, prefix, url) as (first, _):
             until(lambda: quietly(lambda: tip_of(url, schema)) == 60, "the first indexer has stored what there is")
             with indexer(tmp_path / "second", replay, prefix, url) as (second, said):
-                until(lambda: "the chain is not indexed yet" in said.read_text(), "the second one waits")
+                until(lambda: "standby: another process indexes the chain" in said.read_text(), "the second one waits")
                 assert "is in use by icefall" in said.read_text()
                 replay.shown = 110
                 until(lambda: tip_of(url, schema) > 60, "the first one goes on")

@@ -71,12 +71,13 @@ async def run_indexer(config: Config, *, show: bool) -> int:
         return 1 if any(status.stopped for status in indexing.statuses.values()) else 0
 
 
-class _Setback(NamedTuple):
-    """Why a chain cannot be written now. `waits`: only the disk, the server of its store or its other writer is in the
-    way."""
+class NotWritable(NamedTuple):
+    """Why a chain cannot be written now. `retry_soon`: only the disk, the server of its store or its other writer is
+    in the way. `is_standby`: another process writes it, and this one takes over when that ends."""
 
     reason: str
-    waits: bool
+    retry_soon: bool
+    is_standby: bool = False
 
 
 class _Indexing:
@@ -97,36 +98,38 @@ class _Indexing:
         """Index one chain until its last block is stored or it cannot be indexed. While another process writes its
         store on a server, this one waits as its standby."""
         log, problem = self._logs[chain_log_name(entry)], ""
-        while (setback := await self._try_chain(entry)) is not None:
-            if setback.reason != problem and setback.waits:
-                log.warn("the chain is not indexed yet", why=setback.reason)
-            elif setback.reason != problem:
-                log.error("the chain is set aside", why=setback.reason)
-            problem = setback.reason
-            if not (self._retries or setback.waits):
+        while (not_writable := await self._try_chain(entry)) is not None:
+            if not_writable.reason != problem and not_writable.is_standby:
+                log.info("standby: another process indexes the chain, this one takes over when it ends")
+            elif not_writable.reason != problem and not_writable.retry_soon:
+                log.warn("the chain is not indexed yet", why=not_writable.reason)
+            elif not_writable.reason != problem:
+                log.error("the chain is set aside", why=not_writable.reason)
+            problem = not_writable.reason
+            if not (self._retries or not_writable.retry_soon):
                 return
-            await asyncio.sleep(_STANDBY_S if setback.waits else _REOPEN_S)
+            await asyncio.sleep(_STANDBY_S if not_writable.retry_soon else _REOPEN_S)
 
-    async def _try_chain(self, entry: ChainConfig) -> _Setback | None:
+    async def _try_chain(self, entry: ChainConfig) -> NotWritable | None:
         name = entry.name or entry.id
         try:
             chain = self._open(entry)
         except Exception as error:  # whatever is wrong with the files of one chain must not stop the others
-            waits = isinstance(error, DiskLow)  # there is no store yet, and none is created
-            waits = waits or (isinstance(error, StoreInUse) and error.can_wait)
-            waits = waits or (isinstance(error, StoreUnreachable) and name in self._opened)
-            self.statuses[name] = FollowerStatus(problem=_reason(error), stopped=not waits)
-            return _Setback(_reason(error), waits)
+            is_standby = isinstance(error, StoreInUse) and error.can_wait
+            retry_soon = is_standby or isinstance(error, DiskLow)  # there is no store yet, and none is created
+            retry_soon = retry_soon or (isinstance(error, StoreUnreachable) and name in self._opened)
+            self.statuses[name] = FollowerStatus(problem=_reason(error), stopped=not retry_soon)
+            return NotWritable(_reason(error), retry_soon, is_standby)
         self._opened.add(name)
         reason = await self._follow(chain)
         if not reason:
             return None
         await self._close(chain)
-        return _Setback(reason, waits=bool(self.stores.chain_url(entry.id)))
+        return NotWritable(reason, retry_soon=bool(self.stores.chain_url(entry.id)))
 
     async def _follow(self, chain: IndexedChain) -> str:
-        """Follow the chain until it ends, or until its store session is lost. It ends too when the session of the store
-        is lost while no block comes and only the status is written."""
+        """Follow the chain until it ends, or until its store session is lost, also while no block comes and only the
+        status is written."""
         following, lost = asyncio.create_task(_follow(chain)), self._lost[chain]
         try:
             await asyncio.wait({following, lost}, return_when=asyncio.FIRST_COMPLETED)

@@ -240,13 +240,13 @@ class PostgresStore(PostgresReader):
                 self._one(SQL.lock_migrations, {"key": _lock_key(f"{self._schema} migrations")})
                 at = self._version()
                 steps = schema.pending(at, self._where())
-                for step in steps[:1]:
-                    for statement in step.statements():
+                for migration in steps[:1]:
+                    for statement in migration.statements():
                         self._writer.execute(statement)
                     if at == 0:
                         self._writer.execute(SQL.create_schema_version.postgres)
                     put = SQL.change_schema_version if at else SQL.put_schema_version
-                    self._writer.execute(put.postgres, {"number": step.number})
+                    self._writer.execute(put.postgres, {"number": migration.number})
                 missing = len(steps) > 1
 
     def _version(self) -> int:

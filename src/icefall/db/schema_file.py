@@ -45,8 +45,9 @@ class Declared(NamedTuple):
         """The columns of a table's primary key; where it has none, of its first unique constraint."""
         items = [text for text, _ in _items(self.statement)]
         inline = [text.partition(" ")[0] for text in items if " primary key" in text]
-        constraints = sorted((found[1], found[2]) for text in items if (found := _CONSTRAINT.match(text)))
-        return inline or [name for _, names in constraints[:1] for name in re.split(r",\s*", names)]
+        constraints = [found for text in items if (found := _CONSTRAINT.match(text)) and found[1] != "check"]
+        constraints.sort(key=lambda found: found[1])  # the primary key is the first
+        return inline or [name for found in constraints[:1] for name in re.split(r",\s*", found[2])]
 
 
 def split_statements(script: str) -> Iterator[str]:

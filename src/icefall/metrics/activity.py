@@ -26,5 +26,5 @@ def unpack_earlier(packed: bytes) -> list[tuple[int, int, int]]:
 
 
 def _plain(packed: bytes) -> bytes:
-    """Those of older releases are not compressed."""
+    """Short lists are not compressed."""
     return zlib.decompress(packed) if packed.startswith(_COMPRESSED) else packed

@@ -83,7 +83,7 @@ create table utxo (
 -- A row says: this address is among the owners of the unspent output at `position`.
 create table utxo_owner (chain bigint, address bytea, position bigint, primary key (chain, address, position));
 
--- A row says: `source` has exported this output to `destination`, and nobody has imported it yet.
+-- A row says: `source` has exported this output to `destination`, and it is not imported yet.
 create table atomic_utxo (
     destination bytea not null,
     source bytea not null,

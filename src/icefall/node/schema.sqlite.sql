@@ -96,7 +96,7 @@ create table utxo (
 -- avm.getUTXOs, avm.getBalance and avm.getAllBalances, with one seek per output returned.
 create table utxo_owner (chain integer, address blob, position integer, primary key (chain, address, position)) without rowid;
 
--- A row says: `source` has exported this output to `destination`, and nobody has imported it yet. Key: both chains, and
+-- A row says: `source` has exported this output to `destination`, and it is not imported yet. Key: both chains, and
 -- the position, which counts what one chain has exported to the other, or the output's ID. Serves: avm.getUTXOs with a
 -- source chain, and imports.
 create table atomic_utxo (

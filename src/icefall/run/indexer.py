@@ -33,7 +33,6 @@ from icefall.run.accept_reorg import run_accept_reorg
 from icefall.run.chain_configs import put_chain_configs
 from icefall.run.child import watch_stop
 from icefall.run.data_dir import create_data_dir
-from icefall.run.demo_data import drop_earlier_demo
 from icefall.run.indexed_chain import IndexedChain, avax_asset_of, id_or_empty, upstream_of
 from icefall.run.node_setup import log_rotation
 from icefall.run.stores import Stores, stores_of
@@ -48,7 +47,6 @@ _REOPEN_S = 5.0  # before the store of a chain that was set aside is tried again
 def run_index(config: Config) -> int:
     """`icefall index`, in this process."""
     create_data_dir(Path(config.data_dir))
-    drop_earlier_demo(Path(config.data_dir))
     try:
         if config.verify or config.verify_all:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))

@@ -26,7 +26,6 @@ from icefall.observe.program import PROGRAM, name_process
 from icefall.run.chain_configs import put_chain_configs, with_stored_chains
 from icefall.run.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.run.data_dir import create_data_dir
-from icefall.run.demo_data import drop_earlier_demo
 from icefall.run.forked import Child
 from icefall.run.listening import Address, ListeningSocket, listen
 from icefall.run.stores import Stores, stores_of
@@ -40,8 +39,6 @@ INDEXES = "up"
 def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     """`icefall up | node | data | metrics`, with the sockets that `listening.py` has opened."""
     addresses = {listener: listening.address for listener, listening in sockets.items()}
-    for chain_id in drop_earlier_demo(Path(config.data_dir)):
-        _print_error(f"the demo chain {chain_id} of an earlier release is dropped: it has another ID now")
     config, replay = _with_demo(config)
     data_dir = Path(config.data_dir)
     create_data_dir(data_dir, "run")

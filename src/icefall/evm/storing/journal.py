@@ -34,7 +34,8 @@ def unpack_touched(raw: bytes) -> TouchedAddresses:
         end = start + 1 + numbers[start]
         lists.append(numbers[start + 1 : end])
         start = end
-    native, code, silent, flat, again, recoded = (*lists, *[()] * (6 - len(lists)))
+    lists += [()] * (6 - len(lists))
+    native, code, silent, flat, again, recoded = lists
     return TouchedAddresses(native, code, silent, _pairs(flat), again, recoded)
 
 

@@ -61,6 +61,7 @@ bench: $(DEVSTAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m icefall.api.describing.docs
+	$(BIN)/python -m icefall.db.schema_docs
 
 # Adds what pyproject.toml names anew and keeps the other versions; `make lock ARGS=--upgrade` takes the newest of all.
 lock: | $(BIN)/python

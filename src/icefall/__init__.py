@@ -1,3 +1,3 @@
 """Icefall: the open, self-hosted data plane for Avalanche-style networks."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -54,3 +54,7 @@ def test_chains_are_listed_with_the_ids_that_were_recorded() -> None:
         assert listed[name]["id"] == recording.meta["chainId"]
         assert recording.meta["lastBlock"] == max(recording.blocks)
         assert Path(listed[name]["prices"]).is_file()
+
+
+def test_no_recorded_chain_has_an_id_that_a_client_takes_by_default() -> None:
+    assert not {chain.table["id"] for chain in CHAINS} & {"1", "1337", "31337"}

@@ -64,13 +64,20 @@ def test_another_network(tmp_path: Path) -> None:
     assert not (tmp_path / "staking").exists()
 
 
-def test_a_newer_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "parts"),
+    [
+        (999, ("written by a newer Icefall (schema 999", "upgrade Icefall")),
+        (4, ("made by a development version: index again", "another --data-dir")),
+    ],
+)
+def test_a_store_of_another_release(tmp_path: Path, number: int, parts: tuple[str, ...]) -> None:
     made_store(tmp_path).close()
     store = store_path(tmp_path)
     written = bytearray(store.read_bytes())
-    written[60:64] = (99).to_bytes(4, "big")  # user_version
+    written[60:64] = number.to_bytes(4, "big")  # user_version
     store.write_bytes(written)
-    assert_refused(outcome("node", tmp_path), "written by a newer Icefall (schema 99", "upgrade Icefall")
+    assert_refused(outcome("node", tmp_path), *parts)
     assert store.read_bytes() == written
 
 

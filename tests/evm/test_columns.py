@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from icefall.db.migrate import migrations
+from icefall.db.migrate import load_schema
 from icefall.db.statements import Statements
 from icefall.evm.auditing import verify
 from icefall.evm.reading import chain, transfers
@@ -47,8 +47,7 @@ def inserted_columns(table: str) -> list[str]:
 @pytest.fixture(scope="module")
 def database() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
-    for migration in migrations(PACKAGE, "sqlite"):
-        connection.executescript(migration.script)
+    connection.executescript(load_schema(PACKAGE, "sqlite").creation.script)
     return connection
 
 

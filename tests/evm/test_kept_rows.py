@@ -11,7 +11,7 @@ from tests.evm.reading_scene import now
 from tests.metrics.synthetic import address
 
 from icefall.db.engine import Row, StatementParams, StoreBusy
-from icefall.db.migrate import newest
+from icefall.db.migrate import load_schema
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import ERC20
 from icefall.evm.reading import kept as kept_module
@@ -172,7 +172,7 @@ def test_another_file_in_its_place(tmp_path: Path) -> None:
     put(folders[0], [block(0), erc20(1, NEW[0], ANN, 5)])
     put(folders[1], [block(0), erc20(1, NEW[1], ANN, 5)])
     paths = iter([store_at(folder) for folder in folders])
-    reader = LazyChainReader(lambda: SqliteReader(next(paths)), "chain 7", newest(PACKAGE, "sqlite"))
+    reader = LazyChainReader(lambda: SqliteReader(next(paths)), "chain 7", load_schema(PACKAGE, "sqlite").number)
     kept = KeptRows(reader)
     chain, transfers = ChainReader(reader, kept), TransferReader(reader, kept)
     versions = []

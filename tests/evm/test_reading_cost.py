@@ -13,7 +13,7 @@ import pytest
 from tests.evm.reading_scene import now
 from tests.steps import Steps
 
-from icefall.db.migrate import migrations
+from icefall.db.migrate import load_schema
 from icefall.db.sqlite import SqliteReader
 from icefall.db.statements import load
 from icefall.evm.encoding import position_of
@@ -41,8 +41,7 @@ MANY, FEW = 50_000, 10  # whether a list is walked or sought is seen long before
 def made(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path)
     connection.execute("pragma journal_mode = wal")
-    for step in migrations(PACKAGE, "sqlite"):
-        connection.executescript(step.script)
+    connection.executescript(load_schema(PACKAGE, "sqlite").creation.script)
     return connection
 
 

@@ -90,7 +90,6 @@ def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
     for directory in (old, running):
         CallCounters(LABELS, directory).count_unrouted()
     (tmp_path / "levels").touch()
-    (tmp_path / "7.meters").touch()  # of an earlier version
     clear(tmp_path)
     assert totals(old, 3) == [CallCounts(0, 0, 0, 0, 0)] * 3
     assert totals(running, 3)[2].calls == 1

@@ -179,14 +179,6 @@ def test_a_commit_while_it_is_made_is_seen_by_the_next(scene: Scene, monkeypatch
     assert [scene.newest() for _ in range(3)] == [13, 13, 13]
 
 
-def test_a_schema_of_the_release_before_is_answered_from(scene: Scene) -> None:
-    scene.on_server("alter table {schema}.schema_version drop column commits")
-    read = scene.sent()
-    assert scene.sent() == ["check", *read]
-    assert scene.sent() == read
-    assert scene.newest() == 12
-
-
 def test_what_was_read_from_state_is_not_kept(scene: Scene, state: StateOfNow) -> None:
     native = of(EVE, "/balances:getNative")
     for balance in (5, 6, 7, 8):

@@ -3,6 +3,7 @@ reason, and never rows that may mean something else."""
 
 import asyncio
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -11,13 +12,14 @@ from tests.postgres.server import new_prefix, server_url
 
 from icefall.compose.stores import Stores
 from icefall.db.engine import StoreDenied, StoreOfOtherRelease
-from icefall.db.migrate import newest
+from icefall.db.migrate import load_schema
 from icefall.evm.reading import directory
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.directory import LazyChainReader
 from icefall.evm.storing.store import PACKAGE
 
-KNOWN = newest(PACKAGE, "postgres")
+KNOWN = load_schema(PACKAGE, "postgres").number
+DEVELOPED = 10  # the number of the last schema of the development versions
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +27,7 @@ def check_every_query(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory, "RELEASE_CHECK_S", 0.0)
 
 
-class PutMigration:
+class PutNumber:
     """What another release would write, as far as a reader sees it."""
 
     def __init__(self, path: Path | None, schema: str = "") -> None:
@@ -40,35 +42,40 @@ class PutMigration:
             return
         with psycopg.connect(server_url(), autocommit=True) as admin:
             table = f"{self._schema}.schema_version"
-            admin.execute(f"delete from {table} where number >= {min(number, KNOWN)}")
-            admin.execute(f"insert into {table} (number) values ({number})")
+            admin.execute(f"update {table} set number = {number}")
 
 
-async def expect_refusals(reader: LazyChainReader, put_migration: PutMigration) -> None:
+async def expect_refusals(stores: Stores, put_number: PutNumber) -> None:
+    reader = stores.chain_reader("7")
     chain = ChainReader(reader)
     assert await chain.tip() is None
-    for number, reason in ((KNOWN + 1, "by a newer Icefall"), (KNOWN - 1, "by an older Icefall")):
-        put_migration(number)
+    for number, reason in (
+        (KNOWN + 1, f"written by a newer Icefall .schema {KNOWN + 1}"),
+        (DEVELOPED, "made by a development version: index again"),
+    ):
+        put_number(number)
         for _ in range(2):
-            with pytest.raises(StoreOfOtherRelease, match=f"chain 7 was written {reason} .schema {number}"):
+            with pytest.raises(StoreOfOtherRelease, match=f"chain 7 was {reason}"):
                 await chain.tip()
-        put_migration(KNOWN)
+        put_number(KNOWN)
         assert await chain.tip() is None
+    reader.close()
+    newer = LazyChainReader(partial(stores.chain_blocking_reader, "7"), "chain 7", KNOWN + 1)
+    with pytest.raises(StoreOfOtherRelease, match=f"chain 7 was written by an older Icefall .schema {KNOWN}"):
+        await ChainReader(newer).tip()
 
 
 def test_a_file_of_another_release_is_not_read(tmp_path: Path) -> None:
     stores = Stores(tmp_path)
     stores.chain_store("7").close()
-    reader = stores.chain_reader("7")
-    asyncio.run(expect_refusals(reader, PutMigration(tmp_path / "chains" / "7.sqlite")))
-    reader.close()
+    asyncio.run(expect_refusals(stores, PutNumber(tmp_path / "chains" / "7.sqlite")))
 
 
 def test_a_schema_of_another_release_is_not_read(tmp_path: Path) -> None:
     prefix = new_prefix()
     stores = Stores(tmp_path, server_url(), prefix)
     stores.chain_store("7").close()
-    asyncio.run(expect_refusals(stores.chain_reader("7"), PutMigration(None, f"{prefix}_chain_7")))
+    asyncio.run(expect_refusals(stores, PutNumber(None, f"{prefix}_chain_7")))
     stores.close()
 
 

@@ -29,7 +29,7 @@ from icefall.db.statements import Statement
 from icefall.evm.storing.holders import SQL as HOLDERS
 from icefall.evm.storing.store import PACKAGE
 
-V1 = {"0001_notes": NOTES}
+V1 = {"schema": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"
 COPIED = "insert into note (id, text) values (?, ?)"
 
@@ -270,7 +270,8 @@ def test_a_migration_may_take_longer_than_any_other_statement(
 ) -> None:
     monkeypatch.setattr("icefall.db.postgres.WRITE_LIMIT_S", 0.1)
     slow = "create table slow as select 1 as one from pg_sleep(0.3);\n"
-    with closing(kit.open(V1 | {"0002_slow": slow})) as store:
+    kit.open(V1).close()
+    with closing(kit.open(V1 | {"0102_slow": slow})) as store:
         assert store.read("select count(*) from slow") == [(1,)]
         with pytest.raises(StoreError, match="stopped at its time limit"):
             store.write_here(lambda tx: tx.run("insert into note select 1, 'x' from pg_sleep(0.3)"))

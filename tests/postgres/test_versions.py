@@ -20,7 +20,7 @@ from icefall.db.postgres_pool import ServerPool
 from icefall.db.postgres_version import Done, Failed, VersionChecks
 from icefall.node.store import PACKAGE
 
-V1 = {"0001_notes": NOTES}
+V1 = {"schema": NOTES}
 PUT = "insert into note (id, text) values (:id, 'x')"
 
 
@@ -86,22 +86,6 @@ def test_writers_next_to_others_have_none(kit: PostgresKit) -> None:
     store.write_here(partial(put, 2))
     assert version(store) is None
     assert version(only) == version(kit.reader()) == before
-
-
-def test_a_schema_of_the_release_before_gets_one_from_its_writer(kit: PostgresKit) -> None:
-    now = [0.0]
-    kit.pool.versions._clock = lambda: now[0]
-    kit.open(V1, exclusive=True).close()
-    admin(f"alter table {kit.schema}.schema_version drop column commits")
-    kit.open(V1).close()
-    assert version(kit.reader()) is None
-    store = kit.open(V1, exclusive=True)
-    assert version(kit.reader()) is None  # paused
-    now[0] += 10
-    first = version(kit.reader())
-    store.write_here(partial(put, 1))
-    assert first is not None
-    assert version(kit.reader()) == first + 1
 
 
 def test_a_dump_does_not_hold_up_a_start(kit: PostgresKit) -> None:

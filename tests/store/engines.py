@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tests.postgres.server import new_prefix, shared_server
 
-from icefall.db.engine import Reader, Store
+from icefall.db.engine import MigratedReader, Reader, Store
 from icefall.db.postgres import PostgresReader, PostgresStore
 from icefall.db.postgres_pool import ServerPool
 from icefall.db.sqlite import SqliteReader, SqliteStore
@@ -18,13 +18,13 @@ _numbers = itertools.count()
 
 
 def package_of(folder: Path, engine: str, scripts: Mapping[str, str]) -> str:
-    """A new importable package with these migrations: `{"0001_notes": "create ..."}`."""
+    """A new importable package with this schema file and these migrations: `{"schema": ..., "0102_notes": ...}`."""
     name = f"migrated_{next(_numbers)}"
     migrations = folder / name / "migrations"
     migrations.mkdir(parents=True)
     (folder / name / "__init__.py").touch()
     for what, script in scripts.items():
-        (migrations / f"{what}.{engine}.sql").write_text(script)
+        (folder / name if what == "schema" else migrations).joinpath(f"{what}.{engine}.sql").write_text(script)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     return name
@@ -37,7 +37,7 @@ class Kit(Protocol):
 
     def open(self, scripts: Mapping[str, str], query_limit_s: float = 5.0) -> Store: ...
 
-    def reader(self, query_limit_s: float = 5.0) -> Reader: ...
+    def reader(self, query_limit_s: float = 5.0) -> MigratedReader: ...
 
     def slow(self) -> str:
         """A query that would run for minutes."""

@@ -29,7 +29,7 @@ def test_writes_wait_for_space_and_reads_do_not(
     monkeypatch: pytest.MonkeyPatch, kit: SqliteKit, tmp_path: Path
 ) -> None:
     now = [0.0]
-    store = GuardedStore(kit.open({"0001_notes": NOTES}), DiskGuard(tmp_path, 3, lambda: now[0]))
+    store = GuardedStore(kit.open({"schema": NOTES}), DiskGuard(tmp_path, 3, lambda: now[0]))
     leave_free(monkeypatch, 2)
     with pytest.raises(DiskLow, match=r"2 % of the disk of .* is free and 3 % is required"):
         asyncio.run(store.write(lambda tx: tx.run(PUT)))

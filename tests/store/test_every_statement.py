@@ -20,11 +20,13 @@ EMBEDDED_ONLY = ("recent.sql",)  # about tables that are in two parts there
 
 
 def statement_files() -> dict[str, list[tuple[str, str]]]:
-    """Every `.sql` file that is neither a migration nor about an engine itself, by the package of its tables."""
+    """Every `.sql` file that is no schema, no migration and not about an engine, by the package of its tables."""
     found: dict[str, list[tuple[str, str]]] = {package: [] for package in dict.fromkeys(SCHEMA_OF.values())}
     for path in sorted(SOURCE.rglob("*.sql")):
         folder = path.relative_to(SOURCE).parent
-        if folder.name != "migrations" and folder.parts[0] != "db" and path.name not in EMBEDDED_ONLY:
+        if path.name.startswith("schema.") or path.name in EMBEDDED_ONLY:
+            continue
+        if folder.name != "migrations" and folder.parts[0] != "db":
             found[SCHEMA_OF[folder.parts[0]]].append((".".join(("icefall", *folder.parts)), path.name))
     return found
 

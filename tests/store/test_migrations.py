@@ -1,4 +1,4 @@
-"""The files themselves: how migrations are found and numbered, and how named statements are read."""
+"""The files themselves: how schemas and migrations are found and numbered, and how named statements are read."""
 
 import sys
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.store.engines import package_of
 
-from icefall.db.engine import StoreError
-from icefall.db.migrate import Migration, migrations, pending
+from icefall.db.engine import StoreOfOtherRelease
+from icefall.db.migrate import FIRST, Migration, Schema, load_schema
 from icefall.db.statements import load, parse
 
 
@@ -20,36 +20,44 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_migrations_are_found_in_order_and_by_engine(folder: Path) -> None:
-    package = package_of(folder, "sqlite", {"0002_b": "two", "0001_a": "one"})
-    (folder / package / "migrations" / "0001_a.postgres.sql").write_text("other")
+    package = package_of(folder, "sqlite", {"schema": "all", "0103_b": "two", "0102_a": "one"})
+    (folder / package / "schema.postgres.sql").write_text("all of it")
+    (folder / package / "migrations" / "0102_a.postgres.sql").write_text("other")
     (folder / package / "migrations" / "notes.txt").write_text("not one")
-    assert migrations(package, "sqlite") == [
-        Migration(1, "0001_a.sqlite.sql", "one"),
-        Migration(2, "0002_b.sqlite.sql", "two"),
-    ]
-    assert [step.script for step in migrations(package, "postgres")] == ["other"]
+    assert load_schema(package, "sqlite") == Schema(
+        Migration(103, "schema.sqlite.sql", "all"),
+        (Migration(102, "0102_a.sqlite.sql", "one"), Migration(103, "0103_b.sqlite.sql", "two")),
+    )
+    assert load_schema(package, "postgres") == Schema(
+        Migration(102, "schema.postgres.sql", "all of it"), (Migration(102, "0102_a.postgres.sql", "other"),)
+    )
 
 
-@pytest.mark.parametrize("names", [["0002_a"], ["0001_a", "0003_c"], ["0001_a", "0001_b"], ["0000_a"]])
+def test_a_package_may_have_no_migrations(folder: Path) -> None:
+    package = package_of(folder, "sqlite", {"schema": "all"})
+    (folder / package / "migrations").rmdir()
+    assert load_schema(package, "sqlite") == Schema(Migration(FIRST, "schema.sqlite.sql", "all"), ())
+
+
+@pytest.mark.parametrize("names", [["0103_a"], ["0102_a", "0104_c"], ["0102_a", "0102_b"], ["0001_a"], ["0101_a"]])
 def test_a_gap_or_a_number_given_twice_is_refused(folder: Path, names: list[str]) -> None:
-    package = package_of(folder, "sqlite", dict.fromkeys(names, ""))
-    with pytest.raises(ValueError, match=r"not numbered 1\.\.n"):
-        migrations(package, "sqlite")
+    package = package_of(folder, "sqlite", {"schema": ""} | dict.fromkeys(names, ""))
+    with pytest.raises(ValueError, match=r"not numbered from 102 on"):
+        load_schema(package, "sqlite")
 
 
 def test_only_what_is_missing_is_pending() -> None:
-    known = [Migration(n, f"{n:04}_x.sqlite.sql", "") for n in (1, 2, 3)]
-    assert pending(known, 0, "here") == known
-    assert pending(known, 2, "here") == known[2:]
-    assert pending(known, 3, "here") == []
-    with pytest.raises(StoreError, match=r"here was written by a newer Icefall \(schema 4, this program knows 3\)"):
-        pending(known, 4, "here")
-
-
-def test_the_packages_own_migrations_are_numbered() -> None:
-    own = migrations("icefall.node", "sqlite")
-    assert [step.number for step in own] == list(range(1, len(own) + 1))
-    assert own[0].name == "0001_node.sqlite.sql"
+    steps = tuple(Migration(number, f"{number:04}_x.sqlite.sql", "") for number in (102, 103))
+    schema = Schema(Migration(103, "schema.sqlite.sql", ""), steps)
+    assert schema.pending(0, "here") == [schema.creation]
+    assert schema.pending(101, "here") == list(steps)
+    assert schema.pending(102, "here") == [steps[1]]
+    assert schema.pending(103, "here") == []
+    with pytest.raises(StoreOfOtherRelease, match=r"here was written by a newer Icefall \(schema 104, .* 103"):
+        schema.pending(104, "here")
+    for number in (1, 10, 100):
+        with pytest.raises(StoreOfOtherRelease, match="here was made by a development version: index again"):
+            schema.pending(number, "here")
 
 
 def test_statements_are_read_by_name() -> None:

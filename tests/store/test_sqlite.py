@@ -15,10 +15,11 @@ from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
 from icefall.db.engine import StoreBusy, StoreError, Transaction
+from icefall.db.migrate import FIRST
 from icefall.db.sqlite import SqliteReader, SqliteStore, copy_store
 from icefall.db.wal import APPLICATION_ID
 
-V1 = {"0001_notes": NOTES}
+V1 = {"schema": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"
 COUNT = "select count(*) from note"
 
@@ -82,7 +83,7 @@ def pragma(path: Path, name: str) -> object:
 def test_the_file_is_ours_numbered_and_in_wal_mode(kit: SqliteKit, store: SqliteStore) -> None:
     assert pragma(kit.path, "journal_mode") == "wal"
     assert pragma(kit.path, "application_id") == APPLICATION_ID
-    assert pragma(kit.path, "user_version") == 1
+    assert pragma(kit.path, "user_version") == FIRST
     assert pragma(kit.path, "page_size") == 8192
     assert asyncio.run(store.rows("pragma query_only")) == [(1,)]
 
@@ -95,12 +96,12 @@ def test_the_writer_syncs_at_checkpoints(store: SqliteStore) -> None:
 def test_a_failed_migration_keeps_the_old_number(kit: SqliteKit) -> None:
     kit.open(V1).close()
     with pytest.raises(StoreError):
-        kit.open(V1 | {"0002_bad": "create table half (id integer);\ncreate table half (id integer);"})
-    assert pragma(kit.path, "user_version") == 1
+        kit.open(V1 | {"0102_bad": "create table half (id integer);\ncreate table half (id integer);"})
+    assert pragma(kit.path, "user_version") == FIRST
     assert asyncio.run(kit.reader().rows("select count(*) from sqlite_master where name = 'half'")) == [(0,)]
 
 
-def test_statements_of_a_migration_may_span_lines_and_hold_semicolons(kit: SqliteKit) -> None:
+def test_statements_of_a_schema_may_span_lines_and_hold_semicolons(kit: SqliteKit) -> None:
     script = (
         "-- a; comment\n"
         "create table t (\n  a text default ';'\n);\n"
@@ -108,12 +109,12 @@ def test_statements_of_a_migration_may_span_lines_and_hold_semicolons(kit: Sqlit
         "insert into t (a) values ('x');\n\ninsert into t (a) values ('y');\n"
         "insert into t (a) values ('last one without an end')"
     )
-    store = kit.open({"0001_odd": script})
+    store = kit.open({"schema": script})
     assert asyncio.run(store.rows("select a from t")) == [("b;c",)] * 3
 
 
 def test_a_newer_store_keeps_every_byte(kit: SqliteKit) -> None:
-    kit.open(V1 | {"0002_more": "create table more (id integer);"}).close()
+    kit.open(V1 | {"0102_more": "create table more (id integer);"}).close()
     before = kit.path.read_bytes()
     with pytest.raises(StoreError, match="newer"):
         kit.open(V1)
@@ -211,10 +212,10 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
 put(10, 5000)
 print(asyncio.run(store.rows({COUNT!r})))
 """
-    folder = kit.path.parent / "migrated_full" / "migrations"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    (folder / "0001_notes.sqlite.sql").write_text(NOTES)
+    folder = kit.path.parent / "migrated_full"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "schema.sqlite.sql").write_text(NOTES)
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S)
     refused, between, after = ended.stdout.splitlines()
     assert refused.startswith("refused: the store failed: ")

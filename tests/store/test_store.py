@@ -4,22 +4,24 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.store.engines import KITS, NOTES, Kit
+from tests.store.structure import structure
 from tests.waiting import LIMIT_S
 
-from icefall.db.engine import Reader, Row, Store, StoreBusy, StoreError, Transaction
+from icefall.db.engine import Reader, Row, Store, StoreBusy, StoreError, StoreOfOtherRelease, Transaction
+from icefall.db.migrate import FIRST
 
 PUT = "insert into note (id, text) values (:id, :text)"
 ALL = "select id, text from note order by id"
 COUNT = "select count(*) from note"
-V1 = {"0001_notes": NOTES}
-V2 = V1 | {
-    "0002_marks": "create table mark (id integer primary key);\ninsert into note (id, text) values (7, 'two');\n"
-}
+V1 = {"schema": NOTES}
+MARKS = "create table mark (id integer primary key);\n"
+V2 = {"schema": NOTES + MARKS, "0102_marks": f"{MARKS}insert into note (id, text) values (7, 'two');\n"}
 
 
 @pytest.fixture(params=KITS)
@@ -313,10 +315,33 @@ def test_migrations_run_once_and_in_order(kit: Kit) -> None:
     first = kit.open(V1)
     asyncio.run(first.write(lambda tx: tx.run(PUT, put(1))))
     first.close()
-    second = kit.open(V2)
-    assert notes(second) == [(1, "x"), (7, "two")]
-    second.close()
-    assert notes(kit.open(V2)) == [(1, "x"), (7, "two")]
+    for _ in range(2):
+        with closing(kit.open(V2)) as second:
+            assert notes(second) == [(1, "x"), (7, "two")]
+            assert asyncio.run(kit.reader().schema_number()) == FIRST + 1
+
+
+def test_a_new_store_is_created_from_the_schema_file_alone(kit: Kit) -> None:
+    with closing(kit.open(V2)) as store:
+        assert notes(store) == []
+        assert store.read("select count(*) from mark") == [(0,)]
+        assert asyncio.run(kit.reader().schema_number()) == FIRST + 1
+
+
+def test_a_migrated_store_is_like_a_new_one(kit: Kit, tmp_path: Path) -> None:
+    """Whether the schema file and the migrations agree is seen, whatever they forget."""
+    noted = NOTES.replace(")", ", at integer not null default 0)") + "create index note_at on note (at);\n"
+    steps = {"0102_at": "alter table note add column at integer not null default 0;\n"}
+    kit.open(V1).close()
+    for more, is_like_new in (({}, False), ({"0103_index": "create index note_at on note (at);\n"}, True)):
+        steps |= more
+        scripts = {"schema": noted} | steps
+        with closing(kit.open(scripts)) as migrated:
+            folder = tmp_path / str(len(steps))
+            folder.mkdir()
+            other = KITS[kit.name](folder)
+            with closing(other), closing(other.open(scripts)) as created:
+                assert (structure(migrated) == structure(created)) == is_like_new
 
 
 def test_a_migration_that_fails_changes_nothing_at_all(kit: Kit) -> None:
@@ -324,19 +349,22 @@ def test_a_migration_that_fails_changes_nothing_at_all(kit: Kit) -> None:
     asyncio.run(first.write(lambda tx: tx.run(PUT, put(1))))
     first.close()
     broken = V1 | {
-        "0002_good": "insert into note (id, text) values (2, 'kept');",
-        "0003_bad": "create table half (id int);\ninsert into note values (3, '');\ninsert into nowhere values (1);",
+        "0102_good": "insert into note (id, text) values (2, 'kept');",
+        "0103_bad": "create table half (id int);\ninsert into note values (3, '');\ninsert into nowhere values (1);",
     }
     with pytest.raises(StoreError, match="nowhere"):
         kit.open(broken)
-    fixed = broken | {"0003_bad": "create table half (id integer);"}
-    mended = kit.open(fixed)  # would fail if 0002 ran twice, or if half of 0003 were there
+    fixed = broken | {"0103_bad": "create table half (id integer);"}
+    mended = kit.open(fixed)  # would fail if 0102 ran twice, or if half of 0103 were there
     assert notes(mended) == [(1, "x"), (2, "kept")]
 
 
 def test_a_newer_store_is_refused_and_left_alone(kit: Kit) -> None:
+    kit.open(V1).close()
     kit.open(V2).close()
-    with pytest.raises(StoreError, match=r"newer Icefall \(schema 2, this program knows 1\): upgrade Icefall, or use"):
+    with pytest.raises(
+        StoreOfOtherRelease, match=r"newer Icefall \(schema 102, this program knows 101\): upgrade Icefall, or use"
+    ):
         kit.open(V1)
     assert notes(kit.open(V2)) == [(7, "two")]
 

@@ -19,7 +19,7 @@ from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.db.sqlite import SqliteReader, SqliteStore, copy_store
 from icefall.db.wal import APPLICATION_ID, WRITING_ID, lost_its_wal
 
-V1 = {"0001_notes": NOTES}
+V1 = {"schema": NOTES}
 PUT = "insert into note (id, text) values (:id, :text)"
 COUNT = "select count(*) from note"
 
@@ -212,8 +212,8 @@ def test_another_program_that_merges_the_wal_leaves_a_whole_store(kit: SqliteKit
 
 def test_an_open_that_fails_leaves_a_whole_store(kit: SqliteKit) -> None:
     """It is the last to close, and merges a -wal file that a program left between the marks of a merge."""
-    kit.open(V1 | {"0002_more": "create table more (id integer);"}).close()
-    killed_package = package_of(kit.path.parent, "sqlite", V1 | {"0002_more": "create table more (id integer);"})
+    kit.open(V1 | {"0102_more": "create table more (id integer);"}).close()
+    killed_package = package_of(kit.path.parent, "sqlite", V1 | {"0102_more": "create table more (id integer);"})
     store = SqliteStore(kit.path, killed_package)
     put(store, range(10))
     store._writer.execute(f"pragma application_id = {WRITING_ID}")

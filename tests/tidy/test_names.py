@@ -59,7 +59,6 @@ SCANNED = dict.fromkeys(("src", "docs", "README.md", "CONTRIBUTING.md"), PROGRAM
 )
 EXEMPT = {
     "tests/tidy/test_names.py",  # the list itself
-    "tests/evm/test_store_migration.py",  # names what the shipped migration removes
 }
 SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # KeyTold is told too
 CLASS = re.compile(r"^\s*class \w*(Ask|Told)\b", re.MULTILINE)

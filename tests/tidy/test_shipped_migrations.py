@@ -1,53 +1,109 @@
-"""Migrations only go forward: one that has been shipped is never changed, or stores written since would be torn."""
+"""From the first schema on stores migrate: the schema files and the migrations agree, and what was shipped stays.
+
+A change of the schema edits `schema.<engine>.sql` and adds a migration. The first migration of a package comes with a
+copy of the schema files as they were shipped, in tests/tidy/first_schemas/<package>/: `git show <tag>:<path>`.
+"""
 
 import hashlib
+from contextlib import closing
 from pathlib import Path
 
-import icefall
+import pytest
+from tests.store.engines import KITS, NOTES
+from tests.store.structure import normalised, structure
+from tests.tidy.source import PACKAGE
 
-# The first characters of each file's hash, written down when it was shipped. A new file gets a new line.
+from icefall.db.migrate import FIRST, load_schema
+
+FIRST_SCHEMAS = Path(__file__).parent / "first_schemas"
+# The first characters of the hash of each file, without its comments. A new migration gets a new line.
 SHIPPED = {
-    "access/0001_access.postgres.sql": "808e9f8183139904",
-    "access/0001_access.sqlite.sql": "7a054a09487fbc1f",
-    "access/0002_usage.postgres.sql": "5a141b708419b9da",
-    "access/0002_usage.sqlite.sql": "cd4153915b8d2e44",
-    "access/0003_sharing.postgres.sql": "53b44b311f8d040a",
-    "access/0003_sharing.sqlite.sql": "a19f1671b375a6ab",
-    "evm/0001_chain.postgres.sql": "ea6606497e73b38f",
-    "evm/0001_chain.sqlite.sql": "ef7351879dbef25c",
-    "evm/0002_metrics.postgres.sql": "e46b89fd18571ecb",
-    "evm/0002_metrics.sqlite.sql": "02abaca2dc2d7de4",
-    "evm/0003_meta.postgres.sql": "9aa886e135cd7626",
-    "evm/0003_meta.sqlite.sql": "f4e0d693330a1ae5",
-    "evm/0004_audit.postgres.sql": "813b45fdb0f471cf",
-    "evm/0004_audit.sqlite.sql": "db6e7df52284f85e",
-    "evm/0005_explorer.postgres.sql": "1422867bd117c34c",
-    "evm/0005_explorer.sqlite.sql": "5154ad09ac3fbcc2",
-    "evm/0006_transactions.postgres.sql": "59bf245daf54bbcb",
-    "evm/0006_transactions.sqlite.sql": "9733ac72001bb438",
-    "evm/0007_holders.postgres.sql": "0d38e8e2d9c7f081",
-    "evm/0007_holders.sqlite.sql": "ec7cce45f0c477cf",
-    "evm/0008_positions.postgres.sql": "79c2d15e6062a922",
-    "evm/0008_positions.sqlite.sql": "ba3a4fdb0c1fd337",
-    "evm/0009_recent.postgres.sql": "959e6407ccd9884c",
-    "evm/0009_recent.sqlite.sql": "da28a95936860888",
-    "evm/0010_smaller_rows.postgres.sql": "493f525e0a16d890",
-    "evm/0010_smaller_rows.sqlite.sql": "153b7f23fe023e4d",
-    "node/0001_node.postgres.sql": "45a9ab1e7d66db7c",
-    "node/0001_node.sqlite.sql": "0557f4a696b90c0e",
-    "node/0002_ledger.postgres.sql": "a272545a0fc121ed",
-    "node/0002_ledger.sqlite.sql": "a264cc43055fb625",
-    "node/0003_index.postgres.sql": "4bcb13d71d990db8",
-    "node/0003_index.sqlite.sql": "cb7c1b4db00de28e",
-    "node/0004_meta.postgres.sql": "efba65f1bffb855e",
-    "node/0004_meta.sqlite.sql": "06d9d1d381b1c213",
+    "access/schema.postgres.sql": "89469c4c5826297b",
+    "access/schema.sqlite.sql": "d5413d7e7d2468c4",
+    "evm/schema.postgres.sql": "9e55ffcea4a4595e",
+    "evm/schema.sqlite.sql": "628a340af59c2fc3",
+    "node/schema.postgres.sql": "adca93f119a2e2e6",
+    "node/schema.sqlite.sql": "587807d97a4e2506",
 }
+MIGRATIONS: dict[str, str] = {}  # "evm/0102_what.sqlite.sql": its hash
+PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(normalised(text).encode()).hexdigest()[:16]
+
+
+def is_changed(name: str) -> bool:
+    return (PACKAGE / name).parent.joinpath("migrations").is_dir()
+
+
+def first_schema(name: str) -> str:
+    """A schema file as it was shipped, which is what it still is while its package has no migration."""
+    return (FIRST_SCHEMAS / name if is_changed(name) else PACKAGE / name).read_text()
 
 
 def test_what_was_shipped_stays_as_it_is() -> None:
-    root = Path(icefall.__file__).parent
-    found = {
-        f"{path.parent.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-        for path in sorted(root.rglob("migrations/*.sql"))
+    """If this fails for a schema file: add a migration, which brings the stores of users to the new schema."""
+    assert {name: digest(first_schema(name)) for name in SHIPPED} == SHIPPED
+    steps = {
+        f"{path.parent.parent.name}/{path.name}": digest(path.read_text()) for path in PACKAGE.rglob("migrations/*.sql")
     }
-    assert found == SHIPPED
+    assert steps == MIGRATIONS
+    assert sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("schema.*.sql")) == sorted(SHIPPED)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_both_engines_are_at_the_same_number(package: str) -> None:
+    numbers = {engine: load_schema(f"icefall.{package}", engine).number for engine in KITS}
+    assert len(set(numbers.values())) == 1, numbers
+
+
+def agree(folder: Path, engine: str, first: str, now: dict[str, str]) -> bool:
+    """Whether a store of the first schema, migrated, has the same tables as a new one."""
+    found = []
+    for number, steps in enumerate(([{"schema": first}, now], [now])):
+        (folder / str(number)).mkdir(parents=True)
+        kit = KITS[engine](folder / str(number))
+        with closing(kit):
+            for scripts in steps:
+                with closing(kit.open(scripts)) as store:
+                    last = structure(store)
+        found.append(last)
+    return found[0] == found[1]
+
+
+def scripts_of(package: str, engine: str) -> dict[str, str]:
+    schema = load_schema(f"icefall.{package}", engine)
+    steps = {step.name.removesuffix(f".{engine}.sql"): step.script for step in schema.migrations}
+    return {"schema": schema.creation.script} | steps
+
+
+CHANGED = [name for name in SHIPPED if is_changed(name)]
+
+
+@pytest.mark.parametrize("name", CHANGED or [None])
+def test_a_migrated_store_is_like_a_new_one(name: str | None, tmp_path: Path) -> None:
+    if name is None:
+        assert {load_schema(f"icefall.{package}", engine).number for package in PACKAGES for engine in KITS} == {FIRST}
+        return
+    package, _, file = name.partition("/")
+    engine = file.split(".")[1]
+    assert agree(tmp_path, engine, first_schema(name), scripts_of(package, engine)), f"{name} and its migrations differ"
+
+
+MORE = "create table more (id integer not null);\n"
+INDEX = "create index more_id on more (id);\n"
+TRIED = [(MORE, True), (MORE + INDEX, False), (MORE.replace(" not null", ""), False), ("", False)]
+
+
+@pytest.mark.parametrize("engine", KITS)
+@pytest.mark.parametrize(("migration", "expected"), TRIED)
+def test_a_schema_file_and_a_migration_that_differ_are_found(
+    engine: str, migration: str, expected: bool, tmp_path: Path
+) -> None:
+    assert agree(tmp_path, engine, NOTES, {"schema": NOTES + MORE, "0102_more": migration}) == expected
+
+
+def test_comments_may_be_changed() -> None:
+    assert digest("-- a\ncreate table t (id integer); -- b\n") == digest("create table t (\n  id integer -- c\n);")
+    assert digest("create table t (id integer);") != digest("create table t (id bigint);")

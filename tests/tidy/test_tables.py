@@ -8,9 +8,11 @@ from tests.tidy.source import ROOT
 from icefall.api.describing.docs import GENERATED
 from icefall.api.http.row import Rest, Rpc
 from icefall.api.table import ENDPOINTS
+from icefall.db.schema_docs import schema_markdown
 
 README = ROOT / "README.md"
 API_PAGE = (ROOT / "docs" / "api.md").read_text()
+PAGES = GENERATED | {"schema.md": schema_markdown}
 
 
 @pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.label)
@@ -27,7 +29,7 @@ def test_no_endpoint_is_there_twice() -> None:
     assert len(set(labels)) == len(labels)
 
 
-@pytest.mark.parametrize(("name", "make"), GENERATED.items(), ids=list(GENERATED))
+@pytest.mark.parametrize(("name", "make"), PAGES.items(), ids=list(PAGES))
 def test_generated_pages_are_fresh(name: str, make: Callable[[], str]) -> None:
     assert (ROOT / "docs" / name).read_text() == make(), "run make docs"
 

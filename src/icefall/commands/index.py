@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
-from icefall.compose.demo_data import drop_earlier_demo
 from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_of
 from icefall.compose.indexer import chain_log_name, indexer_logs, proves_roots, run_indexer
 from icefall.compose.stores import create_data_dir, put_chain_configs, stores_of
@@ -28,7 +27,6 @@ from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 def run_index(config: Config) -> int:
     """`icefall index`, in this process."""
     create_data_dir(Path(config.data_dir))
-    drop_earlier_demo(Path(config.data_dir))
     try:
         if config.verify or config.verify_all:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))

@@ -163,7 +163,7 @@ async def _keys(stores: Stores) -> list[KeyState]:
         today = int(time.time()) // DAY_S
         used = await UsageReader(reader).between(today, today)
         known = await AccessReader(reader).active_keys()
-    except StoreError:  # of the release before, which the next start migrates
+    except StoreError:  # of another release, which the next start migrates or refuses
         return []
     finally:
         reader.close()

@@ -22,7 +22,7 @@ from icefall.db import sqlite
 from icefall.db.changes import StoreVersion, unknown_version
 from icefall.db.disk import StoreLock
 from icefall.db.engine import BlockingReader, MigratedReader, Store, StoreError
-from icefall.db.migrate import newest
+from icefall.db.migrate import load_schema
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.errors import StartRefused
 from icefall.evm.storing import store as evm
@@ -194,7 +194,7 @@ class Stores:
         """Opened at its first query: the indexer may create the store later."""
         from icefall.evm.reading.directory import LazyChainReader  # noqa: PLC0415 - most processes need none
 
-        known = newest(evm.PACKAGE, "postgres" if self.chain_url(chain_id) else "sqlite")
+        known = load_schema(evm.PACKAGE, "postgres" if self.chain_url(chain_id) else "sqlite").number
         return LazyChainReader(partial(self.chain_blocking_reader, chain_id), f"chain {chain_id}", known)
 
     def chain_blocking_reader(self, chain_id: str) -> MigratedReader | None:

@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from icefall.db.engine import BlockingReader, Row, Store
-from icefall.db.migrate import migrations
+from icefall.db.migrate import load_schema
 from icefall.db.statements import load
 
 SQL = load("icefall.db", "sqlite.sql")
@@ -43,10 +43,9 @@ class RowsDiffer(Exception):
 
 
 def tables_of(package: str) -> list[StoredTable]:
-    """The tables of a package's stores: the same on every engine, so those that its migrations make in memory."""
+    """The tables of a package's stores: the same on every engine, so those that SQLite creates in memory."""
     with closing(sqlite3.connect(":memory:")) as made:
-        for migration in migrations(package, "sqlite"):
-            made.executescript(migration.script)
+        made.executescript(load_schema(package, "sqlite").creation.script)
         return [_table(made, name) for (name,) in made.execute(SQL.tables).fetchall()]
 
 

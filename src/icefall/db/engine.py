@@ -83,8 +83,8 @@ class BlockingReader(Reader, Protocol):
 class MigratedReader(BlockingReader, Protocol):
     """Of a store that a program of another release may write."""
 
-    async def migration(self) -> int:
-        """The number of the last migration; 0 where there is none yet."""
+    async def schema_number(self) -> int:
+        """The number of the store's schema; 0 where there is none yet."""
         ...
 
 
@@ -119,7 +119,7 @@ class StoreDenied(StoreError):
 
 
 class StoreOfOtherRelease(StoreError):
-    """The store has other migrations than this program knows: its tables may mean something else."""
+    """The store has another schema than this program knows: its tables may mean something else."""
 
 
 class StoreUnreachable(StoreError):

@@ -27,7 +27,7 @@ from icefall.db.engine import (
     StoreLost,
     Transaction,
 )
-from icefall.db.migrate import migrations, pending
+from icefall.db.migrate import load_schema
 from icefall.db.postgres_pool import BROKEN, ServerPool
 from icefall.db.postgres_session import (
     QUERY_LIMIT_S,
@@ -78,7 +78,7 @@ class PostgresReader:
     async def current_version(self) -> int | None:
         return await self._pool.versions.version(self._schema)
 
-    async def migration(self) -> int:
+    async def schema_number(self) -> int:
         """By the whole name of its table: of a schema without rights, a short name would only be unknown."""
         text = SQL.schema_version.replace("schema_version", f"{self._schema}.schema_version")
         try:
@@ -196,7 +196,7 @@ class PostgresStore(PostgresReader):
                 self._lock()
             self._prepare(package)
             if exclusive:
-                self._begin_commits()
+                self._writer.execute(SQL.begin_commits.postgres)
         except psycopg.Error as error:
             self._writer.close()
             raise _translated(error) from error
@@ -225,38 +225,36 @@ class PostgresStore(PostgresReader):
         return bool(self._one(SQL.citus))
 
     def _prepare(self, package: str) -> None:
-        known = migrations(package, "postgres")
-        if not pending(known, self._version(), self._where()):
+        """Each step is a transaction: what was interrupted goes on where it was. Several processes may do this."""
+        schema = load_schema(package, "postgres")
+        if not schema.pending(self._version(), self._where()):
             return
         is_citus = self._on_citus()
         self._writer.execute(f"create schema if not exists {self._schema}")
-        for number in range(1, len(known) + 1):
+        missing = True
+        while missing:
             with self._writer.transaction():
                 if is_citus:
                     self._writer.execute(SQL.citus_modify_one_after_the_other.postgres)
                 self._writer.execute(SQL.lift_time_limit.postgres)
                 self._one(SQL.lock_migrations, {"key": _lock_key(f"{self._schema} migrations")})
                 at = self._version()
-                pending(known, at, self._where())
-                if at == number - 1:
-                    if number == 1:
-                        self._writer.execute(SQL.create_schema_version.postgres)
-                    for statement in known[at].statements():
+                steps = schema.pending(at, self._where())
+                for migration in steps[:1]:
+                    for statement in migration.statements():
                         self._writer.execute(statement)
-                    self._writer.execute(SQL.put_schema_version.postgres, {"number": number})
+                    if at == 0:
+                        self._writer.execute(SQL.create_schema_version.postgres)
+                    put = SQL.change_schema_version if at else SQL.put_schema_version
+                    self._writer.execute(put.postgres, {"number": migration.number})
+                missing = len(steps) > 1
 
     def _version(self) -> int:
-        """The number of the last migration; 0 for a schema without tables."""
+        """The number of the store's schema; 0 where there are no tables."""
         ((tables, ours),) = self._writer.execute(SQL.tables_of_schema.postgres, {"schema": self._schema}).fetchall()
         if tables and not ours:
             raise StoreError(f"{self._where()} is not an Icefall store: use another --store-prefix")
         return int(self._one(SQL.schema_version)) if ours else 0
-
-    def _begin_commits(self) -> None:
-        """Schemas of a release before have no column for it."""
-        if not self._one(SQL.has_commits):
-            self._writer.execute(SQL.add_commits.postgres)
-        self._writer.execute(SQL.begin_commits.postgres)
 
     async def current_version(self) -> int | None:
         """Writers next to others do not count: each would wait for the row until the one before has committed."""

@@ -30,34 +30,31 @@ where l.locktype = 'advisory' and l.granted and l.database = (select oid from pg
 select count(*), count(*) filter (where relname = 'schema_version') from pg_class
 where relnamespace = to_regnamespace(:schema) and relkind in ('r', 'p', 'v');
 
+-- Stores of development versions have several rows.
 -- name: schema_version
 select max(number) from schema_version;
 
--- A row says: this migration was applied. `commits`, in the first row alone: another number after every commit of the
--- schema's only writer; null if it never had one.
+-- A row, the only one, is the number of the store's schema (migrate.py). `commits`: another number after every commit of
+-- the store's only writer; null if it never had one.
 -- name: create_schema_version
 create table schema_version (number bigint not null primary key, commits bigint);
-
--- Altering the table would wait for everyone who reads it, even where the column exists.
--- name: has_commits
-select count(*) from pg_attribute where attrelid = 'schema_version'::regclass and attname = 'commits' and not attisdropped;
-
--- name: add_commits
-alter table schema_version add column commits bigint;
 
 -- Above every number of a schema that had this name before, or of commits that a server has lost: no writer commits a
 -- million times a second.
 -- name: begin_commits
-update schema_version set commits = greatest(commits + 1, (extract(epoch from now()) * 1000000)::bigint) where number = 1;
+update schema_version set commits = greatest(commits + 1, (extract(epoch from now()) * 1000000)::bigint);
 
 -- name: count_commit
-update schema_version set commits = commits + 1 where number = 1;
+update schema_version set commits = commits + 1;
 
 -- name: commits
-select commits from schema_version where number = 1;
+select commits from schema_version;
 
 -- name: put_schema_version
 insert into schema_version (number) values (:number);
+
+-- name: change_schema_version
+update schema_version set number = :number;
 
 -- name: citus
 select count(*) from pg_extension where extname = 'citus';

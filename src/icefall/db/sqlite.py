@@ -21,8 +21,8 @@ import msgspec
 
 from icefall.db.changes import ChangeCount
 from icefall.db.engine import Row, StatementParams, StoreBusy, StoreCorrupt, StoreError, Transaction
-from icefall.db.migrate import migrations, pending
-from icefall.db.wal import APPLICATION_ID, SETTINGS, WRITING_ID, MarkedWal, lost_its_wal
+from icefall.db.migrate import Schema, load_schema
+from icefall.db.wal import APPLICATION_ID, SETTINGS, WRITING_ID, MarkedWal, lost_its_wal, schema_in_file
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class SqliteReader:
     async def current_version(self) -> int | None:
         return self.version()
 
-    async def migration(self) -> int:
+    async def schema_number(self) -> int:
         return int(self.read("pragma user_version")[0][0])
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
@@ -165,6 +165,8 @@ class SqliteStore(SqliteReader):
     ) -> None:
         """`changes`: the page that tells readers of commits."""
         self._changes: ChangeCount | None = None
+        schema = load_schema(package, "sqlite")
+        schema.pending(schema_in_file(path), str(path))  # a store that is refused is not even opened to write
         try:
             self._writer = _connect(path, writable=True)
         except sqlite3.Error as error:
@@ -172,7 +174,7 @@ class SqliteStore(SqliteReader):
         self._wal = MarkedWal(path, self._writer)
         try:
             self._writer.execute(f"pragma cache_size = {-1024 * page_cache_mb}")
-            self._prepare(path, package)
+            self._prepare(path, schema)
             super().__init__(path, query_limit_s)
             self._changes = ChangeCount(changes) if changes else None
         except sqlite3.Error as error:
@@ -185,14 +187,14 @@ class SqliteStore(SqliteReader):
         self._one_at_a_time = threading.Lock()
         self._one_in_steps = asyncio.Lock()
 
-    def _prepare(self, path: Path, package: str) -> None:
+    def _prepare(self, path: Path, schema: Schema) -> None:
         at = int(self._writer.execute("pragma user_version").fetchone()[0])
         owner = int(self._writer.execute("pragma application_id").fetchone()[0])
-        schema = int(self._writer.execute("pragma schema_version").fetchone()[0])  # 0: nothing was ever created here
-        if owner not in (APPLICATION_ID, WRITING_ID) and (owner or schema):
+        is_new = self._writer.execute("pragma schema_version").fetchone()[0] == 0  # nothing was ever created here
+        if owner not in (APPLICATION_ID, WRITING_ID) and (owner or not is_new):
             raise StoreError(f"{path} is not an Icefall store: use another --data-dir")
-        missing = pending(migrations(package, "sqlite"), at, str(path))
-        if not schema:
+        missing = schema.pending(at, str(path))
+        if is_new:
             self._writer.execute("pragma page_size = 8192")
         mode = self._writer.execute("pragma journal_mode = wal").fetchone()[0]
         if mode != "wal":

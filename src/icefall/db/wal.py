@@ -30,6 +30,16 @@ def _wal_size(path: Path) -> int:
         return 0
 
 
+def schema_in_file(path: Path) -> int:
+    """The number of a store's schema, read without changing a byte of the store or its -wal file. 0 where there is
+    none, or the file is not ours; what is damaged says so when it is opened."""
+    how = "mode=ro" if _wal_size(path) else "mode=ro&immutable=1"
+    with suppress(sqlite3.Error), closing(_open(path, how)) as connection:
+        if connection.execute("pragma application_id").fetchone()[0] in (APPLICATION_ID, WRITING_ID):
+            return int(connection.execute("pragma user_version").fetchone()[0])
+    return 0
+
+
 def _id_in_file(path: Path) -> int:
     """Read the mark without the -wal file. SQLite reads it, because a process that closes a file itself loses SQLite's
     locks on it."""

@@ -74,7 +74,7 @@ def _packed(number: int | None) -> bytes:
 
 
 def unpack_uints(packed: bytes) -> list[Any]:
-    """Also of older rows, where each has its length."""
+    """Return the numbers that `PackedUints` packed, one after another."""
     numbers: list[Any] = []
     at, end = 0, len(packed)
     while at < end:

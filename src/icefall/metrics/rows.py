@@ -126,5 +126,5 @@ def unpack_earlier(packed: bytes) -> list[tuple[int, int, int]]:
 
 
 def _plain(packed: bytes) -> bytes:
-    """Those of older releases are not compressed."""
+    """Decompress a list; short lists are stored as they are."""
     return zlib.decompress(packed) if packed.startswith(_COMPRESSED) else packed

@@ -71,8 +71,6 @@ def counters_directory(run_dir: Path, program: int, listener: str) -> Path:
 
 def clear(run_dir: Path) -> None:
     """Removes the counts of programs that have ended."""
-    for path in (*run_dir.glob(f"*{_SUFFIX}"), *run_dir.glob("*.meters")):  # their names in earlier versions
-        path.unlink(missing_ok=True)
     for directory in (run_dir / "counters").glob("[0-9]*"):
         if not alive(int(directory.name)):
             shutil.rmtree(directory, ignore_errors=True)

@@ -17,7 +17,6 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
 from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
-from icefall.compose.demo_data import drop_earlier_demo
 from icefall.compose.stores import Stores, create_data_dir, put_chain_configs, stores_of, with_stored_chains
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
@@ -37,8 +36,6 @@ INDEXES = "up"
 def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     """`icefall up | node | data | metrics`, with the sockets that `listening.py` has opened."""
     addresses = {listener: listening.address for listener, listening in sockets.items()}
-    for chain_id in drop_earlier_demo(Path(config.data_dir)):
-        _print_error(f"the demo chain {chain_id} of an earlier release is dropped: it has another ID now")
     config, replay = _with_demo(config)
     data_dir = Path(config.data_dir)
     create_data_dir(data_dir, "run")

@@ -15,7 +15,7 @@ def pack_varints(numbers: Iterable[int]) -> bytes:
 
 
 def unpack_varints(packed: bytes) -> tuple[int, ...]:
-    """Those that are whole: the last one may have no end."""
+    """The numbers, in their order."""
     numbers, number, shift = [], 0, 0
     for byte in packed:
         number |= (byte & 0x7F) << shift

@@ -5,11 +5,10 @@ from contextlib import aclosing
 
 import msgspec
 
-from icefall.db.engine import Row
 from icefall.db.statements import load
 from icefall.evm.deriving.derive import contract_lookups, derive
-from icefall.evm.encoding import CALL_TYPES, above, pack_data, pack_uint, position_of, unpack_uint, unpack_uints
-from icefall.evm.model import BlockRows, ContractInfo, NativeTx, TokenKind
+from icefall.evm.encoding import above, position_of, unpack_uint
+from icefall.evm.model import BlockRows, ContractInfo, TokenKind
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import TableRows
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -84,9 +83,6 @@ class Verification:
         for table, (select, name) in COMPARED.items():
             stored = set(self._store.read(select, span))
             derived = {tuple(map(_as_stored, row)) for row in gathered.of_table(table)}
-            if table == "tx" and stored != derived:
-                now = {_older_form(row, tx): row for row, tx in zip(gathered.of_table(table), rows.txs, strict=True)}
-                stored = {now.get(row, row) for row in stored}
             if stored != derived:
                 extra, missing = len(stored - derived), len(derived - stored)
                 yield f"{name}: {extra} stored that are not in the block, {missing} missing"
@@ -128,14 +124,6 @@ def stored_blocks(store: ChainStore, first: int | None, last: int | None) -> ran
     if lowest is None:
         return range(0)
     return range(max(lowest, first or 0), min(highest, highest if last is None else last) + 1)
-
-
-def _older_form(row: Row, tx: NativeTx) -> Row:
-    """The row of a transaction as it was stored up to migration 0009, and may be still."""
-    *others, kind, amounts, _, _ = row
-    kind = kind & ~3 | CALL_TYPES.index(tx.call_type)
-    packed = b"".join([b"\xff" if number is None else pack_uint(number) for number in unpack_uints(amounts)])
-    return (*others, kind, packed, tx.selector, pack_data(tx.input[len(tx.selector) :]))
 
 
 def _as_stored(value: object) -> object:

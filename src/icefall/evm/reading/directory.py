@@ -17,6 +17,7 @@ from icefall.db.engine import (
     StoreError,
     StoreOfOtherRelease,
 )
+from icefall.db.migrate import FIRST, development_text
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.reading.balances import BalanceReader, StateReader
@@ -85,7 +86,7 @@ class LazyChainReader:
     """A reader of a store that may not exist yet: opened at the first query after the indexer has created it. Not
     answered with rows that an indexer of another release has given another meaning.
 
-    `open_reader` returns None while there is no store. `known`: the number of the last migration this program knows.
+    `open_reader` returns None while there is no store. `known`: the number of the schema that this program knows.
     """
 
     def __init__(self, open_reader: Callable[[], MigratedReader | None], name: str, known: int) -> None:
@@ -139,7 +140,7 @@ class LazyChainReader:
             raise StoreError(self._not_yet())
         self._check_at = time.monotonic() + RELEASE_CHECK_S  # one check for all requests of an open store
         try:
-            self._check_release(await reader.migration())
+            self._check_release(await reader.schema_number())
         except StoreError:
             reader.close()
             self._reader = None
@@ -147,13 +148,15 @@ class LazyChainReader:
         self._reader = reader
         return reader
 
-    def _check_release(self, migration: int) -> None:
-        if migration == 0:
+    def _check_release(self, number: int) -> None:
+        if number == 0:
             raise StoreError(self._not_yet())
-        numbers = f"schema {migration}, this program knows {self._known}"
-        if migration > self._known:
+        if number < FIRST:
+            raise StoreOfOtherRelease(development_text(self._name))
+        numbers = f"schema {number}, this program knows {self._known}"
+        if number > self._known:
             raise StoreOfOtherRelease(f"{self._name} was written by a newer Icefall ({numbers}): upgrade this one too")
-        if migration < self._known:
+        if number < self._known:
             raise StoreOfOtherRelease(
                 f"{self._name} was written by an older Icefall ({numbers}): it is served once its indexer is upgraded"
             )

@@ -1,4 +1,4 @@
--- The parts of a table that is in two (0009_recent.sqlite.sql). What is in braces is filled in by recent.py.
+-- The parts of a table that is in two (db/schema_file.py). What is in braces is filled in by recent.py.
 
 -- name: count
 select count(*) from {table}_recent;

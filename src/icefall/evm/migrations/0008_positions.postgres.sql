@@ -1,2 +1,0 @@
--- Nothing changes here: an index holds what it names, and the position must be among it. The number keeps both engines
--- in step.

@@ -1,2 +1,0 @@
--- Nothing changes here: a server writes a changed page once per checkpoint, not once per commit. The number keeps both
--- engines in step.

@@ -1,1 +1,0 @@
--- The names that 0004_meta.sqlite.sql gives are those of 0001 and 0002 here.

@@ -1,5 +1,6 @@
 """Documents are read in terminals and as diffs: no line of prose is long, and the README stays short."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ LINE_MAX = 120
 README_BYTES_MAX = 6 * 1024
 FIGURES_LINES_MAX = 150
 PICTURE_BYTES_MAX = 200 * 1024
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[\w-]+)?\)")
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -40,6 +42,13 @@ def test_the_scan_leaves_out_tables_and_code() -> None:
     long = "x" * (LINE_MAX + 1)
     text = f"# a\n\n{long}\n| {long} |\n    {long}\n```sh\n{long}\n```\n- {long}\n"
     assert long_lines(Path("a.md"), text) == [f"a.md:3: {LINE_MAX + 1}", f"a.md:9: {LINE_MAX + 3}"]
+
+
+def test_every_link_leads_to_a_file() -> None:
+    linked = [(path, name) for path in DOCUMENTS for name in LINK.findall(path.read_text())]
+    assert len(linked) > 40
+    assert [f"{path.name}: {name}" for path, name in linked if not (path.parent / name).exists()] == []
+    assert LINK.findall("[a](b.md#c), [d](https://e), ![f](g/h.png)") == ["b.md", "g/h.png"]
 
 
 def test_the_first_page_and_the_figures_stay_short() -> None:

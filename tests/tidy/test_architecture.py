@@ -67,7 +67,7 @@ def test_what_the_decisions_name_exists() -> None:
     pages = [*DECISIONS, ROOT / "CONTRIBUTING.md"]
     assert [one for page in pages for one in missing_files(page, page.read_text())] == []
     page = DECISIONS[0]
-    text = "`db/engine.py`, `icefall.toml`, [a](../architecture.md#x), `docs/settings.md`, `http-host`, `docs/figures.md`"
+    text = "`db/engine.py`, `icefall.toml`, [a](../architecture.md#x), `docs/settings.md`, `http-host`"
     assert missing_files(page, text) == []
     text = "`api/rsgi.py`, `engine.py`, [a](nowhere.md)"
     assert missing_files(page, text) == [f"{page.name}: {one}" for one in ("api/rsgi.py", "engine.py", "nowhere.md")]

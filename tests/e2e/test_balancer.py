@@ -22,7 +22,7 @@ class _Reader(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(503 if self.path == "/unavailable" else 200)
         self.send_header("content-length", "0")
-        self.send_header("x-port", str(self.server.server_address[1]))
+        self.send_header("x-port", str(self.connection.getsockname()[1]))
         self.send_header("x-forwarded-for", self.headers.get("x-forwarded-for", ""))
         self.end_headers()
 

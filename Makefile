@@ -11,7 +11,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loa
 # The tests start the program some hundred times. Without bytecode files every start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install up test coverage lint bench docs lock dist clean
+.PHONY: install up test coverage lint bench docs lock dist container clean
 
 install: $(STAMP)
 
@@ -42,14 +42,14 @@ lint: $(DEVSTAMP)
 	$(BIN)/mypy
 
 # mypy takes one core for half a minute where it has no cache, so it runs beside the tests and reports after them. Tests
-# that were never compiled are compiled once meanwhile, else each test process would do so.
+# that were never compiled are compiled once meanwhile, else each test process would do so. What was skipped is listed.
 test: $(DEVSTAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@mkdir -p .mypy_cache
 	@$(BIN)/mypy > .mypy_cache/report 2>&1 & types=$$!; \
 		test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -q > /dev/null; \
-		$(PYTEST) $(ARGS); tests=$$?; \
+		$(PYTEST) -rs $(ARGS); tests=$$?; \
 		wait $$types; types=$$?; cat .mypy_cache/report; exit $$((tests | types))
 
 # Tracing every line makes the tests half as slow again, so it is not part of `make test`.
@@ -73,6 +73,11 @@ lock: | $(BIN)/python
 dist: $(DEVSTAMP)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
+
+# The image `icefall`, with docker or, where CONTAINER=podman, with that.
+CONTAINER ?= docker
+container:
+	$(CONTAINER) build --file deploy/container/Containerfile --tag icefall .
 
 clean:
 	rm -rf $(VENV) dist .counterparts .mypy_cache .ruff_cache .hypothesis .coverage*

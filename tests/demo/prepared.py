@@ -68,7 +68,7 @@ def synced(data_dir: Path, since: float) -> bool:
 def read_nfts(server: Server) -> bool:
     path = f"{C_CHAIN}/addresses/{C_BUSY}/balances:listErc721?pageSize=50"
     owned = data_if_any(server, path).get("erc721TokenBalances", ())
-    return len([nft for nft in owned if nft["metadata"]["indexStatus"] == "indexed"]) == 3
+    return len([nft for nft in owned if nft["metadata"]["indexStatus"].lower() == "indexed"]) == 3
 
 
 def data_if_any(server: Server, path: str) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""The README's commands, run as they are written: only addresses, ports and data directories are this test's own."""
+"""The commands of README.md and docs/first-hour.md, run as they are written: only addresses, ports and data directories
+are this test's own."""
 
+import fnmatch
 import json
 import re
 import shlex
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,8 +22,11 @@ from tests.upstream.replay import Replay
 from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S, until
 
+from icefall import __version__
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+FIRST_HOUR = (ROOT / "docs" / "first-hour.md").read_text()
 PORTS = {"node": 9650, "data": 9652, "metrics": 9653}
 UPSTREAM_URL = "http://host:9650"
 ICEFALL = ".venv/bin/icefall"
@@ -30,7 +36,7 @@ ANYTHING = "..."
 
 
 class Shown(NamedTuple):
-    """A block of commands, and the answer that the README shows for it; empty where it shows none."""
+    """A block of commands, and the answer that the page shows for it; empty where it shows none."""
 
     section: str
     commands: str
@@ -45,20 +51,21 @@ class Shown(NamedTuple):
         return UPSTREAM_URL in self.commands
 
 
-def shown() -> Iterator[Shown]:
-    for section in re.split(r"^## ", README, flags=re.MULTILINE):
+def shown(page: str) -> Iterator[Shown]:
+    for section in re.split(r"^## ", page, flags=re.MULTILINE):
         for block in FENCED.finditer(section):
             yield Shown(section.partition("\n")[0], block["sh"], block["answer"] or "")
 
 
-BLOCKS = list(shown())
+BLOCKS = [*shown(README), *shown(FIRST_HOUR)]
 
 
 def section(name: str) -> list[Shown]:
     return [block for block in BLOCKS if block.section == name]
 
 
-CALLS = section("A call for each interface")
+INTERFACES, MORE_CALLS = section("A call for each interface"), section("More calls")
+CALLS = INTERFACES + MORE_CALLS
 SENDING, INDEXING = section("Send a transaction"), section("Index your own EVM chain")
 FOLLOWING, ACCESS = section("Follow an existing node"), section("Keys and limits")
 PROGRAMS = [line for block in section("Run it your way") for line in block.commands.splitlines()]
@@ -114,16 +121,18 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def test_the_readme_shows_what_this_test_looks_for() -> None:
+def test_the_pages_show_what_this_test_looks_for() -> None:
     assert "Two commands do everything" in README
-    assert len(CALLS) >= 6
+    assert (len(INTERFACES), len(MORE_CALLS)) == (4, 6)
     assert all(block.is_call and block.answer for block in CALLS)
-    assert all(f"127.0.0.1:{port}/" in "".join(block.commands for block in CALLS) for port in PORTS.values())
+    for calls in (INTERFACES, MORE_CALLS):
+        assert all(f"127.0.0.1:{port}/" in "".join(block.commands for block in calls) for port in PORTS.values())
     assert [block.is_call for block in FOLLOWING] == [False, True]
     assert (len(SENDING), len(INDEXING), len(ACCESS), len(PROGRAMS)) == (1, 1, 2, 3)
     tested = [*CALLS, *SENDING, *INDEXING, *FOLLOWING, *ACCESS, *section("Run it your way")]
-    assert README.count("```sh\n") == len(BLOCKS) == len(tested)
-    unfenced = [line for line in README.splitlines() if re.match(rf" {{4}}(curl|{re.escape(ICEFALL)})\b", line)]
+    assert (README + FIRST_HOUR).count("```sh\n") == len(BLOCKS) == len(tested)
+    lines = (README + FIRST_HOUR).splitlines()
+    unfenced = [line for line in lines if re.match(rf" {{4}}(curl|{re.escape(ICEFALL)})\b", line)]
     assert unfenced == []
 
 
@@ -175,7 +184,7 @@ def test_following_as_shown(tmp_path: Path) -> None:
 
 
 def icefall(line: str, tmp_path: Path, *more: str) -> "subprocess.CompletedProcess[str]":
-    """A command of the README that ends by itself, on a data directory of the test's own."""
+    """A command of the pages that ends by itself, on a data directory of the test's own."""
     verb, settings = settings_of(line)
     command = [sys.executable, "-m", "icefall.cli", verb, *settings, f"--data-dir={tmp_path / 'data'}", *more]
     return subprocess.run(command, capture_output=True, check=False, text=True, timeout=LIMIT_S, cwd=tmp_path)
@@ -198,8 +207,23 @@ def test_sending_as_shown(up: Server) -> None:
     assert up.call(*wanted)["result"]["tx"]["id"] == answer["txID"]
 
 
+def test_both_pages_show_the_same_chain_with_its_token() -> None:
+    tables = [TOML.findall(page) for page in (README, FIRST_HOUR)]
+    assert tables[0] == tables[1]
+    assert [tomllib.loads(one)["chain"][0]["token"]["symbol"] for one in tables[0]] == ["AVAX"]
+
+
+def test_the_installed_program_and_the_image_are_built_by_targets_that_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`make (\w+)`", README):
+        assert f"\n{target}:" in makefile
+    wheel = re.findall(r"`pipx install dist/(icefall-\*\.whl)`", README)
+    assert fnmatch.filter([f"icefall-{__version__}-py3-none-any.whl"], wheel[0])
+    assert re.search(r"`docker run [^`]* icefall`", README)
+
+
 def test_indexing_as_shown(tmp_path: Path) -> None:
-    found = TOML.search(README)
+    found = TOML.search(FIRST_HOUR)
     assert found
     with in_thread(EvmReplay("cchain-1")) as replay:
         own = found["toml"].replace('"https://api.avax.network/ext/bc/C/rpc"', f'"{replay.url}"')

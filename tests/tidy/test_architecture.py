@@ -1,4 +1,5 @@
-"""docs/architecture.md describes the tree as it is: every file it names exists, and every package is named."""
+"""docs/architecture.md and the decisions describe the tree as it is: every file they name exists, and every package is
+named."""
 
 import re
 from pathlib import Path
@@ -8,6 +9,18 @@ from tests.tidy.source import PACKAGE, ROOT
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 NAMED = re.compile(r"`([\w/]+(?:\.py|\.sql|/))`")
 PLANNED: set[str] = set()
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+LINK = r"\]\(([\w./-]+)(?:#[\w-]+)?\)"
+FILE = re.compile(rf"`([\w./-]+\.(?:py|sql|js|md|toml|yaml|yml|json|lock))`|{LINK}")
+CREATED = {  # by a user or a running program
+    "icefall.toml",
+    "process.json",
+    "process-data.json",
+    "process-metrics.json",
+    "run/limits.lock",
+    "/openapi.json",
+    "/explorer/config.json",
+}
 
 
 def missing(page: str) -> list[str]:
@@ -28,15 +41,42 @@ def unnamed(page: str, packages: list[Path]) -> list[str]:
     return [name for name in shown if name not in names]
 
 
+def missing_files(page: Path, text: str) -> list[str]:
+    """The files that a decision names by a whole path, or links to, and that do not exist."""
+    named = [(named, (PACKAGE, ROOT)) if named else (linked, (page.parent,)) for named, linked in FILE.findall(text)]
+    return [
+        f"{page.name}: {name}"
+        for name, bases in named
+        if name not in CREATED and not any((base / name).exists() for base in bases)
+    ]
+
+
 def test_what_the_page_names_exists() -> None:
     assert missing(PAGE) == []
-    assert missing("`wire/` and `db/engine.py`, in `db/` also `lock.py`") == []
+    assert missing("`wire/` and `db/engine.py`, in `db/` also `disk.py`") == []
     assert missing("`nowhere/`, `db/nothing.py`, in `db/` also `engine.py` and `cli2.py`, in `wire/` `sqlite.py`") == [
         "nowhere/",
         "db/nothing.py",
         "cli2.py",
         "sqlite.py",
     ]
+
+
+def test_what_the_decisions_name_exists() -> None:
+    assert len(DECISIONS) > 20
+    pages = [*DECISIONS, ROOT / "CONTRIBUTING.md"]
+    assert [one for page in pages for one in missing_files(page, page.read_text())] == []
+    page = DECISIONS[0]
+    text = "`db/engine.py`, `icefall.toml`, [a](../architecture.md#x), `docs/settings.md`, `http-host`"
+    assert missing_files(page, text) == []
+    text = "`api/rsgi.py`, `engine.py`, [a](nowhere.md)"
+    assert missing_files(page, text) == [f"{page.name}: {one}" for one in ("api/rsgi.py", "engine.py", "nowhere.md")]
+
+
+def test_the_decisions_are_numbered_in_order() -> None:
+    numbers = [int(page.name[:4]) for page in DECISIONS]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert [page.name for page in DECISIONS if not page.read_text().startswith(f"# {int(page.name[:4])}. ")] == []
 
 
 def test_every_package_is_named() -> None:

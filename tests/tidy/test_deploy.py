@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +58,18 @@ def test_the_compose_file_runs_commands_that_exist(tmp_path: Path) -> None:
     text = (DEPLOY / "container" / "compose.yaml").read_text()
     compose = yaml.safe_load(re.sub(r"\$\{ICEFALL_POSTGRES_PASSWORD:\?[^}]+\}", "secret", text))
     services = compose["services"]
-    assert set(services) == {"postgres", "indexer", "standby", "reader-1", "reader-2", "balancer"}
+    programs = ("indexer", "standby", "reader-1", "reader-2", "metrics", "node")
+    assert set(services) == {"postgres", "balancer", *programs}
     config = tmp_path / "icefall.toml"
     config.write_text('[[chain]]\nid = "7"\nrpc = "http://127.0.0.1:1"\n')
     found = {}
-    for name in ("indexer", "standby", "reader-1", "reader-2"):
+    for name in programs:
         service = services[name]
         assert service["read_only"] is True
         verb, *argv = service["command"]
         environ = {**service["environment"], "HOME": "/"}
         if mounted := environ.get("ICEFALL_CONFIG_FILE"):
-            assert service["volumes"] == [f"./icefall.toml:{mounted}:ro"]
+            assert service["volumes"][0] == f"./icefall.toml:{mounted}:ro"
             environ["ICEFALL_CONFIG_FILE"] = str(config)
         found[name] = load(verb, argv, environ, tmp_path / "elsewhere").config
         assert found[name].store.startswith("postgresql://icefall:secret@")
@@ -75,19 +77,41 @@ def test_the_compose_file_runs_commands_that_exist(tmp_path: Path) -> None:
     assert [chain.id for chain in found["standby"].chain] == ["7"]
     assert services["indexer"] == services["standby"]
     assert services["reader-1"] == services["reader-2"]
-    for reader in (found["reader-1"], found["reader-2"]):
-        path = re.findall(rf"'http://127.0.0.1:{reader.data_port}(/[\w/-]+)'", str(services["reader-1"]["healthcheck"]))
+    for name, port in (("reader-1", found["reader-1"].data_port), ("metrics", found["metrics"].metrics_port)):
+        path = re.findall(rf"'http://127.0.0.1:{port}(/[\w/-]+)'", str(services[name]["healthcheck"]))
         assert path[0] in PATHS
+    assert "tmpfs" in services["node"]
+    assert services["node"]["tmpfs"] == ["/tmp"], "its identity is in the volume"
+    ports = {"reader-1": found["reader-1"].data_port, "reader-2": found["reader-2"].data_port,
+             "metrics": found["metrics"].metrics_port, "node": found["node"].http_port}  # fmt: skip
     balanced = (DEPLOY / "container" / "nginx.conf").read_text()
-    port = found["reader-1"].data_port
-    assert re.findall(rf"server (reader-\d):{port} ", balanced) == ["reader-1", "reader-2"]
-    assert services["balancer"]["ports"] == [f"8080:{port}" for port in re.findall(r"listen (\d+);", balanced)]
+    assert re.findall(r"server ([\w-]+):(\d+) ", balanced) == [(name, str(port)) for name, port in ports.items()]
+    balancer = services["balancer"]
+    listens = re.findall(r"listen (\d+);", balanced)
+    assert [one.rpartition(":")[0].rpartition(":")[2] for one in balancer["ports"]] == listens
+    assert [one.rpartition(":")[2] for one in balancer["ports"]] == listens
+    assert balancer["ports"][-1].startswith("127.0.0.1:"), "the node is for people one trusts"
+    assert set(balancer["depends_on"]) == set(ports)
+
+
+def test_only_the_address_of_the_balancer_is_believed() -> None:
+    compose = yaml.safe_load((DEPLOY / "container" / "compose.yaml").read_text())
+    address = compose["services"]["balancer"]["networks"]["default"]["ipv4_address"]
+    for name in ("reader-1", "reader-2", "metrics"):
+        named = [one for one in compose["services"][name]["command"] if one.startswith("--trusted-proxies=")]
+        assert named == [f"--trusted-proxies={address}"]
+    [network] = compose["networks"]["default"]["ipam"]["config"]
+    assert ip_address(address) in ip_network(network["subnet"])
+    assert ip_address(address) not in ip_network(network["ip_range"]), "another container could get it"
+    text = (DEPLOY / "container" / "nginx.conf").read_text()
+    assert text.count("proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;") == 1
+    assert all("proxy_set_header" not in block for block in re.findall(r"server \{.*?\n  \}", text, re.DOTALL))
 
 
 def test_nginx_accepts_the_balancer(tmp_path: Path) -> None:
     nginx = program("nginx")
     text = (DEPLOY / "container" / "nginx.conf").read_text()
-    text = re.sub(r"reader-\d:", "127.0.0.1:", text)  # names that only the network of the containers resolves
+    text = re.sub(r"server [\w-]+:", "server 127.0.0.1:", text)  # names that only the containers' network resolves
     (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid; error_log {tmp_path}/log;\n{text}")
     command = [nginx, "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -41,6 +41,7 @@ REPLACED_IN_THE_PROGRAM = {
     "sketch": "outline or summary",
     "in step": "synced",
     "taken over": "imported",
+    "liar": "attacker, or an upstream that sends invalid data",
 }
 # Plain words in a sentence ("blocks that lie in the range"): banned as part of a name.
 IDENTIFIER_PARTS = {"lie": "InvalidData", "lies": "InvalidData", "knowledge": "AnswerContext"}
@@ -105,11 +106,11 @@ def test_the_scan_finds_words_and_nothing_else() -> None:
     for text in ("told", "_told", "Told", "KeyTold", "told_x", "an odd token", "an upstream lied", "NOBODY", "greet(x)",
                  "test_tokens_that_lie_are_marked", "test_dag_lies.py", "class Lie(Exception)", "ProvenLie", "Standing",
                  "odd_since", "one writer a store", "there is nothing at /", "class Workshop", "class Knowledge",
-                 "lying_upstream", "self.praise(url)"):  # fmt: skip
+                 "lying_upstream", "a liar that", "self.praise(url)"):  # fmt: skip
         assert replaced_words(text), text
     for text in ("threshold", "toldo", "relied", "implied", "sketchy", "untouched", "odd length hex string",
                  "outstanding", "underlying", "positions that lie in the range", "applies_to", "families", "client",
-                 "one writer and", "main step", "general knowledge"):  # fmt: skip
+                 "one writer and", "main step", "general knowledge", "familiar"):  # fmt: skip
         assert not replaced_words(text), text
     assert CLASS.search("class KeyAsk(Base):")
     assert not CLASS.search("class Task(Base):\nclass Asked:")

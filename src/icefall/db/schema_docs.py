@@ -4,6 +4,7 @@ import re
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 
 from icefall.db.schema_file import Declared, declarations
 
@@ -24,6 +25,7 @@ _TWO_PARTS = (
     "In SQLite it is in two parts: rows are inserted into `{name}_recent` and later moved to `{name}_merged`; `{name}` "
     "is a view of both."
 )
+_WIDTH = 120
 _ON = re.compile(r" on (\w+) ")
 
 
@@ -48,23 +50,23 @@ def main() -> None:
 def _introduction(text: str) -> str:
     """The comment at the top of the file, by its paragraphs."""
     comment = text.partition("\n\n")[0].splitlines()
-    return "\n".join(line.removeprefix("--").strip() for line in comment)
+    return "\n".join(fill(line.removeprefix("--").strip(), _WIDTH) for line in comment)
 
 
 def _described(one: Declared, indexes: list[Declared]) -> list[str]:
-    lines = [f"#### `{one.name}`", "", one.comment, ""]
+    lines = [f"#### `{one.name}`", "", fill(one.comment, _WIDTH), ""]
     if one.kind == "view":
         return lines
     if one.is_in_two_parts:
-        lines += [_TWO_PARTS.format(name=one.name), ""]
+        lines += [fill(_TWO_PARTS.format(name=one.name), _WIDTH), ""]
     lines += ["| column | type | |", "|---|---|---|"]
     lines += [f"| `{column.name}` | {column.kind} | {column.note} |".replace("|  |", "| |") for column in one.columns()]
-    lines += ["", f"Key columns: {_names(one.key())}."]
+    keys = f"Key columns: {_names(one.key())}."
     own = [index for index in indexes if (on := _ON.search(index.statement)) and on[1] == one.name]
     if own:
         shown = ", ".join(f"`{index.name}` {_indexed(index)}" for index in own)
-        lines[-1] += f" Indexes: {shown}."
-    return [*lines, ""]
+        keys += f" Indexes: {shown}."
+    return [*lines, "", fill(keys, _WIDTH), ""]
 
 
 def _names(columns: list[str]) -> str:

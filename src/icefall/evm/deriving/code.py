@@ -30,7 +30,7 @@ def code_changes(full: FullBlock, made: Iterable[Deployment]) -> Iterator[CodeCh
             found.update(dict.fromkeys([one.authority for one in signed_delegations(tx)]))
         for trace in full.traces or ():
             found.update(
-                {one.sender: None for one in trace.frames if one.kind == "SELFDESTRUCT" and not one.is_reverted}
+                {one.sender: None for one in trace.frames if one.opcode == "SELFDESTRUCT" and not one.is_reverted}
             )
     for address, has_code in found.items():
         yield CodeChange(address, has_code)

@@ -15,5 +15,5 @@ def deployments(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iter
             yield Deployment(tx.to, tx.tx_index, 0, tx.sender)
         if traces is not None:
             for frame in traces[tx.tx_index].frames[1:]:
-                if frame.kind in CREATIONS and not frame.is_reverted:
+                if frame.opcode in CREATIONS and not frame.is_reverted:
                     yield Deployment(frame.to, tx.tx_index, frame.number, frame.sender)

@@ -15,7 +15,7 @@ def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterat
             continue
         proxies = {frame.to for frame in trace.frames if frame.is_create3_proxy and frame.to}
         for frame in trace.frames[1:]:
-            if frame.kind in CREATIONS or (frame.value and frame.kind in _LISTED_WITH_VALUE):
+            if frame.opcode in CREATIONS or (frame.value and frame.opcode in _LISTED_WITH_VALUE):
                 yield InternalTx(
                     tx_index=tx.tx_index,
                     frame=frame.number,
@@ -31,4 +31,4 @@ def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterat
 
 def _kind(frame: CallFrame, proxies: set[bytes]) -> str:
     """CREATE3 is no instruction: it is a CREATE by a proxy that the same transaction made with CREATE2."""
-    return "CREATE3" if frame.kind == "CREATE" and frame.sender in proxies else frame.kind
+    return "CREATE3" if frame.opcode == "CREATE" and frame.sender in proxies else frame.opcode

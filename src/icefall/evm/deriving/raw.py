@@ -5,19 +5,21 @@ from collections.abc import Iterator
 from icefall.evm.call_data import pack_data
 from icefall.evm.call_trees import pack_calls
 from icefall.evm.model import RawKinds, RawRows
-from icefall.wire.evm.call_tree import decode_call_trees
+from icefall.wire.evm.decode import trace_format
 from icefall.wire.evm.types import FullBlock
 
 RawLog = tuple[int, int, bytes, bytes, bytes, bytes]
 
 
-def raw_rows(full: FullBlock, calls: bytes | None, calls_by: str, kinds: RawKinds) -> RawRows:
+def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: RawKinds) -> RawRows:
     """Of a verified block: its traces are known to be one for each transaction, in order. WireError where the calls
-    cannot be read. `calls`, `calls_by`: as they were fetched."""
+    cannot be read. `calls`, `calls_format`: as they were fetched."""
     return RawRows(
         wanted=kinds,
         logs=tuple(_logs(full)) if kinds.logs else None,
-        calls=tuple(map(pack_calls, decode_call_trees(calls, calls_by))) if kinds.calls and calls is not None else None,
+        calls=tuple(map(pack_calls, trace_format(calls_format).decode_call_trees(calls)))
+        if kinds.calls and calls is not None
+        else None,
     )
 
 

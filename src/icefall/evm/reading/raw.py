@@ -17,8 +17,7 @@ from icefall.evm.positions import above, block_of, index_of, position_of
 from icefall.evm.reading.model import PageRange, TxLocation, TxRead
 from icefall.upstream.evm.raw import FoundLog
 from icefall.upstream.evm.state import At
-from icefall.wire.evm.call_tree import Calls
-from icefall.wire.evm.types import EventLog, Receipt
+from icefall.wire.evm.types import Calls, EventLog, Receipt
 
 SQL = load("icefall.evm.reading", "raw.sql")
 WINDOW = 2_000  # blocks of one call for logs: what most upstreams allow

@@ -16,8 +16,7 @@ from icefall.upstream.evm.errors import NoState, NotThere, Reverted, Unsupported
 from icefall.upstream.evm.probe import quantity
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
-from icefall.wire.evm.call_tree import Calls
-from icefall.wire.evm.types import Receipt
+from icefall.wire.evm.types import Calls, Receipt
 
 T = TypeVar("T")
 

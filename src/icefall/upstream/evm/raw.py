@@ -1,6 +1,7 @@
 """Logs and calls of single transactions, and logs of a contract, from one upstream."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -9,9 +10,10 @@ from icefall.upstream.evm.client import EvmClient
 from icefall.upstream.evm.errors import NotThere, Unsupported
 from icefall.wire.errors import WireError
 from icefall.wire.evm.block import decode_receipts
-from icefall.wire.evm.call_tree import Calls, decode_call_tree
+from icefall.wire.evm.decode import TRACE_FORMATS, decode_tx_calls
 from icefall.wire.evm.hex import amount, data, fixed
-from icefall.wire.evm.types import EventLog, Receipt
+from icefall.wire.evm.trace_format import TraceFormat
+from icefall.wire.evm.types import Calls, EventLog, Receipt
 
 _NULL = b"null"
 
@@ -53,19 +55,24 @@ async def receipt(client: EvmClient, tx_hash: bytes) -> Receipt:
 
 
 async def calls(client: EvmClient, tx_hash: bytes) -> Calls:
-    """Of whichever tracer it has; Unsupported if it has none."""
-    try:
-        raw = await client.call("debug_traceTransaction", _hex(tx_hash), {"tracer": "callTracer"})
-        traced_by = "callTracer"
-    except Unsupported:
-        raw = await client.call("trace_transaction", _hex(tx_hash))
-        traced_by = "trace_block"
-    if bytes(raw) == _NULL:
+    """Fetch the calls of a transaction in the first trace format that the upstream has; Unsupported if it has none."""
+    traces, raw = await _tx_traces(client, _hex(tx_hash))
+    if raw == _NULL:
         raise NotThere(f"{client.name} has no transaction {_hex(tx_hash)}")
     try:
-        return decode_call_tree(bytes(raw), traced_by)
+        return decode_tx_calls(raw, traces)
     except WireError as error:
         raise InvalidAnswer(str(error)) from error
+
+
+async def _tx_traces(client: EvmClient, tx_hash: str) -> tuple[TraceFormat, bytes]:
+    *preferred, last = TRACE_FORMATS
+    for traces in preferred:
+        method, params = traces.tx_call(tx_hash)
+        with suppress(Unsupported):
+            return traces, bytes(await client.call(method, *params))
+    method, params = last.tx_call(tx_hash)
+    return last, bytes(await client.call(method, *params))
 
 
 async def logs(

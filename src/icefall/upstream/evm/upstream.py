@@ -52,8 +52,8 @@ class Source:
     def provides(self, required: RequiredTraces | None) -> bool:
         if self.capabilities is None or required is None:
             return self.capabilities is not None
-        return bool(self.capabilities.calls_by or not required.calls) and bool(
-            self.capabilities.diffs_by or not required.diffs
+        return bool(self.capabilities.calls_format or not required.calls) and bool(
+            self.capabilities.diffs_format or not required.diffs
         )
 
 
@@ -171,7 +171,7 @@ class EvmUpstream:
         tested = [it for it in known if it.sample is not None]  # tracers can only be tested on a transaction
         if self.required is not None or not tested:
             return
-        required = RequiredTraces(any(it.calls_by for it in tested), any(it.diffs_by for it in tested))
+        required = RequiredTraces(any(it.calls_format for it in tested), any(it.diffs_format for it in tested))
         possible = RequiredTraces(any(it.may_have_calls for it in tested), any(it.may_have_diffs for it in tested))
         if required != possible:
             reasons = dict.fromkeys(it.reasons[field] for it in tested for field in it.incomplete)

@@ -4,11 +4,11 @@ branch by its headers alone."""
 from collections.abc import Callable
 
 from icefall.upstream.client import InvalidAnswer
+from icefall.upstream.evm.block_parts import proven_header
 from icefall.upstream.evm.client import Call, EvmClient
 from icefall.upstream.evm.errors import NotThere, RpcRefusal, WrongChain
 from icefall.upstream.evm.fetch import raise_not_found
 from icefall.upstream.evm.probe import quantity
-from icefall.upstream.evm.proven_header import proven_header
 
 _HEADERS_AT_ONCE = 64
 

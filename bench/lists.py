@@ -39,7 +39,7 @@ from icefall.metrics.store import RollupWriter
 from icefall.run.data_app import data_app
 from icefall.run.metrics_app import metrics_app
 from icefall.run.stores import Stores
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 ROWS = 1_000_000
 CHAIN, SMALL_CHAIN = "777", "778"

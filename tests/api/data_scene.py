@@ -55,11 +55,11 @@ from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.run.stores import Stores
 from icefall.upstream.evm.errors import Reverted
-from icefall.upstream.evm.raw import FoundLog
-from icefall.upstream.evm.state import At, ContractCall
+from icefall.upstream.evm.state import At, ContractCall, FoundLog
 from icefall.upstream.meter import Clock
 from icefall.wire.evm.block import decode_receipts
-from icefall.wire.evm.decode import GETH, decode_tx_calls
+from icefall.wire.evm.decode import decode_tx_calls
+from icefall.wire.evm.geth_format import GETH
 from icefall.wire.evm.types import Calls, Receipt
 from icefall.wire.ids import id_text
 

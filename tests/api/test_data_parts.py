@@ -16,7 +16,7 @@ from icefall.api.presenting.money import Money
 from icefall.api.presenting.pages import pack_cursor, unpack_cursor
 from icefall.api.schema.parties import Price
 from icefall.evm.reading.directory import shown_rpc_url
-from icefall.wire.evm.eip55 import checksummed
+from icefall.wire.evm.hex import checksummed
 
 
 def test_addresses_are_checksummed() -> None:

@@ -19,9 +19,10 @@ from icefall.evm.call_trees import pack_calls, unpack_calls
 from icefall.evm.reading import raw
 from icefall.evm.storing.store import store_path
 from icefall.upstream.evm.upstream import EvmUpstream
-from icefall.wire.evm.decode import GETH, decode_tx_calls
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.revert import reason_of
+from icefall.wire.evm.decode import decode_tx_calls
+from icefall.wire.evm.events import reason_of
+from icefall.wire.evm.geth_format import GETH
+from icefall.wire.evm.rlp import keccak256
 
 CHAINS = ("geth-1", "anvil-1")
 

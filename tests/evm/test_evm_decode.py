@@ -229,7 +229,7 @@ def test_deep_traces_are_read_as_shallow_ones_are(depth: int, monkeypatch: pytes
     raws = [raw for raw in raws if raw != b"null" and b"traceAddress" not in raw]
     assert raws
     expected = [decode_geth_calls(raw) for raw in raws]
-    monkeypatch.setattr("icefall.wire.text.jsondeep._PIECE_DEPTH", depth)
+    monkeypatch.setattr("icefall.wire.text.jsonscan._PIECE_DEPTH", depth)
     monkeypatch.setattr("icefall.wire.evm.geth_traces._traces", TooDeep())
     assert [decode_geth_calls(raw) for raw in raws] == expected
     for broken in (

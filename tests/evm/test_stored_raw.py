@@ -38,7 +38,8 @@ from icefall.evm.storing.store import PACKAGE
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.evm.block import decode_receipts
-from icefall.wire.evm.decode import GETH, decode_tx_calls
+from icefall.wire.evm.decode import decode_tx_calls
+from icefall.wire.evm.geth_format import GETH
 from icefall.wire.evm.types import EventLog
 
 ENGINES = ("sqlite", "postgres")

@@ -9,7 +9,7 @@ from icefall.upstream.evm.block_parts import check_receipts, checked, decode_hea
 from icefall.upstream.evm.errors import IncompleteAnswer
 from icefall.wire.evm.geth_format import check_calls, split_mux_traces
 from icefall.wire.evm.trace_format import Header
-from icefall.wire.text.jsondeep import CutJson
+from icefall.wire.text.jsonscan import CutJson
 
 TXID = "0x" + "11" * 32
 OF = Header(7, "0x" + "22" * 32, "0x" + "33" * 32, (TXID,))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS
+from icefall.wire.ids import LOCAL_FUNDED_ADDRESS
 
 BUSY = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"  # an address with transfers and tokens of every kind
 C_BUSY = "0x955FfD76eA8aE0DD686333CF0e79Ad4328329a2d"  # the same on the C-Chain

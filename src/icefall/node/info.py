@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID
+from icefall.wire.ids import FUJI_ID, MAINNET_ID
 
 _ALWAYS = datetime(2020, 12, 5, 5, tzinfo=UTC)
 _UNSCHEDULED = datetime(9999, 12, 1, tzinfo=UTC)

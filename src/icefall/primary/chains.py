@@ -11,7 +11,7 @@ from icefall.node.index import BLOCKS_OF, X_BLOCK, X_TX, append
 from icefall.primary.network import Network
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Tx
-from icefall.wire.container.exports import Export
+from icefall.wire.container.proposer import Export
 from icefall.xchain import model
 from icefall.xchain.follow import ExportNotSeen, FollowedLedger, ReceivedContainer, UnknownInput
 from icefall.xchain.ledger import Ledger

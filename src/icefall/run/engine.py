@@ -40,7 +40,7 @@ from icefall.run.child import DRAINING, READY, watch_stop
 from icefall.run.node_setup import configured_network, node_logs, unstored_path
 from icefall.run.stores import Stores, stores_of
 from icefall.wire.genesis.network import KNOWN_NETWORKS
-from icefall.wire.genesis.networks import network_name
+from icefall.wire.ids import network_name
 from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
 

@@ -28,8 +28,7 @@ from icefall.primary.network import LearnedNetwork, Network, is_public
 from icefall.run.app_parts import chain_directory, links_page, listener_app, node_origins
 from icefall.run.node_setup import configured_network, node_logs, unstored_path
 from icefall.run.stores import stores_of
-from icefall.wire.genesis.networks import network_name
-from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
+from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text, network_name
 from icefall.xchain.store import AssetChainReader
 from icefall.xchain.view import ChainView
 

@@ -31,7 +31,7 @@ from icefall.run.forked import Child
 from icefall.run.listening import Address, ListeningSocket, listen
 from icefall.run.stores import Stores, stores_of
 from icefall.run.supervisor import Supervisor
-from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
+from icefall.wire.ids import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
 HAS_ENGINE = ("up", "node")
 INDEXES = "up"

@@ -22,8 +22,7 @@ from icefall.errors import NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import TxRead
 from icefall.evm.reading.raw import LogRead
-from icefall.wire.evm.known_events import EVENT_SIGNATURES
-from icefall.wire.evm.revert import reason_of
+from icefall.wire.evm.events import EVENT_SIGNATURES, reason_of
 from icefall.wire.evm.types import Calls, TreeCall
 
 DATA_MAX = 4096  # bytes of input or output that a list of calls shows

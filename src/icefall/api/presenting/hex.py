@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from icefall.wire.evm.eip55 import checksummed
+from icefall.wire.evm.hex import checksummed
 
 # A page repeats the same few addresses, and a checksum costs more than everything else of a row.
 address_text = lru_cache(maxsize=1 << 16)(checksummed)

@@ -8,7 +8,7 @@ of writing are removed, and text longer than TEXT_SIZE_MAX characters is cut.
 import re
 
 from icefall.evm.model import DECIMALS_MAX
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 TEXT_SIZE_MAX = 256
 WORD = 32

@@ -15,8 +15,7 @@ from icefall.evm.call_data import unpack_data
 from icefall.evm.call_trees import unpack_calls
 from icefall.evm.positions import above, block_of, index_of, position_of
 from icefall.evm.reading.model import PageRange, TxLocation, TxRead
-from icefall.upstream.evm.raw import FoundLog
-from icefall.upstream.evm.state import At
+from icefall.upstream.evm.state import At, FoundLog
 from icefall.wire.evm.types import Calls, EventLog, Receipt
 
 SQL = load("icefall.evm.reading", "raw.sql")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from icefall.wire.varint import pack_varints, unpack_varints
+from icefall.wire.packer import pack_varints, unpack_varints
 
 _PADDING = b"\x80"  # begins a number that has no end
 

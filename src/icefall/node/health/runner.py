@@ -15,7 +15,7 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.node.health.unstored import UnstoredFailure, UnstoredFailureReader
 from icefall.node.store import SQL
 from icefall.observe.log import Log
-from icefall.wire.text.duration import format_duration, rfc3339_nano
+from icefall.wire.text.go_text import format_duration, rfc3339_nano
 
 HEALTH, READINESS = "health", "readiness"
 _ERROR_MAX = 500

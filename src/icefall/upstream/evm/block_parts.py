@@ -10,13 +10,13 @@ from icefall.upstream.client import InvalidAnswer
 from icefall.upstream.evm.errors import IncompleteAnswer, ReorgDuringFetch
 from icefall.wire.errors import WireError
 from icefall.wire.evm import block as wire_block
-from icefall.wire.evm import trie
-from icefall.wire.evm.decode import GETH
+from icefall.wire.evm import rlp
+from icefall.wire.evm.geth_format import GETH
 from icefall.wire.evm.hashes import header_hash, is_known_layout
 from icefall.wire.evm.trace_format import Hash, Header, JsonText, check_txs
 from icefall.wire.evm.types import DecodedBlock, OtherTransactions
 
-EMPTY_ROOT = "0x" + trie.EMPTY_ROOT.hex()  # of a trie without entries
+EMPTY_ROOT = "0x" + rlp.EMPTY_ROOT.hex()  # of a trie without entries
 
 _T = TypeVar("_T")
 Hex = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]+$", max_length=66)]

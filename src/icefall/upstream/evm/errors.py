@@ -25,11 +25,11 @@ class RpcRefusal(UpstreamError):
 
 
 class NotThere(RpcRefusal):
-    """No such block or transaction: beyond the head, or no longer part of the chain. Not a failure."""
+    """A block or transaction that the chain does not have: beyond the head, or no longer part of it. Not a failure."""
 
 
 class Unsupported(RpcRefusal):
-    """It does not offer this method, or not to us."""
+    """The upstream does not offer this method, or not to us."""
 
 
 class NoState(RpcRefusal):
@@ -37,7 +37,7 @@ class NoState(RpcRefusal):
 
 
 class Untraceable(RpcRefusal):
-    """Genesis: nothing was executed there."""
+    """A trace of the genesis was requested: nothing was executed there."""
 
 
 class Reverted(RpcRefusal):
@@ -76,7 +76,7 @@ class ReorgDuringFetch(IncompleteAnswer):
 
 
 class WrongChain(WrongUpstream):
-    """It serves another chain than the configured one, now."""
+    """The upstream serves another chain than the configured one, now."""
 
 
 FailureType = type[RpcRefusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]
@@ -181,7 +181,7 @@ def _fits(row: _ErrorRule, text: str) -> bool:
 
 
 def failure_of(name: str, method: str, code: int, text: str, data: Any = None) -> UpstreamFailure:
-    """The error as an exception: to raise or, if an RpcRefusal, to return as an outcome."""
+    """Return the error as an exception: to raise or, if an RpcRefusal, to return as an outcome."""
     failure = classify(method, code, text)
     if issubclass(failure, RpcRefusal):
         return failure(text, code, data)

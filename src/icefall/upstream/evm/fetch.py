@@ -102,7 +102,7 @@ async def _blocks(
 
 
 async def raise_not_found(client: EvmClient, number: int) -> NoReturn:
-    """NotThere if the block is beyond the head; IncompleteAnswer if the upstream should have it."""
+    """Raise NotThere if the block is beyond the head, IncompleteAnswer if the upstream should have it."""
     head = quantity((await client.call_all([Call("eth_blockNumber", ())]))[0], "eth_blockNumber")
     if head >= number:
         raise IncompleteAnswer(f"{client.name} is at block {head} but has no block {number}")
@@ -148,7 +148,7 @@ def _given(outcome: Outcome) -> msgspec.Raw:
 
 
 def _part(outcome: Outcome, header: Header) -> msgspec.Raw:
-    """A part of a block that this upstream has."""
+    """Return a part of a block that this upstream has."""
     if isinstance(outcome, NotThere):
         raise IncompleteAnswer(f"block {header.number} is known, but a part of it is missing: {outcome}")
     return _given(outcome)

@@ -84,7 +84,7 @@ class Capabilities(msgspec.Struct, frozen=True):
 
     @property
     def omits_code(self) -> bool:
-        """Whether diffs are requested without code: it is most of their bytes, and only its presence matters."""
+        """Return whether diffs are requested without code: it is most of their bytes, and only its presence matters."""
         return self.code_left_out is True and self.code_hashed
 
     def degraded(self) -> list[str]:

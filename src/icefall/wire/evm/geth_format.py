@@ -22,7 +22,7 @@ from icefall.wire.evm.trace_format import (
     diffs_request,
 )
 from icefall.wire.evm.types import CREATIONS, Calls, IncompleteBlock, TreeCall
-from icefall.wire.text.jsondeep import CutJson, decode_any_depth
+from icefall.wire.text.jsonscan import CutJson, decode_any_depth
 
 
 class _Traced(msgspec.Struct, rename="camel"):

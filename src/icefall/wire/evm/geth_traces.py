@@ -12,7 +12,7 @@ from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexReader, HexTexts, shown
 from icefall.wire.evm.trace_format import CREATE3_PROXY_CODE, IMPLEMENTATION_SLOTS
 from icefall.wire.evm.types import CREATIONS, AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
-from icefall.wire.text.jsondeep import CutJson
+from icefall.wire.text.jsonscan import CutJson
 
 _STORED_OPCODES = frozenset(["CALL", "CALLCODE", *CREATIONS, "SELFDESTRUCT"])
 _NO_CODE_SIZE = 4  # of `"0x"` with its quotes, and of null

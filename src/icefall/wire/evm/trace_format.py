@@ -1,5 +1,5 @@
-"""What a trace format is: which requests give the calls and state diffs of a block, when an answer to one of them is
-complete, and how it is decoded.
+"""The description of a trace format: which requests give the calls and state diffs of a block, when an answer to one of
+them is complete, and how it is decoded.
 
 A new format is one module with its decoders and its `TraceFormat`, and one row of `TRACE_FORMATS` in decode.py. The row
 says how upstreams are probed for it, and how blocks are fetched and decoded.
@@ -38,7 +38,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class TraceParts(NamedTuple):
-    """What one answer contains of a block's traces, each as a request for it alone would have given it."""
+    """The parts of a block's traces that one answer contains, each as a request for it alone would have given it."""
 
     calls: bytes | None = None
     diffs: bytes | None = None

@@ -181,7 +181,7 @@ Calls = tuple[TreeCall, ...]  # every call of a transaction, in pre-order
 
 
 class AccountDiff(msgspec.Struct, frozen=True, gc=False):
-    """What a transaction changed in an account, as the client reports it. prestateTracer reports every field."""
+    """The changes of a transaction to an account, as the client reports them. prestateTracer reports every field."""
 
     address: bytes
     balance_before: int | None  # None, both: not reported, because it did not change
@@ -201,7 +201,7 @@ class TxDiff(msgspec.Struct, frozen=True, gc=False):
 
 
 def omits_code(accounts: Iterable[AccountDiff]) -> bool:
-    """Whether it is not reported if one of them has code."""
+    """Return whether it is not reported for one of the accounts if it has code."""
     return any(account.has_code is None for account in accounts)
 
 

@@ -77,7 +77,7 @@ class Erc1155Moved(msgspec.Struct, frozen=True, gc=False):
 
 
 class AmbiguousTransfer(msgspec.Struct, frozen=True, gc=False):
-    """A transfer with fewer indexed arguments than the standards: of an amount or a token ID, as the contract has it."""
+    """A transfer with fewer indexed arguments than the standards: of an amount or a token ID, whichever it has."""
 
     sender: bytes
     to: bytes

@@ -21,9 +21,8 @@ import coincurve
 import msgspec
 
 from icefall.demo.recording import INTERFACES, NAMED
-from icefall.wire.evm.eip55 import checksummed
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.rlp import encode, number
+from icefall.wire.evm.hex import checksummed
+from icefall.wire.evm.rlp import encode, keccak256, number
 
 CHAIN_ID = 3_210_042
 VECTORS = Path(__file__).parents[1] / "tests" / "vectors" / "evm"

@@ -9,8 +9,7 @@ import msgspec
 
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.hashes import header_hash, receipt_bytes, tx_bytes
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.trie import ordered_root
+from icefall.wire.evm.rlp import keccak256, ordered_root
 
 CHAIN_ID = 777
 TOKEN = bytes.fromhex("70" * 20)

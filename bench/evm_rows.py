@@ -22,7 +22,7 @@ from icefall.evm.model import (
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 TOKENS = 50
 _SELECTOR = bytes.fromhex("a9059cbb")

@@ -37,7 +37,7 @@ from icefall.evm.encoding import pack_uint, position_of
 from icefall.evm.model import ERC20, ERC721
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 ROWS = 1_000_000
 CHAIN, SMALL_CHAIN = "777", "778"

@@ -14,7 +14,7 @@ from tests.evm.recordings import Recorded, derived, tokens, unhex
 
 from icefall.evm.enriching.contract_calls import decimals_of, text_of
 from icefall.evm.enriching.selectors import method_names
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 Json = dict[str, Any]
 ZERO = bytes(20)

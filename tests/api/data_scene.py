@@ -55,12 +55,12 @@ from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 from icefall.upstream.evm.errors import Reverted
-from icefall.upstream.evm.raw import FoundLog
-from icefall.upstream.evm.state import At, ContractCall
+from icefall.upstream.evm.state import At, ContractCall, FoundLog
 from icefall.upstream.meter import Clock
 from icefall.wire.evm.block import decode_receipts
-from icefall.wire.evm.call_tree import Calls, decode_call_tree
-from icefall.wire.evm.types import Receipt
+from icefall.wire.evm.decode import decode_tx_calls
+from icefall.wire.evm.geth_format import GETH
+from icefall.wire.evm.types import Calls, Receipt
 from icefall.wire.ids import id_text
 
 NATIVE = TokenInfo("Native token", "NATIVE", 18)
@@ -216,7 +216,7 @@ class RecordedRaw:
 
     async def calls(self, tx_hash: bytes, _: At) -> Calls:
         wanted = [f"0x{tx_hash.hex()}", {"tracer": "callTracer"}]
-        return decode_call_tree(self._replay.result("debug_traceTransaction", wanted))
+        return decode_tx_calls(self._replay.result("debug_traceTransaction", wanted), GETH)
 
     async def logs(self, *_: object) -> list[FoundLog]:
         return []

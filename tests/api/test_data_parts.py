@@ -16,7 +16,7 @@ from icefall.api.describing.docs import api_markdown
 from icefall.api.describing.openapi import document
 from icefall.api.http.row import DATA, Weight
 from icefall.evm.reading.directory import shown_rpc_url
-from icefall.wire.evm.eip55 import checksummed
+from icefall.wire.evm.hex import checksummed
 
 
 def test_addresses_are_checksummed() -> None:

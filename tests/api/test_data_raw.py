@@ -19,9 +19,10 @@ from icefall.evm.call_trees import pack_calls, unpack_calls
 from icefall.evm.reading import raw
 from icefall.evm.storing.store import store_path
 from icefall.upstream.evm.upstream import EvmUpstream
-from icefall.wire.evm.call_tree import decode_call_tree
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.revert import reason_of
+from icefall.wire.evm.decode import decode_tx_calls
+from icefall.wire.evm.events import reason_of
+from icefall.wire.evm.geth_format import GETH
+from icefall.wire.evm.rlp import keccak256
 
 CHAINS = ("geth-1", "anvil-1")
 
@@ -204,7 +205,7 @@ def test_a_call_tree_of_any_depth_is_read_and_stored() -> None:
     text = json.dumps(frame)
     for _ in range(1_023):
         text = json.dumps(frame)[:-1] + ', "calls": [' + text + "]}"
-    calls = decode_call_tree(text.encode())
+    calls = decode_tx_calls(text.encode(), GETH)
     assert [call.depth for call in calls] == list(range(1_024))
     assert unpack_calls(pack_calls(calls)) == calls
 

@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icefall.api.node.handlers.index import _time_text
-from icefall.wire.text.duration import SECOND_NS, rfc3339_nano
+from icefall.wire.text.go_text import SECOND_NS, rfc3339_nano
 
 
 @given(st.integers(0, 1 << 62))

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from icefall.wire.text.jsonscan import SCAN_MAX, JsonError, compact, elements, first_value, kind_of, members, string_of
+from icefall.wire.text.jsonscan import (
+    SCAN_MAX,
+    JsonError,
+    compact,
+    elements,
+    first_value,
+    json_type,
+    members,
+    string_of,
+)
 
 # What the node was seen to say, or what the decoder it is built with says by its source.
 REFUSED = {
@@ -97,10 +106,10 @@ def _assert_taken_apart(value: bytes) -> None:
     read = json.loads(value)
     if value[:1] == b"{":
         assert {key: json.loads(raw) for key, raw in members(value)} == read
-        assert kind_of(value) == "object"
+        assert json_type(value) == "object"
     elif value[:1] == b"[":
         assert [json.loads(raw) for raw in elements(value)] == read
-        assert kind_of(value) == "array"
+        assert json_type(value) == "array"
     elif value[:1] == b'"':
         assert string_of(value) == re.sub("[\ud800-\udfff]", "\ufffd", read)
     assert json.loads(compact(value)) == read

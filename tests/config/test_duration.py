@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.wire.text.duration import format_duration, parse_duration, rfc3339_nano
+from icefall.wire.text.go_text import format_duration, parse_duration, rfc3339_nano
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

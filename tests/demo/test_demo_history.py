@@ -33,8 +33,7 @@ from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains,
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Owners, TransferOutput, Tx
 from icefall.wire.container.proposer import unpack_container
-from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID
-from icefall.wire.ids import id_text
+from icefall.wire.ids import FUJI_ID, LOCAL_ID, id_text
 from icefall.wire.keys import address_of
 from icefall.wire.text import checksum_hex
 from icefall.xchain.ledger import Ledger

@@ -16,8 +16,7 @@ from coincurve import PrivateKey
 from tests.evm.live_client import Anvil, anvil
 
 from icefall.evm.model import CallType
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.rlp import encode, number
+from icefall.wire.evm.rlp import encode, keccak256, number
 from icefall.wire.keys import CURVE_ORDER
 
 PATH = Path(__file__).parent.parent / "vectors" / "evm-delegations" / "anvil.jsonl.xz"

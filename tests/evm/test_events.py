@@ -30,7 +30,7 @@ from icefall.wire.evm.events import (
     NativeWrapped,
     decode_log,
 )
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.evm.types import EventLog
 
 A, B, C = b"\xaa" * 20, b"\xbb" * 20, b"\xcc" * 20

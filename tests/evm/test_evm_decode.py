@@ -10,8 +10,8 @@ from tests.evm.recordings import CHAINS, decoded, full_blocks, like, lines
 from icefall.wire.errors import WireError
 from icefall.wire.evm.block import decode_block, decode_receipts
 from icefall.wire.evm.decode import decode_full
+from icefall.wire.evm.geth_traces import decode_geth_calls, decode_geth_diffs
 from icefall.wire.evm.hex import HexAddresses, HexAmounts, HexNumbers, HexWords, amount, data, fixed, minimal
-from icefall.wire.evm.trace import decode_diffs, decode_traces
 from icefall.wire.evm.types import IncompleteBlock
 
 ADDRESS, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
@@ -31,7 +31,7 @@ def test_a_block_that_is_not_there() -> None:
             decode_full(*parts, None, None)
 
 
-@pytest.mark.parametrize("decode", [decode_block, decode_receipts, decode_traces, decode_diffs])
+@pytest.mark.parametrize("decode", [decode_block, decode_receipts, decode_geth_calls, decode_geth_diffs])
 @pytest.mark.parametrize("raw", [b"", b"{", b"[{}]", b"1", b'"x"', b'{"a":1}', b"\xff", b'["0x1"]', b"[" * 5000])
 def test_refused(decode: Callable[[bytes], object], raw: bytes) -> None:
     with pytest.raises(WireError):
@@ -159,9 +159,9 @@ def test_frames_that_matter() -> None:
             frame("NEWCALL", value="0x1"),
         ],
     )
-    (read,) = decode_traces(trace(root))
+    (read,) = decode_geth_calls(trace(root))
     assert read.frame_count == 10
-    assert [(one.number, one.kind, one.value, one.is_reverted) for one in read.frames] == [
+    assert [(one.number, one.opcode, one.value, one.is_reverted) for one in read.frames] == [
         (0, "CALL", 0, False),
         (2, "CALL", 1, False),
         (5, "CALLCODE", 2, True),
@@ -173,7 +173,7 @@ def test_frames_that_matter() -> None:
 
 
 def test_a_failed_creation_has_no_place_whatever_the_client_says() -> None:
-    (read,) = decode_traces(trace(frame(calls=[frame("CREATE2", error="contract address collision")])))
+    (read,) = decode_geth_calls(trace(frame(calls=[frame("CREATE2", error="contract address collision")])))
     assert read.frames[1].to == b""
 
 
@@ -182,40 +182,40 @@ def test_a_frame_that_succeeded_nowhere_is_refused() -> None:
         broken = frame(kind)
         del broken["to"]
         with pytest.raises(WireError, match="no recipient"):
-            decode_traces(trace(broken))
+            decode_geth_calls(trace(broken))
 
 
 def test_items_without_a_result() -> None:
     """One failed item makes the whole answer incomplete: it is not a transaction without calls."""
     items = [{"txHash": HASH, "result": frame()}, {"txHash": HASH, "error": "execution timeout"}]
     with pytest.raises(IncompleteBlock, match="execution timeout"):
-        decode_traces(packed(items))
+        decode_geth_calls(packed(items))
     with pytest.raises(IncompleteBlock):
-        decode_diffs(packed([{"txHash": HASH, "error": {"code": -32000}}]))
+        decode_geth_diffs(packed([{"txHash": HASH, "error": {"code": -32000}}]))
     empty: list[Any] = [{"txHash": HASH, "result": {}}, {"result": {"pre": {}}}]  # anvil, for tracers it has not
     for item in empty:
         with pytest.raises(WireError):
-            decode_traces(packed([item]))
+            decode_geth_calls(packed([item]))
         with pytest.raises(WireError):
-            decode_diffs(packed([item]))
+            decode_geth_diffs(packed([item]))
 
 
 def test_items_without_a_hash() -> None:
-    assert decode_traces(packed([{"result": frame()}]))[0].tx_hash == b""
-    assert decode_diffs(packed([{"result": {"pre": {}, "post": {}}}]))[0].tx_hash == b""
+    assert decode_geth_calls(packed([{"result": frame()}]))[0].tx_hash == b""
+    assert decode_geth_diffs(packed([{"result": {"pre": {}, "post": {}}}]))[0].tx_hash == b""
 
 
 @pytest.mark.parametrize("depth", [10, 600, 1024])
 def test_calls_nested_as_deep_as_the_machine_allows(depth: int) -> None:
     one = packed(frame(value="0x1"))[:-1]
     raw = b'[{"txHash":"' + HASH.encode() + b'","result":' + (one + b',"calls":[') * depth + one + b"}"
-    (read,) = decode_traces(raw + b"]}" * depth + b"}]")
+    (read,) = decode_geth_calls(raw + b"]}" * depth + b"}]")
     assert (read.frame_count, len(read.frames)) == (depth + 1, depth + 1)
     for broken in (raw + b"]}" * depth, raw + b"]}" * (depth + 2), raw + b"]}" * depth + b"}]1"):
         with pytest.raises(WireError):
-            decode_traces(broken)
+            decode_geth_calls(broken)
     with pytest.raises(IncompleteBlock):
-        decode_traces(raw + b"]}" * depth + b'},{"error":"late"}]')
+        decode_geth_calls(raw + b"]}" * depth + b'},{"error":"late"}]')
 
 
 class TooDeep:
@@ -228,10 +228,10 @@ def test_deep_traces_are_read_as_shallow_ones_are(depth: int, monkeypatch: pytes
     raws = [bytes(row.calls) for chain in CHAINS for row in lines(chain)[:60]]
     raws = [raw for raw in raws if raw != b"null" and b"traceAddress" not in raw]
     assert raws
-    expected = [decode_traces(raw) for raw in raws]
-    monkeypatch.setattr("icefall.wire.text.jsondeep._PIECE_DEPTH", depth)
-    monkeypatch.setattr("icefall.wire.evm.trace._traces", TooDeep())
-    assert [decode_traces(raw) for raw in raws] == expected
+    expected = [decode_geth_calls(raw) for raw in raws]
+    monkeypatch.setattr("icefall.wire.text.jsonscan._PIECE_DEPTH", depth)
+    monkeypatch.setattr("icefall.wire.evm.geth_traces._traces", TooDeep())
+    assert [decode_geth_calls(raw) for raw in raws] == expected
     for broken in (
         b"",
         b"[",
@@ -244,11 +244,11 @@ def test_deep_traces_are_read_as_shallow_ones_are(depth: int, monkeypatch: pytes
         packed([{"result": frame(calls=["x"])}]),
     ):
         with pytest.raises(WireError):
-            decode_traces(broken)
+            decode_geth_calls(broken)
 
 
 def diff(pre: Any, post: Any) -> Any:
-    (read,) = decode_diffs(packed([{"txHash": HASH, "result": {"pre": pre, "post": post}}]))
+    (read,) = decode_geth_diffs(packed([{"txHash": HASH, "result": {"pre": pre, "post": post}}]))
     return {one.address.hex()[:2]: one for one in read.accounts}
 
 

@@ -30,7 +30,7 @@ def by_debug(row: Row) -> FullBlock:
 
 def by_parity(row: Row) -> FullBlock:
     raw = bytes(row.block), bytes(row.receipts), bytes(row.trace_block), bytes(row.trace_replay)
-    return decode_full(*raw, "trace_block", "trace_replayBlockTransactions")
+    return decode_full(*raw, "parity", "parity")
 
 
 def without_nonces(row: Row) -> FullBlock:

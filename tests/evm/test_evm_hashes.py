@@ -10,8 +10,7 @@ from tests.evm.recordings import CHAINS, REORGS, full_blocks, like
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hashes import header_hash, is_known_layout, receipt_bytes, tx_bytes
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.trie import ordered_root
+from icefall.wire.evm.rlp import keccak256, ordered_root
 from icefall.wire.evm.types import (
     DecodedBlock,
     FullBlock,

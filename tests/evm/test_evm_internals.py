@@ -7,7 +7,7 @@ import pytest
 from tests.evm.recordings import CHAINS, Code, contract_info_for, derived, meta, unhex
 
 from icefall.evm.deriving.derive import derive
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 PROXY_HASH = "21c35dbe1b344a2488cf3321d6ce542f8e9f305544ff09e4993a62319a497c1f"
 

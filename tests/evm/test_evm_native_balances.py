@@ -89,7 +89,7 @@ def test_every_balance_of_every_block(chain: str) -> None:
         for one in derived(chain)
         for trace in one.full.traces or ()
         for frame in trace.frames
-        if frame.kind == "SELFDESTRUCT" and not frame.is_reverted
+        if frame.opcode == "SELFDESTRUCT" and not frame.is_reverted
     }
     assert set(fold.asked) <= destroyed
 

@@ -24,8 +24,9 @@ from icefall.evm.call_trees import unpack_calls
 from icefall.evm.encoding import unpack_uint
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
-from icefall.wire.evm.parity import decode_parity_diffs, decode_parity_traces
-from icefall.wire.evm.trace import CREATE3_PROXY_CODE, decode_diffs, decode_traces
+from icefall.wire.evm.geth_traces import decode_geth_calls, decode_geth_diffs
+from icefall.wire.evm.parity_format import decode_parity_calls, decode_parity_diffs
+from icefall.wire.evm.trace_format import CREATE3_PROXY_CODE
 from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 
 HASH = "0x" + "ab" * 32
@@ -47,10 +48,10 @@ def test_frames_are_those_of_the_call_tracer(name: str) -> None:
     """Every field of every frame that matters, its number, and how many there are; all but the root's gasUsed."""
     kinds: Counter[str] = Counter()
     for sample in samples(name):
-        by_debug = [without_root_gas(trace) for trace in decode_traces(sample.calls)]
-        by_parity = [without_root_gas(trace) for trace in decode_parity_traces(sample.trace_block)]
+        by_debug = [without_root_gas(trace) for trace in decode_geth_calls(sample.calls)]
+        by_parity = [without_root_gas(trace) for trace in decode_parity_calls(sample.trace_block)]
         assert by_parity == by_debug, sample.number
-        kinds.update(frame.kind for trace in by_parity for frame in trace.frames)
+        kinds.update(frame.opcode for trace in by_parity for frame in trace.frames)
     assert kinds.keys() >= {"CALL", "CALLCODE", "CREATE", "CREATE2", "SELFDESTRUCT"}
 
 
@@ -69,7 +70,7 @@ def difference(by_debug: AccountDiff | None, by_parity: AccountDiff | None) -> s
 
 
 def diff_pairs(sample: Sample) -> list[tuple[TxDiff, TxDiff]]:
-    return list(zip(decode_diffs(sample.diffs), decode_parity_diffs(sample.trace_replay), strict=True))
+    return list(zip(decode_geth_diffs(sample.diffs), decode_parity_diffs(sample.trace_replay), strict=True))
 
 
 DIFFERENCES = {
@@ -87,10 +88,10 @@ def test_diffs_are_those_of_the_prestate_tracer(name: str) -> None:
     """Balances to the wei, code and storage; anvil hides three things, no others, and frames or the block name them."""
     found: Counter[str] = Counter()
     for sample in samples(name):
-        for (by_debug, by_parity), trace in zip(diff_pairs(sample), decode_traces(sample.calls), strict=True):
+        for (by_debug, by_parity), trace in zip(diff_pairs(sample), decode_geth_calls(sample.calls), strict=True):
             assert by_debug.tx_hash == by_parity.tx_hash
             debug, parity = ({one.address: one for one in diff.accounts} for diff in (by_debug, by_parity))
-            destroyed = {frame.sender for frame in trace.frames if frame.kind == "SELFDESTRUCT"}
+            destroyed = {frame.sender for frame in trace.frames if frame.opcode == "SELFDESTRUCT"}
             for address in debug.keys() | parity.keys():
                 apart = difference(debug.get(address), parity.get(address))
                 found[apart] += 1
@@ -171,7 +172,7 @@ def trees_of(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted(
         (
             row["tx_at"],
-            [(call.depth, call.kind, call.sender, call.value, call.input, call.is_reverted) for call in calls],
+            [(call.depth, call.opcode, call.sender, call.value, call.input, call.is_reverted) for call in calls],
         )
         for row in rows
         if (calls := unpack_calls(row["calls"]))
@@ -199,18 +200,18 @@ def row(kind: str = "call", at: tuple[int, ...] = (), **changed: Any) -> dict[st
 
 
 def frames(*rows: dict[str, Any]) -> tuple[CallFrame, ...]:
-    (trace,) = decode_parity_traces(json.dumps(rows).encode())
+    (trace,) = decode_parity_calls(json.dumps(rows).encode())
     return trace.frames
 
 
 def test_the_words_of_calls() -> None:
     words = {"call": "CALL", "callcode": "CALLCODE", "delegatecall": "DELEGATECALL", "staticcall": "STATICCALL"}
-    assert {word: frames(row(callType=word))[0].kind for word in words} == words
-    assert frames(row(callType="callCode"))[0].kind == "CALLCODE"
+    assert {word: frames(row(callType=word))[0].opcode for word in words} == words
+    assert frames(row(callType="callCode"))[0].opcode == "CALLCODE"
     for method, kind in {"create": "CREATE", "create2": "CREATE2", "none": "CREATE", None: "CREATE"}.items():
-        assert frames(row("create", creationMethod=method))[0].kind == kind
+        assert frames(row("create", creationMethod=method))[0].opcode == kind
     proxy = frames(row("create", init=CREATE3_PROXY_CODE))[0]
-    assert (proxy.kind, proxy.is_create3_proxy) == ("CREATE2", True)
+    assert (proxy.opcode, proxy.is_create3_proxy) == ("CREATE2", True)
     for broken in (row(callType="jump"), row(callType=None), row("create", creationMethod="egg"), row(type="vote")):
         with pytest.raises(WireError):
             frames(broken)
@@ -221,7 +222,7 @@ def test_only_frames_that_matter_are_kept() -> None:
         row(), row(at=(0,)), row(at=(1,), value="0x1"), row(at=(2,), value="0x1", callType="delegatecall"),
         row("create", (3,)), row("suicide", (4,), result=None),
     )  # fmt: skip
-    assert [(frame.number, frame.kind) for frame in kept] == [
+    assert [(frame.number, frame.opcode) for frame in kept] == [
         (0, "CALL"),
         (2, "CALL"),
         (4, "CREATE"),
@@ -260,7 +261,7 @@ def test_gas_of_what_failed() -> None:
 def test_rewards_belong_to_no_transaction() -> None:
     reward = {"action": {"author": ONE, "rewardType": "block", "value": "0x1"}, "traceAddress": [], "type": "reward"}
     assert len(frames(row(), {**reward, "result": None, "transactionHash": None})) == 1
-    assert decode_parity_traces(json.dumps([reward]).encode()) == ()
+    assert decode_parity_calls(json.dumps([reward]).encode()) == ()
 
 
 @pytest.mark.parametrize("paths", [[(0,)], [(), ()], [(), (1,)], [(), (0, 0)], [(), (0,), (0,)], [(), (-1,)]])
@@ -307,7 +308,7 @@ def test_what_is_missing_is_said() -> None:
     with pytest.raises(IncompleteBlock, match="no state diff"):
         decode_parity_diffs(json.dumps([{"stateDiff": None, "transactionHash": HASH}]).encode())
     with pytest.raises(WireError, match="no known format"):
-        decode_full(recorded.block, recorded.receipts, b"[]", None, calls_by="flatCallTracer")
+        decode_full(recorded.block, recorded.receipts, b"[]", None, calls_format="flatCallTracer")
 
 
 # -- damaged -------------------------------------------------------------------------------------------------------
@@ -320,7 +321,7 @@ def test_damaged_answers_give_our_own_errors(part: str, seed: int) -> None:
     chance = random.Random(seed)
     raw = getattr(chance.choice([one for one in samples("berlin-1") if len(one.trace_block) < 30_000]), part)
     with suppress(WireError):
-        (decode_parity_traces if part == "trace_block" else decode_parity_diffs)(chance.choice(DAMAGE)(raw, chance))
+        (decode_parity_calls if part == "trace_block" else decode_parity_diffs)(chance.choice(DAMAGE)(raw, chance))
 
 
 VALUES = st.recursive(
@@ -337,6 +338,6 @@ def test_other_rows_give_our_own_errors(rows: list[dict[str, Any]], noise: bytes
     diffs = [{"stateDiff": {ONE: {"balance": one.get("action", "="), "code": one.get("result", "=")}}} for one in rows]
     deep = b"[" * 100_000
     for raw in (json.dumps(sound).encode(), json.dumps(rows).encode(), json.dumps(diffs).encode(), noise, deep):
-        for decode in (decode_parity_traces, decode_parity_diffs):
+        for decode in (decode_parity_calls, decode_parity_diffs):
             with suppress(WireError):
                 decode(raw)

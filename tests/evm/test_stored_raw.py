@@ -38,7 +38,8 @@ from icefall.evm.storing.store import PACKAGE
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.evm.block import decode_receipts
-from icefall.wire.evm.call_tree import decode_call_tree
+from icefall.wire.evm.decode import decode_tx_calls
+from icefall.wire.evm.geth_format import GETH
 from icefall.wire.evm.types import EventLog
 
 ENGINES = ("sqlite", "postgres")
@@ -87,7 +88,7 @@ def test_logs_and_calls_are_those_of_the_upstream(chain: str) -> None:
     for block in recorded_blocks(chain).values():
         traces = msgspec.json.decode(block.calls or b"[]", type=list[dict[str, msgspec.Raw]])
         for receipt, trace in zip(decode_receipts(block.receipts) or (), traces, strict=True):
-            answers[receipt.tx_hash] = receipt.logs, decode_call_tree(bytes(trace["result"]))
+            answers[receipt.tx_hash] = receipt.logs, decode_tx_calls(bytes(trace["result"]), GETH)
             for log in receipt.logs:
                 by_contract.setdefault(log.address, []).append(log)
     txs = now(all_txs(scene.reader))

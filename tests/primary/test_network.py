@@ -9,7 +9,7 @@ from icefall.config.load import load
 from icefall.errors import StartRefused
 from icefall.primary.network import Network
 from icefall.wire.genesis.network import network_genesis, packaged_genesis
-from icefall.wire.genesis.networks import LOCAL_ID
+from icefall.wire.ids import LOCAL_ID
 
 OTHER_ID = "2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU"
 

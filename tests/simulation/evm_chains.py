@@ -15,7 +15,7 @@ from tests.upstream.evm_recording import recording
 from icefall.demo.recording import RecordedBlock, Recording
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.hashes import header_hash
-from icefall.wire.evm.trie import EMPTY_ROOT
+from icefall.wire.evm.rlp import EMPTY_ROOT
 
 CONTENTS = 12  # recorded blocks in one chain
 WORLDS = 12

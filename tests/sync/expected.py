@@ -4,7 +4,6 @@ from functools import cache
 
 from tests.sync.history import containers
 
-from icefall.wire.address import address_text
 from icefall.wire.avm.codec import genesis_txs, unpack_block, unpack_genesis, unpack_utxo
 from icefall.wire.avm.types import Block, Tx, Utxo
 from icefall.wire.avm.utxos import consumed, imported, produced
@@ -14,6 +13,7 @@ from icefall.wire.container.proposer import Container, unpack_container
 from icefall.wire.genesis.network import network_genesis, packaged_genesis
 from icefall.wire.ids import input_id
 from icefall.wire.text import checksum_hex
+from icefall.wire.text.bech32 import address_text
 
 GENESIS = network_genesis(packaged_genesis(12345), 12345, 1_794_753_768)
 

@@ -22,9 +22,8 @@ from icefall.node.sync.foreign import ForeignChain, ForeignContainer
 from icefall.primary.chains import index_x
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.container.coreth import unpack_coreth_block
-from icefall.wire.container.exports import ForeignBlock
 from icefall.wire.container.platform import unpack_platform_block
-from icefall.wire.container.proposer import unpack_container
+from icefall.wire.container.proposer import ForeignBlock, unpack_container
 from icefall.wire.ids import input_id
 from icefall.wire.text import checksum_hex
 from icefall.xchain.ledger import Ledger

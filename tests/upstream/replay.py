@@ -75,7 +75,7 @@ def other_history(rows: Sequence[Row], start: int) -> list[Row]:
     made = list(rows[:start])
     for row in rows[start:]:
         old = unpack_container(row.raw)
-        assert old.kind != OPTION
+        assert old.type_id != OPTION
         parent_id = unpack_container(made[-1].raw).container_id if made else old.parent_id
         made.append(rewrapped(row, parent_id=parent_id, p_chain_height=old.p_chain_height + 1))
     return made

@@ -5,9 +5,11 @@ import json
 import msgspec
 import pytest
 
-from icefall.upstream.evm.block_parts import Header, check_calls, check_receipts, decode_header, split_mux_traces
+from icefall.upstream.evm.block_parts import check_receipts, checked, decode_header
 from icefall.upstream.evm.errors import IncompleteAnswer
-from icefall.wire.text.jsondeep import CutJson
+from icefall.wire.evm.geth_format import check_calls, split_mux_traces
+from icefall.wire.evm.trace_format import Header
+from icefall.wire.text.jsonscan import CutJson
 
 TXID = "0x" + "11" * 32
 OF = Header(7, "0x" + "22" * 32, "0x" + "33" * 32, (TXID,))
@@ -46,4 +48,4 @@ def test_depth_where_none_belongs() -> None:
     with pytest.raises(IncompleteAnswer):
         decode_header(hostile, 7)
     with pytest.raises(IncompleteAnswer):
-        check_calls(hostile, OF)
+        checked(check_calls, hostile, OF)

@@ -10,7 +10,7 @@ from icefall.upstream.client import UpstreamBusy, UpstreamDown
 from icefall.upstream.evm.errors import (
     Aborted,
     BatchRefused,
-    FailureKind,
+    FailureType,
     NoState,
     NotThere,
     Reverted,
@@ -22,7 +22,7 @@ from icefall.upstream.evm.errors import (
 )
 
 # By the note of the recorded row; the same on every client that complains at all.
-RECORDED: dict[str, FailureKind] = {
+RECORDED: dict[str, FailureType] = {
     "eth_protocolVersion": Unsupported,
     "rpc_modules": Unsupported,
     "method not found": Unsupported,
@@ -67,7 +67,7 @@ def test_recorded_errors(chain: str) -> None:
     assert len(seen) >= 11
 
 
-OTHERS: tuple[tuple[str, int, str, FailureKind], ...] = (
+OTHERS: tuple[tuple[str, int, str, FailureType], ...] = (
     ("eth_getBalance", -32000, "missing trie node 56e8 (path ) state 0x56e8 is not available", NoState),
     ("debug_traceBlockByNumber", -32000, "required historical state unavailable (reexec=128)", NoState),
     ("eth_call", -32000, "execution aborted (timeout = 5s)", Aborted),
@@ -118,5 +118,5 @@ OTHERS: tuple[tuple[str, int, str, FailureKind], ...] = (
 
 
 @pytest.mark.parametrize(("method", "code", "text", "expected"), OTHERS)
-def test_errors_of_other_clients(method: str, code: int, text: str, expected: FailureKind) -> None:
+def test_errors_of_other_clients(method: str, code: int, text: str, expected: FailureType) -> None:
     assert classify(method, code, text) is expected

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.upstream.fake_clock import FakeClock
 
-from icefall.upstream.evm.pacing import AdaptiveLimit, BatchSize
+from icefall.upstream.evm.client import AdaptiveLimit, BatchSize
 
 
 def test_one_bad_moment_halves_once() -> None:

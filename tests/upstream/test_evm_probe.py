@@ -23,17 +23,17 @@ def probed(replay: EvmReplay, **options: Any) -> Capabilities:
     return asyncio.run(run())
 
 
+GETH = ("callTracer", "prestateTracer", "muxTracer")
+ANVIL = ("callTracer", "prestateTracer", "trace_block", "trace_replayBlockTransactions")
 RECORDED: dict[str, dict[str, Any]] = {
-    "geth-1": {"chain_id": 1337, "mux_tracer": True, "code_left_out": True, "genesis_traceable": False, "head": 415},
-    "cchain-1": {"chain_id": 43112, "mux_tracer": True, "code_left_out": False, "block_extra_data": True, "head": 198},
+    "geth-1": {"chain_id": 1337, "traces": GETH, "code_left_out": True, "genesis_traceable": False, "head": 415},
+    "cchain-1": {"chain_id": 43112, "traces": GETH, "code_left_out": False, "block_extra_data": True, "head": 198},
     "anvil-1": {
         "chain_id": 31337,
-        "mux_tracer": False,
         "code_left_out": True,
-        "trace_block": True,
-        "trace_replay": True,
+        "traces": ANVIL,
     },
-    "berlin-1": {"chain_id": 31338, "mux_tracer": False, "genesis_traceable": True, "client_version": "anvil/v1.7.1"},
+    "berlin-1": {"chain_id": 31338, "traces": ANVIL, "genesis_traceable": True, "client_version": "anvil/v1.7.1"},
 }
 
 
@@ -56,7 +56,7 @@ def test_recorded_clients(chain: str) -> None:
     assert can.block_receipts
     assert can.archive
     assert can.batches
-    assert (can.calls_by, can.diffs_by) == ("callTracer", "prestateTracer")
+    assert (can.calls_format, can.diffs_format) == ("geth", "geth")
     assert can.block_extra_data is can.is_avalanche is (chain == "cchain-1")
     assert can.genesis_hash == recorded_blocks(chain)[0].hash
     assert can.omits_code is (chain == "geth-1")
@@ -82,9 +82,9 @@ def test_every_combination_of_features_switched_off(combination: str) -> None:
             assert await upstream.probe_all() == {}
             (can,) = upstream.capabilities().values()
             assert can.block_receipts is ("eth_getBlockReceipts" not in off)
-            assert can.call_tracer is ("callTracer" not in off)
-            assert can.prestate_tracer is ("prestateTracer" not in off)
-            assert can.mux_tracer is off.isdisjoint({"muxTracer", "callTracer", "prestateTracer"})
+            assert ("callTracer" in can.traces) is ("callTracer" not in off)
+            assert ("prestateTracer" in can.traces) is ("prestateTracer" not in off)
+            assert ("muxTracer" in can.traces) is off.isdisjoint({"muxTracer", "callTracer", "prestateTracer"})
             assert can.batches is ("batch" not in off)
             for block in await fetched(upstream, numbers):
                 omits_code = "disableCode" not in off
@@ -134,9 +134,7 @@ def test_parity_traces_where_nothing_else_is_offered() -> None:
         async with upstream_of(replay) as upstream:
             blocks = await fetched(upstream, range(132))
             assert [block.number for block in blocks] == list(range(132))
-            assert {(block.calls_by, block.diffs_by) for block in blocks} == {
-                ("trace_block", "trace_replayBlockTransactions")
-            }
+            assert {(block.calls_format, block.diffs_format) for block in blocks} == {("parity", "parity")}
             replay.off.add("trace_replayBlockTransactions")
         async with upstream_of(replay) as upstream:
             (block,) = await fetched(upstream, [12])
@@ -163,7 +161,7 @@ def test_a_chain_without_transactions_is_tried_again_when_it_has_some() -> None:
         async with upstream_of(replay) as upstream:
             await upstream.probe_all()
             (can,) = upstream.capabilities().values()
-            assert (can.sample, can.mux_tracer, can.call_tracer) == (None, False, True)
+            assert (can.sample, can.traces) == (None, ("callTracer", "prestateTracer"))
             assert len(await fetched(upstream, range(4))) == 4
             replay.shown = None
             blocks = await fetched(upstream, range(4, 30))
@@ -171,7 +169,7 @@ def test_a_chain_without_transactions_is_tried_again_when_it_has_some() -> None:
                 expected(recorded_blocks("geth-1")[number], omits_code=True) for number in range(4, 30)
             ]
             (can,) = upstream.capabilities().values()
-            assert can.mux_tracer
+            assert "muxTracer" in can.traces
             assert can.sample is not None
 
     asyncio.run(run())
@@ -183,7 +181,7 @@ def test_an_empty_block_that_is_not_the_newest_is_looked_past() -> None:
     for replay.shown in (empty[10], empty[50], empty[100]):
         can = probed(replay)
         assert can.sample is not None
-        assert can.mux_tracer
+        assert "muxTracer" in can.traces
 
 
 def test_a_partial_answer_while_probing_does_not_cost_a_feature() -> None:
@@ -198,9 +196,7 @@ def test_a_partial_answer_while_probing_does_not_cost_a_feature() -> None:
         replay.evm_faults = [evm_fault]
         can = probed(replay)
         assert can.block_receipts
-        assert can.mux_tracer
-        assert can.call_tracer
-        assert can.prestate_tracer
+        assert can.traces == GETH
 
 
 @pytest.mark.parametrize("body", [b"null", b'"0x"', b'"7"', b"[]", b'"0xzz"'])

@@ -10,11 +10,11 @@ from tests.wire.wire_vectors import SCENARIO_START, containers, coreth_block, pa
 
 from icefall.wire.avm.codec import unpack_block, unpack_utxo
 from icefall.wire.container.coreth import unpack_coreth_block
-from icefall.wire.container.exports import ForeignBlock
 from icefall.wire.container.platform import unpack_platform_block
 from icefall.wire.container.proposer import (
     OPTION,
     Epoch,
+    ForeignBlock,
     next_epoch,
     pack_container,
     unpack_container,
@@ -96,7 +96,7 @@ def test_container_round_trip(time: int, height: int, inner: bytes, epoch: Epoch
     unsigned = pack_container(parent_id, time, height, inner, epoch=epoch, certificate=certificate)
     assert unsigned.container_id == container.container_id
     option = unpack_container(pack_option(parent_id, inner))
-    assert (option.kind, option.parent_id, option.inner) == (OPTION, parent_id, inner)
+    assert (option.type_id, option.parent_id, option.inner) == (OPTION, parent_id, inner)
     assert option.container_id == hash256(option.raw)
 
 

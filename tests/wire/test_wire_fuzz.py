@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import pytest
 from tests.wire.wire_vectors import containers, inner_blocks
 
-from icefall.wire.address import address_from_text
 from icefall.wire.avm.codec import pack_tx, pack_utxo, unpack_block, unpack_genesis, unpack_tx, unpack_utxo
 from icefall.wire.avm.json import ChainNaming, tx_json
 from icefall.wire.avm.utxos import consumed, exported, imported, produced
@@ -21,10 +20,10 @@ from icefall.wire.container.proposer import unpack_container
 from icefall.wire.errors import WireError
 from icefall.wire.evm import rlp
 from icefall.wire.genesis.network import network_genesis, packaged_genesis
-from icefall.wire.genesis.networks import network_id_from_text
-from icefall.wire.ids import id_from_text, node_id_from_text
+from icefall.wire.ids import id_from_text, network_id_from_text, node_id_from_text
 from icefall.wire.keys import private_key_from_text, recover, sign
 from icefall.wire.text import bech32, cb58, checksum_hex
+from icefall.wire.text.bech32 import address_from_text
 from icefall.wire.text.go_text import quote
 
 CASES = int(os.environ.get("ICEFALL_FUZZ_CASES", "6000"))

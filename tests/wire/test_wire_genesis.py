@@ -16,8 +16,7 @@ from icefall.wire.avm.codec import (
 )
 from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
-from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID
-from icefall.wire.ids import hash256, id_text
+from icefall.wire.ids import FUJI_ID, LOCAL_ID, MAINNET_ID, hash256, id_text
 from icefall.wire.packer import u16, u32, u64
 
 NAMES = {"local": LOCAL_ID, "fuji": FUJI_ID}

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from tests.wire.wire_vectors import vectors
 
-from icefall.wire.address import address_text
 from icefall.wire.errors import WireError
 from icefall.wire.ids import short_id_text
 from icefall.wire.keys import (
@@ -19,6 +18,7 @@ from icefall.wire.keys import (
     sign,
 )
 from icefall.wire.text import cb58
+from icefall.wire.text.bech32 import address_text
 
 SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
 DIGEST = sha256(b"what was signed").digest()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.wire.wire_vectors import inner_blocks, recorded
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm import rlp, trie
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm import rlp
+from icefall.wire.evm.rlp import keccak256
 
 FEW = settings(max_examples=100, deadline=None, database=None)
 ITEMS: st.SearchStrategy[Any] = st.recursive(
@@ -38,24 +38,24 @@ def receipt_bytes(receipt: Any) -> bytes:
 
 @pytest.mark.parametrize("row", recorded("geth-1_roots.jsonl.gz"), ids=lambda row: f"{len(row['receipts'])}-receipts")
 def test_receipts_root(row: Any) -> None:
-    root = trie.ordered_root([receipt_bytes(receipt) for receipt in row["receipts"]])
+    root = rlp.ordered_root([receipt_bytes(receipt) for receipt in row["receipts"]])
     assert root == unhex(row["block"]["receiptsRoot"])
 
 
 def test_empty_roots() -> None:
-    assert trie.EMPTY_ROOT.hex() == "56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
-    assert trie.ordered_root([]) == trie.root({}) == trie.secure_root({}) == trie.EMPTY_ROOT
+    assert rlp.EMPTY_ROOT.hex() == "56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
+    assert rlp.ordered_root([]) == rlp.trie_root({}) == rlp.secure_root({}) == rlp.EMPTY_ROOT
 
 
 def test_transaction_roots_of_recorded_blocks() -> None:
     for raw in inner_blocks("C"):
         header, txs, *_ = rlp.slices(raw)
         fields = [rlp.string(field) for field in rlp.slices(header)]
-        assert trie.ordered_root([tx if tx[0] >= 0xC0 else rlp.string(tx) for tx in rlp.slices(txs)]) == fields[4]
+        assert rlp.ordered_root([tx if tx[0] >= 0xC0 else rlp.string(tx) for tx in rlp.slices(txs)]) == fields[4]
 
 
 def test_key_that_is_a_prefix_of_another() -> None:
-    both = trie.root({b"do": b"verb", b"dog": b"puppy", b"doge": b"coin", b"horse": b"stallion"})
+    both = rlp.trie_root({b"do": b"verb", b"dog": b"puppy", b"doge": b"coin", b"horse": b"stallion"})
     assert both.hex() == "5991bb8c6514148a29db676a14ac506cd2cd5775ace63c30a4fe457715e9ac84"
 
 

@@ -9,25 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wire.wire_vectors import recorded, vectors
 
-from icefall.wire.address import address_from_text, address_text
 from icefall.wire.errors import WireError
-from icefall.wire.genesis.networks import NETWORKS, network_hrp, network_id_from_text, network_name
 from icefall.wire.ids import (
     AVM_FX_IDS,
     AVM_ID,
     EMPTY_SHORT_ID,
     EVM_ID,
+    NETWORKS,
     NODE_ID_PREFIX,
     PLATFORM_VM_ID,
     id_from_text,
     id_text,
     input_id,
+    network_hrp,
+    network_id_from_text,
+    network_name,
     node_id_from_text,
     node_id_text,
     short_id_from_text,
     sized,
 )
 from icefall.wire.text import bech32, cb58, checksum_hex
+from icefall.wire.text.bech32 import address_from_text, address_text
 from icefall.wire.text.go_text import from_utf8, json_string, quote, quote_rune, utf8
 
 FEW = settings(max_examples=100, deadline=None, database=None)

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from icefall.wire.avm.codec import genesis_txs, pack_utxo, unpack_block, unpack_genesis
 from icefall.wire.avm.types import Block, Tx, Utxo
 from icefall.wire.genesis.network import NetworkGenesis, network_genesis, packaged_genesis
-from icefall.wire.genesis.networks import LOCAL_ID
-from icefall.wire.ids import PLATFORM_CHAIN, PRIMARY_NETWORK, id_text, input_id
+from icefall.wire.ids import LOCAL_ID, PLATFORM_CHAIN, PRIMARY_NETWORK, id_text, input_id
 from icefall.xchain.execute import EmptyState, effects_of
 from icefall.xchain.model import ChainRules, TxEffects, TxRefused
 from icefall.xchain.semantics import unknown_chain

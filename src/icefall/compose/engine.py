@@ -35,7 +35,7 @@ from icefall.primary.chains import foreign_chains, genesis_time, import_history,
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.primary.sync import NodeFollowing, check_upstreams, learn
 from icefall.wire.genesis.network import KNOWN_NETWORKS
-from icefall.wire.genesis.networks import network_name
+from icefall.wire.ids import network_name
 from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
 

@@ -26,8 +26,7 @@ from icefall.node.info import NodeInfo, read_node_id
 from icefall.node.store import NodeReader, read_learned
 from icefall.observe.log import LevelPage
 from icefall.primary.network import LearnedNetwork, Network, is_public
-from icefall.wire.genesis.networks import network_name
-from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text
+from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text, network_name
 from icefall.xchain.model import ChainView
 from icefall.xchain.store import AssetChainReader
 

@@ -26,7 +26,7 @@ from icefall.node.health.runner import CheckResult, Freshness
 from icefall.node.store import NodeReader, StoredResult
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
-from icefall.wire.text.duration import rfc3339_nano
+from icefall.wire.text.go_text import rfc3339_nano
 
 _STARTING = "Icefall is starting: the engine is not ready yet, it may be waiting for an upstream; try again later"
 _SERVED = ("/ext/health", "/v1/health-check")

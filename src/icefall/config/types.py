@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from icefall.wire.genesis.networks import network_id_from_text, network_name
-from icefall.wire.text.duration import SECOND_NS, format_duration, parse_duration
-from icefall.wire.text.go_text import quote
+from icefall.wire.ids import network_id_from_text, network_name
+from icefall.wire.text.go_text import SECOND_NS, format_duration, parse_duration, quote
 
 UINT32_MAX, UINT64_MAX = 2**32 - 1, 2**64 - 1
 _STORE_SCHEMES = ("postgresql", "postgres")

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from icefall.demo.recording import Kind, Recording
-from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS
+from icefall.wire.ids import LOCAL_FUNDED_ADDRESS
 
 _DATA = files("icefall.demo") / "data"
 _AVAX = {"name": "Avalanche", "symbol": "AVAX", "decimals": 18}

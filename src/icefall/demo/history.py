@@ -23,7 +23,7 @@ from icefall.node.sync.verify import (
     verify,
 )
 from icefall.upstream.node import FetchedContainer
-from icefall.wire.genesis.networks import LOCAL_ID
+from icefall.wire.ids import LOCAL_ID
 
 GENESIS_TIME = 1794753768  # when the recorded network began, which decides P's first block
 TX_FEE = CREATE_ASSET_TX_FEE = 1_000_000

@@ -4,7 +4,7 @@ import zlib
 
 import msgspec
 
-from icefall.wire.evm.call_tree import Calls, TreeCall
+from icefall.wire.evm.types import Calls, TreeCall
 
 _LEVEL = 6
 _WIDE = 1 << 63
@@ -14,7 +14,7 @@ class _StoredCall(msgspec.Struct, array_like=True, gc=False):
     """A TreeCall; numbers of more than 63 bits are bytes."""
 
     depth: int
-    kind: str
+    opcode: str
     sender: bytes
     to: bytes
     value: int | bytes
@@ -40,7 +40,7 @@ def unpack_calls(packed: bytes) -> Calls:
     return tuple(
         TreeCall(
             row.depth,
-            row.kind,
+            row.opcode,
             row.sender,
             row.to,
             int.from_bytes(row.value, "big") if isinstance(row.value, bytes) else row.value,

@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 
 from icefall.errors import StartRefused
-from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID
-from icefall.wire.ids import node_id_text
+from icefall.wire.ids import FUJI_ID, MAINNET_ID, node_id_text
 
 _ALWAYS = datetime(2020, 12, 5, 5, tzinfo=UTC)
 _UNSCHEDULED = datetime(9999, 12, 1, tzinfo=UTC)

@@ -25,7 +25,7 @@ from icefall.observe.log import Log
 from icefall.primary.network import Network
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Tx
-from icefall.wire.container.exports import Export
+from icefall.wire.container.proposer import Export
 from icefall.xchain import model
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of

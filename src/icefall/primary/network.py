@@ -11,8 +11,17 @@ from icefall.wire.avm.codec import genesis_txs, pack_block, unpack_genesis
 from icefall.wire.avm.json import ChainNaming
 from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
-from icefall.wire.genesis.networks import FUJI_ID, MAINNET_ID, network_hrp, network_name
-from icefall.wire.ids import AVM_ID, EMPTY_ID, PRIMARY_NETWORK, hash256, id_from_text
+from icefall.wire.ids import (
+    AVM_ID,
+    EMPTY_ID,
+    FUJI_ID,
+    MAINNET_ID,
+    PRIMARY_NETWORK,
+    hash256,
+    id_from_text,
+    network_hrp,
+    network_name,
+)
 from icefall.wire.packer import u16, u32, u64
 from icefall.wire.text.checksum_hex import decode as decode_hex
 from icefall.xchain.model import ChainRules, ChainView

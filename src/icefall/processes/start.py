@@ -27,7 +27,7 @@ from icefall.observe.program import PROGRAM, name_process
 from icefall.processes.forked import Child
 from icefall.processes.listening import Address, ListeningSocket, listen
 from icefall.processes.supervisor import Supervisor
-from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
+from icefall.wire.ids import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
 HAS_ENGINE = ("up", "node")
 INDEXES = "up"

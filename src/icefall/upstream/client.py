@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from yarl import URL
 
-from icefall.upstream.body import InvalidGzip, body_chunks
 from icefall.upstream.meter import Clock, Meter
 
 if TYPE_CHECKING:  # importing it takes long, and most processes never call an upstream
@@ -21,6 +21,7 @@ _T = TypeVar("_T")
 _EXCERPT_SIZE = 200
 _ERROR_TEXT_MAX = 10_000
 _CHUNK_SIZE_MAX = 1 << 20
+_READ_SIZE = 1 << 16
 _BUFFER_SIZE = 1 << 19  # of a connection; reading in larger pieces costs less
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last: nested too deeply
 
@@ -78,7 +79,7 @@ class ByteBudgetExceeded(AnswerTooLong):
 
 
 class ByteBudget:
-    """How many bytes several answers together may still have."""
+    """The number of bytes that several answers together may still have."""
 
     def __init__(self, size: int) -> None:
         self.left = size
@@ -320,3 +321,29 @@ def excerpt(value: Any) -> str:
     """A value from an upstream, shortened and printable, for a log line."""
     text = " ".join(str(value)[:_EXCERPT_SIZE].split())
     return "".join(char if char.isprintable() else "?" for char in text)
+
+
+class InvalidGzip(Exception):
+    """A body that is labelled gzip, but damaged or truncated."""
+
+
+async def body_chunks(
+    response: "aiohttp.ClientResponse", *, is_gzip: bool, chunk_size_max: int = _READ_SIZE
+) -> AsyncIterator[bytes]:
+    """The body, decompressed if it is gzip. InvalidGzip where that fails, possibly after some chunks."""
+    if not is_gzip:
+        async for chunk in response.content.iter_chunked(chunk_size_max):
+            yield chunk
+        return
+    gunzip = zlib.decompressobj(31)
+    try:
+        async for chunk in response.content.iter_chunked(_READ_SIZE):
+            rest = chunk
+            while rest:
+                yield gunzip.decompress(rest, chunk_size_max)
+                rest = gunzip.unconsumed_tail
+        yield gunzip.flush()
+    except zlib.error as error:
+        raise InvalidGzip(f"damaged gzip: {error}") from error
+    if not gunzip.eof:
+        raise InvalidGzip("truncated gzip")

@@ -20,7 +20,7 @@ class Clock:
 
 
 class Meter:
-    """An attempt failed if it got no JSON-RPC answer; a JSON-RPC error is an answer."""
+    """The counts of one upstream. An attempt failed if it got no JSON-RPC answer; a JSON-RPC error is an answer."""
 
     def __init__(self, clock: Clock) -> None:
         self.calls = 0
@@ -33,7 +33,7 @@ class Meter:
         self._ended: deque[tuple[float, bool]] = deque(maxlen=_WINDOW_CALLS_MAX)
 
     def begin(self) -> int:
-        """A ticket to end the attempt with."""
+        """Count an attempt and return a ticket to end it with."""
         self.calls += 1
         self.last_sent_s = self._in_flight[self.calls] = self._clock.now()
         return self.calls
@@ -49,11 +49,11 @@ class Meter:
             self.last_received_s = now
 
     def abandon(self, ticket: int) -> None:
-        """The call was cancelled on our side: counted neither as success nor as failure."""
+        """End an attempt that was cancelled on our side: counted neither as success nor as failure."""
         del self._in_flight[ticket]
 
     def recent(self, window_s: float = WINDOW_S) -> tuple[int, int]:
-        """Attempts that ended within the window, and how many of them failed."""
+        """Return how many attempts ended within the window, and how many of them failed."""
         since = self._clock.now() - window_s
         while self._ended and self._ended[0][0] < since:
             self._ended.popleft()
@@ -65,5 +65,5 @@ class Meter:
 
     @property
     def longest_s(self) -> float:
-        """For how long the oldest attempt has been in flight."""
+        """The time for which the oldest attempt has been in flight."""
         return self._clock.now() - min(self._in_flight.values()) if self._in_flight else 0.0

@@ -23,7 +23,7 @@ _Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class IndexOff(UpstreamError):
-    """The node keeps no index, so it cannot be followed."""
+    """The node has no index, so it cannot be followed."""
 
 
 class FetchedContainer(NamedTuple):
@@ -132,34 +132,35 @@ class UpstreamNode:
 
     # -- accepted containers -----------------------------------------------------------------------------------
 
-    async def last_accepted(self, chain: str, kind: str = "block") -> FetchedContainer | None:
+    async def last_accepted(self, chain: str, index: str = "block") -> FetchedContainer | None:
         """The newest container; None while there is none."""
         try:
-            answer = await self._index(chain, kind, "getLastAccepted", {}, _Container)
+            answer = await self._index(chain, index, "getLastAccepted", {}, _Container)
         except UpstreamError as error:
             if str(error) == _EMPTY:
                 return None
             raise
         return self._fetched(answer)
 
-    async def container(self, chain: str, number: int, kind: str = "block") -> FetchedContainer:
-        """The container that this upstream keeps under a number."""
-        return self._fetched(await self._index(chain, kind, "getContainerByIndex", {"index": str(number)}, _Container))
+    async def container(self, chain: str, number: int, index: str = "block") -> FetchedContainer:
+        """Fetch the container that this upstream has under a number."""
+        return self._fetched(await self._index(chain, index, "getContainerByIndex", {"index": str(number)}, _Container))
 
-    async def containers(self, chain: str, start: int, count: int, kind: str = "block") -> list[FetchedContainer]:
-        """At most `count` of them; fewer where the index ends. A node wraps the list, Icefall's interface does not."""
+    async def containers(self, chain: str, start: int, count: int, index: str = "block") -> list[FetchedContainer]:
+        """Fetch at most `count` containers; fewer where the index ends. A node wraps the list, Icefall's interface does
+        not."""
         params = {"startIndex": str(start), "numToFetch": str(min(count, RANGE_MAX))}
         shape: Any = _Containers | list[_Container] | None
-        answer: Any = await self._index(chain, kind, "getContainerRange", params, shape)
+        answer: Any = await self._index(chain, index, "getContainerRange", params, shape)
         rows: list[_Container] = (answer.containers if isinstance(answer, _Containers) else answer) or []
         if len(rows) > count:
             raise InvalidAnswer(f"{self.name} sent {len(rows)} containers where {count} were requested")
         return [self._fetched(row) for row in rows]
 
-    async def number_of(self, chain: str, container_id: bytes, kind: str = "block") -> int | None:
-        """The number under which it keeps a container; None where it has no such one."""
+    async def number_of(self, chain: str, container_id: bytes, index: str = "block") -> int | None:
+        """Return the number under which the node has a container; None where it has no such one."""
         try:
-            return int((await self._index(chain, kind, "getIndex", {"id": id_text(container_id)}, _Index)).index)
+            return int((await self._index(chain, index, "getIndex", {"id": id_text(container_id)}, _Index)).index)
         except UpstreamError as error:
             if str(error) == _UNKNOWN:
                 return None
@@ -173,9 +174,9 @@ class UpstreamNode:
         name = method or ("wallet.issueTx" if path.endswith("/wallet") else "avm.issueTx")
         return (await self.client.call(path, name, params, _Issued, repeatable=False)).txid_text
 
-    async def _index(self, chain: str, kind: str, method: str, params: dict[str, str], result: type[_T]) -> _T:
-        """Timeouts are not retried: a follower can use another upstream, or request less."""
-        path = f"/ext/index/{chain}/{kind}"
+    async def _index(self, chain: str, index: str, method: str, params: dict[str, str], result: type[_T]) -> _T:
+        """Call a method of an index. Timeouts are not retried: a follower can use another upstream, or request less."""
+        path = f"/ext/index/{chain}/{index}"
         try:
             given = {**params, "encoding": "hex"}
             return await self.client.call(path, f"index.{method}", given, result, retry_timeouts=False)

@@ -19,7 +19,7 @@ class Named(Protocol):
 
 
 class PoolLog(Protocol):
-    """Where changes in the state of upstreams are logged; observe.Log is one."""
+    """The log that changes in the state of upstreams are written to; observe.Log is one."""
 
     def info(self, message: str, **fields: Any) -> None: ...
 
@@ -45,8 +45,8 @@ class UpstreamState(msgspec.Struct):
 
 
 class Pool(Generic[_Member]):
-    """Only usable members are picked. The others are probed in the background when their pause is over, so that one
-    which hangs does not hold up the others.
+    """A set of upstreams, of which only usable ones are picked. The others are probed in the background when their
+    pause is over, so that one which hangs does not hold up the others.
 
     `probe` checks whether a member is fit for use: it returns why it must be disabled, or None. If it raises an
     UpstreamFailure, the member backs off.
@@ -88,8 +88,8 @@ class Pool(Generic[_Member]):
         able: Callable[[_Member], bool] = lambda member: True,
         timeout_s: float = math.inf,
     ) -> _Member:
-        """`last` again if it is usable and able and we need not move on, else the next that is. Waits for one until
-        the timeout, and for probes that run then. WrongUpstream at once while none is what is configured."""
+        """Return `last` again if it is usable and able and we need not move on, else the next that is. Waits for one
+        until the timeout, and for probes that run then. WrongUpstream at once while none is what is configured."""
         until = self.clock.now() + timeout_s
         self._probe_due()
         while True:
@@ -111,19 +111,19 @@ class Pool(Generic[_Member]):
         return [member for member in self.members if self._is_usable(member)]
 
     def all_wrong(self) -> str:
-        """Why none of them is what is configured; empty if one may be."""
+        """Return why none of them is what is configured; empty if one may be."""
         wrong = all(state.is_wrong for state in self._states.values())
         return "; ".join(self._reasons()) if wrong else ""
 
     def others(self, member: _Member) -> list[_Member]:
-        """The other usable ones, in turn after `member`."""
+        """Return the other usable upstreams, in turn after `member`."""
         return [it for it in self._in_turn(member, move_on=True) if it is not member and self._is_usable(it)]
 
     def _is_usable(self, member: _Member) -> bool:
         return self._states[member].usable and self._states[member].disabled is None
 
     def _in_turn(self, last: _Member | None, *, move_on: bool) -> Sequence[_Member]:
-        """All of them, from `last` on, or from the one after it."""
+        """Return all upstreams, from `last` on, or from the one after it."""
         start = 0 if last is None else self.members.index(last) + move_on
         return (*self.members[start:], *self.members[:start])
 
@@ -134,12 +134,12 @@ class Pool(Generic[_Member]):
     # -- probing -----------------------------------------------------------------------------------------------
 
     async def probe_all(self) -> dict[str, str]:
-        """Probe every upstream now. What is wrong with any of them, by name."""
+        """Probe every upstream now. Returns what is wrong with any of them, by name."""
         await asyncio.gather(*(self._probing(it) for it, state in self._states.items() if not state.disabled))
         return self.disabled() | self.failing()
 
     async def usable_once_probed(self) -> list[_Member]:
-        """The usable ones; if there are none yet, after the first running probe has ended."""
+        """Return the usable upstreams; if there are none yet, after the first running probe has ended."""
         self._probe_due()
         if self._probes and not self.usable():
             await asyncio.wait(self._probes.values(), return_when=asyncio.FIRST_COMPLETED)
@@ -191,12 +191,12 @@ class Pool(Generic[_Member]):
     # -- results of calls --------------------------------------------------------------------------------------
 
     def mark_ok(self, member: _Member) -> None:
-        """A call succeeded."""
+        """Note that a call to this upstream succeeded."""
         state = self._states[member]
         state.failures, state.failure = 0, None
 
     def back_off(self, member: _Member, failure: UpstreamFailure) -> None:
-        """Leave it alone for a while, longer each time."""
+        """Leave an upstream alone for a while, longer each time."""
         state = self._states[member]
         if state.disabled is not None:
             return
@@ -211,7 +211,7 @@ class Pool(Generic[_Member]):
         self._log.warn("upstream failed, backing off", **fields)
 
     def disable(self, member: _Member, reason: str) -> None:
-        """Until this program starts again."""
+        """Disable an upstream until this program starts again."""
         state = self._states[member]
         if state.disabled is None:
             state.disabled = f"{member.name}: {reason}"
@@ -221,10 +221,10 @@ class Pool(Generic[_Member]):
         return self._states[member].disabled is not None
 
     def disabled(self) -> dict[str, str]:
-        """Why, by name."""
+        """Return why upstreams are disabled, by name."""
         return {member.name: state.disabled for member, state in self._states.items() if state.disabled is not None}
 
     def failing(self) -> dict[str, str]:
-        """The failure of the latest call, by name, where there was one; not of those that are disabled."""
+        """Return the failure of the latest call, by name, where there was one; not of those that are disabled."""
         rows = self._states.items()
         return {it.name: state.failure for it, state in rows if state.failure is not None and state.disabled is None}

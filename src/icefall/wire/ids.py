@@ -1,4 +1,5 @@
-"""IDs: 32-byte hashes of bytes, 20-byte hashes of keys and certificates, and the texts both travel as.
+"""IDs and the texts they travel as: 32-byte hashes of bytes, 20-byte hashes of keys and certificates, numbers of
+networks.
 
 `*_id` is bytes, `*_text` is what a user reads.
 """
@@ -9,6 +10,7 @@ from hashlib import sha256
 
 from icefall.wire.errors import WireError
 from icefall.wire.text import cb58
+from icefall.wire.text.go_text import quote
 
 _FAST_RIPEMD160 = "ripemd160" in hashlib.algorithms_available  # OpenSSL builds may lack it
 
@@ -40,6 +42,27 @@ NFT_FX_ID = _named("nftfx")
 PROPERTY_FX_ID = _named("propertyfx")
 FX_NAMES = {SECP256K1_FX_ID: "secp256k1fx", NFT_FX_ID: "nftfx", PROPERTY_FX_ID: "propertyfx"}
 AVM_FX_IDS = (SECP256K1_FX_ID, NFT_FX_ID, PROPERTY_FX_ID)  # in the order of their fxIndex
+
+MAINNET_ID = 1
+FUJI_ID = 5
+LOCAL_ID = 12345
+LOCAL_FUNDED_ADDRESS = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"  # of the pre-funded key of local networks
+
+# number -> (name, human-readable part of addresses)
+NETWORKS = {
+    MAINNET_ID: ("mainnet", "avax"),
+    2: ("cascade", "cascade"),
+    3: ("denali", "denali"),
+    4: ("everest", "everest"),
+    FUJI_ID: ("fuji", "fuji"),
+    10: ("testing", "testing"),
+    LOCAL_ID: ("local", "local"),
+}
+CUSTOM_HRP = "custom"
+
+_NUMBERS = {name: number for number, (name, _) in NETWORKS.items()} | {"testnet": FUJI_ID}
+_CUSTOM_PREFIX = "network-"
+_NUMBER_MAX = 2**32 - 1
 
 
 def _ripemd160(raw: bytes) -> bytes:
@@ -76,7 +99,7 @@ def short_id_from_text(text: str) -> bytes:
 
 
 def sized(raw: bytes, size: int) -> bytes:
-    """`raw` itself, provided it has the size of the ID it should be."""
+    """Return `raw` itself, provided it has the size of the ID it should be."""
     if len(raw) != size:
         raise WireError(f"invalid hash length: expected {size} bytes but got {len(raw)}")
     return raw
@@ -92,3 +115,29 @@ def node_id_from_text(text: str) -> bytes:
     if not text.startswith(NODE_ID_PREFIX):
         raise WireError(f"ID: {text} is missing the prefix: {NODE_ID_PREFIX}")
     return short_id_from_text(text.removeprefix(NODE_ID_PREFIX))
+
+
+def network_name(network_id: int) -> str:
+    """Return `local`, `fuji`, ... or `network-<number>`."""
+    known = NETWORKS.get(network_id)
+    return known[0] if known else f"{_CUSTOM_PREFIX}{network_id}"
+
+
+def network_hrp(network_id: int) -> str:
+    """The human-readable part of the network's addresses, before the `1`."""
+    known = NETWORKS.get(network_id)
+    return known[1] if known else CUSTOM_HRP
+
+
+def network_id_from_text(text: str) -> int:
+    """The number of a network given by name, by `network-<number>` or by number."""
+    name = text.lower()
+    if name in _NUMBERS:
+        return _NUMBERS[name]
+    digits = name.removeprefix(_CUSTOM_PREFIX)
+    # The length bound keeps int() from ever seeing a text it would refuse for its size.
+    if digits.isascii() and digits.isdigit():
+        digits = digits.lstrip("0") or "0"
+        if len(digits) <= 10 and int(digits) <= _NUMBER_MAX:
+            return int(digits)
+    raise WireError(f"failed to parse network name: {quote(name)}")

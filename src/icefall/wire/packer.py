@@ -5,6 +5,7 @@ when the bytes run out is the incomplete field determined, because the node's er
 """
 
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 from icefall.wire.errors import WireError
@@ -16,8 +17,8 @@ GENESIS_SIZE_MAX = 2**31 - 1
 COUNT_MAX = 2**31 - 1
 
 _SHORT = "packer has insufficient length for input"
-# kind of field -> (struct code, size, prefix of the node's error text)
-_KINDS = {
+# type of field -> (struct code, size, prefix of the node's error text)
+_FIELD_TYPES = {
     "uint8": ("B", 1, "couldn't unmarshal uint8: "),
     "uint16": ("H", 2, "couldn't unmarshal uint16: "),
     "uint32": ("I", 4, "couldn't unmarshal uint32: "),
@@ -34,12 +35,12 @@ u64 = struct.Struct(">Q").pack
 
 
 class Layout:
-    """Adjacent fields of fixed size: names of kinds, or a number of raw bytes."""
+    """Adjacent fields of fixed size: names of field types, or a number of raw bytes."""
 
     __slots__ = ("_fields", "pack", "size", "unpack_from")
 
     def __init__(self, *fields: str | int) -> None:
-        rows = [(f"{field}s", field, "") if isinstance(field, int) else _KINDS[field] for field in fields]
+        rows = [(f"{field}s", field, "") if isinstance(field, int) else _FIELD_TYPES[field] for field in fields]
         shape = struct.Struct(">" + "".join(code for code, _, _ in rows))
         self._fields = [(size, prefix) for _, size, prefix in rows]
         self.pack = shape.pack
@@ -73,7 +74,7 @@ class Unpacker:
         self.offset = offset
 
     def take(self, layout: Layout) -> tuple[Any, ...]:
-        """The fields of a layout."""
+        """Read the fields of a layout."""
         offset = self.offset
         try:
             values = layout.unpack_from(self.raw, offset)
@@ -83,17 +84,17 @@ class Unpacker:
         return values
 
     def u8(self) -> int:
-        """One byte."""
+        """Read one byte."""
         value: int = self.take(_U8)[0]
         return value
 
     def u32(self) -> int:
-        """A 32-bit number."""
+        """Read a 32-bit number."""
         value: int = self.take(_U32)[0]
         return value
 
     def u64(self) -> int:
-        """A 64-bit number."""
+        """Read a 64-bit number."""
         value: int = self.take(_U64)[0]
         return value
 
@@ -103,11 +104,11 @@ class Unpacker:
         return value
 
     def count(self) -> int:
-        """How many items follow."""
+        """Read the number of items that follow."""
         return checked_count(self.take(_COUNT)[0])
 
     def fixed(self, size: int) -> bytes:
-        """`size` raw bytes."""
+        """Read `size` raw bytes."""
         end = self.offset + size
         if end > len(self.raw):
             raise WireError(_SHORT)
@@ -125,17 +126,17 @@ class Unpacker:
         try:
             return from_utf8(self.fixed(size))
         except WireError as error:
-            raise WireError(_KINDS["length"][2] + str(error)) from None
+            raise WireError(_FIELD_TYPES["length"][2] + str(error)) from None
 
     def arrays(self, count: int, size: int) -> tuple[bytes, ...]:
-        """`count` raw arrays of `size` bytes each."""
+        """Read `count` raw arrays of `size` bytes each."""
         if count == 1:
             return (self.fixed(size),)
         run = self.fixed(count * size)
         return tuple([run[start : start + size] for start in range(0, len(run), size)])
 
     def u32s(self, count: int) -> tuple[int, ...]:
-        """`count` 32-bit numbers."""
+        """Read `count` 32-bit numbers."""
         if count == 1:
             return self.take(_U32)
         offset = self.offset
@@ -162,7 +163,7 @@ def reader(raw: bytes, size_max: int = SIZE_MAX) -> Unpacker:
 
 
 def checked_count(count: int) -> int:
-    """`count` itself, unless no list can be that long."""
+    """Return `count` itself, unless no list can be that long."""
     if count > COUNT_MAX:
         raise WireError(f"max slice length exceeded; array length, {count}, exceeds maximum length, {COUNT_MAX}")
     return count
@@ -189,3 +190,28 @@ def pack_u32s(values: tuple[int, ...]) -> bytes:
 def pack_arrays(items: tuple[bytes, ...]) -> bytes:
     """Raw arrays of one size behind their count."""
     return u32(len(items)) + b"".join(items)
+
+
+def pack_varints(numbers: Iterable[int]) -> bytes:
+    """Pack numbers with seven bits in each byte, lowest first; the eighth bit says that more follow (LEB128, as in
+    protobuf)."""
+    packed = bytearray()
+    for number in numbers:
+        rest = number
+        while rest > 0x7F:
+            packed.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        packed.append(rest)
+    return bytes(packed)
+
+
+def unpack_varints(packed: bytes) -> tuple[int, ...]:
+    """Unpack what `pack_varints` packed; a last number without an end is left out."""
+    numbers, number, shift = [], 0, 0
+    for byte in packed:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number = shift = 0
+    return tuple(numbers)

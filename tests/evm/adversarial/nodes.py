@@ -21,8 +21,7 @@ from tests.counterparts import program as installed_program
 from tests.evm.adversarial.scenario import ACCOUNTS, Step, Tx
 from tests.ports import held_port
 
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.rlp import encode, number
+from icefall.wire.evm.rlp import encode, keccak256, number
 
 CHAIN_ID = 1337  # the one of geth --dev
 GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.9"

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from icefall.wire.evm.keccak import keccak256
-from icefall.wire.evm.rlp import encode, number
+from icefall.wire.evm.rlp import encode, keccak256, number
 
 CONTRACTS = json.loads((Path(__file__).parent / "contracts.json").read_text())
 ACCOUNTS = 8

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from tests.evm.adversarial.nodes import Node
 from tests.evm.adversarial.scenario import ERC20, ERC721, ERC1155, Scenario, Token, call_data, selector
 
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 NONE = (1 << 256) - 1  # a contract that gives no number
 TRANSFER = keccak256(b"Transfer(address,address,uint256)")

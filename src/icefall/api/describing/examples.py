@@ -3,7 +3,7 @@
 from typing import Any
 
 from icefall.api.http.row import Rpc
-from icefall.wire.genesis.networks import LOCAL_FUNDED_ADDRESS as _RICH
+from icefall.wire.ids import LOCAL_FUNDED_ADDRESS as _RICH
 
 _X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 _AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"

@@ -17,7 +17,7 @@ from icefall.api.http.structs import InvalidValue
 from icefall.errors import BadRequest, IcefallError, InternalError, Unavailable
 from icefall.observe.counters import CallCounters
 from icefall.wire.text.go_text import quote
-from icefall.wire.text.jsonscan import JsonError, compact, elements, first_value, kind_of, members, string_of
+from icefall.wire.text.jsonscan import JsonError, compact, elements, first_value, json_type, members, string_of
 
 ARGUMENT_TEXT = (
     "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. "
@@ -204,7 +204,7 @@ class RpcService:
         if value == b"null" and not self._dialect.null_id_answered:
             return envelope
         if value[:1] != b"{":
-            text = _TYPE_TEXT.format(kind_of(value), "value", "json2.serverRequest")
+            text = _TYPE_TEXT.format(json_type(value), "value", "json2.serverRequest")
             raise RpcFailure(self._dialect.invalid_request, text)
         wrong = ""
         for key, raw in members(value):
@@ -215,7 +215,7 @@ class RpcService:
                 if raw[:1] == b'"':
                     setattr(envelope, name, string_of(raw))
                 elif not wrong:
-                    wrong = _TYPE_TEXT.format(kind_of(raw), f"struct field serverRequest.{name}", "string")
+                    wrong = _TYPE_TEXT.format(json_type(raw), f"struct field serverRequest.{name}", "string")
         if wrong:
             raise RpcFailure(self._dialect.invalid_request, wrong, envelope)
         return envelope

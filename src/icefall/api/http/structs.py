@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
 
-from icefall.wire.evm.eip55 import checksummed
+from icefall.wire.evm.hex import checksummed
 
 Raw = TypeVar("Raw", bytes, str)
 

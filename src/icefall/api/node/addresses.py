@@ -2,9 +2,9 @@
 
 from icefall.errors import CallFailed
 from icefall.node.chains import ALIAS_MAX, Chains
-from icefall.wire.address import address_from_text, address_text
 from icefall.wire.errors import WireError
 from icefall.wire.ids import SHORT_ID_SIZE, id_text, short_id_from_text, sized
+from icefall.wire.text.bech32 import address_from_text, address_text
 from icefall.wire.text.go_text import quote
 
 _SHORT_ID_TEXT_MAX = 40  # 24 bytes in base 58 are 33 digits

@@ -56,7 +56,7 @@ class Verification:
             async for block in blocks:
                 try:
                     full = decode_full(
-                        block.block, block.receipts, block.calls, block.diffs, block.calls_by, block.diffs_by
+                        block.block, block.receipts, block.calls, block.diffs, block.calls_format, block.diffs_format
                     )
                     verify_full(full, None, roots=self._verify_roots)
                 except WireError as error:

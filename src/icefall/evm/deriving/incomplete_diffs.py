@@ -37,8 +37,8 @@ def _accounts_in_frames(full: FullBlock, index: int, kinds: tuple[str, ...]) -> 
     accounts = full.diffs[index].accounts if full.diffs is not None else ()
     known = {account.address for account in accounts if account.has_code is not None}
     found = [
-        frame.sender if frame.kind == "SELFDESTRUCT" else frame.to
+        frame.sender if frame.opcode == "SELFDESTRUCT" else frame.to
         for frame in full.traces[index].frames
-        if frame.kind in kinds and not frame.is_reverted
+        if frame.opcode in kinds and not frame.is_reverted
     ]
     return [address for address in dict.fromkeys(found) if address not in known]

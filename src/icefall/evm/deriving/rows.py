@@ -20,7 +20,7 @@ from icefall.evm.model import (
     TeleporterMessage,
 )
 from icefall.wire.evm.authorizations import signed_delegations
-from icefall.wire.evm.call_tree import decode_call_trees
+from icefall.wire.evm.decode import trace_format
 from icefall.wire.evm.events import CrossChainMessage
 from icefall.wire.evm.types import CREATIONS, CallFrame, DecodedBlock, FullBlock, Trace
 
@@ -47,7 +47,7 @@ def code_changes(full: FullBlock, made: Iterable[Deployment]) -> Iterator[CodeCh
             found.update(dict.fromkeys([one.authority for one in signed_delegations(tx)]))
         for trace in full.traces or ():
             found.update(
-                {one.sender: None for one in trace.frames if one.kind == "SELFDESTRUCT" and not one.is_reverted}
+                {one.sender: None for one in trace.frames if one.opcode == "SELFDESTRUCT" and not one.is_reverted}
             )
     for address, has_code in found.items():
         yield CodeChange(address, has_code)
@@ -62,7 +62,7 @@ def deployments(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iter
             yield Deployment(tx.to, tx.tx_index, 0, tx.sender)
         if traces is not None:
             for frame in traces[tx.tx_index].frames[1:]:
-                if frame.kind in CREATIONS and not frame.is_reverted:
+                if frame.opcode in CREATIONS and not frame.is_reverted:
                     yield Deployment(frame.to, tx.tx_index, frame.number, frame.sender)
 
 
@@ -76,7 +76,7 @@ def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterat
             continue
         proxies = {frame.to for frame in trace.frames if frame.is_create3_proxy and frame.to}
         for frame in trace.frames[1:]:
-            if frame.kind in CREATIONS or (frame.value and frame.kind in _LISTED_WITH_VALUE):
+            if frame.opcode in CREATIONS or (frame.value and frame.opcode in _LISTED_WITH_VALUE):
                 yield InternalTx(
                     tx_index=tx.tx_index,
                     frame=frame.number,
@@ -92,7 +92,7 @@ def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterat
 
 def _kind(frame: CallFrame, proxies: set[bytes]) -> str:
     """CREATE3 is no instruction: it is a CREATE by a proxy that the same transaction made with CREATE2."""
-    return "CREATE3" if frame.kind == "CREATE" and frame.sender in proxies else frame.kind
+    return "CREATE3" if frame.opcode == "CREATE" and frame.sender in proxies else frame.opcode
 
 
 def participants(txs: Sequence[NativeTx], moves: Transfers, calls: Iterable[InternalTx]) -> Iterator[Participant]:
@@ -111,13 +111,15 @@ def participants(txs: Sequence[NativeTx], moves: Transfers, calls: Iterable[Inte
 RawLog = tuple[int, int, bytes, bytes, bytes, bytes]
 
 
-def raw_rows(full: FullBlock, calls: bytes | None, calls_by: str, kinds: RawKinds) -> RawRows:
+def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: RawKinds) -> RawRows:
     """Of a verified block: its traces are known to be one for each transaction, in order. WireError where the calls
-    cannot be read. `calls`, `calls_by`: as they were fetched."""
+    cannot be read. `calls`, `calls_format`: as they were fetched."""
     return RawRows(
         wanted=kinds,
         logs=tuple(_logs(full)) if kinds.logs else None,
-        calls=tuple(map(pack_calls, decode_call_trees(calls, calls_by))) if kinds.calls and calls is not None else None,
+        calls=tuple(map(pack_calls, trace_format(calls_format).decode_call_trees(calls)))
+        if kinds.calls and calls is not None
+        else None,
     )
 
 

@@ -8,7 +8,7 @@ from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.errors import Aborted, Reverted
 from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 Answers = list[bytes]  # of one row; empty where the contract reverts
 

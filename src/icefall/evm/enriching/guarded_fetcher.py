@@ -23,7 +23,7 @@ from yarl import URL
 
 from icefall import __version__
 from icefall.evm.enriching.allowed_addresses import Lookup, SystemLookup, is_allowed, may_reach, networks
-from icefall.upstream.body import InvalidGzip, body_chunks
+from icefall.upstream.client import InvalidGzip, body_chunks
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)  # 503 only with a retry-after header

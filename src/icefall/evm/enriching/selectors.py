@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from icefall.errors import StartRefused
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\(")
 _ELEMENTARY = re.compile(r"(address|bool|string|function|bytes(\d*)|(u?)int(\d+)|(u?)fixed\d+x\d+)")

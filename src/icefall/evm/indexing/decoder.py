@@ -179,7 +179,7 @@ def parts_of(blocks: "Sequence[FetchedBlock]") -> list[Any]:
     """As `_Parts` in the other process."""
     whole = _sent_whole
     return [
-        (whole(one.block), whole(one.receipts), whole(one.calls), whole(one.diffs), one.calls_by, one.diffs_by)
+        (whole(one.block), whole(one.receipts), whole(one.calls), whole(one.diffs), one.calls_format, one.diffs_format)
         for one in blocks
     ]
 

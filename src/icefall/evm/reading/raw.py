@@ -14,10 +14,8 @@ from icefall.errors import Unavailable
 from icefall.evm.call_trees import unpack_calls
 from icefall.evm.encoding import above, block_of, index_of, position_of, unpack_data
 from icefall.evm.reading.model import PageRange, TxLocation, TxRead
-from icefall.upstream.evm.raw import FoundLog
-from icefall.upstream.evm.state import At
-from icefall.wire.evm.call_tree import Calls
-from icefall.wire.evm.types import EventLog, Receipt
+from icefall.upstream.evm.state import At, FoundLog
+from icefall.wire.evm.types import Calls, EventLog, Receipt
 
 SQL = load("icefall.evm.reading", "raw.sql")
 WINDOW = 2_000  # blocks of one call for logs: what most upstreams allow

@@ -9,15 +9,13 @@ from typing import TypeVar
 
 from icefall.errors import BadGateway, Unavailable
 from icefall.upstream.client import InvalidAnswer, Limits, Retry, UpstreamDown, UpstreamFailure
-from icefall.upstream.evm import raw as evm_raw
 from icefall.upstream.evm import state as evm_state
 from icefall.upstream.evm.client import EvmClient
 from icefall.upstream.evm.errors import NoState, NotThere, Reverted, Unsupported, WrongChain
 from icefall.upstream.evm.probe import quantity
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
-from icefall.wire.evm.call_tree import Calls
-from icefall.wire.evm.types import Receipt
+from icefall.wire.evm.types import Calls, Receipt
 
 T = TypeVar("T")
 
@@ -80,15 +78,15 @@ class RequestState:
 
     async def receipt(self, tx_hash: bytes, at: At) -> Receipt:
         """Of a transaction in the block `at`."""
-        return await self._call(at, lambda client: evm_raw.receipt(client, tx_hash))
+        return await self._call(at, lambda client: evm_state.receipt(client, tx_hash))
 
     async def calls(self, tx_hash: bytes, at: At) -> Calls:
-        return await self._call(at, lambda client: evm_raw.calls(client, tx_hash))
+        return await self._call(at, lambda client: evm_state.calls(client, tx_hash))
 
     async def logs(
         self, address: bytes, topics: Sequence[bytes | None], first: int, last: int
-    ) -> list[evm_raw.FoundLog]:
-        return await self._call(last, lambda client: evm_raw.logs(client, address, topics, first, last))
+    ) -> list[evm_state.FoundLog]:
+        return await self._call(last, lambda client: evm_state.logs(client, address, topics, first, last))
 
     async def _call(self, at: At, work: Callable[[EvmClient], Awaitable[T]]) -> T:
         if self._waiting >= WAITING_MAX:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from icefall.wire.varint import pack_varints, unpack_varints
+from icefall.wire.packer import pack_varints, unpack_varints
 
 
 class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,7 @@ import gzip
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from icefall.wire.varint import pack_varints
+from icefall.wire.packer import pack_varints
 
 
 class StackFrame(NamedTuple):

@@ -13,7 +13,7 @@ from icefall.node.chains import Chain
 from icefall.node.health.runner import READINESS, Check, Unhealthy
 from icefall.node.store import SQL
 from icefall.wire.ids import id_text
-from icefall.wire.text.duration import format_duration
+from icefall.wire.text.go_text import format_duration
 
 
 class MovingChain(Protocol):

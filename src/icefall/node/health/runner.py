@@ -17,7 +17,7 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.node.store import SQL
 from icefall.observe.counters import map_allocated, map_existing
 from icefall.observe.log import Log
-from icefall.wire.text.duration import format_duration, rfc3339_nano
+from icefall.wire.text.go_text import format_duration, rfc3339_nano
 
 
 class UnstoredFailure:

@@ -10,9 +10,8 @@ import msgspec
 
 from icefall.upstream.node import FetchedContainer
 from icefall.wire.container.coreth import unpack_coreth_block
-from icefall.wire.container.exports import Export
 from icefall.wire.container.platform import unpack_platform_block
-from icefall.wire.container.proposer import OPTION, Container, unpack_container
+from icefall.wire.container.proposer import OPTION, Container, Export, unpack_container
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256, id_text
 from icefall.wire.packer import Layout, reader
@@ -272,7 +271,7 @@ def _times(position: ChainPosition, what: str, wrapping: Container | None) -> Ch
     No rule relates the time of a container to that of its inner block: P falls behind when validators change, and a
     second may pass between the two.
     """
-    if wrapping is None or wrapping.kind == OPTION:
+    if wrapping is None or wrapping.type_id == OPTION:
         return position
     if wrapping.timestamp < position.timestamp:
         raise InvalidContainer(f"{what} is from {wrapping.timestamp}, before the {position.timestamp} of its parent")

@@ -3,7 +3,9 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -36,18 +38,121 @@ from icefall.upstream.evm.errors import (
     TooHeavy,
     failure_of,
 )
-from icefall.upstream.evm.pacing import AdaptiveLimit, BatchSize
 from icefall.upstream.meter import Clock
-from icefall.wire.text.jsondeep import decode_any_depth
+from icefall.wire.text.jsonscan import decode_any_depth
 
 Lane = Literal["blocks", "traces", "state"]  # calls of one lane cost about the same and share a batch size
 Outcome = msgspec.Raw | RpcRefusal
 
 CALLS_PER_BATCH: dict[Lane, int] = {"blocks": 100, "traces": 32, "state": 100}
 EVM_LIMITS = Limits(total_s=60.0, answer_size_max=128 << 20)
+_GROWTH_WAIT = 4  # full batches that must succeed before the size grows; doubled each time a grown size failed
+_GROWTH_WAIT_MAX = 1024
 _BUSY_ATTEMPTS_FACTOR = 3  # more attempts where it only asks us to wait
 _DECODER = msgspec.json.Decoder(list[RpcAnswer] | RpcAnswer)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class AdaptiveLimit:
+    """A limit on requests at a time: halved when the upstream is overloaded, otherwise one more per round."""
+
+    def __init__(self, clock: Clock, limit_max: int) -> None:
+        self.limit = float(limit_max)
+        self.in_use = 0
+        self._limit_max = limit_max
+        self._clock = clock
+        self._tickets = 0
+        self._cut_at = 0
+        self._paused_until = 0.0
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[int]:
+        """Wait for a free slot and hold it. The ticket numbers slots in order, for `reduce`."""
+        try:
+            await self._await_slot()
+        except asyncio.CancelledError:
+            self._wake()  # its turn may have come: pass the slot on
+            raise
+        self.in_use += 1
+        self._tickets += 1
+        try:
+            yield self._tickets
+        finally:
+            self.in_use -= 1
+            self._wake()
+
+    def reduce(self, ticket: int, pause_s: float = 0.0) -> None:
+        """Allow half as many at a time, and none before the pause is over. Requests that began before the last cut do
+        not cut again."""
+        if ticket > self._cut_at:
+            self._cut_at = self._tickets
+            self.limit = max(1.0, self.limit / 2)
+        self._paused_until = max(self._paused_until, self._clock.now() + pause_s)
+
+    def increase(self) -> None:
+        """Allow more at a time, because a request succeeded."""
+        self.limit = min(float(self._limit_max), self.limit + 1 / self.limit)
+        self._wake()
+
+    async def _await_slot(self) -> None:
+        while True:
+            pause_s = self._paused_until - self._clock.now()
+            if pause_s > 0:
+                await self._clock.sleep(pause_s)
+            elif self.in_use < int(self.limit):
+                return
+            else:
+                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiters.append(waiter)
+                await waiter
+
+    def _wake(self) -> None:
+        free = int(self.limit) - self.in_use
+        while free > 0 and self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                free -= 1
+
+
+class BatchSize:
+    """The number of calls that go into one request. `refused` is the smallest number that was refused for being too
+    many."""
+
+    def __init__(self, size_max: int) -> None:
+        self.size = size_max
+        self.refused: int | None = None
+        self._size_max = size_max
+        self._successes = 0
+        self._growth_wait = _GROWTH_WAIT
+        self._grown = False
+
+    def succeeded(self, count: int) -> None:
+        """Count a batch of `count` that succeeded; only full ones let the size grow."""
+        if count < self.size:
+            return
+        self._successes += 1
+        if self._successes >= self._growth_wait:
+            self._successes = 0
+            self._grown = True
+            self.size = min(self._ceiling, self.size + max(1, self.size // 4))
+
+    def halve(self, count: int) -> None:
+        """Reduce the size after a batch of `count` was too much to answer, this time."""
+        self._successes = 0
+        if self._grown:
+            self._growth_wait, self._grown = min(self._growth_wait * 2, _GROWTH_WAIT_MAX), False
+        self.size = max(1, min(self.size, count // 2))
+
+    def refuse(self, count: int) -> None:
+        """Reduce the size for good after a batch of `count` was refused for the number of its calls."""
+        self.refused = min(self.refused or count, count)
+        self.halve(count)
+
+    @property
+    def _ceiling(self) -> int:
+        return self._size_max if self.refused is None else max(1, min(self._size_max, self.refused - 1))
 
 
 class Call(NamedTuple):
@@ -160,7 +265,7 @@ class EvmClient:
         return 0.0 if for_all else pause_s
 
     async def _attempt(self, batch: _Batch, indexes: Sequence[int]) -> UpstreamFailure | None:
-        """One request. Fills in outcomes; returns why some are missing."""
+        """Send one request. Fills in outcomes; returns why some are missing."""
         first = next(self._numbers)
         numbers = {first: indexes[0]} | {next(self._numbers): index for index in indexes[1:]}
         rows = [
@@ -201,7 +306,8 @@ class EvmClient:
     def _answers(
         self, raw: bytes, numbers: dict[int, int], method: str, budget: ByteBudget | None
     ) -> dict[int, RpcAnswer]:
-        """By the ID of their call, each at most once; some may be missing. An unusable body does not use the budget."""
+        """Return the answers by the ID of their call, each at most once; some may be missing. An unusable body does not
+        use the budget."""
         try:
             return self._match_answers(raw, numbers, method)
         except UpstreamFailure:
@@ -235,7 +341,7 @@ class EvmClient:
         return answers
 
     def _batch_failure(self, error: RpcErrorObject, method: str) -> UpstreamFailure:
-        """One error instead of all answers."""
+        """Return the failure for one error in place of all answers."""
         failure = failure_of(self.name, method, error.code, excerpt(error.message))
         if isinstance(failure, UpstreamFailure) and not isinstance(failure, RpcRefusal):
             return failure

@@ -12,6 +12,7 @@ from icefall.upstream.client import (
     UpstreamFailure,
     WrongUpstream,
 )
+from icefall.wire.evm.decode import TRACE_FORMATS
 
 
 class RpcRefusal(UpstreamError):
@@ -24,11 +25,11 @@ class RpcRefusal(UpstreamError):
 
 
 class NotThere(RpcRefusal):
-    """No such block or transaction: beyond the head, or no longer part of the chain. Not a failure."""
+    """A block or transaction that the chain does not have: beyond the head, or no longer part of it. Not a failure."""
 
 
 class Unsupported(RpcRefusal):
-    """It does not offer this method, or not to us."""
+    """The upstream does not offer this method, or not to us."""
 
 
 class NoState(RpcRefusal):
@@ -36,7 +37,7 @@ class NoState(RpcRefusal):
 
 
 class Untraceable(RpcRefusal):
-    """Genesis: nothing was executed there."""
+    """A trace of the genesis was requested: nothing was executed there."""
 
 
 class Reverted(RpcRefusal):
@@ -75,20 +76,20 @@ class ReorgDuringFetch(IncompleteAnswer):
 
 
 class WrongChain(WrongUpstream):
-    """It serves another chain than the configured one, now."""
+    """The upstream serves another chain than the configured one, now."""
 
 
-FailureKind = type[RpcRefusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]
+FailureType = type[RpcRefusal] | type[UpstreamBusy] | type[BatchRefused] | type[TooHeavy] | type[UpstreamDown]
 
 
 class _ErrorRule(NamedTuple):
-    kind: FailureKind
+    failure: FailureType
     codes: frozenset[int]
     text: re.Pattern[str] | None
 
 
-def _rule(kind: FailureKind, *codes: int, text: str = "") -> _ErrorRule:
-    return _ErrorRule(kind, frozenset(codes), re.compile(text, re.IGNORECASE) if text else None)
+def _rule(failure: FailureType, *codes: int, text: str = "") -> _ErrorRule:
+    return _ErrorRule(failure, frozenset(codes), re.compile(text, re.IGNORECASE) if text else None)
 
 
 # The error text of a failed execution may come from the contract itself: it is checked first, and for eth_call only.
@@ -155,14 +156,12 @@ NULL_IS_NOT_THERE = (
     "eth_getBlockByHash",
     "eth_getBlockReceipts",
     "eth_getTransactionReceipt",
-    "debug_traceBlockByNumber",
-    "trace_block",
-    "trace_replayBlockTransactions",
+    *dict.fromkeys(request.call(0, False)[0] for traces in TRACE_FORMATS for request in traces.requests),
 )
 
 
-def classify(method: str, code: int, text: str) -> FailureKind:
-    """The kind of an error in answer to `method`; RpcRefusal if no rule matches."""
+def classify(method: str, code: int, text: str) -> FailureType:
+    """Return the exception class for an error in answer to `method`; RpcRefusal if no rule matches."""
     if method == "eth_call" and "execution aborted" in text:
         return Aborted
     if method == "eth_call" and (code in _EXECUTION.codes or _fits(_EXECUTION, text)):
@@ -173,8 +172,8 @@ def classify(method: str, code: int, text: str) -> FailureKind:
         return NoState
     for row in _BY_TEXT:
         if _fits(row, text):
-            return row.kind
-    return next((row.kind for row in _BY_CODE if code in row.codes), RpcRefusal)
+            return row.failure
+    return next((row.failure for row in _BY_CODE if code in row.codes), RpcRefusal)
 
 
 def _fits(row: _ErrorRule, text: str) -> bool:
@@ -182,8 +181,8 @@ def _fits(row: _ErrorRule, text: str) -> bool:
 
 
 def failure_of(name: str, method: str, code: int, text: str, data: Any = None) -> UpstreamFailure:
-    """The error as an exception: to raise or, if an RpcRefusal, to return as an outcome."""
-    kind = classify(method, code, text)
-    if issubclass(kind, RpcRefusal):
-        return kind(text, code, data)
-    return kind(f"{name} answered {method}: {text} ({code})")
+    """Return the error as an exception: to raise or, if an RpcRefusal, to return as an outcome."""
+    failure = classify(method, code, text)
+    if issubclass(failure, RpcRefusal):
+        return failure(text, code, data)
+    return failure(f"{name} answered {method}: {text} ({code})")

@@ -9,20 +9,16 @@ import msgspec
 from icefall.upstream.client import ByteBudget
 from icefall.upstream.evm.block_parts import (
     FetchedBlock,
-    Header,
-    check_calls,
-    check_diffs,
     check_receipts,
-    check_replay,
-    check_trace_block,
+    checked,
     decode_header,
     decode_summary,
     json_list,
-    split_mux_traces,
 )
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
 from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, ReorgDuringFetch, RpcRefusal
-from icefall.upstream.evm.probe import Capabilities, both_call, calls_call, diffs_call, quantity
+from icefall.upstream.evm.probe import Capabilities, quantity
+from icefall.wire.evm.trace_format import Header
 
 _NOTHING = b"[]"
 
@@ -58,7 +54,8 @@ async def fetch_run(
     traced = [partial for partial in partial_blocks if partial.header.txids]
     if traced and capabilities.sample is None and (capabilities.may_have_calls or capabilities.may_have_diffs):
         raise TracerUntested(traced[0].header.number)
-    if traced and (capabilities.calls_by or capabilities.diffs_by):
+    calls_format, diffs_format = capabilities.calls_format, capabilities.diffs_format
+    if traced and (calls_format or diffs_format):
         await _traces(client, capabilities, traced, budget)
         await _recheck(client, partial_blocks[-1].header)
     return [
@@ -66,10 +63,10 @@ async def fetch_run(
             partial.header.number,
             partial.block,
             partial.receipts,
-            partial.calls if partial.header.txids or not capabilities.calls_by else _NOTHING,
-            partial.diffs if partial.header.txids or not capabilities.diffs_by else _NOTHING,
-            capabilities.calls_by,
-            capabilities.diffs_by,
+            partial.calls if partial.header.txids or not calls_format else _NOTHING,
+            partial.diffs if partial.header.txids or not diffs_format else _NOTHING,
+            calls_format,
+            diffs_format,
             name or client.name,
         )
         for partial in partial_blocks
@@ -105,7 +102,7 @@ async def _blocks(
 
 
 async def raise_not_found(client: EvmClient, number: int) -> NoReturn:
-    """NotThere if the block is beyond the head; IncompleteAnswer if the upstream should have it."""
+    """Raise NotThere if the block is beyond the head, IncompleteAnswer if the upstream should have it."""
     head = quantity((await client.call_all([Call("eth_blockNumber", ())]))[0], "eth_blockNumber")
     if head >= number:
         raise IncompleteAnswer(f"{client.name} is at block {head} but has no block {number}")
@@ -121,35 +118,21 @@ async def _single_receipts(client: EvmClient, headers: Sequence[Header], budget:
 async def _traces(
     client: EvmClient, capabilities: Capabilities, partial_blocks: Sequence[_PartialBlock], budget: ByteBudget
 ) -> None:
-    """Fills in calls and diffs: with one call per block where the upstream has muxTracer."""
-    omits_code = capabilities.omits_code
-    if capabilities.mux_tracer:
-        calls = [both_call(partial.header.number, leave_out_code=omits_code) for partial in partial_blocks]
-        for partial, outcome in zip(
-            partial_blocks, await client.call_all(calls, lane="traces", budget=budget), strict=True
-        ):
-            partial.calls, partial.diffs = split_mux_traces(_part(outcome, partial.header), partial.header)
-        return
-    numbers = [partial.header.number for partial in partial_blocks]
-    calls_of = {
-        "callTracer": [calls_call(number) for number in numbers],
-        "trace_block": [Call("trace_block", (hex(number),)) for number in numbers],
-    }.get(capabilities.calls_by, [])
-    diffs_of = {
-        "prestateTracer": [diffs_call(number, leave_out_code=omits_code) for number in numbers],
-        "trace_replayBlockTransactions": [
-            Call("trace_replayBlockTransactions", (hex(number), ["stateDiff"])) for number in numbers
-        ],
-    }.get(capabilities.diffs_by, [])
-    outcomes = await client.call_all([*calls_of, *diffs_of], lane="traces", budget=budget)
-    for partial, outcome in zip(partial_blocks, outcomes[: len(calls_of)], strict=False):
-        raw = _part(outcome, partial.header)
-        (check_calls if capabilities.calls_by == "callTracer" else check_trace_block)(raw, partial.header)
-        partial.calls = bytes(raw)
-    for partial, outcome in zip(partial_blocks, outcomes[len(calls_of) :], strict=False):
-        raw = _part(outcome, partial.header)
-        (check_diffs if capabilities.diffs_by == "prestateTracer" else check_replay)(raw, partial.header)
-        partial.diffs = bytes(raw)
+    """Fill in calls and diffs."""
+    requests = capabilities.trace_requests
+    calls = [
+        Call(*request.call(partial.header.number, capabilities.omits_code))
+        for request in requests
+        for partial in partial_blocks
+    ]
+    outcomes = iter(await client.call_all(calls, lane="traces", budget=budget))
+    for request in requests:
+        for partial in partial_blocks:
+            parts = checked(request.read, _part(next(outcomes), partial.header), partial.header)
+            if parts.calls is not None:
+                partial.calls = parts.calls
+            if parts.diffs is not None:
+                partial.diffs = parts.diffs
 
 
 async def _recheck(client: EvmClient, header: Header) -> None:
@@ -165,7 +148,7 @@ def _given(outcome: Outcome) -> msgspec.Raw:
 
 
 def _part(outcome: Outcome, header: Header) -> msgspec.Raw:
-    """A part of a block that this upstream has."""
+    """Return a part of a block that this upstream has."""
     if isinstance(outcome, NotThere):
         raise IncompleteAnswer(f"block {header.number} is known, but a part of it is missing: {outcome}")
     return _given(outcome)

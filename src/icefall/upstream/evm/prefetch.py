@@ -17,7 +17,7 @@ BLOCK_SIZE_GUESS = 64 << 10  # bytes per block, before any was seen
 
 
 class PrefetchLimits(msgspec.Struct, frozen=True):
-    """How far ahead. `bytes_max` holds for everything that was fetched or is being fetched.
+    """The limits of fetching ahead. `bytes_max` holds for everything that was fetched or is being fetched.
 
     Only the run that the reader waits for may take up to `alone_bytes_max` in addition, if it is larger than what was
     reserved for it.
@@ -42,8 +42,8 @@ class _Run(NamedTuple):
 
 
 class Prefetcher:
-    """`per_block` is how many bytes a block is expected to have, None before any was seen: updated from what was
-    fetched."""
+    """A reader of blocks that fetches ahead. `per_block` is how many bytes a block is expected to have, None before any
+    was seen: updated from what was fetched."""
 
     def __init__(self, fetch: Fetch, limits: PrefetchLimits = PREFETCH_LIMITS, per_block: float | None = None) -> None:
         self.per_block: float = BLOCK_SIZE_GUESS if per_block is None else per_block
@@ -58,7 +58,7 @@ class Prefetcher:
         self._runs: deque[_Run] = deque()
 
     async def blocks(self, numbers: Iterable[int]) -> AsyncGenerator[FetchedBlock, None]:
-        """Every block of `numbers`, in their order; a failure is raised where its block would have come."""
+        """Yield every block of `numbers`, in their order; a failure is raised where its block would have come."""
         todo = _Numbers(numbers)
         try:
             while todo or self._runs:
@@ -85,7 +85,8 @@ class Prefetcher:
             await self._stop()
 
     def _fill(self, todo: "_Numbers") -> None:
-        """In whole runs: as soon as a block is read there is room for one, but a request for it would cost as much."""
+        """Start as many whole runs as there is room for: as soon as a block is read there is room for one, but a
+        request for it would cost as much."""
         limits = self._limits
         while todo:
             most = max(1, min(self._run_blocks_max, int(limits.run_bytes / self.per_block)))

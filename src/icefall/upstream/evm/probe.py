@@ -1,4 +1,4 @@
-"""Which features an EVM upstream has, tested once on one of its own blocks."""
+"""Tests once, on one of its own blocks, which features an EVM upstream has."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -6,18 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from icefall.upstream.client import MALFORMED
-from icefall.upstream.evm.block_parts import (
-    Header,
-    Hex,
-    accounts_with,
-    check_calls,
-    check_diffs,
-    check_mux_traces,
-    check_receipts,
-    check_replay,
-    check_trace_block,
-    decode_summary,
-)
+from icefall.upstream.evm.block_parts import Hex, check_receipts, checked, decode_summary, proven_header
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
 from icefall.upstream.evm.errors import (
     IncompleteAnswer,
@@ -27,15 +16,15 @@ from icefall.upstream.evm.errors import (
     Untraceable,
     WrongChain,
 )
-from icefall.upstream.evm.proven_header import proven_header
+from icefall.wire.errors import WireError
+from icefall.wire.evm.decode import TRACE_FORMATS
+from icefall.wire.evm.trace_format import Header, TraceFormat, TraceRequest
 
 ZERO_ADDRESS = "0x" + "00" * 20
 _RECENT = 8  # blocks searched for one with transactions, before the search takes larger steps
 _SAMPLE_TXS_MAX = 50  # transactions; a sample with more takes long to trace
 
-
-_CALL_TRACERS = frozenset(["call_tracer", "mux_tracer", "trace_block"])
-_DIFF_TRACERS = frozenset(["prestate_tracer", "mux_tracer", "trace_replay"])
+_REQUESTS = {request.name: (traces, request) for traces in TRACE_FORMATS for request in traces.requests}
 
 
 class Capabilities(msgspec.Struct, frozen=True):
@@ -45,64 +34,65 @@ class Capabilities(msgspec.Struct, frozen=True):
     genesis_hash: str | None
     sample: int | None  # the block that was traced; None: no block with transactions was found, nothing is certain
     block_receipts: bool
-    call_tracer: bool
-    prestate_tracer: bool  # in diffMode
-    mux_tracer: bool  # both of them in one request
+    traces: tuple[str, ...]  # the names of the trace requests that it answers
     code_left_out: bool | None  # of the diffs, if requested; None: there was none to leave out
     code_hashed: bool  # its hash is there instead, so that it is known which accounts have code
-    trace_block: bool
-    trace_replay: bool
     archive: bool
     block_extra_data: bool  # a C-Chain: blocks carry atomic transactions
     is_avalanche: bool  # its headers have fields that only Avalanche's C-Chain and L1s have: accepted blocks are final
     genesis_traceable: bool
     batches: bool
-    reasons: dict[str, str] = {}  # its error texts, by field
-    incomplete: tuple[str, ...] = ()  # fields of what it answered, but incompletely: it may have it at another time
+    reasons: dict[str, str] = {}  # its error texts, by field or trace request
+    incomplete: tuple[str, ...] = ()  # what it answered, but incompletely: it may have it at another time
 
     @property
-    def calls_by(self) -> str:
-        """The method or tracer for call traces; empty if there is none."""
-        return "callTracer" if self.call_tracer or self.mux_tracer else "trace_block" if self.trace_block else ""
+    def trace_requests(self) -> list[TraceRequest]:
+        """The requests for the traces of a block: a single one where it gives both parts, else one for each part."""
+        known = [request for name, (_, request) in _REQUESTS.items() if name in self.traces]
+        both = next((one for one in known if one.gives_both), None)
+        if both is not None:
+            return [both]
+        calls = next((one for one in known if one.gives_calls), None)
+        diffs = next((one for one in known if one.gives_diffs), None)
+        return [one for one in (calls, diffs) if one is not None]
 
     @property
-    def diffs_by(self) -> str:
-        """The method or tracer for state diffs; empty if there is none."""
-        if self.prestate_tracer or self.mux_tracer:
-            return "prestateTracer"
-        return "trace_replayBlockTransactions" if self.trace_replay else ""
+    def calls_format(self) -> str:
+        """The name of the format of call traces; empty if there are none."""
+        return next((_REQUESTS[one.name][0].name for one in self.trace_requests if one.gives_calls), "")
+
+    @property
+    def diffs_format(self) -> str:
+        """The name of the format of state diffs; empty if there are none."""
+        return next((_REQUESTS[one.name][0].name for one in self.trace_requests if one.gives_diffs), "")
 
     @property
     def may_have_calls(self) -> bool:
-        return bool(self.calls_by) or not _CALL_TRACERS.isdisjoint(self.incomplete)
+        return any(_REQUESTS[name][1].gives_calls for name in (*self.traces, *self.incomplete) if name in _REQUESTS)
 
     @property
     def may_have_diffs(self) -> bool:
-        return bool(self.diffs_by) or not _DIFF_TRACERS.isdisjoint(self.incomplete)
+        return any(_REQUESTS[name][1].gives_diffs for name in (*self.traces, *self.incomplete) if name in _REQUESTS)
 
     def limited_to(self, *, calls: bool) -> "Capabilities":
-        """What is left of it where no diffs are to be fetched, and calls only if `calls` is set."""
+        """Return what is left of it where no diffs are to be fetched, and calls only if `calls` is set."""
+        formats = dict.fromkeys(_REQUESTS[name][0] for name in self.traces if _REQUESTS[name][1].gives_calls)
+        alone = [one.name for traces in formats for one in traces.requests if one.gives_calls and not one.gives_diffs]
         return msgspec.structs.replace(
-            self,
-            call_tracer=calls and (self.call_tracer or self.mux_tracer),
-            trace_block=calls and self.trace_block,
-            prestate_tracer=False,
-            mux_tracer=False,
-            trace_replay=False,
-            incomplete=self.incomplete if calls else (),
+            self, traces=tuple(alone) if calls else (), incomplete=self.incomplete if calls else ()
         )
 
     @property
     def omits_code(self) -> bool:
-        """Whether diffs are requested without code: it is most of their bytes, and only its presence matters."""
+        """Return whether diffs are requested without code: it is most of their bytes, and only its presence matters."""
         return self.code_left_out is True and self.code_hashed
 
     def degraded(self) -> list[str]:
-        """What is missing or slow because of features this upstream does not have, as text."""
+        """Return what is missing or slow because of features this upstream does not have, as text."""
         return [row.text + self._because(row.field) for row in _LIMITATIONS if row.holds(self)]
 
     def missing(self) -> list[str]:
-        """Of that, what is missing, not only slower or not tested yet."""
+        """Return what is missing because of features it lacks, without what is only slower or not tested yet."""
         return [row.text + self._because(row.field) for row in _LIMITATIONS if row.holds(self) and row.is_missing]
 
     def _because(self, field: str) -> str:
@@ -110,21 +100,41 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 
 class _Limitation(NamedTuple):
-    field: str
+    field: str  # or trace request, whose error text is the reason
     holds: Callable[[Capabilities], bool]
     text: str
     is_missing: bool = True  # else only slower, or not tested yet
 
 
+def _takes_two_requests(traces: TraceFormat, both: TraceRequest) -> Callable[[Capabilities], bool]:
+    """Return a test of whether calls and diffs are requested one by one, although `both` could give them at once."""
+    alone = {one.name for one in traces.requests if not one.gives_both}
+    return lambda can: alone <= set(can.traces) and both.name not in can.traces and can.sample is not None
+
+
+def _repeats_code(can: Capabilities) -> bool:
+    could_omit = any(one.name == can.diffs_format and one.code_left_out is not None for one in TRACE_FORMATS)
+    return could_omit and can.sample is not None and not can.omits_code
+
+
+def _preferred(*, calls: bool) -> str:
+    """Return the name of the first request for calls alone, or for diffs alone: why it failed is worth reporting."""
+    return next(name for name, (_, one) in _REQUESTS.items() if not one.gives_both and one.gives_calls is calls)
+
+
+def _comes_from(request: TraceRequest) -> Callable[[Capabilities], bool]:
+    return lambda can: request in can.trace_requests and can.sample is not None
+
+
 _LIMITATIONS = (
     _Limitation(
-        "call_tracer",
-        lambda it: not it.calls_by,
+        _preferred(calls=True),
+        lambda it: not it.calls_format,
         "no call traces: internal transactions and contracts created by contracts are missing",
     ),
     _Limitation(
-        "prestate_tracer",
-        lambda it: not it.diffs_by,
+        _preferred(calls=False),
+        lambda it: not it.diffs_format,
         "no state diffs: native balances are read from the upstream on request",
     ),
     _Limitation(
@@ -134,29 +144,24 @@ _LIMITATIONS = (
     ),
     _Limitation("block_receipts", lambda it: not it.block_receipts, "receipts are fetched one by one: slower", False),
     _Limitation("batches", lambda it: not it.batches, "one call per request: slower", False),
+    *[
+        _Limitation(
+            request.name,
+            _takes_two_requests(traces, request),
+            "calls and diffs take one request each: slower",
+            is_missing=False,
+        )
+        for traces, request in _REQUESTS.values()
+        if request.gives_both
+    ],
     _Limitation(
-        "mux_tracer",
-        lambda it: it.call_tracer and it.prestate_tracer and not it.mux_tracer and it.sample is not None,
-        "calls and diffs take one request each: slower",
-        is_missing=False,
+        "code_left_out", _repeats_code, "state diffs repeat contract code: several times the bytes", is_missing=False
     ),
-    _Limitation(
-        "code_left_out",
-        lambda it: it.diffs_by == "prestateTracer" and it.sample is not None and not it.omits_code,
-        "state diffs repeat contract code: several times the bytes",
-        is_missing=False,
-    ),
-    _Limitation(
-        "call_tracer",
-        lambda it: it.calls_by == "trace_block" and it.sample is not None,
-        "call traces are trace_block's: CREATE2 shows as CREATE where the client does not distinguish them",
-    ),
-    _Limitation(
-        "prestate_tracer",
-        lambda it: it.diffs_by == "trace_replayBlockTransactions" and it.sample is not None,
-        "state diffs are trace_replayBlockTransactions': destroyed contracts and code are read from"
-        " state, block by block: slower, and only with an archive",
-    ),
+    *[
+        _Limitation(_preferred(calls=request.gives_calls), _comes_from(request), request.limitation)
+        for _, request in _REQUESTS.values()
+        if request.limitation
+    ],
     _Limitation(
         "sample",
         lambda it: it.sample is None,
@@ -164,27 +169,6 @@ _LIMITATIONS = (
         is_missing=False,
     ),
 )
-
-
-def debug_trace(number: int, tracer: str, config: dict[str, Any]) -> Call:
-    return Call("debug_traceBlockByNumber", (hex(number), {"tracer": tracer, "tracerConfig": config}))
-
-
-def calls_call(number: int) -> Call:
-    return debug_trace(number, "callTracer", {"withLog": False})
-
-
-def diffs_call(number: int, *, leave_out_code: bool) -> Call:
-    return debug_trace(number, "prestateTracer", _diff_config(leave_out_code))
-
-
-def both_call(number: int, *, leave_out_code: bool) -> Call:
-    config = {"callTracer": {"withLog": False}, "prestateTracer": _diff_config(leave_out_code)}
-    return debug_trace(number, "muxTracer", config)
-
-
-def _diff_config(leave_out_code: bool) -> dict[str, bool]:
-    return {"diffMode": True, "disableCode": True} if leave_out_code else {"diffMode": True}
 
 
 async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int | None = None) -> Capabilities:
@@ -202,7 +186,8 @@ async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int |
     head = quantity(height, "eth_blockNumber")
     found = await _sample(client, _candidates(head, sample))
     results = await _test_features(client, found or Header(head, "", "", ()))
-    left_out, hashed = await _code_left_out(client, found, results)
+    traces = tuple(name for name in _REQUESTS if results.can.pop(name))
+    left_out, hashed = await _code_left_out(client, found, traces)
     newest = decode_summary(await client.call("eth_getBlockByNumber", hex(head), False))
     has_extra_data = newest.block_extra_data is not msgspec.UNSET
     return Capabilities(
@@ -211,6 +196,7 @@ async def probe(client: EvmClient, chain_id: int | None = None, *, sample: int |
         head=head,
         genesis_hash=None if isinstance(genesis, RpcRefusal) else _hash_text(genesis, client.name),
         sample=found.number if found is not None else None,
+        traces=traces,
         code_left_out=left_out,
         code_hashed=hashed,
         archive=await _archive(client, head, results),
@@ -239,14 +225,20 @@ class _Feature(NamedTuple):
     check: Callable[[msgspec.Raw, Header], Any]
 
 
+def _trace_feature(request: TraceRequest) -> _Feature:
+    return _Feature(
+        request.name,
+        lambda number: Call(*request.call(number, False)),
+        lambda raw, header: checked(request.check, raw, header),
+    )
+
+
 _FEATURES = (
     _Feature("block_receipts", lambda n: Call("eth_getBlockReceipts", (hex(n),)), check_receipts),
-    _Feature("call_tracer", calls_call, check_calls),
-    _Feature("prestate_tracer", lambda n: diffs_call(n, leave_out_code=False), check_diffs),
-    _Feature("mux_tracer", lambda n: both_call(n, leave_out_code=False), check_mux_traces),
-    _Feature("trace_block", lambda n: Call("trace_block", (hex(n),)), check_trace_block),
-    _Feature("trace_replay", lambda n: Call("trace_replayBlockTransactions", (hex(n), ["stateDiff"])), check_replay),
-    _Feature("genesis_traceable", lambda n: calls_call(0), lambda raw, header: None),
+    *[_trace_feature(request) for _, request in _REQUESTS.values()],
+    _Feature(
+        "genesis_traceable", lambda n: Call(*TRACE_FORMATS[0].requests[0].call(0, False)), lambda raw, header: None
+    ),
 )
 
 
@@ -270,7 +262,7 @@ async def _test_features(client: EvmClient, header: Header) -> _TestResults:
         if isinstance(problem, IncompleteAnswer):
             incomplete.append(feature.field)
     if not header.txids:
-        can["mux_tracer"] = False  # an empty list shows nothing
+        can |= {name: False for name, (_, request) in _REQUESTS.items() if request.gives_both}  # nothing to be split
     return _TestResults(can, reasons, incomplete)
 
 
@@ -291,7 +283,7 @@ def _candidates(head: int, known: int | None) -> Iterator[list[int]]:
 
 
 async def _sample(client: EvmClient, candidates: Iterator[list[int]]) -> Header | None:
-    """A recent block with transactions, if there is one: preferably several, but not hundreds."""
+    """Return a recent block with transactions, if there is one: preferably several, but not hundreds."""
     for numbers in candidates:
         outcomes = await client.call_all([Call("eth_getBlockByNumber", (hex(number), False)) for number in numbers])
         blocks = [decode_summary(outcome) for outcome in outcomes if not isinstance(outcome, RpcRefusal)]
@@ -302,17 +294,21 @@ async def _sample(client: EvmClient, candidates: Iterator[list[int]]) -> Header 
     return None
 
 
-async def _code_left_out(client: EvmClient, header: Header | None, results: _TestResults) -> tuple[bool | None, bool]:
-    """Whether it leaves code out if requested, and whether there is a hash wherever there would have been code."""
-    if header is None or not (results.can["prestate_tracer"] or results.can["mux_tracer"]):
+async def _code_left_out(client: EvmClient, header: Header | None, traces: Sequence[str]) -> tuple[bool | None, bool]:
+    """Return whether it leaves code out of diffs if requested, and whether there is a hash wherever there would have
+    been code."""
+    of_diffs = next((_REQUESTS[name][0] for name in traces if _REQUESTS[name][1].gives_diffs), None)
+    if header is None or of_diffs is None or of_diffs.code_left_out is None:
         return None, False
-    calls = [diffs_call(header.number, leave_out_code=leave_out) for leave_out in (False, True)]
+    request = next(one for one in of_diffs.requests if one.gives_diffs and not one.gives_both)
+    calls = [Call(*request.call(header.number, leave_out)) for leave_out in (False, True)]
     with_code, without_code = await client.call_all(calls, lane="traces")
     if isinstance(without_code, RpcRefusal) or isinstance(with_code, RpcRefusal):
         return False, False
-    coded = accounts_with(with_code, "code")
-    still_coded, hashed = accounts_with(without_code, "code"), accounts_with(without_code, "codeHash")
-    return (not still_coded, coded <= hashed) if coded else (None, False)
+    try:
+        return of_diffs.code_left_out(with_code, without_code)
+    except WireError as error:
+        raise IncompleteAnswer(str(error)) from error
 
 
 async def _archive(client: EvmClient, head: int, results: _TestResults) -> bool:
@@ -326,7 +322,7 @@ _QUANTITY = msgspec.json.Decoder(Hex)
 
 
 def quantity(outcome: Outcome, what: str) -> int:
-    """A number as JSON-RPC writes it; its refusal is raised."""
+    """Return a number as JSON-RPC writes it; a refusal is raised."""
     if isinstance(outcome, RpcRefusal):
         raise outcome
     try:
@@ -336,5 +332,5 @@ def quantity(outcome: Outcome, what: str) -> int:
 
 
 def limitations(upstreams: Sequence[Capabilities]) -> list[str]:
-    """What is missing or slow at all of several upstreams; nothing if there are none."""
+    """Return what is missing or slow at all of several upstreams; nothing if there are none."""
     return [row.text for row in _LIMITATIONS if upstreams and all(row.holds(it) for it in upstreams)]

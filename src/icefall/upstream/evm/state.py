@@ -1,17 +1,23 @@
-"""Reads the state of an EVM chain at a block: balances, code, and the results of contract calls."""
+"""Reads single values from one upstream of an EVM chain: balances, code and the results of contract calls at a block,
+logs, and the receipt and calls of a transaction."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
-from icefall.upstream.client import MALFORMED
+from icefall.upstream.client import MALFORMED, InvalidAnswer
 from icefall.upstream.evm.block_parts import decode_summary
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
 from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, Reverted, RpcRefusal, Unsupported
 from icefall.upstream.evm.probe import quantity
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import data
+from icefall.wire.evm.block import decode_receipts
+from icefall.wire.evm.decode import TRACE_FORMATS, decode_tx_calls
+from icefall.wire.evm.hex import amount, data, fixed
+from icefall.wire.evm.trace_format import TraceFormat
+from icefall.wire.evm.types import Calls, EventLog, Receipt
 
 _TEXT = msgspec.json.Decoder(str)
 
@@ -53,7 +59,7 @@ async def answers(client: EvmClient, calls: Sequence[ContractCall], at: At) -> l
 
 
 async def results(client: EvmClient, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
-    """What each contract returns at the block of its call, in order, in as few requests as possible."""
+    """Return what each contract returns at the block of its call, in order, in as few requests as possible."""
     if client.takes_hashes and all(isinstance(one.at, bytes) for one in calls):
         outcomes = await client.call_all(
             [
@@ -72,7 +78,8 @@ async def results(client: EvmClient, calls: Sequence[StateCall]) -> list[bytes |
 
 
 async def _call(client: EvmClient, method: str, first_params: Sequence[Any], at: At) -> list[Outcome]:
-    """By the block's hash where the client takes one (EIP-1898); else by its number, if that is still this block."""
+    """Call by the block's hash where the client takes one (EIP-1898); else by its number, if that is still this
+    block."""
     if isinstance(at, bytes) and client.takes_hashes:
         outcomes = await client.call_all([Call(method, (one, {"blockHash": _hex(at)})) for one in first_params])
         if not any(type(outcome) is RpcRefusal or isinstance(outcome, Unsupported) for outcome in outcomes):
@@ -105,3 +112,93 @@ def _data(outcome: Outcome, what: str) -> bytes:
         return data(_TEXT.decode(outcome))
     except (*MALFORMED, WireError) as error:
         raise IncompleteAnswer(f"{what}: {error}") from error
+
+
+_NULL = b"null"
+
+
+# -- logs and transactions -----------------------------------------------------------------------------------------
+
+
+class FoundLog(msgspec.Struct, frozen=True, gc=False):
+    """A log with its place in the chain."""
+
+    log: EventLog
+    block: int
+    block_hash: bytes
+    tx_hash: bytes
+    tx_index: int
+
+
+class _PlacedLogText(msgspec.Struct, gc=False, rename="camel"):
+    address: str
+    topics: list[str]
+    data: str
+    log_index: str
+    block_number: str
+    block_hash: str
+    transaction_hash: str
+    transaction_index: str
+
+
+_logs = msgspec.json.Decoder(list[_PlacedLogText])
+
+
+async def receipt(client: EvmClient, tx_hash: bytes) -> Receipt:
+    """Fetch the receipt of a transaction, with its logs."""
+    raw = bytes(await client.call("eth_getTransactionReceipt", _hex(tx_hash)))
+    try:
+        found = decode_receipts(b"[" + raw + b"]") if raw != _NULL else None
+    except WireError as error:
+        raise InvalidAnswer(str(error)) from error
+    if not found:
+        raise NotThere(f"{client.name} has no transaction {_hex(tx_hash)}")
+    return found[0]
+
+
+async def calls(client: EvmClient, tx_hash: bytes) -> Calls:
+    """Fetch the calls of a transaction in the first trace format that the upstream has; Unsupported if it has none."""
+    traces, raw = await _tx_traces(client, _hex(tx_hash))
+    if raw == _NULL:
+        raise NotThere(f"{client.name} has no transaction {_hex(tx_hash)}")
+    try:
+        return decode_tx_calls(raw, traces)
+    except WireError as error:
+        raise InvalidAnswer(str(error)) from error
+
+
+async def _tx_traces(client: EvmClient, tx_hash: str) -> tuple[TraceFormat, bytes]:
+    *preferred, last = TRACE_FORMATS
+    for traces in preferred:
+        method, params = traces.tx_call(tx_hash)
+        with suppress(Unsupported):
+            return traces, bytes(await client.call(method, *params))
+    method, params = last.tx_call(tx_hash)
+    return last, bytes(await client.call(method, *params))
+
+
+async def logs(
+    client: EvmClient, address: bytes, topics: Sequence[bytes | None], first: int, last: int
+) -> list[FoundLog]:
+    """Fetch the logs that a contract emitted in the blocks from `first` to `last`, in chain order. None among the
+    topics stands for any."""
+    wanted = [None if topic is None else _hex(topic) for topic in topics]
+    where = {"address": _hex(address), "fromBlock": hex(first), "toBlock": hex(last), "topics": wanted}
+    raw = await client.call("eth_getLogs", where)
+    try:
+        found = [_found(text) for text in _logs.decode(raw)]
+    except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
+        raise InvalidAnswer(f"logs: {error}") from error
+    return sorted(found, key=lambda one: (one.block, one.log.index))
+
+
+def _found(text: _PlacedLogText) -> FoundLog:
+    topics = tuple([fixed(topic, 32) for topic in text.topics])
+    log = EventLog(fixed(text.address, 20), topics, data(text.data), amount(text.log_index))
+    return FoundLog(
+        log,
+        amount(text.block_number),
+        fixed(text.block_hash, 32),
+        fixed(text.transaction_hash, 32),
+        amount(text.transaction_index),
+    )

@@ -35,7 +35,7 @@ _ATTEMPTS = 4  # of one call, at one upstream that answers, but incompletely
 
 
 class RequiredTraces(msgspec.Struct, frozen=True):
-    """Which traces every fetched block must have: an index begun with traces is not continued without them."""
+    """The traces that every fetched block must have: an index begun with traces is not continued without them."""
 
     calls: bool
     diffs: bool
@@ -52,8 +52,8 @@ class Source:
     def provides(self, required: RequiredTraces | None) -> bool:
         if self.capabilities is None or required is None:
             return self.capabilities is not None
-        return bool(self.capabilities.calls_by or not required.calls) and bool(
-            self.capabilities.diffs_by or not required.diffs
+        return bool(self.capabilities.calls_format or not required.calls) and bool(
+            self.capabilities.diffs_format or not required.diffs
         )
 
 
@@ -62,7 +62,7 @@ def _unknown_genesis() -> bytes | None:
 
 
 class EvmUpstream:
-    """Several addresses, one chain. `required` is what the most capable of them provides, unless it is passed in.
+    """Several upstreams of one chain. `required` is what the most capable of them provides, unless it is passed in.
     `genesis`: the hash of block 0, where it is known; None where it may change."""
 
     def __init__(
@@ -117,7 +117,8 @@ class EvmUpstream:
     # -- probing -----------------------------------------------------------------------------------------------
 
     async def probe_all(self) -> dict[str, str]:
-        """Probe each upstream once. What is wrong with any of them, by name; WrongChain if none serves this chain."""
+        """Probe each upstream once. Returns what is wrong with any of them, by name; WrongChain if none serves this
+        chain."""
         problems = await self.pool.probe_all()
         if self.pool.all_wrong():
             raise WrongChain(self.pool.all_wrong())
@@ -133,12 +134,13 @@ class EvmUpstream:
 
     @property
     def genesis_hash(self) -> str | None:
-        """Of the chain that the usable upstreams serve."""
+        """The hash of block 0 of the chain that the usable upstreams serve."""
         known = (source.capabilities for source in self.pool.usable() if source.capabilities is not None)
         return next((one.genesis_hash for one in known if one.genesis_hash is not None), None)
 
     async def _probe(self, source: Source) -> None:
-        """One that serves another chain backs off like one that fails: what it answers may change."""
+        """Probe one upstream. If it serves another chain it backs off like one that fails: what it answers may
+        change."""
         found = await probe(source.client, self.chain_id)
         if self.chain_id not in (None, found.chain_id):  # learnt from another while this one was probed
             raise WrongChain(f"{source.name} serves chain {found.chain_id}, not {self.chain_id}")
@@ -153,8 +155,8 @@ class EvmUpstream:
         self._learn(source, found)
 
     def _learn(self, source: Source, found: Capabilities) -> None:
-        """Logs only what is new: without a transaction to test with, it is probed again with every block. What is only
-        slower is reported by `degraded`."""
+        """Store what a probe found, and log only what is new: without a transaction to test with, it is probed again
+        with every block. What is only slower is reported by `degraded`."""
         before, source.capabilities = source.capabilities, found
         if found.sample is None and (before is None or before.sample is not None):
             self._log.info(
@@ -171,7 +173,7 @@ class EvmUpstream:
         tested = [it for it in known if it.sample is not None]  # tracers can only be tested on a transaction
         if self.required is not None or not tested:
             return
-        required = RequiredTraces(any(it.calls_by for it in tested), any(it.diffs_by for it in tested))
+        required = RequiredTraces(any(it.calls_format for it in tested), any(it.diffs_format for it in tested))
         possible = RequiredTraces(any(it.may_have_calls for it in tested), any(it.may_have_diffs for it in tested))
         if required != possible:
             reasons = dict.fromkeys(it.reasons[field] for it in tested for field in it.incomplete)
@@ -184,7 +186,7 @@ class EvmUpstream:
         self._back_off(self._named(name), InvalidAnswer(why))
 
     def has_source(self, only: RequiredTraces | None = None) -> bool:
-        """Whether an upstream can be asked for blocks right now; `only`: with these traces."""
+        """Return whether an upstream can be asked for blocks right now; `only`: with these traces."""
         return any(source.provides(only or self.required) for source in self.pool.usable())
 
     # -- blocks ------------------------------------------------------------------------------------------------
@@ -202,7 +204,7 @@ class EvmUpstream:
             return None
 
     def views(self) -> list[UpstreamView]:
-        """What each usable upstream reports by itself; first the one that is used now."""
+        """Return what each usable upstream reports by itself; first the one that is used now."""
         first = [self._current] if self._current is not None else []
         ordered = dict.fromkeys((*first, *self.pool.members))
         usable = self.pool.usable()
@@ -235,7 +237,7 @@ class EvmUpstream:
                 yield block
 
     async def fetch_without_diffs(self, numbers: Iterable[int], *, calls: bool) -> AsyncGenerator[FetchedBlock, None]:
-        """The same blocks without diffs, and without calls unless they are wanted: what a stored block may lack."""
+        """Fetch blocks without diffs, and without calls unless they are wanted: what a stored block may lack."""
         required = RequiredTraces(calls=calls, diffs=False)
         prefetch = Prefetcher(partial(self._run, only=required), self._prefetch_limits, self._per_block)
         async with aclosing(prefetch.blocks(numbers)) as blocks:
@@ -243,7 +245,8 @@ class EvmUpstream:
                 yield block
 
     async def _run(self, numbers: range, size: int, *, only: RequiredTraces | None = None) -> list[FetchedBlock]:
-        """`only`: these traces and no others, whatever the index has."""
+        """Fetch a run of blocks from an upstream that can; `only`: with these traces and no others, whatever the index
+        has."""
 
         async def work(source: Source) -> list[FetchedBlock]:
             assert source.capabilities is not None
@@ -273,11 +276,11 @@ class EvmUpstream:
         return await self._with_failover(lambda source: evm_state.codes(source.client, addresses, at))
 
     async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
-        """What contracts return, each at a block of its own, in order."""
+        """Return what contracts return, each at a block of its own, in order."""
         return await self._with_failover(lambda source: evm_state.results(source.client, calls))
 
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
-        """What contracts return at a block, in order."""
+        """Return what contracts return at a block, in order."""
         return await self._with_failover(lambda source: evm_state.answers(source.client, calls, at))
 
     # -- failover ----------------------------------------------------------------------------------------------

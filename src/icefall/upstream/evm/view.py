@@ -1,14 +1,14 @@
-"""What one upstream reports of its own chain, without failover: to compare upstreams with each other, and to prove a
-branch by its headers alone."""
+"""The chain as one upstream reports it, without failover: to compare upstreams with each other, and to prove a branch
+by its headers alone."""
 
 from collections.abc import Callable
 
 from icefall.upstream.client import InvalidAnswer
+from icefall.upstream.evm.block_parts import proven_header
 from icefall.upstream.evm.client import Call, EvmClient
 from icefall.upstream.evm.errors import NotThere, RpcRefusal, WrongChain
 from icefall.upstream.evm.fetch import raise_not_found
 from icefall.upstream.evm.probe import quantity
-from icefall.upstream.evm.proven_header import proven_header
 
 _HEADERS_AT_ONCE = 64
 
@@ -18,7 +18,7 @@ async def read_head(client: EvmClient) -> int:
 
 
 async def read_block_hash(client: EvmClient, number: int) -> bytes:
-    """Proven by its header. NotThere if it has no such block."""
+    """Fetch the hash of a block, proven by its header. NotThere if there is no such block."""
     try:
         raw = await client.call("eth_getBlockByNumber", hex(number), False)
     except NotThere:
@@ -43,7 +43,7 @@ class UpstreamView:
             return None
 
     async def check_chain_id(self) -> None:
-        """Once more: what answers at an address may have changed since it was probed."""
+        """Check the chain ID once more: what answers at an address may have changed since it was probed."""
         served = quantity((await self._client.call_all([Call("eth_chainId", ())]))[0], "eth_chainId")
         if self._chain_id() not in (None, served):
             raise WrongChain(f"{self.name} serves chain {served}, not {self._chain_id()}")

@@ -74,7 +74,7 @@ def pack_tx(unsigned: BaseTx, credentials: Iterable[Verifiable] = ()) -> Tx:
 
 
 def pack_unsigned(unsigned: BaseTx) -> bytes:
-    """What is hashed and signed: version, type ID and body."""
+    """Pack what is hashed and signed: version, type ID and body."""
     return VERSION_BYTES + u32(unsigned.type_id) + _PACK[unsigned.type_id](unsigned)
 
 
@@ -137,7 +137,7 @@ def genesis_from_asset_tx(raw: bytes, alias: str = "AVAX") -> bytes:
 
 
 def _unpack_tx_in_block(source: Unpacker) -> Tx:
-    """Inside a block a transaction has no version, yet its ID is that of the bytes with one."""
+    """Unpack a transaction inside a block: it has no version there, yet its ID is that of the bytes with one."""
     start = source.offset
     unsigned = _unpack_unsigned(source)
     unsigned_size = source.offset - start + len(VERSION_BYTES)

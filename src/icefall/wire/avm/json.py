@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from icefall.wire.address import address_text
 from icefall.wire.avm.types import (
     BaseTx,
     Block,
@@ -40,6 +39,7 @@ from icefall.wire.avm.types import (
 from icefall.wire.errors import WireError
 from icefall.wire.ids import AVM_FX_IDS, EMPTY_ID, NFT_FX_ID, PROPERTY_FX_ID, SECP256K1_FX_ID
 from icefall.wire.text import cb58
+from icefall.wire.text.bech32 import address_text
 from icefall.wire.text.go_text import json_string
 
 _SECP, _NFT, _PROPERTY = (cb58.encode(fx_id) for fx_id in (SECP256K1_FX_ID, NFT_FX_ID, PROPERTY_FX_ID))
@@ -48,19 +48,19 @@ _id = lru_cache(maxsize=4096)(cb58.encode)  # assets and chains recur within and
 
 
 class ChainNaming(NamedTuple):
-    """How addresses are written: with the alias of the answering chain and the address prefix of its network."""
+    """The alias of the answering chain and the address prefix of its network, with which addresses are written."""
 
     chain: str
     hrp: str
 
 
 def tx_json(tx: Tx, naming: ChainNaming) -> bytes:
-    """What `avm.getTx` shows of a transaction."""
+    """Write a transaction as `avm.getTx` shows it."""
     return _tx(tx, naming).encode()
 
 
 def block_json(block: Block, naming: ChainNaming) -> bytes:
-    """What `avm.getBlock` shows of a block."""
+    """Write a block as `avm.getBlock` shows it."""
     txs = ",".join([_tx(tx, naming) for tx in block.txs])
     return (
         f'{{"parentID":"{_id(block.parent_id)}","height":{block.height},"time":{block.time},'

@@ -196,7 +196,7 @@ class Tx(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def unsigned_raw(self) -> bytes:
-        """What the signatures sign (hashed)."""
+        """The bytes whose hash the signatures sign."""
         return self.raw[: self.unsigned_size]
 
 

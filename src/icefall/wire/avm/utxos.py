@@ -1,4 +1,4 @@
-"""Which UTXOs a transaction makes and spends. Numbering runs on from the base outputs into the special ones."""
+"""The UTXOs that a transaction makes and spends. Numbering runs on from the base outputs into the special ones."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -3,10 +3,10 @@
 import msgspec
 
 from icefall.wire.avm.parts import unpack_transferable_input, unpack_transferable_output
-from icefall.wire.container.exports import Export, ForeignBlock
+from icefall.wire.container.proposer import Export, ForeignBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm import rlp
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.ids import hash256
 from icefall.wire.packer import VERSION_BYTES, Layout, Unpacker, reader
 
@@ -18,7 +18,7 @@ _NUMBER, _TIME, _FIELDS_MIN = 8, 11, 16
 
 
 class AtomicMove(msgspec.Struct, frozen=True, gc=False):
-    """What an import credits to an account of the C-Chain, or an export takes from it (then negative)."""
+    """An amount that an import credits to an account of the C-Chain, or an export takes from it (then negative)."""
 
     address: bytes
     amount: int  # in the asset's own unit; AVAX has nine decimal places there, eighteen here
@@ -26,7 +26,7 @@ class AtomicMove(msgspec.Struct, frozen=True, gc=False):
 
 
 class _AtomicTxs:
-    """What the atomic transactions of a block export and move."""
+    """The IDs, exports and moves of the atomic transactions of a block."""
 
     __slots__ = ("exports", "moves", "txids")
 
@@ -59,7 +59,7 @@ def unpack_coreth_block(raw: bytes) -> ForeignBlock:
 
 
 def unpack_atomic_moves(raw: bytes) -> list[AtomicMove]:
-    """What the atomic transactions in `blockExtraData` change on the C-Chain itself, in order."""
+    """Return what the atomic transactions in `blockExtraData` change on the C-Chain itself, in order."""
     return _unpack(raw).moves
 
 

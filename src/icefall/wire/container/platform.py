@@ -1,12 +1,12 @@
 """P-Chain blocks, decoded only as far as height, parent and exports.
 
 Transactions in a block carry no length, so each must be read to its end to find the next. The table of types lists the
-fields after the type ID; only exports are kept.
+fields after the type ID; only exports are returned.
 """
 
 from collections.abc import Callable
 
-from icefall.wire.container.exports import Export, ForeignBlock
+from icefall.wire.container.proposer import Export, ForeignBlock
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256
 from icefall.wire.packer import VERSION_BYTES, Layout, Unpacker, reader
@@ -21,8 +21,8 @@ _COMMON = Layout(32, "uint64")
 _BASE = Layout("uint32", 32)
 
 
-def _fields(*kinds: str | int) -> _Skip:
-    layout = Layout(*kinds)
+def _fields(*fields: str | int) -> _Skip:
+    layout = Layout(*fields)
     return lambda source: source.take(layout)
 
 

@@ -6,7 +6,7 @@ A container's ID does not cover its signature, because the proposer signs that I
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.ids import hash256
+from icefall.wire.ids import hash256, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX, VERSION_BYTES, Layout, pack_blob, reader, u32
 
 SIGNED, OPTION, GRANITE = 0, 1, 2
@@ -27,7 +27,7 @@ class Epoch(msgspec.Struct, frozen=True, gc=False):
 class Container(msgspec.Struct, frozen=True, gc=False):
     """A wrapped block. An option has no time or height of its own, and only `GRANITE` ones have an epoch."""
 
-    kind: int
+    type_id: int
     parent_id: bytes
     timestamp: int
     p_chain_height: int
@@ -42,21 +42,21 @@ class Container(msgspec.Struct, frozen=True, gc=False):
 def unpack_container(raw: bytes) -> Container:
     """A container; every byte must belong to it."""
     source = reader(raw, GENESIS_SIZE_MAX)
-    kind = source.type_id()
-    if kind == OPTION:
+    type_id = source.type_id()
+    if type_id == OPTION:
         parent_id, inner = source.fixed(32), source.blob()
         source.finish()
-        return Container(kind, parent_id, 0, 0, b"", inner, None, b"", raw, hash256(raw))
-    if kind not in (SIGNED, GRANITE):
-        raise WireError(f"couldn't unmarshal interface: unknown type ID {kind}")
+        return Container(type_id, parent_id, 0, 0, b"", inner, None, b"", raw, hash256(raw))
+    if type_id not in (SIGNED, GRANITE):
+        raise WireError(f"couldn't unmarshal interface: unknown type ID {type_id}")
     parent_id, timestamp, p_chain_height = source.take(_HEAD)
     certificate, inner = source.blob(), source.blob()
-    epoch = Epoch(*source.take(_EPOCH)) if kind == GRANITE else None
+    epoch = Epoch(*source.take(_EPOCH)) if type_id == GRANITE else None
     named = raw[: source.offset]
     signature = source.blob()
     source.finish()
     return Container(
-        kind, parent_id, timestamp, p_chain_height, certificate, inner, epoch, signature, raw, hash256(named)
+        type_id, parent_id, timestamp, p_chain_height, certificate, inner, epoch, signature, raw, hash256(named)
     )
 
 
@@ -70,11 +70,11 @@ def pack_container(
     certificate: bytes = b"",
     signature: bytes = b"",
 ) -> Container:
-    """A container built here: of the older kind without an epoch, as the first block of a chain is."""
-    kind = SIGNED if epoch is None else GRANITE
+    """A container built here: of the older type, without an epoch, as the first block of a chain is."""
+    type_id = SIGNED if epoch is None else GRANITE
     named = b"".join(
         (
-            VERSION_BYTES + u32(kind),
+            VERSION_BYTES + u32(type_id),
             _HEAD.pack(parent_id, timestamp, p_chain_height),
             pack_blob(certificate) + pack_blob(inner),
             _EPOCH.pack(epoch.p_chain_height, epoch.number, epoch.start_time) if epoch else b"",
@@ -82,7 +82,7 @@ def pack_container(
     )
     raw = named + pack_blob(signature)
     return Container(
-        kind, parent_id, timestamp, p_chain_height, certificate, inner, epoch, signature, raw, hash256(named)
+        type_id, parent_id, timestamp, p_chain_height, certificate, inner, epoch, signature, raw, hash256(named)
     )
 
 
@@ -94,3 +94,36 @@ def next_epoch(parent: Container, duration_s: int = EPOCH_DURATION_S) -> Epoch:
     if parent.timestamp >= epoch.start_time + duration_s:
         return Epoch(parent.p_chain_height, epoch.number + 1, parent.timestamp)
     return epoch
+
+
+class Export(msgspec.Struct, frozen=True, gc=False):
+    """A UTXO put into another chain's memory."""
+
+    destination_chain: bytes
+    txid: bytes
+    output_index: int
+    output_raw: bytes  # asset ID, type ID and output, as in the transaction
+
+    @property
+    def utxo_id(self) -> bytes:
+        return input_id(self.txid, self.output_index)
+
+    @property
+    def utxo_raw(self) -> bytes:
+        """The UTXO's bytes as the receiving chain stores and sends them."""
+        return VERSION_BYTES + self.txid + u32(self.output_index) + self.output_raw
+
+
+class ForeignBlock(msgspec.Struct, frozen=True, gc=False):
+    """A block of another chain. `time` is None where the block leaves it to its parent."""
+
+    block_id: bytes
+    parent_id: bytes
+    height: int
+    time: int | None
+    txids: tuple[bytes, ...]
+    exports: tuple[Export, ...]
+
+    def exports_to(self, chain_id: bytes) -> list[Export]:
+        """The exports to one chain."""
+        return [export for export in self.exports if export.destination_chain == chain_id]

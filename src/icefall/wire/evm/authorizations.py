@@ -12,7 +12,7 @@ import msgspec
 from coincurve import PublicKey
 
 from icefall.wire.evm import rlp
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.evm.types import Authorization, EvmTx, TxDiff, omits_code
 from icefall.wire.keys import CURVE_ORDER
 
@@ -23,7 +23,7 @@ _WORD = 32
 
 
 class SignedDelegation(NamedTuple):
-    """`authority` asks to run the code of another account; without `sets_code`, to run none from now on."""
+    """A request of `authority` to run the code of another account or, without `sets_code`, to run none from now on."""
 
     authority: bytes
     nonce: int  # it applies only if the authority has this one
@@ -31,7 +31,8 @@ class SignedDelegation(NamedTuple):
 
 
 def signed_delegations(tx: EvmTx) -> Iterator[SignedDelegation]:
-    """In order, without those that cannot apply: for another chain, or without a valid signature."""
+    """Yield the delegations of a transaction in order, without those that cannot apply: for another chain, or without a
+    valid signature."""
     for one in tx.authorizations:
         if one.chain_id in (0, tx.chain_id) and one.nonce < _NONCE_MAX:
             authority = authority_of(one)
@@ -54,7 +55,7 @@ def authority_of(one: Authorization) -> bytes | None:
 
 
 def with_delegations(txs: Sequence[EvmTx], diffs: tuple[TxDiff, ...]) -> tuple[TxDiff, ...]:
-    """The diffs, with the code that accounts got or lost by authorizations where a client left it out."""
+    """Return the diffs, with the code that accounts got or lost by authorizations where a client left it out."""
     if len(txs) != len(diffs) or not any(tx.authorizations for tx in txs):  # a wrong number is refused later
         return diffs
     return tuple([_completed(tx, diff) if tx.authorizations else diff for tx, diff in zip(txs, diffs, strict=True)])
@@ -77,8 +78,8 @@ def _completed(tx: EvmTx, diff: TxDiff) -> TxDiff:
 
 
 def _applied(tx: EvmTx, nonces: Mapping[bytes, int | None]) -> dict[bytes, bool | None]:
-    """Whether each authority has code after the authorizations; None: its nonce is not known. An account that is not in
-    the diff has its old nonce, so nothing was applied to it."""
+    """Return whether each authority has code after the authorizations; None: its nonce is not known. An account that is
+    not in the diff has its old nonce, so nothing was applied to it."""
     found: dict[bytes, bool | None] = {}
     now = dict(nonces)
     for one in signed_delegations(tx):

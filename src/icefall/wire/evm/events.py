@@ -1,4 +1,4 @@
-"""Contract events that are decoded, by the hash of their signature.
+"""The reports of contracts, decoded: events by the hash of their signature, and the reasons of reverted calls.
 
 A contract may emit any log, true or not. A log is decoded where its shape is exactly right; a token event of any other
 shape becomes `MalformedEvent`, so that it can be counted, and everything else None.
@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.evm.types import EventLog
 
 TRANSFER = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
@@ -76,7 +77,7 @@ class Erc1155Moved(msgspec.Struct, frozen=True, gc=False):
 
 
 class AmbiguousTransfer(msgspec.Struct, frozen=True, gc=False):
-    """A transfer with fewer indexed arguments than the standards: of an amount or a token ID, by kind of contract."""
+    """A transfer with fewer indexed arguments than the standards: of an amount or a token ID, whichever it has."""
 
     sender: bytes
     to: bytes
@@ -233,3 +234,71 @@ _DECODERS: dict[bytes, Callable[[tuple[bytes, ...], bytes], Event | None]] = {
     SEND_CROSS_CHAIN_MESSAGE: _sent,
     RECEIVE_CROSS_CHAIN_MESSAGE: _received,
 }
+
+
+# Signatures of events that many contracts share, by their first topic: shown beside a log.
+_KNOWN_SIGNATURES = (
+    "Transfer(address,address,uint256)",
+    "Approval(address,address,uint256)",
+    "ApprovalForAll(address,address,bool)",
+    "TransferSingle(address,address,address,uint256,uint256)",
+    "TransferBatch(address,address,address,uint256[],uint256[])",
+    "URI(string,uint256)",
+    "Deposit(address,uint256)",
+    "Withdrawal(address,uint256)",
+    "OwnershipTransferred(address,address)",
+    "RoleGranted(bytes32,address,address)",
+    "RoleRevoked(bytes32,address,address)",
+    "Upgraded(address)",
+    "AdminChanged(address,address)",
+    "BeaconUpgraded(address)",
+    "Initialized(uint8)",
+    "Initialized(uint64)",
+    "Paused(address)",
+    "Unpaused(address)",
+    "MetadataUpdate(uint256)",
+    "BatchMetadataUpdate(uint256,uint256)",
+    "Swap(address,uint256,uint256,uint256,uint256,address)",
+    "Swap(address,address,int256,int256,uint160,uint128,int24)",
+    "Sync(uint112,uint112)",
+    "Mint(address,uint256,uint256)",
+    "Burn(address,uint256,uint256,address)",
+    "PairCreated(address,address,address,uint256)",
+    "SendCrossChainMessage(bytes32,bytes32,(uint256,address,bytes32,address,uint256,address[],(uint256,address)[],bytes),"
+    "(address,uint256))",
+)
+EVENT_SIGNATURES = {keccak256(signature.encode()): signature for signature in _KNOWN_SIGNATURES}
+
+
+# -- reverts -------------------------------------------------------------------------------------------------------
+
+_WORD = 32
+_ERROR = bytes.fromhex("08c379a0")
+_PANIC = bytes.fromhex("4e487b71")
+TEXT_MAX = 1_000  # the contract decides how long it is
+_PANICS = {
+    0x01: "assertion failed",
+    0x11: "arithmetic overflow or underflow",
+    0x12: "division or modulo by zero",
+    0x21: "invalid value of an enum",
+    0x22: "invalid encoding in storage",
+    0x31: "pop of an empty array",
+    0x32: "array index out of bounds",
+    0x41: "too much memory",
+    0x51: "call of an uninitialized function",
+}
+
+
+def reason_of(output: bytes) -> str | None:
+    """Return what a reverted call returned as text: Error(string), or Panic(uint256) by its code; None where it is
+    neither."""
+    body = output[4:]
+    if output[:4] == _PANIC and len(body) == _WORD:
+        code = int.from_bytes(body, "big")
+        return f"panic 0x{code:02x}: {_PANICS.get(code, 'unknown')}" if code < 1 << 64 else None
+    if output[:4] != _ERROR or len(body) < 2 * _WORD or int.from_bytes(body[:_WORD], "big") != _WORD:
+        return None
+    size = int.from_bytes(body[_WORD : 2 * _WORD], "big")
+    if size > len(body) - 2 * _WORD:
+        return None
+    return body[2 * _WORD : 2 * _WORD + min(size, 4 * TEXT_MAX)].decode("utf-8", "replace")[:TEXT_MAX]

@@ -6,8 +6,8 @@ Written for speed: fixed sizes have fixed RLP prefixes, and every object is enco
 from collections.abc import Iterable, Sequence
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm import rlp, trie
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm import rlp
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
 
 _SMALL = tuple([rlp.encode(rlp.number(value)) for value in range(128)])
@@ -25,7 +25,7 @@ def header_hash(block: DecodedBlock) -> bytes:
 
 
 def is_known_layout(block: DecodedBlock) -> bool:
-    """Whether the header layout is known: then a wrong hash means invalid data, else it cannot be checked."""
+    """Return whether the header layout is known: then a wrong hash means invalid data, else it cannot be checked."""
     is_coreth = block.ext_data_hash is not None
     has_avalanche_fields = block.gas_cost is not None or block.time_ms is not None or block.min_delay_excess is not None
     return not block.unknown_fields and (is_coreth or not has_avalanche_fields)
@@ -71,11 +71,11 @@ def ext_data_hash(ext_data: bytes) -> bytes:
 
 
 def withdrawals_root(withdrawals: Sequence[Withdrawal]) -> bytes:
-    return trie.ordered_root([_withdrawal(one) for one in withdrawals]) if withdrawals else trie.EMPTY_ROOT
+    return rlp.ordered_root([_withdrawal(one) for one in withdrawals]) if withdrawals else rlp.EMPTY_ROOT
 
 
 def created_address(sender: bytes, nonce: int) -> bytes:
-    """Where a transaction without a recipient puts its contract."""
+    """Compute the address of the contract that a transaction without a recipient creates."""
     return keccak256(rlp.encode_list([_ADDRESS + sender, _number(nonce)]))[12:]
 
 
@@ -111,7 +111,8 @@ def _with_access(tx: EvmTx) -> list[bytes]:
 
 
 def _with_tip(tx: EvmTx) -> list[bytes]:
-    """Of most transactions: written out, which costs half as much as putting the lists of the others together."""
+    """Encode a transaction of type 2, as most are: written out, which costs half as much as joining the lists of the
+    others."""
     known = _KNOWN
     return [
         known[tx.chain_id],

@@ -1,16 +1,21 @@
-"""Hex text of Ethereum's JSON-RPC, read strictly.
+"""Hex text of Ethereum's JSON-RPC, read strictly, and addresses as text whose case is a checksum (EIP-55).
 
 Python's own readers take more than hex: signs, blanks, underscores, other scripts' digits. A block repeats most of its
 texts (addresses, topics, small numbers), so each is read once: the readers are dictionaries that fill themselves.
 """
 
 from icefall.wire.errors import WireError
+from icefall.wire.evm.rlp import keccak256
 
 _SHOWN_MAX = 80
+ADDRESS_SIZE = 20
+_CASE = 0x20  # the bit in which small letters and capitals differ
+_LETTERS = bytes(_CASE if chr(byte) in "abcdef" else 0 for byte in range(256))
+_HIGH = bytes(_CASE if chr(byte) in "89abcdef" else 0 for byte in range(256))
 
 
 class HexNumbers(dict[str, int]):
-    """Numbers that fit 64 bits: heights, gas, nonces, positions, times."""
+    """A reader of numbers that fit 64 bits: heights, gas, nonces, positions, times."""
 
     def __missing__(self, text: str) -> int:
         value = amount(text)
@@ -21,7 +26,7 @@ class HexNumbers(dict[str, int]):
 
 
 class HexAmounts(dict[str, int]):
-    """Numbers of 256 bits."""
+    """A reader of numbers of 256 bits."""
 
     def __missing__(self, text: str) -> int:
         value = self[text] = amount(text)
@@ -51,7 +56,7 @@ class HexAddresses(_HexFixed):
 
 
 class HexWords(_HexFixed):
-    """Hashes, topics, roots."""
+    """The readers of words of 32 bytes: hashes, topics, roots."""
 
     size = 32
 
@@ -81,7 +86,7 @@ class HexReader:
 
 
 def amount(text: str) -> int:
-    """A number of at most 256 bits. Leading zeros are let through: clients pad signatures."""
+    """Read a number of at most 256 bits. Leading zeros are let through: clients pad signatures."""
     # After 0x, what int() takes besides digits is underscores, blanks at the end and other scripts' digits.
     if text[:2] == "0x" and 2 < len(text) <= 66 and text.isascii() and "_" not in text and text[-1] > " ":
         try:
@@ -92,7 +97,8 @@ def amount(text: str) -> int:
 
 
 def minimal(text: str) -> bytes:
-    """The bytes of a number of at most 256 bits, without leading zeros: as RLP has it, of one that is only hashed."""
+    """Read a number of at most 256 bits that is only hashed, as bytes without leading zeros, which is how RLP has
+    it."""
     if len(text) == 66 and text[:2] == "0x":
         try:
             raw = bytes.fromhex(text[2:])
@@ -106,7 +112,7 @@ def minimal(text: str) -> bytes:
 
 
 def fixed(text: str, size: int) -> bytes:
-    """Exactly `size` bytes."""
+    """Read exactly `size` bytes."""
     if text[:2] == "0x" and len(text) == 2 * size + 2:
         try:
             raw = bytes.fromhex(text[2:])
@@ -119,7 +125,7 @@ def fixed(text: str, size: int) -> bytes:
 
 
 def data(text: str) -> bytes:
-    """Bytes of any length."""
+    """Read bytes of any length."""
     if text[:2] == "0x":
         try:
             raw = bytes.fromhex(text[2:])
@@ -132,5 +138,14 @@ def data(text: str) -> bytes:
 
 
 def shown(text: str) -> str:
-    """A text that came from outside, short and quoted."""
+    """Return a text that came from outside, short and quoted."""
     return repr(text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "...")
+
+
+def checksummed(address: bytes) -> str:
+    """Write an address with the checksum of EIP-55: a letter is a capital where the digit at its position in the hash
+    of the small ones is 8 or more."""
+    small = address.hex().encode()
+    digits = keccak256(small).hex()[:40].encode()
+    letters, high = int.from_bytes(small.translate(_LETTERS), "big"), int.from_bytes(digits.translate(_HIGH), "big")
+    return "0x" + (int.from_bytes(small, "big") ^ (letters & high)).to_bytes(40, "big").decode()

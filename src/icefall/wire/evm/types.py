@@ -20,6 +20,10 @@ class IncompleteBlock(InvalidData):
     """Parts that are missing, or belong to different blocks: a lagging node or a reorganisation between two calls."""
 
 
+class OtherTransactions(IncompleteBlock):
+    """A part of a block that has the right number of entries, but of other transactions: a reorganisation."""
+
+
 class RootMismatch(InvalidData):
     """Transactions or receipts that do not give the root in the header: changed, or encoded by rules we do not know."""
 
@@ -138,7 +142,7 @@ class CallFrame(msgspec.Struct, frozen=True, gc=False):
     """One call of a transaction's trace."""
 
     number: int  # pre-order, the transaction itself is 0
-    kind: str
+    opcode: str  # CALL, CREATE2, SELFDESTRUCT and so on
     sender: bytes
     to: bytes  # empty: a creation that failed
     value: int
@@ -149,15 +153,35 @@ class CallFrame(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trace(msgspec.Struct, frozen=True, gc=False):
-    """The frames of a transaction that are kept: the root, and those that carry value, create or destroy."""
+    """The frames of a transaction that are indexed: the root, and those that carry value, create or destroy."""
 
     tx_hash: bytes  # empty: an old client
     frames: tuple[CallFrame, ...]
     frame_count: int  # of all frames
 
 
+class TreeCall(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One call of a transaction with its data. `is_reverted`: it failed, or a call around it did; `error`: why it
+    failed itself."""
+
+    depth: int  # of the transaction itself: 0
+    opcode: str
+    sender: bytes
+    to: bytes  # empty: a creation that failed
+    value: int
+    gas: int
+    gas_used: int
+    input: bytes
+    output: bytes
+    error: str
+    is_reverted: bool
+
+
+Calls = tuple[TreeCall, ...]  # every call of a transaction, in pre-order
+
+
 class AccountDiff(msgspec.Struct, frozen=True, gc=False):
-    """What a transaction changed in an account, as the client reports it. prestateTracer reports every field."""
+    """The changes of a transaction to an account, as the client reports them. prestateTracer reports every field."""
 
     address: bytes
     balance_before: int | None  # None, both: not reported, because it did not change
@@ -177,7 +201,7 @@ class TxDiff(msgspec.Struct, frozen=True, gc=False):
 
 
 def omits_code(accounts: Iterable[AccountDiff]) -> bool:
-    """Whether it is not reported if one of them has code."""
+    """Return whether it is not reported for one of the accounts if it has code."""
     return any(account.has_code is None for account in accounts)
 
 

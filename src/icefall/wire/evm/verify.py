@@ -7,7 +7,7 @@ transactions. Such an answer must not be accepted as a block with few transactio
 from collections.abc import Sequence
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm import trie
+from icefall.wire.evm import rlp
 from icefall.wire.evm.hashes import (
     created_address,
     ext_data_hash,
@@ -17,7 +17,7 @@ from icefall.wire.evm.hashes import (
     tx_bytes,
     withdrawals_root,
 )
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.evm.types import (
     DecodedBlock,
     EvmTx,
@@ -36,7 +36,7 @@ _LAST_TYPE = 4
 
 
 def verify_full(full: FullBlock, parent_hash: bytes | None, *, roots: bool) -> list[str]:
-    """`verify_block` and `verify_traces` in one."""
+    """Run `verify_block` and `verify_traces`."""
     problems = verify_block(full.block, full.receipts, parent_hash, roots=roots)
     verify_traces(full.block, full.traces, full.diffs)
     return problems
@@ -62,7 +62,7 @@ def verify_block(
 
 
 def verify_traces(block: DecodedBlock, traces: Sequence[Trace] | None, diffs: Sequence[TxDiff] | None) -> None:
-    """One trace and one diff for each transaction, of that transaction."""
+    """Check that there is one trace and one diff for each transaction, of that transaction."""
     if traces is not None:
         _check_count(block, len(traces), "traces")
         for tx, trace in zip(block.txs, traces, strict=True):
@@ -90,8 +90,8 @@ def _check_header(block: DecodedBlock) -> list[str]:
 
 
 def _check_lists(block: DecodedBlock) -> None:
-    """Empty lists must have the empty root in the header, which is cheap to check."""
-    if (not block.txs) != (block.transactions_root == trie.EMPTY_ROOT):
+    """Check that empty lists have the empty root in the header, which is cheap."""
+    if (not block.txs) != (block.transactions_root == rlp.EMPTY_ROOT):
         raise InvalidData(f"{_name(block)}: {len(block.txs)} transactions under root {_hex(block.transactions_root)}")
     if block.withdrawals_root is None:
         if block.withdrawals:
@@ -144,7 +144,7 @@ def _check_receipts(block: DecodedBlock, receipts: Sequence[Receipt]) -> None:
 
 
 def _check_roots(block: DecodedBlock, receipts: Sequence[Receipt]) -> list[str]:
-    if trie.ordered_root([receipt_bytes(one) for one in receipts]) != block.receipts_root:
+    if rlp.ordered_root([receipt_bytes(one) for one in receipts]) != block.receipts_root:
         raise RootMismatch(f"{_name(block)}: its receipts do not give its receiptsRoot")
     encoded: list[bytes] = []
     for tx in block.txs:
@@ -158,13 +158,13 @@ def _check_roots(block: DecodedBlock, receipts: Sequence[Receipt]) -> list[str]:
                 f" of transaction {len(encoded)}"
             )
         encoded.append(raw)
-    if trie.ordered_root(encoded) != block.transactions_root:
+    if rlp.ordered_root(encoded) != block.transactions_root:
         raise RootMismatch(f"{_name(block)}: its transactions do not give its transactionsRoot")
     return []
 
 
 def _price(tx: EvmTx, base_fee: int) -> int:
-    """What a unit of gas cost: since EIP-1559 the base fee and a tip, within what the sender allowed."""
+    """Return what a unit of gas cost: since EIP-1559 the base fee and a tip, within what the sender allowed."""
     if tx.max_fee is None:
         return tx.gas_price
     return min(tx.max_fee, base_fee + (tx.max_priority_fee or 0))

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from icefall.wire.address import address_from_text
 from icefall.wire.errors import WireError
 from icefall.wire.ids import SHORT_ID_SIZE, node_id_from_text, sized
+from icefall.wire.text.bech32 import address_from_text
 
 U64_MAX = 2**64 - 1
 _U32_MAX = 2**32 - 1
@@ -47,7 +47,7 @@ class Staker(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class GenesisConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """The whole file."""
+    """A whole genesis file."""
 
     network_id: int = msgspec.field(name="networkID")
     allocations: list[Allocation]
@@ -94,7 +94,7 @@ def eth_address_bytes(text: str) -> bytes:
 
 
 def hex_bytes(text: str, size: int) -> bytes:
-    """`size` bytes written as hex, with or without `0x`."""
+    """Read `size` bytes written as hex, with or without `0x`."""
     try:
         raw = bytes.fromhex(text.removeprefix("0x"))
     except ValueError as error:

@@ -3,8 +3,8 @@
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm import rlp, trie
-from icefall.wire.evm.keccak import keccak256
+from icefall.wire.evm import rlp
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.genesis.config import U64_MAX
 
 # A network other than mainnet and fuji runs every upgrade from this moment on. A genesis block at or after it carries
@@ -63,8 +63,8 @@ def evm_genesis_hash(text: str, *, has_own_schedule: bool) -> bytes:
         _NO_UNCLES,
         _bytes("coinbase", genesis.coinbase, 20),
         _state_root(alloc),
-        trie.EMPTY_ROOT,
-        trie.EMPTY_ROOT,
+        rlp.EMPTY_ROOT,
+        rlp.EMPTY_ROOT,
         bytes(256),
         rlp.number(_number("difficulty", genesis.difficulty)),
         rlp.number(_number("number", genesis.number, U64_MAX)),
@@ -91,7 +91,7 @@ def evm_genesis_hash(text: str, *, has_own_schedule: bool) -> bytes:
 
 
 def _state_root(alloc: dict[str, _Account]) -> bytes:
-    return trie.secure_root(
+    return rlp.secure_root(
         {_bytes("alloc", address, 20): _account(f"alloc.{address}", account) for address, account in alloc.items()}
     )
 
@@ -106,7 +106,7 @@ def _account(where: str, account: _Account) -> bytes:
         [
             rlp.number(_number(f"{where}.nonce", account.nonce, U64_MAX)),
             rlp.number(_number(f"{where}.balance", account.balance)),
-            trie.secure_root(slots),
+            rlp.secure_root(slots),
             keccak256(_bytes(f"{where}.code", account.code)),
             b"",  # this chain's accounts have a fifth field: whether they hold other assets
         ]

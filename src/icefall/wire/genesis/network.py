@@ -8,9 +8,8 @@ import msgspec
 from icefall.wire.errors import WireError
 from icefall.wire.genesis.config import GenesisConfig, address_bytes, eth_address_bytes, genesis_config
 from icefall.wire.genesis.evm import UPGRADED_FROM, evm_chain_id, evm_genesis_hash
-from icefall.wire.genesis.networks import FUJI_ID, LOCAL_ID, MAINNET_ID
 from icefall.wire.genesis.platform import create_chain_tx, platform_genesis
-from icefall.wire.ids import AVM_FX_IDS, AVM_ID, EMPTY_ID, EVM_ID, hash256, id_from_text
+from icefall.wire.ids import AVM_FX_IDS, AVM_ID, EMPTY_ID, EVM_ID, FUJI_ID, LOCAL_ID, MAINNET_ID, hash256, id_from_text
 from icefall.wire.packer import VERSION_BYTES, pack_blob, pack_string, u16, u32, u64
 from icefall.wire.text.go_text import utf8
 

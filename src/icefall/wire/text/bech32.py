@@ -1,6 +1,7 @@
-"""Bech32 as the node's address decoder treats it, which is more lenient than BIP 173.
+"""Bech32 as the node's address decoder treats it, which is more lenient than BIP 173, and the addresses written in it.
 
-It takes bech32m checksums too, takes all-upper-case text, and fills an incomplete last byte with zeros.
+It takes bech32m checksums too, takes all-upper-case text, and fills an incomplete last byte with zeros. A full address
+is a chain's alias or ID, a dash, and the bech32 form of 20 bytes.
 """
 
 from base64 import b32encode
@@ -98,3 +99,22 @@ def _regroup(values: bytes) -> bytes:
     bits = 5 * len(values)
     padding = -bits % 8
     return (number << padding).to_bytes((bits + padding) // 8, "big")
+
+
+@lru_cache(maxsize=16384)  # a ledger's addresses recur, and a checksum costs more than a lookup
+def address_text(chain: str, hrp: str, address: bytes) -> str:
+    """Write an address with its chain: `X-local1...`."""
+    return f"{chain}-{encode(hrp, address)}"
+
+
+_decode_again = lru_cache(maxsize=16384)(decode)  # takes 90 characters at most, so the cache stays small
+
+
+def address_from_text(text: str) -> tuple[str, str, bytes]:
+    """Return chain, human-readable part and payload. Which chain and network they must be, and that the payload has 20
+    bytes, is the caller's to check: a node checks in that order."""
+    chain, dash, rest = text.partition("-")
+    if not dash:
+        raise WireError("no separator found in address")
+    hrp, payload = _decode_again(rest)
+    return chain, hrp, payload

@@ -22,7 +22,7 @@ def encoding_name(text: str) -> str:
 
 
 def encode(payload: bytes, encoding: str = "hex") -> str:
-    """`payload` as text. `json` is not a text of bytes, so it is refused like the node refuses it."""
+    """Write `payload` as text. `json` is not a text of bytes, so it is refused like the node refuses it."""
     if encoding in _CHECKED:
         return f"0x{payload.hex()}{sha256(payload).hexdigest()[-2 * CHECKSUM_SIZE :]}"
     if encoding == "hexnc":
@@ -31,7 +31,7 @@ def encode(payload: bytes, encoding: str = "hex") -> str:
 
 
 def decode(text: str, encoding: str = "hex") -> bytes:
-    """The bytes of a text. The empty text is no bytes in every encoding, even in `json`."""
+    """Read the bytes of a text. The empty text is no bytes in every encoding, even in `json`."""
     if not text:
         return b""
     if encoding not in _CHECKED and encoding != "hexnc":

@@ -1,18 +1,26 @@
-"""A JSON scanner for requests msgspec refuses: unusual spellings, trailing bytes, deep nesting, invalid UTF-8.
+"""JSON that msgspec refuses: unusual requests, and answers that nest too deeply.
 
-It follows the rules of the existing node's decoder (first value decides, nesting up to 10,000, invalid UTF-8 tolerated
-inside strings) and gives its error texts. It does not recurse and builds no values: it only finds the bounds of values.
+The scanner is for requests with unusual spellings, trailing bytes, deep nesting or invalid UTF-8. It follows the rules
+of the existing node's decoder (first value decides, nesting up to 10,000, invalid UTF-8 tolerated inside strings) and
+gives its error texts. It does not recurse and builds no values: it only finds the bounds of values.
 
 msgspec is tried first because it is many times faster. A body that it refuses and that is longer than SCAN_MAX gets
 msgspec's error text instead of the node's: scanning it byte by byte in Python would block all other requests.
+
+`CutJson` is for answers: EVM calls may go 1,024 deep, and the sender of a transaction decides how deep. The text is cut
+into pieces of limited depth, in one pass and without recursion. msgspec reads each piece; a string with the hash of the
+whole text marks where a deeper one was cut out.
 """
 
 import json
 import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from icefall.wire.errors import WireError
+from icefall.wire.ids import hash256
 from icefall.wire.text.go_text import quote
 
 MAX_DEPTH = 10_000
@@ -97,7 +105,7 @@ def _scalar_end(data: bytes, at: int) -> int:
 
 
 def value_end(data: bytes, at: int) -> int:
-    """Where the value that begins at `at` (no space before it) ends."""
+    """Return where the value that begins at `at` (no space before it) ends."""
     stack: list[int] = []  # the closing byte each open container waits for
     while True:
         opener = data[at : at + 1]
@@ -226,8 +234,85 @@ def compact(raw: bytes) -> bytes:
     return tight
 
 
-def kind_of(raw: bytes) -> str:
-    """What the node calls a value of this kind in its texts."""
+def json_type(raw: bytes) -> str:
+    """Return what the node calls a value of this type in its texts."""
     return {0x7B: "object", 0x5B: "array", 0x22: "string", 0x74: "bool", 0x66: "bool", 0x6E: "null"}.get(
         raw[0], "number"
     )
+
+
+# -- deep answers --------------------------------------------------------------------------------------------------
+
+_T = TypeVar("_T")
+_PIECE_DEPTH = 100
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+
+class _Piece(NamedTuple):
+    text: bytes  # with marks for what was cut out of it
+    start: int  # of the whole, in the original
+    end: int
+
+
+class CutJson:
+    """A text cut into pieces, of which `text` is the outermost. DecodeError if brackets do not match; everything else
+    is left to msgspec."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        self._key = hash256(raw).hex()  # a text cannot contain its own hash
+        self._pieces: list[_Piece] = []
+        self.text = self._cut(raw)
+
+    def _cut(self, raw: bytes) -> bytes:
+        unfinished: list[list[bytes]] = [[]]  # the text so far of each piece we are in, outermost first
+        begins: list[int] = []  # of the same, without the outermost
+        depth = copied = 0
+        for match in _TOKEN.finditer(raw):
+            token = raw[match.start()]
+            if token in b"[{":
+                if depth and depth % _PIECE_DEPTH == 0:
+                    unfinished[-1].append(raw[copied : match.start()])
+                    unfinished.append([])
+                    copied = match.start()
+                    begins.append(copied)
+                depth += 1
+            elif token in b"]}":
+                depth -= 1
+                if depth > 0 and depth % _PIECE_DEPTH == 0:
+                    text = b"".join((*unfinished.pop(), raw[copied : match.end()]))
+                    copied = match.end()
+                    unfinished[-1].append(b'"%s-%d"' % (self._key.encode(), len(self._pieces)))
+                    self._pieces.append(_Piece(text, begins.pop(), copied))
+                elif depth < 0:
+                    break
+        if depth:
+            raise msgspec.DecodeError("JSON: brackets do not match")
+        return b"".join((*unfinished[0], raw[copied:]))
+
+    def piece(self, mark: str) -> bytes:
+        """Return what was cut out where `mark` is now; marks may be in it in turn."""
+        key, _, number = mark.partition("-")
+        if key != self._key:
+            raise WireError("JSON: a string where an array or object belongs")
+        return self._pieces[int(number)].text
+
+    def restored(self, text: bytes | msgspec.Raw) -> bytes:
+        """Return a part of the outermost piece as it was in the original."""
+
+        def original(mark: re.Match[bytes]) -> bytes:
+            piece = self._pieces[int(mark[1])]
+            return self._raw[piece.start : piece.end]
+
+        return re.sub(rb'"%s-(\d+)"' % self._key.encode(), original, bytes(text))
+
+
+def decode_any_depth(
+    raw: bytes | msgspec.Raw, decode: Callable[[bytes | msgspec.Raw], _T]
+) -> tuple[_T, CutJson | None]:
+    """Run `decode` on the text as it is or, where it is too deep, on its outermost piece."""
+    try:
+        return decode(raw), None
+    except RecursionError:
+        cut = CutJson(bytes(raw))
+        return decode(cut.text), cut

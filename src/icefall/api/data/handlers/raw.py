@@ -22,9 +22,8 @@ from icefall.errors import NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import TxRead
 from icefall.evm.reading.raw import LogRead
-from icefall.wire.evm.call_tree import Calls, TreeCall
-from icefall.wire.evm.known_events import EVENT_SIGNATURES
-from icefall.wire.evm.revert import reason_of
+from icefall.wire.evm.events import EVENT_SIGNATURES, reason_of
+from icefall.wire.evm.types import Calls, TreeCall
 
 DATA_MAX = 4096  # bytes of input or output that a list of calls shows
 _ERROR_MAX = 300  # characters; a client may quote what the contract says
@@ -117,12 +116,12 @@ def _parents(calls: Calls) -> list[int | UnsetType]:
 
 def _call(chain: EvmChain, index: int, call: TreeCall, parent: int | UnsetType) -> CallResult:
     is_cut = len(call.input) > DATA_MAX or len(call.output) > DATA_MAX
-    is_creation = call.kind.startswith("CREATE")
+    is_creation = call.opcode.startswith("CREATE")
     return CallResult(
         index=index,
         depth=call.depth,
         parent_index=parent,
-        call_type=call.kind,
+        call_type=call.opcode,
         from_=address_text(call.sender),
         to=address_text(call.to) if call.to else "",
         value=str(call.value),

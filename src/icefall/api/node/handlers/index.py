@@ -23,7 +23,7 @@ from icefall.node.index import IndexedContainer, IndexReader
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_text
 from icefall.wire.text import checksum_hex
-from icefall.wire.text.duration import SECOND_NS, rfc3339_nano
+from icefall.wire.text.go_text import SECOND_NS, rfc3339_nano
 
 FETCH_MAX = 1024
 _NUMBER_MAX = (1 << 63) - 1

@@ -1,4 +1,7 @@
-"""Results of debug_traceBlockByNumber: callTracer, and prestateTracer in diff mode."""
+"""Calls and state diffs of a block in geth's format: the results of callTracer, and of prestateTracer in diff mode.
+
+They are decoded for every block, so this module is written for speed. geth_format.py has everything else of the format.
+"""
 
 import re
 from collections.abc import Sequence
@@ -7,24 +10,16 @@ import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexReader, HexTexts, shown
+from icefall.wire.evm.trace_format import CREATE3_PROXY_CODE, IMPLEMENTATION_SLOTS
 from icefall.wire.evm.types import CREATIONS, AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
-from icefall.wire.text.jsondeep import CutJson
+from icefall.wire.text.jsonscan import CutJson
 
-# The 16 bytes that CREATE3 libraries deploy with CREATE2: a proxy that runs CREATE on whatever it is called with.
-CREATE3_PROXY_CODE = "0x67363d3d37363d34f03d5260086018f3"
-
-_KEPT_TYPES = frozenset(["CALL", "CALLCODE", *CREATIONS, "SELFDESTRUCT"])
+_STORED_OPCODES = frozenset(["CALL", "CALLCODE", *CREATIONS, "SELFDESTRUCT"])
 _NO_CODE_SIZE = 4  # of `"0x"` with its quotes, and of null
 _NO_CODE_HASHES = ("0x" + "00" * 32, "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
 _ABSENT = msgspec.Raw()  # a default that is found again by its identity
 _NO_STORAGE = (b"", b"{}", b"null")
 _NO_STORAGE_SIZE = 4  # of the longest of them
-# Where proxies keep the address of their code: EIP-1967 (implementation, beacon) and EIP-1822.
-IMPLEMENTATION_SLOTS = (
-    b"360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc",
-    b"a3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50",
-    b"c5f16f0fcc639fa48a6947836d9850f504798523bf8c9a3a87d5876cf622bcf7",
-)
 # One search that looks only behind an x takes a third of the time of three for the slots themselves.
 _IMPLEMENTATION_SLOT = re.compile(b"x(?:" + b"|".join(IMPLEMENTATION_SLOTS) + b")")
 
@@ -67,7 +62,7 @@ class _TxDiffText(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _DeepFrameText(_FrameText):
-    """A frame whose calls may be marks of what was cut out."""
+    """A frame whose calls may be marks of what was cut out of a deep answer."""
 
     calls: "list[_DeepFrameText | str] | str | None" = None  # type: ignore[assignment]
 
@@ -84,8 +79,8 @@ _diffs = msgspec.json.Decoder(list[_TxDiffText])
 _NOTHING = _AccountText()
 
 
-def decode_traces(raw: bytes, texts: HexTexts | None = None) -> tuple[Trace, ...]:
-    """callTracer's frames, transaction by transaction."""
+def decode_geth_calls(raw: bytes, texts: HexTexts | None = None) -> tuple[Trace, ...]:
+    """Decode callTracer's frames, transaction by transaction."""
     try:
         try:
             traces: Sequence[_TraceText] = _traces.decode(raw)
@@ -99,8 +94,8 @@ def decode_traces(raw: bytes, texts: HexTexts | None = None) -> tuple[Trace, ...
         raise WireError(f"traces: {error}") from error
 
 
-def decode_diffs(raw: bytes, texts: HexTexts | None = None) -> tuple[TxDiff, ...]:
-    """prestateTracer's view of what each transaction changed."""
+def decode_geth_diffs(raw: bytes, texts: HexTexts | None = None) -> tuple[TxDiff, ...]:
+    """Decode what each transaction changed, as prestateTracer reports it."""
     try:
         reader = _PrestateReader(texts or HexTexts())
         return tuple([reader.diff(text) for text in _diffs.decode(raw)])
@@ -125,7 +120,7 @@ class _CallTraceReader(HexReader):
         while pending:
             one, is_inside_failure = pending.pop()
             is_reverted = is_inside_failure or one.error is not None
-            if number == 0 or one.type in _KEPT_TYPES:
+            if number == 0 or one.type in _STORED_OPCODES:
                 frame = self._frame(one, number, is_reverted=is_reverted)
                 if number == 0 or frame.value or one.type not in ("CALL", "CALLCODE"):
                     frames.append(frame)
@@ -136,21 +131,21 @@ class _CallTraceReader(HexReader):
 
     def _frame(self, text: _FrameText, number: int, *, is_reverted: bool) -> CallFrame:
         """Fields are given in the order of the struct, which costs less than by name."""
-        kind, to = text.type, text.to
+        opcode, to = text.type, text.to
         # anvil leaves both out where a contract destroys itself in favour of itself and lives on: nothing moves.
-        if not to and text.error is None and kind != "SELFDESTRUCT":
-            raise WireError(f"a {kind} frame without an error has no recipient")
+        if not to and text.error is None and opcode != "SELFDESTRUCT":
+            raise WireError(f"a {opcode} frame without an error has no recipient")
         return CallFrame(
             number,
-            kind,
+            opcode,
             self.address[text.from_],
             # Some clients send the address of a failed creation, others do not: no contract exists there.
-            b"" if not to or (text.error is not None and kind in CREATIONS) else self.address[to],
+            b"" if not to or (text.error is not None and opcode in CREATIONS) else self.address[to],
             self.amount[text.value] if text.value else 0,
             self.count[text.gas],
             self.count[text.gas_used],
             is_reverted,
-            kind == "CREATE2" and text.input == CREATE3_PROXY_CODE,
+            opcode == "CREATE2" and text.input == CREATE3_PROXY_CODE,
         )
 
 
@@ -214,7 +209,7 @@ def _failed(tx_hash: str | None, error: msgspec.Raw) -> IncompleteBlock:
 
 
 def _deep(raw: bytes) -> Sequence[_TraceText]:
-    """The same, where frames nest deeper than msgspec reads: each piece is decoded and put where it was cut out."""
+    """Decode frames that nest deeper than msgspec reads: each piece is decoded and put where it was cut out."""
     cut = CutJson(raw)
     traces = _deep_traces.decode(cut.text)
     pending = [trace.result for trace in traces if trace.result is not None]

@@ -1,8 +1,8 @@
-"""Results of trace_block and trace_replayBlockTransactions, introduced by OpenEthereum (Parity) and adopted by others.
+"""The trace format of OpenEthereum (Parity) and its followers: trace_block and trace_replayBlockTransactions.
 
-They become the same values as the results of callTracer and prestateTracer, but contain less: no gas of a frame that
-failed without a result, no balance and no code of an account where the diff is "=". Some clients (anvil, reth) send "="
-for code even where a transaction set or cleared it, and a destroyed account as an empty one or not at all.
+Its results become the same values as those of geth's tracers, but contain less: no gas of a frame that failed without a
+result, no balance and no code of an account where the diff is "=". Some clients (anvil, reth) send "=" for code even
+where a transaction set or cleared it, and a destroyed account as an empty one or not at all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,11 +10,32 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from icefall.wire.errors import WireError
-from icefall.wire.evm.hex import HexReader, HexTexts, shown
-from icefall.wire.evm.trace import CREATE3_PROXY_CODE, IMPLEMENTATION_SLOTS
-from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff, omits_code
+from icefall.wire.evm.hex import HexReader, HexTexts, amount, data, fixed, shown
+from icefall.wire.evm.trace_format import (
+    CREATE3_PROXY_CODE,
+    IMPLEMENTATION_SLOTS,
+    Hash,
+    Header,
+    JsonText,
+    TraceFormat,
+    calls_request,
+    check_txs,
+    decode_part,
+    diffs_request,
+)
+from icefall.wire.evm.types import (
+    AccountDiff,
+    CallFrame,
+    Calls,
+    IncompleteBlock,
+    Trace,
+    TreeCall,
+    TxDiff,
+    omits_code,
+)
 
 _CALLS = {"call": "CALL", "callcode": "CALLCODE", "delegatecall": "DELEGATECALL", "staticcall": "STATICCALL"}
+_MOVING_VALUE = ("CALL", "CALLCODE")
 _CREATIONS = {"create": "CREATE", "create2": "CREATE2"}
 _DESTRUCTIONS = ("suicide", "selfdestruct")
 _ERRORS_BEFORE_RUN = ("insufficient balance", "depth")
@@ -29,7 +50,7 @@ class _ActionText(msgspec.Struct, gc=False, rename="camel"):
     call_type: str | None = None
     creation_method: str | None = None  # newer clients only
     init: str | None = None
-    address: str | None = None  # from here on: of a destruction
+    address: str | None = None  # this and the next two: of a destruction
     refund_address: str | None = None
     balance: str | None = None
 
@@ -75,8 +96,8 @@ _rows = msgspec.json.Decoder(list[_TraceRow])
 _replayed = msgspec.json.Decoder(list[_TxReplayText])
 
 
-def decode_parity_traces(raw: bytes, texts: HexTexts | None = None) -> tuple[Trace, ...]:
-    """trace_block's rows as frames, transaction by transaction. Rewards of miners are no part of any."""
+def decode_parity_calls(raw: bytes, texts: HexTexts | None = None) -> tuple[Trace, ...]:
+    """Decode trace_block's rows to frames, transaction by transaction. Rewards of miners are no part of any."""
     try:
         of_tx: dict[str, dict[tuple[int, ...], _TraceRow]] = {}
         for row in _rows.decode(raw):
@@ -91,7 +112,7 @@ def decode_parity_traces(raw: bytes, texts: HexTexts | None = None) -> tuple[Tra
 
 
 def decode_parity_diffs(raw: bytes, texts: HexTexts | None = None) -> tuple[TxDiff, ...]:
-    """What each transaction changed, as trace_replayBlockTransactions gives it for "stateDiff"."""
+    """Decode what each transaction changed, as trace_replayBlockTransactions reports it for "stateDiff"."""
     try:
         reader = _ParityDiffReader(texts or HexTexts())
         return tuple([reader.diff(text) for text in _replayed.decode(raw)])
@@ -115,7 +136,8 @@ class _ParityTraceReader(HexReader):
     __slots__ = ()
 
     def trace(self, tx_hash: str, rows: Mapping[tuple[int, ...], _TraceRow]) -> Trace:
-        """Sorted by position is pre-order; some clients put a destruction before the calls that went ahead of it."""
+        """Decode one transaction. Rows sorted by position are in pre-order; some clients send a destruction before the
+        calls that went ahead of it."""
         frames = []
         failed: dict[tuple[int, ...], bool] = {}
         for number, (position, row) in enumerate(sorted(rows.items())):
@@ -124,36 +146,36 @@ class _ParityTraceReader(HexReader):
                 raise IncompleteBlock(f"the trace before {position} of transaction {shown(tx_hash)} is missing")
             is_reverted = failed[position] = row.error is not None or (number > 0 and failed[position[:-1]])
             frame = self._frame(row, number, is_reverted=is_reverted)
-            if number == 0 or frame.kind not in _CALLS.values() or (frame.value and _moves_value(frame)):
+            if number == 0 or frame.opcode not in _CALLS.values() or (frame.value and frame.opcode in _MOVING_VALUE):
                 frames.append(frame)
         return Trace(self.word[tx_hash], tuple(frames), len(rows))
 
     def _frame(self, row: _TraceRow, number: int, *, is_reverted: bool) -> CallFrame:
         if row.type in _DESTRUCTIONS:
             return self._destruction(row.action, number, is_reverted=is_reverted)
-        kind = _kind(row)
+        opcode = _opcode(row)
         result = row.result or _ResultText()
         is_creation = row.type == "create"
         to = result.address if is_creation else row.action.to
         if not to and row.error is None:
-            raise WireError(f"a {kind} frame without an error has no recipient")
+            raise WireError(f"a {opcode} frame without an error has no recipient")
         gas = self.count[_needed(row.action.gas, "gas")]
         return CallFrame(
             number=number,
-            kind=kind,
+            opcode=opcode,
             sender=self.address[_needed(row.action.from_, "from")],
             to=b"" if not to or (is_creation and row.error is not None) else self.address[to],
             value=self.amount[row.action.value] if row.action.value else 0,
             gas=gas,
             gas_used=self.count[result.gas_used] if result.gas_used else 0 if _never_ran(row) else gas,
             is_reverted=is_reverted,
-            is_create3_proxy=kind == "CREATE2" and row.action.init == CREATE3_PROXY_CODE,
+            is_create3_proxy=opcode == "CREATE2" and row.action.init == CREATE3_PROXY_CODE,
         )
 
     def _destruction(self, action: _ActionText, number: int, *, is_reverted: bool) -> CallFrame:
         return CallFrame(
             number=number,
-            kind="SELFDESTRUCT",
+            opcode="SELFDESTRUCT",
             sender=self.address[_needed(action.address, "address")],
             to=self.address[_needed(action.refund_address, "refundAddress")],
             value=self.amount[_needed(action.balance, "balance")],
@@ -164,28 +186,24 @@ class _ParityTraceReader(HexReader):
         )
 
 
-def _kind(row: _TraceRow) -> str:
-    """The frame type in callTracer's terms. Without a creation method: CREATE, or CREATE2 for the CREATE3 proxy."""
+def _opcode(row: _TraceRow) -> str:
+    """Return the opcode as callTracer names it. Without a creation method: CREATE, or CREATE2 for the CREATE3 proxy."""
     if row.type == "create":
         method = row.action.creation_method
         if method is None or method == "none":
             return "CREATE2" if row.action.init == CREATE3_PROXY_CODE else "CREATE"
-        kind = _CREATIONS.get(method.lower())
+        opcode = _CREATIONS.get(method.lower())
     else:
-        kind = _CALLS.get((row.action.call_type or "").lower()) if row.type == "call" else None
-    if kind is None:
+        opcode = _CALLS.get((row.action.call_type or "").lower()) if row.type == "call" else None
+    if opcode is None:
         how = row.action.call_type or row.action.creation_method or ""
         raise WireError(f"a trace of type {shown(row.type)}, {shown(how)}")
-    return kind
+    return opcode
 
 
 def _never_ran(row: _TraceRow) -> bool:
-    """Whether its gas came back whole: what fails later and has no result took all of it."""
+    """Return whether all of its gas came back: what fails later and has no result used all of it."""
     return row.error is not None and any(word in row.error.lower() for word in _ERRORS_BEFORE_RUN)
-
-
-def _moves_value(frame: CallFrame) -> bool:
-    return frame.kind in ("CALL", "CALLCODE")
 
 
 def _needed(text: str | None, name: str) -> str:
@@ -226,7 +244,7 @@ class _ParityDiffReader:
             )
 
     def _nonce_before(self, delta: str | _DeltaText | None) -> int | None:
-        """Unknown where it is not reported."""
+        """Return the nonce before the transaction; None where it is not reported."""
         nonce = None if delta is None else _sides(delta)
         return None if nonce is None else self._wei(nonce[0])
 
@@ -239,7 +257,7 @@ def _has_code(text: str | None) -> bool:
 
 
 def _sides(delta: str | _DeltaText) -> tuple[str | None, str | None] | None:
-    """The values before and after, of which one may be absent; None where the client reports no change."""
+    """Return the values before and after, of which one may be absent; None where the client reports no change."""
     if isinstance(delta, str):
         if delta != "=":
             raise WireError(f"expected a change or '=', got {shown(delta)}")
@@ -252,3 +270,128 @@ def _sides(delta: str | _DeltaText) -> tuple[str | None, str | None] | None:
         case _DeltaText(added=None, removed=None, changed=_ChangeText(from_=before, to=after)):
             return before, after
     raise WireError("expected one of '+', '-' and '*' in a change")
+
+
+# -- requests and completeness -------------------------------------------------------------------------------------
+
+
+class _RootRow(msgspec.Struct, rename="camel"):
+    trace_address: list[int]
+    type: str
+    transaction_hash: Hash | None = None  # a reward has none
+
+
+class _ReplayRow(msgspec.Struct, rename="camel"):
+    state_diff: msgspec.Raw
+    transaction_hash: Hash | None = None
+
+
+_root_rows = msgspec.json.Decoder(list[_RootRow])
+_replay_rows = msgspec.json.Decoder(list[_ReplayRow])
+
+
+def check_trace_block(raw: JsonText, header: Header) -> None:
+    """Check that trace_block's list has one root call for each transaction of the block."""
+    rows = decode_part(_root_rows, raw, f"the traces of block {header.number}")
+    roots = [row.transaction_hash for row in rows if not row.trace_address and row.type != "reward"]
+    check_txs(header, roots, "call traces")
+
+
+def check_replay(raw: JsonText, header: Header) -> None:
+    """Check that trace_replayBlockTransactions' list has a state diff for each transaction of the block."""
+    rows = decode_part(_replay_rows, raw, f"the state diffs of block {header.number}")
+    check_txs(header, [row.transaction_hash for row in rows], "state diffs")
+    if any(bytes(memoryview(row.state_diff)[:1]) != b"{" for row in rows):
+        raise IncompleteBlock(f"a state diff of block {header.number} is missing")
+
+
+# -- call trees ----------------------------------------------------------------------------------------------------
+
+
+class _TreeAction(_ActionText):
+    input: str | None = None
+
+
+class _TreeResult(_ResultText):
+    output: str | None = None
+    code: str | None = None
+
+
+class _TreeRow(_TraceRow):
+    action: _TreeAction
+    result: _TreeResult | None = None
+
+
+_tree_rows = msgspec.json.Decoder(list[_TreeRow])
+
+
+def decode_parity_trees(raw: bytes) -> list[Calls]:
+    """Decode every call of a block with its data, transaction by transaction."""
+    try:
+        of_tx: dict[str, list[_TreeRow]] = {}
+        for row in _tree_rows.decode(raw):
+            if row.type != "reward":
+                of_tx.setdefault(row.transaction_hash or "", []).append(row)
+        return [tuple(_tree(rows)) for rows in of_tx.values()]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"calls: {error}") from error
+
+
+def _creation(action: _TreeAction) -> str:
+    method = (action.creation_method or "none").upper()
+    return "CREATE" if method == "NONE" else method
+
+
+def _tree(rows: list[_TreeRow]) -> Iterator[TreeCall]:
+    failed: dict[tuple[int, ...], bool] = {}
+    for row in sorted(rows, key=lambda row: row.trace_address):
+        place = tuple(row.trace_address)
+        is_reverted = failed[place] = row.error is not None or failed.get(place[:-1], False)
+        action, result = row.action, row.result or _TreeResult()
+        if row.type in _DESTRUCTIONS:
+            opcode, sender, to, value = "SELFDESTRUCT", action.address, action.refund_address, action.balance
+        elif row.type == "create":
+            opcode, sender, to, value = _creation(action), action.from_, result.address, action.value
+        else:
+            opcode, sender, to, value = (action.call_type or "call").upper(), action.from_, action.to, action.value
+        if sender is None:
+            raise WireError("a call without a sender")
+        given, returned = (action.init, result.code) if row.type == "create" else (action.input, result.output)
+        yield TreeCall(
+            depth=len(place),
+            opcode=opcode,
+            sender=fixed(sender, 20),
+            to=fixed(to, 20) if to else b"",
+            value=amount(value) if value else 0,
+            gas=amount(action.gas) if action.gas else 0,
+            gas_used=amount(result.gas_used) if result.gas_used else 0,
+            input=data(given) if given else b"",
+            output=data(returned) if returned else b"",
+            error=row.error or "",
+            is_reverted=is_reverted,
+        )
+
+
+PARITY = TraceFormat(
+    name="parity",
+    requests=(
+        calls_request(
+            "trace_block",
+            lambda number, leave_out_code: ("trace_block", (hex(number),)),
+            check_trace_block,
+            "call traces are trace_block's: CREATE2 shows as CREATE where the client does not distinguish them",
+        ),
+        diffs_request(
+            "trace_replayBlockTransactions",
+            lambda number, leave_out_code: ("trace_replayBlockTransactions", (hex(number), ["stateDiff"])),
+            check_replay,
+            "state diffs are trace_replayBlockTransactions': destroyed contracts and code are read from"
+            " state, block by block: slower, and only with an archive",
+        ),
+    ),
+    tx_call=lambda tx_hash: ("trace_transaction", (tx_hash,)),
+    tx_as_block=bytes,
+    decode_calls=decode_parity_calls,
+    decode_diffs=decode_parity_diffs,
+    decode_call_trees=decode_parity_trees,
+)

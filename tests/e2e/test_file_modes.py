@@ -1,4 +1,4 @@
-"""Who may read what the program creates: its owner alone, as SECURITY.md promises, whatever the umask of the user is."""
+"""Who may read what the program creates: its owner alone, as SECURITY.md promises, whatever the umask is."""
 
 import os
 from collections.abc import Iterator

@@ -161,5 +161,5 @@ def tab(browser: Browser, *base_urls: str) -> Iterator[Tab]:
     try:
         yield Tab(page, base_urls[0], {urlsplit(url).netloc for url in base_urls})
     finally:
-        page.unroute_all(behavior="ignoreErrors")  # an answer that a test still makes has nobody to go to
+        page.unroute_all(behavior="ignoreErrors")  # no page is left for an answer that a test still makes
         context.close()

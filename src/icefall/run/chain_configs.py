@@ -14,7 +14,7 @@ from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
 from icefall.run.stores import Stores
 
-_NOT_SHARED = {"store": ""}  # its URL may hold the password of the writer
+_NOT_SHARED = {"store": "", "store_file": ""}  # its URL may hold the password of the writer
 
 
 def put_chain_configs(config: Config, stores: Stores) -> None:

@@ -114,7 +114,7 @@ def test_an_explorer_that_cannot_start_says_so_and_can_try_again(explorer: Tab) 
 
 
 def test_a_block_that_was_rolled_back_is_not_shown(demo: Server, explorer: Tab) -> None:
-    """Both events come between two looks at what has arrived: the clock of the page only moves when the test moves it."""
+    """Both events come between two looks at what has arrived: the page has the clock of the test."""
     page, reads = explorer.page, count(1)
     block = next_block(demo)
     body = events(("block", block), ("rollback", {"chainId": block["chainId"], "fromBlock": "199"}))

@@ -21,6 +21,7 @@ KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall k
 KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+OWNER_ONLY = 0o077
 
 
 class Verb(msgspec.Struct, frozen=True):
@@ -240,7 +241,11 @@ DETAILS = """\
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code of `icefall <argv>`. A refusal is one line on stderr."""
+    """The exit code of `icefall <argv>`. A refusal is one line on stderr.
+
+    Whatever a verb creates is for its owner alone: stores with the files that SQLite puts beside them, logs, sockets.
+    """
+    before = os.umask(OWNER_ONLY)
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except StartRefused as error:
@@ -248,6 +253,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
+    finally:
+        os.umask(before)
 
 
 def _run(argv: list[str]) -> int:

@@ -51,3 +51,30 @@ async def test_it_waits_and_goes_on(is_indexed: bool, tmp_path: Path, monkeypatc
         await running
         assert (indexing.statuses[name].tip, indexing.statuses[name].problem) == (10, "")
         await indexing.close()
+
+
+@awaited
+async def test_a_disk_that_gets_low_between_two_batches_stops_the_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks are written in steps, unlike everything that is written before the first of them."""
+    monkeypatch.setattr(indexer, "_STANDBY_S", 0.01)
+    monkeypatch.setattr(disk, "_CHECK_EVERY_S", 0.0)
+    free = FreeSpace(1 << 40, 50)
+    monkeypatch.setattr(disk, "free_space", lambda _: free)
+    async with EvmReplay() as replay:
+        replay.shown = 5
+        indexing, running = await _index(tmp_path, replay, 10)
+        name = str(replay.chain_id)
+        while getattr(indexing.statuses.get(name), "tip", -1) != 5:
+            assert not running.done()
+            await asyncio.sleep(0.01)
+        free = FreeSpace(4096, 1)
+        replay.shown = 10
+        while REASON not in indexing.statuses[name].problem:
+            assert not running.done(), "the blocks were stored on a disk that is nearly full"
+            await asyncio.sleep(0.01)
+        free = FreeSpace(1 << 40, 50)
+        await running
+        assert (indexing.statuses[name].tip, indexing.statuses[name].problem) == (10, "")
+        await indexing.close()

@@ -98,7 +98,7 @@ def test_a_verb_lists_only_what_it_uses(capsys: pytest.CaptureFixture[str]) -> N
         cli.main(["help", verb])
         return {line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  --")}
 
-    assert listed("keys") == {"--config-file", "--data-dir", "--store", "--store-prefix"}
+    assert listed("keys") == {"--config-file", "--data-dir", "--store", "--store-file", "--store-prefix"}
     assert listed("copy") == {"--config-file", "--data-dir", "--store-prefix"}
     assert "--data-port" not in listed("node") | listed("metrics") | listed("index")
     assert "--upstream" not in listed("data") | listed("index")

@@ -99,6 +99,7 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             prices="",
             prices_interval=300_000_000_000,
             store="",
+            store_file="",
             reputation="",
         ),
     )

@@ -169,6 +169,7 @@ def test_variables_of_our_own_tools_are_ignored(loaded: Load) -> None:
 
 def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path) -> None:
     (cwd / "given.toml").touch()
+    (cwd / "store.url").write_text("postgresql://a")
     for row in SETTINGS:
         text = "given.toml" if row.name == "config-file" else row.default_for("up") or "x"
         verb = "up" if "up" in row.verbs else row.verbs[0]
@@ -178,6 +179,7 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
             "to": "5",
             "accept-reorg": "5",
             "store": "postgresql://a",
+            "store-file": "store.url",
         }
         text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
         assert loaded(f"{row.flag}={text}", verb=verb).given[row.name].origin == row.flag

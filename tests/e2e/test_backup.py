@@ -1,11 +1,16 @@
 """`icefall backup` of an instance that indexes, and `icefall restore`: nothing is lost, nothing damaged is used."""
 
+import hashlib
 import json
+import os
+import re
+import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.evm.digest import HOLDERS, digests
@@ -79,7 +84,7 @@ def test_a_node_is_the_same_after_a_restore(backup: Path, tmp_path: Path) -> Non
     with serving("node", restored) as after:
         assert after.call("/ext/info", "info.getNodeID")["result"] == identity
     refused = run_program("restore", str(backup), f"--data-dir={restored / 'data'}")
-    assert (refused.returncode, "holds node.sqlite already" in refused.stderr) == (1, True)
+    assert (refused.returncode, "already: restore into a new --data-dir" in refused.stderr) == (1, True)
 
 
 def test_a_damaged_backup_is_refused(backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,3 +104,124 @@ def test_a_damaged_backup_is_refused(backup: Path, tmp_path: Path, capsys: pytes
     assert "outside of the backup" in refused(backup)
     assert "is not a backup" in refused(tmp_path)
     assert not (tmp_path / "new").exists()
+
+
+# -- backups that come from elsewhere ----------------------------------------------------------------------------------
+
+
+def made_backup(folder: Path, *names: str) -> Path:
+    """A backup whose manifest is right, with these files."""
+    files = []
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"content")
+        files.append({"path": name, "size": 7, "sha256": hashlib.sha256(b"content").hexdigest()})
+    (folder / "backup.json").write_text(json.dumps({"version": "0", "taken": 0, "files": files}))
+    return folder
+
+
+def restored(folder: Path, data_dir: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What it says, to stdout if it succeeds and to stderr if it is refused."""
+    code = main(["restore", str(folder), f"--data-dir={data_dir}"])
+    said = capsys.readouterr()
+    assert (code == 0) == bool(said.out) != bool(said.err)
+    return said.out + said.err
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".ssh/authorized_keys",
+        "plugins/vm",
+        "icefall.toml.d/x",
+        "chains/../x",
+        "staking/a/b",
+        "chains/.x.sqlite",
+        "x\ny",
+    ],
+)
+def test_only_names_that_a_backup_has_are_restored(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = made_backup(tmp_path / "backup", "node.sqlite", name)
+    said = restored(folder, tmp_path / "home", capsys)
+    assert re.search("which is (no file|outside) of (a|the) backup", said)
+    assert said.count("\n") == 1, "a name is quoted"
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, home = made_backup(tmp_path / "backup", "node.sqlite"), tmp_path / "home"
+    home.mkdir()
+    (home / ".profile").touch()
+    assert "holds .profile already" in restored(folder, home, capsys)
+    (home / ".profile").unlink()
+    assert "1 files restored" in restored(folder, home, capsys)
+
+
+def test_modes_are_those_of_a_new_data_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("node.sqlite", "chains/7.sqlite", "staking/staker.key", "icefall.toml")
+    folder, home = made_backup(tmp_path / "backup", *names), tmp_path / "home"
+    for name in names:
+        (folder / name).chmod(0o6755)
+    (folder / "chains").chmod(0o777)
+    said = restored(folder, home, capsys)
+    assert f"A config file came along, {home / 'icefall.toml'}" in said
+    modes = {str(path.relative_to(home)): oct(path.stat().st_mode & 0o7777) for path in (home, *home.rglob("*"))}
+    assert modes == dict.fromkeys(names, "0o600") | {".": "0o700", "chains": "0o700", "staking": "0o700"}
+
+
+def test_no_link_of_a_backup_is_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "7.sqlite").write_bytes(b"content")
+    linked_file, linked_folder = (
+        made_backup(tmp_path / "a", "chains/7.sqlite"),
+        made_backup(tmp_path / "b", "chains/7.sqlite"),
+    )
+    (linked_file / "chains" / "7.sqlite").unlink()
+    (linked_file / "chains" / "7.sqlite").symlink_to(elsewhere / "7.sqlite")
+    (linked_folder / "chains" / "7.sqlite").unlink()
+    (linked_folder / "chains").rmdir()
+    (linked_folder / "chains").symlink_to(elsewhere)
+    for folder in (linked_file, linked_folder):
+        assert "the backup is incomplete" in restored(folder, tmp_path / "home", capsys)
+    pipe = made_backup(tmp_path / "c", "node.sqlite")
+    (pipe / "node.sqlite").unlink()
+    os.mkfifo(pipe / "node.sqlite")
+    assert "is not a file" in restored(pipe, tmp_path / "home", capsys)
+    assert not (tmp_path / "home").exists()
+    named_by_link = tmp_path / "latest"
+    named_by_link.symlink_to(made_backup(tmp_path / "d", "node.sqlite"))
+    assert "1 files restored" in restored(named_by_link, tmp_path / "home", capsys)
+
+
+def test_a_restore_that_fails_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made_backup(tmp_path / "backup", "node.sqlite", "chains/7.sqlite")
+    copied = shutil.copyfileobj
+
+    def fail_at_the_chain(source: Any, target: Any, size: int) -> None:
+        if "7.sqlite" in str(Path(f"/proc/self/fd/{target.fileno()}").readlink()):
+            raise OSError(28, "No space left on device")
+        copied(source, target, size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfileobj", fail_at_the_chain)
+        assert "cannot be written, and nothing is left there" in restored(folder, tmp_path / "home", capsys)
+    assert not (tmp_path / "home").exists()
+    assert "2 files restored" in restored(folder, tmp_path / "home", capsys)
+
+
+def test_what_is_backed_up_can_be_restored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files and folders of the operator's own in the folder of the identity are no reason to refuse it later."""
+    data_dir = tmp_path / "data"
+    assert run_program("keys", "add", "--name=wallet", f"--data-dir={data_dir}").returncode == 0
+    (data_dir / "staking" / "old").mkdir(parents=True)
+    for name in ("staking/signer.key", "staking/.hidden", "staking/old/staker.key", "icefall.toml"):
+        (data_dir / name).touch()
+    assert main(["backup", str(tmp_path / "backup"), f"--data-dir={data_dir}"]) == 0
+    capsys.readouterr()
+    assert "3 files restored" in restored(tmp_path / "backup", tmp_path / "home", capsys)
+    assert (tmp_path / "home" / "staking" / "signer.key").exists()

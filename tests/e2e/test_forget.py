@@ -10,6 +10,7 @@ from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
+from icefall.config.values import bare
 from icefall.db.disk import StoreLock
 
 
@@ -59,3 +60,24 @@ def test_a_chain_in_use_is_kept(indexed: Path) -> None:
         refused = forget(indexed, "43112", "--yes")
         assert f"as process {server.process.pid}: stop it first" in refused.stderr
     assert path.with_suffix(".sqlite").exists()
+
+
+def test_names_are_quoted(tmp_path: Path) -> None:
+    """They may come from a script, or from a data directory that is not ours, and reach a terminal or a shell."""
+    chains = tmp_path / "data" / "chains"
+    chains.mkdir(parents=True)
+    (chains / "9\x1b[2J.sqlite").touch()
+    for name in ("\x1b[2J", "a b", "7; true"):
+        refused = forget(tmp_path, name, "--yes")
+        assert (refused.returncode, "\x1b" in refused.stderr) == (1, False)
+        assert refused.stderr.startswith(f"icefall: chain {bare(name)} is not stored in ")
+        assert refused.stderr.endswith(f"stored are {bare('9' + chr(27) + '[2J')}\n")
+        assert bare(name)[0] == '"'
+        refused = forget(tmp_path, name, "--yes", "--store=postgresql://nowhere/db")
+        assert (
+            refused.stderr == f"icefall: chain {bare(name)} is not in the configuration: name it by its EVM chain ID\n"
+        )
+    refused = forget(tmp_path, "\u00b2", "--yes", "--store=postgresql://nowhere/db")
+    assert "is not in the configuration" in refused.stderr, "a digit, but none of an ID"
+    refused = forget(tmp_path, "7", "--yes", "--store=postgresql://nowhere/db")
+    assert "drop schema icefall_chain_7 cascade" in refused.stderr

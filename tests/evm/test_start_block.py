@@ -11,11 +11,14 @@ from tests.evm.test_reorgs import COMMAND, DEPTH, RULES, branch, tip_hash, until
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.evm.auditing.audit import finish_audits
+from icefall.evm.encoding import unpack_uint
 from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.indexing.reorgs import ReorgRules
 
 FIRST, LAST = 200, 260
 LATER = range(LAST, 320, 4)
+TRUSTED_HOLDINGS = """select a.address, h.token_address, h.baseline from erc20_holding h
+    join address a on a.id = h.holder join token t on t.token = h.token where t.untrusted_since is null"""
 INSIDE = DEPTH - 2  # blocks of an index whose first one is in the middle of what is reorganised
 
 
@@ -36,6 +39,26 @@ async def test_balances_from_before_the_index_need_no_archive(tmp_path: Path) ->
     for one in (found, expected):
         one.pop("erc20_holding")  # what untrusted tokens had before the index is in it as well
     assert found == expected
+
+
+@awaited
+async def test_balances_from_before_the_index_are_those_of_a_whole_index(tmp_path: Path) -> None:
+    """Tokens whose holders had a balance before stay trusted, so that their balances need no upstream."""
+    async with indexing(tmp_path / "whole.sqlite", EvmReplay(CHAIN), blocks=BlockRange(last=LAST)) as it:
+        await it.follower.run()
+        balance_at = """select b.balance from erc20_balance b join address h on h.id = b.holder
+            join address t on t.id = b.token where h.address = ? and t.address = ? and b.block < ?
+            order by b.block desc limit 1"""
+        async with indexing(
+            tmp_path / "part.sqlite", EvmReplay(CHAIN), blocks=BlockRange(first=FIRST, last=LAST)
+        ) as part:
+            await part.follower.run()
+            opened = part.store.read(TRUSTED_HOLDINGS)
+            for holder, token, before in opened:
+                known = it.store.read(balance_at, (holder, token, FIRST))
+                assert unpack_uint(before) == (unpack_uint(known[0][0]) if known else 0), (holder.hex(), token.hex())
+    assert len(opened) > 50
+    assert sum(unpack_uint(before) > 0 for _, _, before in opened) > 30
 
 
 @awaited

@@ -101,6 +101,11 @@ class Tab:
         self.page.wait_for_selector("main h1", state="attached")
         self.page.wait_for_selector("[aria-busy]", state="detached")
 
+    def unroute(self) -> None:
+        """Ends what a test answers itself. Calls that are being answered are waited for: the browser would take them
+        over, and the answer of the test would then be the second one."""
+        self.page.unroute_all(behavior="wait")
+
     def text(self, selector: str = "main") -> str:
         return self.page.locator(selector).first.inner_text()
 
@@ -152,7 +157,9 @@ class Tab:
 def tab(browser: Browser, *base_urls: str) -> Iterator[Tab]:
     """At the first of the addresses; the page may call them all."""
     context = browser.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True)
+    page = context.new_page()
     try:
-        yield Tab(context.new_page(), base_urls[0], {urlsplit(url).netloc for url in base_urls})
+        yield Tab(page, base_urls[0], {urlsplit(url).netloc for url in base_urls})
     finally:
+        page.unroute_all(behavior="ignoreErrors")  # no page is left for an answer that a test still makes
         context.close()

@@ -116,3 +116,24 @@ def test_exact_amounts_lose_nothing(explorer: Tab) -> None:
     assert run(explorer, "format", "exact", str(2**256 - 1), 18).replace(",", "") == (
         "115792089237316195423570985008687907853269984665640564039457.584007913129639935"
     )
+
+
+LINKS = [
+    ("#/x", "#/x"),
+    ("https://example.com/a", "https://example.com/a"),
+    ("javascript:alert(1)", "#/"),
+    (" JavaScript:alert(1)", "#/"),
+    ("data:text/html,<script>alert(1)</script>", "#/"),
+    ("vbscript:x", "#/"),
+    ("http://[", "#/"),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), LINKS)
+def test_a_link_leads_to_pages_only(given: str, expected: str, explorer: Tab) -> None:
+    """The policy of the page forbids scripts in links too; this is the first of two guards."""
+    script = """async (given) => {
+        const m = await import('./explorer/dom.js');
+        return m.h('a', { href: given }).getAttribute('href');
+    }"""
+    assert explorer.page.evaluate(script, given) == expected

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, Route
 from tests.demo.prepared import demo_serving
 from tests.explorer.browser import Tab, chromium, needs_chromium, tab
 from tests.server import Server, serving
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 pytestmark = needs_chromium
 
@@ -18,6 +19,12 @@ L1 = "/chain/3210042"
 FOCUSED = "document.activeElement.textContent"
 UNAVAILABLE = {"message": "the store is being moved", "statusCode": 503, "error": "Service Unavailable"}
 MINUTE = "01:00"
+# Whatever the page shows from now on, also for a moment.
+WATCH = """() => {
+    const main = document.querySelector("main");
+    window.seen = [];
+    new MutationObserver(() => window.seen.push(main.innerText)).observe(main, { childList: true, subtree: true });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +55,7 @@ def with_changes(**changes: Any) -> Any:
     """Answers a call as the program does, but for some fields."""
 
     def answer(route: Route) -> None:
-        reply = route.fetch()
+        reply = route.fetch(timeout=LIMIT_S * 1000)  # its own limit is 30 s, whatever that of the page is
         route.fulfill(response=reply, json={**reply.json(), **changes})
 
     return answer
@@ -89,7 +96,7 @@ def test_a_page_of_a_list_that_fails_is_asked_for_again(explorer: Tab) -> None:
         page.locator(".list .failed").wait_for()
         page.wait_for_function("!document.querySelector('.more[aria-disabled]')")
     assert page.locator(".list .failed").all_inner_texts() == ["The store is being moved."]
-    page.unroute("**/blocks?*pageToken=*")
+    explorer.unroute()
     more.click()
     page.locator("#tab-panel tbody tr").nth(25).wait_for()
     assert page.locator(".list .failed").count() == 0
@@ -101,21 +108,49 @@ def test_an_explorer_that_cannot_start_says_so_and_can_try_again(explorer: Tab) 
     explorer.open("/x")
     assert "This page could not be loaded" in explorer.text("h1")
     assert "The store is being moved." in explorer.text()
-    page.unroute("**/explorer/config.json")
+    explorer.unroute()
     page.get_by_role("button", name="Try again").click()
     explorer.await_text("Asset chain (X)")
 
 
 def test_a_block_that_was_rolled_back_is_not_shown(demo: Server, explorer: Tab) -> None:
+    """Both events come between two looks at what has arrived: the page has the clock of the test."""
+    page, reads = explorer.page, count(1)
     block = next_block(demo)
-    rollback = {"chainId": block["chainId"], "fromBlock": "199"}
-    body = events(("block", block), ("rollback", rollback))
-    explorer.page.route("**/v1/stream?*", lambda route: route.fulfill(content_type="text/event-stream", body=body))
-    with explorer.page.expect_request("**/v1/stream?*"):
-        explorer.open("/")
-    explorer.page.wait_for_timeout(1200)  # two looks at what has arrived
-    assert "199" not in explorer.text("section[aria-label='Latest blocks']")
+    body = events(("block", block), ("rollback", {"chainId": block["chainId"], "fromBlock": "199"}))
+    answers = iter([{"content_type": "text/event-stream", "body": body}])
+
+    def stream(route: Route) -> None:
+        """Once, when the lists were read; 204 tells the browser not to connect again."""
+        page.locator("section[aria-label='Latest blocks'] td a", has_text="198").first.wait_for()
+        page.evaluate(WATCH)
+        route.fulfill(**next(answers, {"status": 204}))
+
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    page.route("**/v1/stream?*", stream)
+    with page.expect_response(lambda reply: reply.url.endswith("/v1/blocks?pageSize=10") and next(reads) == 2):
+        explorer.open("/")  # the rollback makes it read the list for the second time
+    page.clock.run_for(2000)
+    assert not any("199" in text for text in page.evaluate("window.seen"))
     assert explorer.text(".chain-card:has-text('Recorded C-Chain')").split("\n")[3] == "198"
+
+
+def test_the_tip_of_a_chain_stays_on_the_page_while_its_figures_are_read_again(explorer: Tab) -> None:
+    page = explorer.page
+    page.clock.install()
+    explorer.open("/")
+    tip = page.locator(".chain-card", has_text="Recorded C-Chain").locator("dd").first
+    shown = []
+
+    def late(route: Route) -> None:
+        shown.append(tip.inner_text())
+        route.continue_()
+
+    page.route("**/v1/chains/43112/blocks?pageSize=40", late)
+    with page.expect_response("**/v1/chains/43112/blocks?pageSize=40"):
+        page.clock.run_for(MINUTE)
+    assert shown[0].startswith("198")
 
 
 def test_nothing_moves_while_the_keyboard_is_in_a_list(demo: Server, explorer: Tab) -> None:
@@ -148,8 +183,7 @@ def test_the_first_blocks_of_a_chain_are_seen_without_loading_again(demo: Server
     explorer.open("/")
     explorer.await_text("No block is indexed yet.")
     assert "unavailable" in explorer.text(".chain-card")
-    page.unroute("**/v1/chains")
-    page.unroute("**/v1/chains/43112/blocks?*")
+    explorer.unroute()
     page.clock.run_for(MINUTE)
     explorer.await_text("Tip")
     page.locator(".chain-card", has_text="Recorded C-Chain").filter(has_text="OK").wait_for()
@@ -172,7 +206,8 @@ def test_operations_says_what_is_true_now(explorer: Tab) -> None:
     page.clock.install()
     explorer.open("/operations")
     services = page.locator("section[aria-label='Services']")
-    assert services.locator(".badge.good").count() == 3
+    services.locator(".badge.good").nth(2).wait_for()
+    assert services.locator(".badge").count() == 3
     page.route("**/v1/health-check", with_changes(status="error", error={"store": {"message": "it is gone"}}))
     page.clock.run_for(MINUTE)
     services.get_by_text("store: it is gone").wait_for()
@@ -180,7 +215,7 @@ def test_operations_says_what_is_true_now(explorer: Tab) -> None:
     page.route("**/ext/**", lambda route: route.abort())
     page.clock.run_for(MINUTE)
     page.locator(".failed", has_text="No answer from").first.wait_for()
-    page.unroute_all()
+    explorer.unroute()
     page.clock.run_for(MINUTE)
     page.locator(".failed").first.wait_for(state="detached")
     explorer.await_text("synced")

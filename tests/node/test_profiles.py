@@ -453,6 +453,19 @@ def test_a_link_is_not_followed(made: Profiles, directory: Path) -> None:
     assert victim.read_text() == "keep me"
 
 
+def test_a_directory_that_is_a_link_is_refused(made: Profiles, directory: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    directory.parent.mkdir()
+    directory.symlink_to(elsewhere)
+    for write in (made.start_cpu, made.memory, made.lock):
+        with pytest.raises(ProfileError) as refusal:
+            write()
+        assert str(refusal.value) == f"open {directory}: is a symbolic link"
+    assert list(elsewhere.iterdir()) == []
+    assert profiler_threads() == []
+
+
 def test_a_start_that_fails_leaves_no_profiler(made: Profiles, directory: Path) -> None:
     (directory / "cpu.profile").mkdir(parents=True)
     with pytest.raises(ProfileError, match=r"is a directory$"):

@@ -1,10 +1,12 @@
 """Specific to PostgreSQL: one writer, lost sessions, poolers, the pool of connections, and what is refused."""
 
 import asyncio
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,13 +21,14 @@ from tests.store.opened import open_store
 from tests.waiting import until
 
 from icefall.cli import main
-from icefall.compose.stores import Stores
+from icefall.compose.stores import DRIVER, Stores
 from icefall.db import postgres_pool, postgres_session
 from icefall.db.engine import StoreBusy, StoreError, StoreInUse, StoreLost, StoreUnreachable, Transaction
 from icefall.db.postgres import PostgresReader, PostgresStore
 from icefall.db.postgres_pool import ServerPool
 from icefall.db.postgres_session import SessionKind, connect
 from icefall.db.statements import Statement
+from icefall.errors import StartRefused
 from icefall.evm.storing.holders import SQL as HOLDERS
 from icefall.evm.storing.store import PACKAGE
 
@@ -231,13 +234,53 @@ def test_a_transaction_pooler_is_refused_and_a_session_pooler_is_not(
 # -- without the driver ------------------------------------------------------------------------------------------
 
 
-def test_without_the_driver_a_url_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "psycopg.py").write_text("raise ImportError\n")
-    command = [sys.executable, "-m", "icefall.cli", "migrate", f"--data-dir={tmp_path}", "--store=postgresql://a/b"]
-    path = f"{tmp_path}:{Path(__file__).parents[2] / 'src'}"
+def without_driver(folder: Path, *arguments: str) -> str:
+    """What `icefall` says where psycopg is not installed."""
+    (folder / "psycopg.py").write_text("raise ImportError\n")
+    command = [sys.executable, "-m", "icefall.cli", *arguments]
+    path = f"{folder}:{Path(__file__).parents[2] / 'src'}"
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": path, "HOME": "/"})
     assert done.returncode == 1
-    assert done.stderr == "icefall: a PostgreSQL store needs its driver: pip install icefall[postgres]\n"
+    return done.stderr
+
+
+VERBS_WITH_A_SERVER = [
+    ("migrate", "--store=postgresql://a/b"),
+    ("keys", "list", "--store=postgresql://a/b"),
+    ("copy", "postgresql://a/b", "new"),
+    ("copy", "kept", "postgresql://a/b"),
+]
+
+
+@pytest.mark.parametrize("arguments", VERBS_WITH_A_SERVER, ids=" ".join)
+def test_without_the_driver_a_url_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert main(["keys", "add", "--name=a", f"--data-dir={tmp_path / 'kept'}"]) == 0
+    verb, *words = (str(tmp_path / word) if word in ("kept", "new") else word for word in arguments)
+    said = without_driver(tmp_path, verb, *words)
+    driver = f"{shlex.quote(sys.executable)} -m pip install '{DRIVER}'"
+    assert said == f"icefall: a PostgreSQL store needs its driver: {driver}\n"
+
+
+def test_the_named_driver_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["postgres"] == [DRIVER]
+
+
+def test_the_command_for_the_driver_is_that_of_the_installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "icefall.db.postgres_pool", None)
+
+    def said() -> str:
+        with pytest.raises(StartRefused) as refused, closing(Stores(tmp_path, "postgresql://a/b")) as stores:
+            stores.names()
+        return str(refused.value).partition(": ")[2]
+
+    monkeypatch.setattr(sys, "executable", "/opt/my programs/python")
+    assert said() == f"'/opt/my programs/python' -m pip install '{DRIVER}'"
+    monkeypatch.setattr("icefall.compose.stores.find_spec", lambda _: None)  # an environment that uv has made
+    assert said() == f"uv pip install --python '/opt/my programs/python' '{DRIVER}'"
+    (tmp_path / "pipx_metadata.json").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert said() == f"pipx inject icefall '{DRIVER}'"
 
 
 def test_stores_of_chains_may_be_on_other_servers(tmp_path: Path) -> None:

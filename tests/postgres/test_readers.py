@@ -4,6 +4,7 @@ store, so that any number of them answer alike."""
 import asyncio
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import count
@@ -19,7 +20,7 @@ from tests.server import Server, serving
 from tests.tidy.source import ROOT
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 from icefall.access.budget_leases import BudgetLeases
 from icefall.access.budget_server import StoredBudgets
@@ -198,6 +199,31 @@ def test_machines_whose_clocks_differ_share_one_budget(readers: Readers) -> None
     assert asyncio.run(scene()) == [1_000, 0]
     for owner in owners:
         owner.close()
+
+
+def test_units_are_given_back_in_one_order_everywhere(readers: Readers) -> None:
+    """Two workers that locked the rows of two callers in opposite order would wait for each other for ever."""
+    now = 86_400.0 * 20_020 + 5
+    owner = StoredBudgets(readers.stores.access_store, lambda: now)
+    for caller in ("order-a", "order-b"):
+        asyncio.run(owner.call("lease", caller=caller, per_minute=1_000, per_day=1_500, need=20))
+    lock = f"select 1 from {readers.prefix}_access.budget_spent where caller = %s for update"
+    waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%budget_spent%'"
+    given_back = {"minute": int(now) // 60, "unspent": [("order-b", 1), ("order-a", 1)]}
+    with (
+        ThreadPoolExecutor(1) as other,
+        psycopg.connect(server_url()) as first,
+        psycopg.connect(server_url(), autocommit=True) as second,
+    ):
+        first.execute(lock, ["order-a"])
+        giving = other.submit(lambda: asyncio.run(owner.call("give_back", **given_back)))
+        until(lambda: bool(second.execute(waiting).fetchall()), "it waits for the row of the first caller")
+        try:
+            second.execute(f"{lock} nowait", ["order-b"])
+        finally:
+            first.rollback()
+        giving.result(LIMIT_S)
+    owner.close()
 
 
 def test_on_files_too_data_serves_what_up_indexes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 answers again, without a restart."""
 
 import asyncio
+import re
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ from tests.waiting import until
 
 CHAIN = "geth-1"
 ROOT = Path(__file__).parents[2]
+REFUSED = "the PostgreSQL server cannot be used"
 
 
 @contextmanager
@@ -118,6 +120,36 @@ def test_a_session_that_ends_while_no_block_comes_is_opened_again(tmp_path: Path
                 admin.execute(ended, [name])
             until(lambda: name not in writers(url), "the lock is gone")
             until(lambda: name in writers(url), "it is the writer again")
+
+
+def test_an_indexer_without_a_supervisor_waits_for_a_server_that_refuses_it(
+    tmp_path: Path,
+    server: PostgresServer,  # noqa: F811
+) -> None:
+    """Its session ends, and the store cannot be opened again for a while: as when a server is restarted."""
+    prefix = new_prefix()
+    ended = (
+        "select pg_terminate_backend(pid) from pg_stat_activity join pg_locks using (pid) where locktype = 'advisory'"
+    )
+    with (
+        psycopg.connect(server.url, dbname="template1", autocommit=True) as admin,
+        in_thread(EvmReplay(CHAIN)) as replay,
+    ):
+        schema = f"{prefix}_chain_{replay.chain_id}"
+        replay.shown = 20
+        with indexer(tmp_path / "only", replay, prefix, server.url) as (process, said):
+
+            def awaited(truth: Callable[[], bool], what: str) -> None:
+                until(lambda: process.poll() is not None or truth(), what)
+                assert process.poll() is None, said.read_text()
+
+            awaited(lambda: quietly(lambda: tip_of(server.url, schema)) == 20, "all blocks are stored")
+            admin.execute("alter database postgres with allow_connections false")
+            admin.execute(ended)
+            awaited(lambda: bool(re.search(f"not indexed yet.*{REFUSED}", said.read_text())), "the store is refused")
+            admin.execute("alter database postgres with allow_connections true")
+            replay.shown = 30
+            awaited(lambda: tip_of(server.url, schema) == 30, "the rest is stored")
 
 
 def test_while_the_server_is_gone_answers_are_503_and_then_right_again(

@@ -1,6 +1,7 @@
 """A store that is not written while too little disk space is free."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,9 +10,15 @@ from tests.store.engines import NOTES, SqliteKit
 
 from icefall.db import disk
 from icefall.db.disk import DiskGuard, DiskLow, FreeSpace, GuardedStore, free_space
+from icefall.db.engine import Transaction
 
 PUT = "insert into note (id, text) values (1, 'a')"
 COUNT = "select count(*) from note"
+
+
+def put_in_steps(tx: Transaction) -> Iterator[None]:
+    tx.run(PUT)
+    yield
 
 
 def leave_free(monkeypatch: pytest.MonkeyPatch, percent: int) -> None:
@@ -35,8 +42,10 @@ def test_writes_wait_for_space_and_reads_do_not(
         asyncio.run(store.write(lambda tx: tx.run(PUT)))
     with pytest.raises(DiskLow):
         store.write_here(lambda tx: tx.run(PUT))
+    with pytest.raises(DiskLow):
+        asyncio.run(store.write_in_steps(put_in_steps))
     assert store.read(COUNT) == asyncio.run(store.rows(COUNT)) == [(0,)]
     leave_free(monkeypatch, 3)
     now[0] += 1.0
-    asyncio.run(store.write(lambda tx: tx.run(PUT)))
+    asyncio.run(store.write_in_steps(put_in_steps))
     assert store.read(COUNT) == [(1,)]

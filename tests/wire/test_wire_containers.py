@@ -100,6 +100,21 @@ def test_container_round_trip(time: int, height: int, inner: bytes, epoch: Epoch
     assert option.container_id == hash256(option.raw)
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pack_container(EMPTY_ID, 100, 7, b"inner").raw,
+        pack_container(EMPTY_ID, 100, 7, b"inner", epoch=Epoch(7, 1, 100)).raw,
+        pack_option(EMPTY_ID, b"inner"),
+    ],
+    ids=["signed", "granite", "option"],
+)
+def test_a_byte_too_many_is_refused_for_every_kind(raw: bytes) -> None:
+    assert unpack_container(raw).inner == b"inner"
+    with pytest.raises(WireError):
+        unpack_container(raw + b"\0")
+
+
 def test_epochs() -> None:
     first = pack_container(EMPTY_ID, 100, 7, b"")
     one = next_epoch(first)

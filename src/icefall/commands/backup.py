@@ -2,24 +2,36 @@
 
 Every store is copied at one moment of its own: a chain with its checkpoint, its rollups and its audits. A backup is
 complete or does not exist, because it gets its name last; a restored one is compared with its manifest first.
+
+A backup may come from elsewhere, so a restore trusts nothing in it: it takes the names that a backup has, follows no
+link, and sets every mode itself.
 """
 
 import hashlib
+import os
+import re
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from icefall import __version__
 from icefall.compose.stores import copy_store, store_paths
+from icefall.config.values import bare
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 
 MANIFEST = "backup.json"
+_CONFIG = "icefall.toml"
+_NAMES = re.compile(rf"(node|access)\.sqlite|chains/\w[^/]*\.sqlite|staking/\w[^/]*|{re.escape(_CONFIG)}")
 _CHUNK = 1 << 20
+_SHOWN_MAX = 200
 
 
 class BackedUpFile(msgspec.Struct, frozen=True):
@@ -54,10 +66,11 @@ def back_up(data_dir: Path, target: Path, report: Callable[[str], object]) -> st
             copy.parent.mkdir(mode=0o700, exist_ok=True)
             report(f"{path.relative_to(data_dir)}: {copy_store(path, copy) / 1e6:,.1f} MB")
             copy.chmod(0o600)
-        if (data_dir / "staking").is_dir():
-            shutil.copytree(data_dir / "staking", partial / "staking")
-        if (data_dir / "icefall.toml").is_file():
-            shutil.copy2(data_dir / "icefall.toml", partial)
+        for path in (*sorted((data_dir / "staking").glob("*")), data_dir / _CONFIG):
+            name = path.relative_to(data_dir)
+            if path.is_file() and _NAMES.fullmatch(str(name)):
+                (partial / name).parent.mkdir(mode=0o700, exist_ok=True)
+                shutil.copy2(path, partial / name)
         files = [_described(path, partial) for path in sorted(partial.rglob("*")) if path.is_file()]
         manifest = Manifest(__version__, int(time.time()), files)
         (partial / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
@@ -70,47 +83,96 @@ def back_up(data_dir: Path, target: Path, report: Callable[[str], object]) -> st
 
 
 def restore(source: Path, data_dir: Path) -> str:
-    """The text to print. StartRefused for a damaged backup, and where the data directory holds stores already."""
+    """The text to print. StartRefused for a damaged backup, and where the data directory holds anything already."""
+    source = source.resolve()  # the operator may name it by a link; in it there is none
     manifest = _manifest(source)
-    present = store_paths(data_dir)
-    if present:
+    try:
+        present = next(data_dir.iterdir(), None) if data_dir.exists() else None
+    except OSError as error:
+        raise StartRefused(f"{data_dir} cannot be used: {error.strerror}") from error
+    if present is not None:
         raise StartRefused(
-            f"{data_dir} holds {present[0].name} already: restore into a new --data-dir, or move it away"
+            f"{data_dir} holds {bare(present.name)} already: restore into a new --data-dir, or move it away"
         )
     for file in manifest.files:
-        if Path(file.path).is_absolute() or ".." in Path(file.path).parts:
-            raise StartRefused(f"{source / MANIFEST} names {file.path}, which is outside of the backup")
+        _check_name(source, file.path)
         try:
             found = _described(source / file.path, source)
         except OSError as error:
             raise StartRefused(f"the backup is incomplete: {error}") from error
         if found != file:
             raise StartRefused(f"the backup is damaged: {source / file.path} is not the file that was written")
+    if len({file.path for file in manifest.files}) < len(manifest.files):
+        raise StartRefused(f"{source / MANIFEST} is damaged: it names a file twice")
+    created: list[Path] = []
     try:
         for file in manifest.files:
-            target = data_dir / file.path
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside = target.with_name(f"{target.name}.restoring")
-            shutil.copy2(source / file.path, beside)
-            beside.replace(target)
+            _put(source / file.path, data_dir, file.path, created)
     except OSError as error:
-        raise StartRefused(f"{data_dir} cannot be written: {error}") from error
+        for path in reversed(created):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise StartRefused(f"{data_dir} cannot be written, and nothing is left there: {error}") from error
     taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(manifest.taken))
-    return f"{len(manifest.files)} files restored into {data_dir}, as they were on {taken}."
+    text = f"{len(manifest.files)} files restored into {data_dir}, as they were on {taken}."
+    if any(file.path == _CONFIG for file in manifest.files):
+        text += f" A config file came along, {data_dir / _CONFIG}: read it before the first start."
+    return text
+
+
+def _check_name(source: Path, name: str) -> None:
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise StartRefused(f"{source / MANIFEST} names {bare(name, _SHOWN_MAX)}, which is outside of the backup")
+    if not _NAMES.fullmatch(name) or not name.isprintable():
+        raise StartRefused(f"{source / MANIFEST} names {bare(name, _SHOWN_MAX)}, which is no file of a backup")
+
+
+def _put(original: Path, data_dir: Path, name: str, created: list[Path]) -> None:
+    """Copy one file. What is created, folders too, is added to `created` for the case that a later file fails."""
+    target = data_dir / name
+    for folder in dict.fromkeys((data_dir, target.parent)):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, parents=True)
+            created.append(folder)
+    new = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    created.append(target)
+    with os.fdopen(new, "wb") as copy, _opened(original) as file:
+        shutil.copyfileobj(file, copy, _CHUNK)
+        copy.flush()
+        os.fsync(copy.fileno())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """A file of a backup. OSError for a link, in place of it or of the folder it is in, and for anything but a file."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(folder)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path} is not a file")
+        yield file
 
 
 def _manifest(source: Path) -> Manifest:
     try:
-        return msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+        with _opened(source / MANIFEST) as file:
+            return msgspec.json.decode(file.read(), type=Manifest)
     except OSError as error:
-        raise StartRefused(f"{source} is not a backup: {MANIFEST} cannot be read: {error.strerror}") from error
+        raise StartRefused(f"{source} is not a backup: {MANIFEST} cannot be read: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
         raise StartRefused(f"{source / MANIFEST} is damaged: {error}") from error
 
 
 def _described(path: Path, folder: Path) -> BackedUpFile:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    size = 0
+    with _opened(path) as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
-    return BackedUpFile(str(path.relative_to(folder)), path.stat().st_size, digest.hexdigest())
+            size += len(chunk)
+    return BackedUpFile(str(path.relative_to(folder)), size, digest.hexdigest())

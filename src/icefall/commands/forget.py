@@ -10,6 +10,7 @@ from pathlib import Path
 from icefall.commands.status import running_programs
 from icefall.compose.stores import chain_files
 from icefall.config.settings import ChainConfig, Config
+from icefall.config.values import bare
 from icefall.db.disk import StoreLock
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
@@ -21,12 +22,15 @@ def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
     before anything is deleted. StartRefused where nothing is stored or a program uses it."""
     configured, data_dir = _configured(config.chain, name), Path(config.data_dir)
     chain_id = configured.id if configured else name
+    is_id = chain_id.isascii() and chain_id.isdigit()
+    if config.store and not is_id:  # it would become part of a command to copy
+        raise StartRefused(f"chain {bare(name)} is not in the configuration: name it by its EVM chain ID")
     refuse_chain_on_server(config, configured, chain_id)
     path = store_path(data_dir, chain_id)
-    if not chain_id.isdigit() or not path.exists():
-        stored = sorted(one.stem for one in path.parent.glob("*.sqlite"))
+    if not is_id or not path.exists():
+        stored = sorted(bare(one.stem) for one in (data_dir / "chains").glob("*.sqlite"))
         known = f"stored are {', '.join(stored)}" if stored else "no chain is"
-        raise StartRefused(f"chain {name} is not stored in {data_dir}: {known}")
+        raise StartRefused(f"chain {bare(name)} is not stored in {data_dir}: {known}")
     program = next(iter(running_programs(data_dir)), None)
     if program is not None:  # its workers would go on serving the deleted file
         raise StartRefused(f"Icefall runs on {data_dir} as process {program.pid}: stop it first")

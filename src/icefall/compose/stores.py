@@ -6,9 +6,12 @@ store is a SQLite file in the data directory, or a schema of the PostgreSQL serv
 
 import os
 import re
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 PREFIX = "icefall"
 _UNFINISHED = "_copied"
-_NO_DRIVER = "a PostgreSQL store needs its driver: pip install icefall[postgres]"
+DRIVER = "psycopg[binary]>=3.2,<4"  # as the extra `postgres` of the package
 
 
 class StoreName(NamedTuple):
@@ -90,9 +93,9 @@ class Stores:
     def names(self) -> list[StoreName]:
         """Those that exist."""
         if self.url:
+            pool = self._pool(self.url)
             from icefall.db.postgres import schemas_of  # noqa: PLC0415 - only with the driver
 
-            pool = self._pool(self.url)
             found = [schema.removeprefix(self._schema("")) for schema in schemas_of(pool, self._schema(""))]
             chains = [StoreName("chain", name[6:]) for name in found if re.fullmatch(r"chain_\d+", name)]
             return [*(StoreName(kind) for kind in ("access", "node") if kind in found), *chains]
@@ -103,10 +106,11 @@ class Stores:
     def sizes(self) -> list[tuple[str, int]]:
         """List the stores that exist: the file in the data directory or the schema, and how many bytes it has."""
         if self.url:
+            pool = self._pool(self.url)
             from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
 
             schemas = [self._schema(name.schema) for name in self.names()]
-            return [(f"schema {schema}", schema_location(self._pool(self.url), schema)[1]) for schema in schemas]
+            return [(f"schema {schema}", schema_location(pool, schema)[1]) for schema in schemas]
         return [(str(path.relative_to(self.data_dir)), sqlite.file_size(path)) for path in store_paths(self.data_dir)]
 
     def open(self, name: StoreName) -> Store:
@@ -130,10 +134,11 @@ class Stores:
     def finish(self, name: StoreName) -> None:
         """Gives an unfinished store its name, after it was closed."""
         if self.url:
+            pool = self._pool(self.url)
             from icefall.db.postgres import rename_schema  # noqa: PLC0415 - only with the driver
 
             old, new = (self._schema(f"{name.schema}{suffix}") for suffix in (_UNFINISHED, ""))
-            rename_schema(self._pool(self.url), old, new)
+            rename_schema(pool, old, new)
         else:
             path = name.path(self.data_dir)
             path.with_suffix(f".{_UNFINISHED}").rename(path)
@@ -176,17 +181,19 @@ class Stores:
 
     def has_chain_store(self, chain_id: str) -> bool:
         if url := self.chain_url(chain_id):
+            pool = self._pool(url)
             from icefall.db.postgres import has_tables  # noqa: PLC0415 - only with the driver
 
-            return has_tables(self._pool(url), self._schema(f"chain_{chain_id}"))
+            return has_tables(pool, self._schema(f"chain_{chain_id}"))
         return evm.store_path(self.data_dir, chain_id).exists()
 
     def chain_location(self, chain_id: str) -> tuple[str, int]:
         """Return the place of a chain's store, and how many bytes it takes."""
         if url := self.chain_url(chain_id):
+            pool = self._pool(url)
             from icefall.db.postgres import schema_location  # noqa: PLC0415 - only with the driver
 
-            return schema_location(self._pool(url), self._schema(f"chain_{chain_id}"))
+            return schema_location(pool, self._schema(f"chain_{chain_id}"))
         path = evm.store_path(self.data_dir, chain_id)
         return str(path), sqlite.file_size(path)
 
@@ -241,13 +248,24 @@ class Stores:
         return PostgresReader(pool, self._schema(what))
 
     def _pool(self, url: str) -> "ServerPool":
+        """The connections to a server. It is called before anything is imported that needs the driver."""
         if url not in self._pools:
             try:
                 from icefall.db.postgres_pool import ServerPool  # noqa: PLC0415 - only with the driver
             except ImportError as error:
-                raise StartRefused(_NO_DRIVER) from error
+                raise StartRefused(f"a PostgreSQL store needs its driver: {_driver_command()}") from error
             self._pools[url] = ServerPool(url)
         return self._pools[url]
+
+
+def _driver_command() -> str:
+    """The command that installs the driver beside this program, whether that came from a checkout, a wheel or pipx."""
+    if (Path(sys.prefix) / "pipx_metadata.json").exists():
+        return f"pipx inject icefall '{DRIVER}'"
+    python = shlex.quote(sys.executable)
+    if find_spec("pip") is None:
+        return f"uv pip install --python {python} '{DRIVER}'"
+    return f"{python} -m pip install '{DRIVER}'"
 
 
 def store_paths(data_dir: Path) -> list[Path]:
@@ -302,14 +320,15 @@ def create_data_dir(data_dir: Path, subdirectory: str = "") -> None:
     written."""
     directory = data_dir / subdirectory
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in (data_dir, directory):  # a parent gets the usual mode, not this one
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartRefused(f"the data directory {data_dir} cannot be created: {error.strerror}") from error
     if not all(os.access(path, os.W_OK | os.X_OK) for path in (data_dir, directory)):
         raise StartRefused(f"the data directory {data_dir} cannot be written: Permission denied")
 
 
-_NOT_SHARED = {"store": ""}  # its URL may hold the password of the writer
+_NOT_SHARED = {"store": "", "store_file": ""}  # its URL may hold the password of the writer
 
 
 def put_chain_configs(config: Config, stores: Stores) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from icefall.config.file import find_file, read_file, read_tables
+from icefall.config.file import PATH_SIZE_MAX, find_file, read_file, read_tables
 from icefall.config.settings import ALL, BY_NAME, C_CHAINS, SETTINGS, TABLES, ChainConfig, Config
 from icefall.config.types import FLAG, SHUTDOWN_MAX_NS, written
 from icefall.config.values import DEFAULT, ConfigError, GivenValue, ValueSource, bare, nearest, read
@@ -34,6 +34,8 @@ def load(verb: str, argv: Sequence[str], environ: Mapping[str, str], cwd: Path) 
     for setting in SETTINGS:
         one = written.get(setting.name) if verb in setting.verbs else None
         given[setting.name] = one or read(setting, setting.default_for(verb), here, DEFAULT)
+    if verb in BY_NAME["store-file"].verbs:
+        _read_store_files(given, tables.get("chain", []), of_tables)
     for name, one in given.items():
         if one.setting.blank and not one.value:
             filled = one.setting.blank.format_map({other: given[other].value for other in given})
@@ -41,6 +43,37 @@ def load(verb: str, argv: Sequence[str], environ: Mapping[str, str], cwd: Path) 
     config = msgspec.convert({one.setting.attribute: one.value for one in given.values()} | tables, Config)
     _check(verb, config)
     return Loaded(config, given | of_tables)
+
+
+def _read_store_files(
+    given: dict[str, GivenValue], chains: list[dict[str, Any]], of_tables: dict[str, GivenValue]
+) -> None:
+    """Put the URLs that --store-file, and `store_file` of chains, name into the settings of the stores."""
+    given["store"] = _store_of("--store", given["store"], "--store-file", given["store-file"])
+    for number, chain in enumerate(chains, 1):
+        path, title = f"chain[{number}].store", f"chain {chain['id']}: store"
+        of_tables[path] = _store_of(title, of_tables[path], "store_file", of_tables[f"{path}_file"])
+        chain["store"] = of_tables[path].value
+
+
+def _store_of(store_name: str, store: GivenValue, file_name: str, file: GivenValue) -> GivenValue:
+    """The store itself, or what its file holds. Messages never quote that: it may be a password."""
+    if not file.value:
+        return store
+    if store.value:
+        raise ConfigError(f"{store_name} and {file_name} exclude each other")
+    shown = bare(file.value, PATH_SIZE_MAX)
+    try:
+        text = Path(file.value).read_text("utf-8").strip()
+    except OSError as error:
+        raise ConfigError(f"{file_name} names {shown}, which cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        text = ""
+    try:
+        url = store.setting.kind.accept(text or " ")
+    except ValueError:
+        raise ConfigError(f"{file_name} names {shown}, which does not hold {store.setting.kind.shape}") from None
+    return GivenValue(store.setting, url, shown)
 
 
 def with_chains(config: Config, tables: Sequence[Mapping[str, Any]], label: str) -> Config:

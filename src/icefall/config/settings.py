@@ -149,6 +149,7 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     prices_interval: Annotated[types.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
     reputation: Annotated[types.Path, Setting("", "File of token reputations (docs/lists.md).")]
     store: Annotated[types.StoreUrl, Setting("", "As --store, for this chain; empty for the same.")]
+    store_file: Annotated[types.Path, Setting("", "As --store-file, for this chain.")]
 
 
 class AssetChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,6 +182,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     store: Annotated[types.StoreUrl, Setting(
         "", "PostgreSQL server that stores everything; empty for files in the data directory.", group="Store")]
+    store_file: Annotated[types.Path, Setting(
+        "", "File that holds the URL for --store, so that its password is not on the command line.")]
     store_prefix: Annotated[types.StorePrefix, Setting(
         "icefall", "How the names of our schemas begin, so that several installations can share a server.", VERBS)]
 

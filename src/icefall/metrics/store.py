@@ -262,6 +262,6 @@ def _stored_hour(tx: Transaction, first_block: int, last_block: int, before: Per
         blocks[0].at // HOUR_S,
         blocks,
         (senders | {address for (address,) in recipients}) - zero_address,
-        senders - zero_address,
+        senders,  # only those that are active count
         [address for (address,) in tx.rows(SQL.creators_between, between)],
     )

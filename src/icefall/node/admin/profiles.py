@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, TypeVar
@@ -53,12 +53,11 @@ class Profiles:
         with self._turn:
             if self._sampler is not None:
                 raise ProfileError("cpu profiler already running")
-            self._make_directory()
-            target = self._directory / "cpu.profile"
-            try:
-                os.close(os.open(target, _NEW_FILE, 0o640))
-            except OSError as failure:
-                raise _refusal("open", target, failure) from failure
+            with self._opened_directory() as folder:
+                try:
+                    os.close(os.open("cpu.profile", _NEW_FILE, 0o640, dir_fd=folder))
+                except OSError as failure:
+                    raise _refusal("open", self._directory / "cpu.profile", failure) from failure
             self._sampler = _CpuSampler()
 
     def stop_cpu(self) -> None:
@@ -79,6 +78,21 @@ class Profiles:
         with self._turn:
             self._write("lock.profile", self._locks.profile())
 
+    @contextmanager
+    def _opened_directory(self) -> Iterator[int]:
+        """Make the directory, and open it so that files are put into it and not into what a link in its place names."""
+        self._make_directory()
+        try:
+            folder = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as failure:
+            if self._directory.is_symlink():
+                raise ProfileError(f"open {self._directory}: is a symbolic link") from failure
+            raise _refusal("open", self._directory, failure) from failure
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+
     def _make_directory(self) -> None:
         try:
             self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -89,17 +103,16 @@ class Profiles:
             raise _refusal("mkdir", self._directory, failure) from failure
 
     def _write(self, name: str, profile: Profile) -> None:
-        self._make_directory()
-        target = self._directory / name
-        fresh = self._directory / f".{name}.new"
-        try:
-            with os.fdopen(os.open(fresh, _NEW_FILE, 0o640), "wb") as file:
-                file.write(encode(profile))
-            fresh.replace(target)
-        except OSError as failure:
-            with suppress(OSError):
-                fresh.unlink()
-            raise _refusal("open", target, failure) from failure
+        fresh = f".{name}.new"
+        with self._opened_directory() as folder:
+            try:
+                with os.fdopen(os.open(fresh, _NEW_FILE, 0o640, dir_fd=folder), "wb") as file:
+                    file.write(encode(profile))
+                os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError as failure:
+                with suppress(OSError):
+                    os.unlink(fresh, dir_fd=folder)
+                raise _refusal("open", self._directory / name, failure) from failure
 
 
 def _refusal(verb: str, path: Path, failure: OSError) -> ProfileError:

@@ -7,8 +7,9 @@ import { sparkline } from "./sparkline.js";
 
 const BLOCKS = 40; // drawn where there are not two days yet
 
-// `showTip` puts the newest block into `tip`, an element of the caller.
-export async function chainFigures(chain, signal, showTip, tip) {
+// `tipOf` makes the element that shows the newest block. It is asked for when everything else is there, so that what is
+// on the page stays whole until it is replaced.
+export async function chainFigures(chain, signal, tipOf) {
   const base = path`/v1/chains/${chain.chainId}`;
   const measured = path`/v2/chains/${chain.chainId}`;
   const [page, index, days, rolling] = await Promise.all([
@@ -25,18 +26,18 @@ export async function chainFigures(chain, signal, showTip, tip) {
       h("a.in-text", { href: "#/operations" }, "Operations"),
       " shows why.",
     );
-  showTip(page.blocks[0]);
+  const drawn = await activity(base, days?.results || [], signal);
   const isKnown = index?.headBlock !== undefined && index.lastBlock !== undefined;
   const lag = isKnown ? Math.max(0, Number(index.headBlock) - Number(index.lastBlock)) : 0;
   const tps = rolling?.result;
   return [
     figures([
-      ["Tip", tip],
+      ["Tip", tipOf(page.blocks[0])],
       isKnown && ["Lag", whole(lag), lag === 1 ? "block" : "blocks"],
       tps && ["TPS, last day", figure(tps.lastDay), `${figure(tps.allTime)} overall`],
       ["Transactions", whole(page.blocks[0].cumulativeTransactions), "in all"],
     ]),
-    await activity(base, days?.results || [], signal),
+    drawn,
   ];
 }
 

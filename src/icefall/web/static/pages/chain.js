@@ -69,10 +69,9 @@ export async function render({ params, query, signal, remember }) {
 }
 
 function now(chain, signal) {
-  const tip = h("span", {}, "–");
-  const showTip = (block) =>
-    tip.replaceChildren(blockLink(chain.chainId, block.blockNumber), h("span.note", {}, time(block.blockTimestamp)));
-  return later(() => chainFigures(chain, signal, showTip, tip), { rows: 4, hideEmpty: false });
+  const tipOf = (block) =>
+    h("span", {}, blockLink(chain.chainId, block.blockNumber), h("span.note", {}, time(block.blockTimestamp)));
+  return later(() => chainFigures(chain, signal, tipOf), { rows: 4, hideEmpty: false });
 }
 
 // A form: the last block at or before a time.

@@ -69,7 +69,6 @@ class ChainCard {
   constructor(chain, signal) {
     this.chain = chain;
     this.signal = signal;
-    this.tip = h("span", {}, "–");
     const name = h("a", { href: to.chain(chain.chainId) }, chain.chainName || chain.chainId);
     this.status = h("span");
     this.showStatus(chain.status);
@@ -91,18 +90,19 @@ class ChainCard {
 
   // With the first block of a chain come the figures around it.
   arrive(block) {
-    this.tip.isConnected ? this.show(block) : this.refresh();
+    const tip = this.body.querySelector(".tip");
+    tip ? tip.replaceWith(this.tipOf(block)) : this.refresh();
   }
 
-  show(block) {
+  tipOf(block) {
     const number = blockLink(this.chain.chainId, block.blockNumber);
-    this.tip.replaceChildren(number, h("span.note", {}, time(block.blockTimestamp)));
+    return h("span.tip", {}, number, h("span.note", {}, time(block.blockTimestamp)));
   }
 
   async load() {
     this.isLoading = true;
     try {
-      return await chainFigures(this.chain, this.signal, (block) => this.show(block), this.tip);
+      return await chainFigures(this.chain, this.signal, (block) => this.tipOf(block));
     } finally {
       this.isLoading = false;
     }

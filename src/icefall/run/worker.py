@@ -22,7 +22,7 @@ from icefall.errors import StartRefused
 from icefall.observe.log import Log
 from icefall.run.child import ENGINE_READY, ChildArguments, watch_stop
 from icefall.run.starting_app import starting_app
-from icefall.server.limits import HttpLimits
+from icefall.server.connection import HttpLimits
 from icefall.server.listener import Listener
 
 URGENT = ("/ext/health", "/v1/health-check", "/v2/health-check")  # answered before other requests

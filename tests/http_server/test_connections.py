@@ -92,6 +92,23 @@ def test_a_client_that_ends_its_input_gets_its_answers() -> None:
     run(scenario())
 
 
+def test_a_request_behind_another_that_breaks_off_is_not_executed() -> None:
+    """Its bytes are parsed when the input has ended long ago."""
+
+    async def scenario() -> None:
+        async with running() as server:
+            reader, writer = await server.connect()
+            writer.write(get("/wait") + POST[:-1])
+            writer.write_eof()
+            await server.until(lambda: any(one._ended for one in server.listener._connections))
+            server.app.released.set()
+            answers = await _closed(reader)
+            assert b"GET /wait 0HTTP/1.1 400 " in answers
+            assert server.app.bodies == [b""]
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [

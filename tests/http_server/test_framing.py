@@ -100,6 +100,9 @@ class RecordingOwner:
     def now(self) -> float:
         return 0.0
 
+    def has_room(self, more: int = 0) -> bool:
+        return more < LIMITS.held_max
+
     def add(self, connection: Connection) -> None:
         pass
 

@@ -185,6 +185,33 @@ def test_a_step_waits_for_its_turn() -> None:
     _in_turns(test)
 
 
+def test_no_step_is_left_waiting() -> None:
+    """Many requests that wait for the same event go on after it, without any other request."""
+
+    async def test(planned: Planned) -> None:
+        released = asyncio.Event()
+        count = 40
+
+        async def request() -> None:
+            await planned.slicer.run(released.wait())
+
+        planned.slicer.begin_slice()
+        tasks = [asyncio.ensure_future(request()) for _ in range(count)]
+        await asyncio.sleep(0)
+        planned.slicer._until = 0.0
+        planned.slicer._is_first = False
+        released.set()
+        done = 0
+        for _ in range(count):
+            await asyncio.sleep(0)
+            if planned.plans > done:
+                done = planned.plans
+                planned.slicer.begin_slice()
+        assert all(task.done() for task in tasks)
+
+    _in_turns(test)
+
+
 def test_an_error_passes_through() -> None:
     async def test(planned: Planned) -> None:
         planned.slicer.begin_slice()

@@ -43,11 +43,7 @@ class HttpLimits(msgspec.Struct, frozen=True):
 
 
 class ConnectionOwner(Protocol):
-    """The part of the listener that a connection needs.
-
-    `held` is the memory in bytes that all connections keep for their clients, `remembering` their readers of heads that
-    keep one.
-    """
+    """The part of the listener that a connection needs; `held` is the memory in bytes kept for all clients."""
 
     limits: HttpLimits
     held: int
@@ -56,6 +52,8 @@ class ConnectionOwner(Protocol):
     remembering: dict[HeadReader, None]
 
     def now(self) -> float: ...
+
+    def has_room(self, more: int = 0) -> bool: ...
 
     def add(self, connection: "Connection") -> None: ...
 
@@ -160,20 +158,18 @@ class Connection(asyncio.Protocol):
 
     def _count(self) -> None:
         """Bring the listener's count of memory up to date with what this connection holds now."""
-        held = self._output.unsent + len(self._buffer)
+        held = self._output.unsent
+        if self._buffer:
+            held += self._buffer.__alloc__()  # more than its length while it grows, or when its start was taken
         if self._current is not None:
             held += self._current.held
         self._listener.held += held - self._held
         self._held = held
 
-    def _has_room(self, more: int = 0) -> bool:
-        """Tell whether the connections of the listener may hold that many bytes more."""
-        return self._listener.held + more <= self._listener.limits.held_max
-
     def _count_unsent(self) -> None:
         """Count what the client does not read. If there is no room for it, the connection ends."""
         self._count()
-        if not self._has_room():
+        if not self._listener.has_room():
             self.abort()
 
     # -- from bytes to requests ----------------------------------------------------------------------------------
@@ -188,14 +184,16 @@ class Connection(asyncio.Protocol):
                 elif self._current is not None or self._output.stalled is not None or not self._take_head():
                     break
             self._count()
-            if len(self._buffer) > SMALL_SIZE and not self._has_room():
+            if len(self._buffer) > SMALL_SIZE and not self._listener.has_room():
                 raise overloaded()
         except (UnreadableRequest, Unavailable) as error:
             self._ended = True
             self._buffer.clear()
             self._count()
             if self._current is None and self._output.stalled is None:
-                self._refuse(self._listener.failure(error))  # otherwise the connection ends after the current answer
+                self._refuse(self._listener.failure(error))
+            else:
+                self._pause_reading(True)  # the connection ends after the current answer
             return
         is_behind = self._current is not None and self._reading is None and len(self._buffer) > READ_AHEAD_MAX
         self._pause_reading(is_behind or self._output.stalled is not None)
@@ -231,7 +229,7 @@ class Connection(asyncio.Protocol):
             return False
         self._current = request = HttpRequest(head, self._peer, self._listener.limits.body_max, self._send_continue)
         self._count()
-        if head.size > SMALL_SIZE and not self._has_room():
+        if head.size > SMALL_SIZE and not self._listener.has_room():
             self._current = None
             raise overloaded()
         self.deadline = inf
@@ -239,6 +237,8 @@ class Connection(asyncio.Protocol):
             self._reading = request
             if self._buffer:
                 self._take_body(request)
+            if self._ended and not request.is_complete:
+                request.fail(cut_off())
         self._listener.submit(self, request)
         return True
 
@@ -254,7 +254,7 @@ class Connection(asyncio.Protocol):
             return False
         del self._buffer[:used]
         self._count()
-        if request.held > SMALL_SIZE and not self._has_room():
+        if request.held > SMALL_SIZE and not self._listener.has_room():
             request.fail(overloaded())
         if request.is_complete:
             self._reading = None
@@ -295,7 +295,7 @@ class Connection(asyncio.Protocol):
     def _send_answer(self, request: HttpRequest, response: Response, body: bytes) -> None:
         if self._transport.is_closing():
             return
-        if len(body) > SMALL_ANSWER_SIZE and not self._has_room(len(body)):
+        if len(body) > SMALL_ANSWER_SIZE and not self._listener.has_room(len(body)):
             response = self._listener.failure(overloaded())
             assert isinstance(response.body, bytes)
             body = response.body
@@ -371,6 +371,9 @@ class Connection(asyncio.Protocol):
             self._transport.write_eof()
 
     def _close(self) -> None:
+        if self._paused:  # there may be more to read
+            self._discard()
+            return
         self.deadline = self._listener.now() + self._listener.limits.write_s
         self._transport.close()
 

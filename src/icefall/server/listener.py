@@ -5,6 +5,7 @@ bytes, so that urgent requests (health) are answered at once however many others
 """
 
 import asyncio
+import ctypes
 import socket
 import time
 from collections import deque
@@ -31,6 +32,10 @@ _ACCEPTS_PER_ITERATION = (
 )
 _CLOSES_PER_ITERATION = 64
 _CHECK_S = 0.25
+_CONNECTION_SIZE = 2 << 10  # bytes of memory of an idle connection
+_TRIM_SIZE = 8 << 20  # bytes; when so much less is held than at the peak, the memory goes back to the system
+_TRIM_S = 5.0  # it takes milliseconds, so not more often than this
+_malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc; other libraries return memory by themselves
 
 
 class Application(Protocol):
@@ -69,6 +74,8 @@ class Listener:
         self._empty = asyncio.Event()
         self.held = 0
         self.remembering: dict[HeadReader, None] = {}
+        self._held_peak = 0
+        self._next_trim = 0.0
         self.is_stopping = False
         self.now = self._loop.time
         self.heads = PackedHeads()
@@ -120,10 +127,22 @@ class Listener:
         """Closes connections whose time is over, again and again."""
         self.heads.set_date(formatdate(time.time(), usegmt=True))
         now = self._loop.time()
+        self._trim(now)
         over = [one for one in self._connections if one.deadline <= now]
         for connection in over[:_CLOSES_PER_ITERATION]:
             connection.abort()
         self._loop.call_later(_CHECK_S if len(over) <= _CLOSES_PER_ITERATION else 0, self._check)
+
+    def has_room(self, more: int = 0) -> bool:
+        """Tell whether connections may hold that many bytes more, besides what they are themselves."""
+        return self.held + more + _CONNECTION_SIZE * len(self._connections) <= self.limits.held_max
+
+    def _trim(self, now: float) -> None:
+        """Return freed memory to the system after clients have held much of it."""
+        self._held_peak = max(self._held_peak, self.held)
+        if self._held_peak - self.held > _TRIM_SIZE and now >= self._next_trim and _malloc_trim is not None:
+            self._held_peak, self._next_trim = self.held, now + _TRIM_S
+            _malloc_trim(0)
 
     # -- requests ------------------------------------------------------------------------------------------------
 

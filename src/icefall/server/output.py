@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 
 SMALL_ANSWER_SIZE = 16 << 10  # bytes; cheaper to copy than to send in two pieces
+_STALL_SIZE = 1 << 10  # bytes of memory of a write that waits
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
@@ -50,6 +51,7 @@ class Output:
 
     def stall(self) -> None:
         self.stalled = asyncio.get_running_loop().create_future()
+        self.unsent += _STALL_SIZE
 
     def resume(self) -> None:
         stalled, self.stalled = self.stalled, None

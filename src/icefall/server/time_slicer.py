@@ -46,6 +46,8 @@ class TimeSlicer:
             waiter = self._waiting.popleft()
             if not waiter.done():  # it may have been cancelled
                 waiter.set_result(None)
+        if self._waiting:
+            self._plan()  # those that were woken may end without another step
 
     @coroutine
     def run(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:

@@ -61,7 +61,12 @@ def test_the_size_of_a_head_is_what_it_takes(sent: bytes) -> None:
 def test_what_comes_behind_an_unfinished_request_is_counted_and_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
     read = HeadReader.read
-    monkeypatch.setattr(HeadReader, "read", lambda self, given: parsed.append(given) or read(self, given))
+
+    def recorded(reader: HeadReader, given: bytes) -> RequestHead:
+        parsed.append(given)
+        return read(reader, given)
+
+    monkeypatch.setattr(HeadReader, "read", recorded)
 
     async def scenario() -> None:
         async with running() as server:
@@ -171,7 +176,7 @@ def test_an_idle_connection_keeps_nothing_of_a_large_request() -> None:
             (connection,) = server.listener._connections
             assert sys.getsizeof(connection._buffer) < 100
             assert server.listener.held == 0
-            assert connection._current is connection._reading is connection._task is None
+            assert [connection._current, connection._reading, connection._task] == [None, None, None]
 
     run(scenario())
 

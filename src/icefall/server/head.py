@@ -64,6 +64,8 @@ class RequestHead:
         method, target, major, minor, lines = found.groups()
         if major != b"1":
             raise VersionUnsupported("only HTTP/1.0 and HTTP/1.1 are served")
+        self._fields_size: int
+        self.size: int
         self._texts: dict[str, str | None]
         self.fields: dict[bytes, bytes]
         self.repeated: list[tuple[bytes, bytes]]

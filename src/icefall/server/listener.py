@@ -32,7 +32,7 @@ _ACCEPTS_PER_ITERATION = (
 )
 _CLOSES_PER_ITERATION = 64
 _CHECK_S = 0.25
-_CONNECTION_SIZE = 2 << 10  # bytes of memory of an idle connection
+_CONNECTION_SIZE = 3 << 10  # bytes of memory of a connection that holds nothing
 _TRIM_SIZE = 8 << 20  # bytes; when so much less is held than at the peak, the memory goes back to the system
 _TRIM_S = 5.0  # it takes milliseconds, so not more often than this
 _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc; other libraries return memory by themselves

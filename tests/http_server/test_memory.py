@@ -42,6 +42,7 @@ async def _begun(server: Running, count: int) -> None:
         get("/a", *(f"x{number}: {'y' * 500}" for number in range(HEADERS_MAX - 1))),
         b"GET /\xf0\x9f\x98\x80" + b"\xff" * 30_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
         get("/%F0%9F%98%80" + "a" * 30_000),
+        get("http://" + "a" * 60_000 + "/"),
         get("/" + "a" * 30_000 + "?" + "b" * 30_000),
     ],
 )

@@ -40,6 +40,7 @@ class RequestHead:
 
     __slots__ = (
         "_fields_size",
+        "_target_size",
         "_texts",
         "expects",
         "fields",
@@ -82,7 +83,7 @@ class RequestHead:
             self._read_target(target)
             self.length, self.keep_alive, self.expects = last.length, last.keep_alive, last.expects
             self._fields_size = last._fields_size
-            self.size = last._fields_size + self._target_size(target)
+            self.size = last._fields_size + self._target_size
             return
         headers = lines.count(b"\n")
         if headers > HEADERS_MAX:
@@ -92,7 +93,7 @@ class RequestHead:
         self._read_fields(lines)
         self.host = self.header_host = self._host()
         self._read_target(target)
-        self.size = self._fields_size + self._target_size(target)
+        self.size = self._fields_size + self._target_size
         self.length = self._length()
         self.keep_alive = self._keep_alive()
         expected = self.fields.get(b"expect", b"").lower()
@@ -133,6 +134,7 @@ class RequestHead:
         return host.decode("ascii")
 
     def _read_target(self, target: bytes) -> None:
+        length = len(target)
         absolute = _ABSOLUTE.fullmatch(target)
         if absolute:
             authority, target = absolute.groups()
@@ -149,11 +151,9 @@ class RequestHead:
                 raise UnreadableRequest("the path has a % that is no escape")
             path = unquote_to_bytes(path)
         self.path = path.decode("utf-8", "replace")
+        # A path with a wide character has up to four bytes for each of its characters.
+        self._target_size = 2 * length if self.path.isascii() else 5 * length
         self.query = query.decode("latin-1")
-
-    def _target_size(self, target: bytes) -> int:
-        """Return the memory of path and query: a path with a wide character has up to four bytes for each of them."""
-        return 2 * len(target) if self.path.isascii() else 5 * len(target)
 
     def _length(self) -> int | None:
         if b"transfer-encoding" in self.fields:

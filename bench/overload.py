@@ -1,7 +1,8 @@
-"""Liveness while the node listener has three times the connections that use its capacity, and more; needs wrk.
+"""Measures liveness while the node listener has three times the connections that use its capacity, and more; needs wrk.
 
-And beside silent connections, and clients that ask for much and read nothing. `load` is the machine's: above
-the number of its cores, others add to every time.
+It also does so beside silent connections, clients that ask for much and read nothing, and clients that send heads and
+read nothing. `before`, `peak` and `after` are the resident memory of the worker in MiB; `after`, when the connections
+of the row are closed. `load` is the machine's: above the number of its cores, others add to every time.
 """
 
 import http.client
@@ -15,6 +16,7 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tests.e2e.program import workers
@@ -28,7 +30,46 @@ from icefall.compose.worker import raise_file_limit
 
 CAPACITY, OVERLOAD = 64, (192, 1000)
 SILENT, STALLED, PIPELINED, UTXOS = 5000, 40, 4, 600
+HEADS_BEHIND, HEADERS = 1200, 2600
+BUFFERED_MIB = 64  # --http-max-buffered
+RETURNED_MIB = 12  # memory that a worker may keep when its clients are gone
 _PAUSE_S = 0.02
+_CLOSED_S = 20.0
+
+
+class MemoryUse(NamedTuple):
+    """Resident memory of a worker, in MiB."""
+
+    before: float
+    peak: float
+    after: float
+
+
+class WorkerMemory:
+    """Measures the memory of the node listener's worker from now on."""
+
+    def __init__(self, server: Server) -> None:
+        self._folder = Path(f"/proc/{workers(server)[0].pid}")
+        self._files = self._open_files()
+        self._before = self._mebibytes("VmRSS")
+        (self._folder / "clear_refs").write_text("5")  # the peak begins anew
+
+    def use(self) -> MemoryUse:
+        """Return the memory used, when the connections that were opened meanwhile are closed and it was returned."""
+        until = time.monotonic() + _CLOSED_S
+        while time.monotonic() < until and (
+            self._open_files() > self._files or self._mebibytes("VmRSS") > self._before + RETURNED_MIB
+        ):
+            time.sleep(_PAUSE_S)
+        return MemoryUse(self._before, self._mebibytes("VmHWM"), self._mebibytes("VmRSS"))
+
+    def _open_files(self) -> int:
+        return len(list((self._folder / "fd").iterdir()))
+
+    def _mebibytes(self, name: str) -> float:
+        found = re.search(rf"{name}:\s+(\d+) kB", (self._folder / "status").read_text())
+        assert found
+        return int(found[1]) / 1024
 
 
 def run() -> None:
@@ -43,7 +84,8 @@ def run() -> None:
     )
     with TemporaryDirectory() as folder, serving("node", Path(folder)) as server:
         print("overload: one worker; milliseconds of health.liveness by POST meanwhile, each on a new connection")
-        print(f"  {'connections':<44}{'req/s':>8}{'refused':>9}{'p50':>8}{'p99':>8}{'max':>8}{'RSS MB':>8}{'load':>7}")
+        print(f"  {'connections':<44}{'req/s':>8}{'refused':>9}{'p50':>8}{'p99':>8}{'max':>8}", end="")
+        print(f"{'before':>8}{'peak':>7}{'after':>7}{'load':>7}")
         for label, body in calls:
             for connections in (CAPACITY, *OVERLOAD):
                 _overload(server, f"{connections}, {label}", connections, body)
@@ -53,9 +95,11 @@ def run() -> None:
             (f"{STALLED} that do not read {PIPELINED} answers of 4 MB", STALLED, _large_request() * PIPELINED),
         ):
             _holding(server, label, count, sent)
+        _heads_behind(server)
 
 
 def _overload(server: Server, label: str, connections: int, body: bytes) -> None:
+    memory = WorkerMemory(server)
     with TemporaryDirectory() as folder:
         script = Path(folder) / "request.lua"
         script.write_text(
@@ -71,7 +115,17 @@ def _overload(server: Server, label: str, connections: int, body: bytes) -> None
     done, refused = re.search(r"(\d+) requests in ([\d.]+)s", text), re.search(r"Non-2xx[^:]*: (\d+)", text)
     assert done, text
     per_second = (int(done[1]) - int(refused[1] if refused else 0)) / float(done[2])
-    _print(server, label, f"{per_second:>8.0f}{refused[1] if refused else 0:>9}", latencies_ms)
+    _print(label, f"{per_second:>8.0f}{refused[1] if refused else 0:>9}", latencies_ms, memory)
+
+
+def _heads_behind(server: Server) -> None:
+    """Send heads behind answers that are not read: they must fit into the memory for clients."""
+    answers = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 8  # more than the kernel keeps
+    lines = b"".join(b"%x:\r\n" % number for number in range(HEADERS))
+    heads = (b"GET / HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n") * 16
+    use = _holding(server, f"{HEADS_BEHIND} that send heads, and do not read", HEADS_BEHIND, answers, heads)
+    assert use.peak - use.before <= BUFFERED_MIB, use
+    assert use.after - use.before <= RETURNED_MIB, use
 
 
 def _large_request() -> bytes:
@@ -83,8 +137,9 @@ def _large_request() -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
-def _holding(server: Server, label: str, count: int, sent: bytes) -> None:
-    """Connections that have sent these bytes and read nothing."""
+def _holding(server: Server, label: str, count: int, sent: bytes, then: bytes = b"") -> MemoryUse:
+    """Measure beside connections that have sent these bytes and read nothing; `then` is sent as far as it is taken."""
+    memory = WorkerMemory(server)
     parts = urlsplit(server.url())
     opened = [socket.socket() for _ in range(count)]
     for one in opened:
@@ -98,11 +153,19 @@ def _holding(server: Server, label: str, count: int, sent: bytes) -> None:
     latencies_ms = []
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
+        if then:
+            _push(opened, then)
         latencies_ms.append(_liveness_ms(server.url()))
         time.sleep(_PAUSE_S)
     for one in opened:
         one.close()
-    _print(server, label, f"{'':>17}", latencies_ms)
+    return _print(label, f"{'':>17}", latencies_ms, memory)
+
+
+def _push(opened: list[socket.socket], data: bytes) -> None:
+    for one in opened:
+        with suppress(OSError):  # no more is taken, or the server has closed the connection
+            one.send(data, socket.MSG_DONTWAIT)
 
 
 def _liveness_ms(url: str) -> float:
@@ -117,11 +180,11 @@ def _liveness_ms(url: str) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def _print(server: Server, label: str, requests: str, latencies_ms: list[float]) -> None:
+def _print(label: str, requests: str, latencies_ms: list[float], memory: WorkerMemory) -> MemoryUse:
     latencies_ms.sort()
     p50, p99 = (latencies_ms[int(len(latencies_ms) * share)] for share in (0.5, 0.99))
-    status = Path(f"/proc/{workers(server)[0].pid}/status").read_text()
-    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert peak
     times = f"{p50:>8.1f}{p99:>8.1f}{latencies_ms[-1]:>8.1f}"
-    print(f"  {label:<44}{requests}{times}{int(peak[1]) / 1024:>8.0f}{os.getloadavg()[0]:>7.1f}", flush=True)
+    use = memory.use()
+    sizes = f"{use.before:>8.0f}{use.peak:>7.0f}{use.after:>7.0f}"
+    print(f"  {label:<44}{requests}{times}{sizes}{os.getloadavg()[0]:>7.1f}", flush=True)
+    return use

@@ -10,7 +10,7 @@ import msgspec
 import uvloop
 
 from icefall.errors import IcefallError
-from icefall.server.limits import HttpLimits
+from icefall.server.connection import HttpLimits
 from icefall.server.listener import BACKLOG, Listener
 from icefall.server.request import HttpRequest
 from icefall.server.response import Response

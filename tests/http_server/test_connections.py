@@ -92,6 +92,23 @@ def test_a_client_that_ends_its_input_gets_its_answers() -> None:
     run(scenario())
 
 
+def test_a_request_behind_another_that_breaks_off_is_not_executed() -> None:
+    """Its bytes are parsed when the input has ended long ago."""
+
+    async def scenario() -> None:
+        async with running() as server:
+            reader, writer = await server.connect()
+            writer.write(get("/wait") + POST[:-1])
+            writer.write_eof()
+            await server.until(lambda: any(one._ended for one in server.listener._connections))
+            server.app.released.set()
+            answers = await _closed(reader)
+            assert b"GET /wait 0HTTP/1.1 400 " in answers
+            assert server.app.bodies == [b""]
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -99,7 +116,16 @@ def test_a_client_that_ends_its_input_gets_its_answers() -> None:
         (b"GET / HTTP/1.1\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * (2 << 20), 431),
+        (get("/", "X: " + "a" * (64 << 10)), 431),
+        (get("/", *["X: a"] * 100), 431),
+        (get("/", *["X: a"] * 10_000), 431),
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc--0\r\n\r\n", 400),
+        (
+            b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 4096 + b"0\r\n\r\n",
+            400,
+        ),
+        (b"POST / HTTP/1.1\r\nHost: a\r\n" + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n0\r\n\r\n", 501),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", 413),
     ],
 )
@@ -117,8 +143,35 @@ def test_the_answers_before_what_cannot_be_read_are_sent() -> None:
     async def scenario() -> None:
         async with running() as server:
             answer = await server.exchange(get("/a") + b"NONSENSE\r\n\r\n")
+            assert answer.count(b"HTTP/1.1 ") == 2
+            assert b"GET /a 0HTTP/1.1 400 " in answer
+
+    run(scenario())
+
+
+def test_a_head_of_the_longest_size_is_read() -> None:
+    long = get("/a", *["X: a"] * 98, "Y: ")
+
+    async def scenario() -> None:
+        async with running() as server:
+            filled = long[:-4] + b"y" * ((64 << 10) - len(long) + 4) + long[-4:]
+            for sent in (long, filled):
+                assert (await server.exchange(sent)).endswith(b"GET /a 0")
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("end", [b"\n", b"T\r\n", b" T: v\r\n", b"T : v\r\n", b"T: v\n\r\n", b"T: \0\r\n"])
+def test_no_request_is_swallowed_as_trailers(end: bytes) -> None:
+    """Trailers are read like headers: what another server reads as a request must not pass as one of them."""
+
+    async def scenario() -> None:
+        async with running() as server:
+            chunked = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+            answer = await server.exchange(chunked + end + get("/a"))
+            assert answer.startswith(b"HTTP/1.1 400 ")
             assert answer.count(b"HTTP/1.1 ") == 1
-            assert answer.endswith(b"GET /a 0")
+            assert server.app.bodies == []
 
     run(scenario())
 

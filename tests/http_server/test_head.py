@@ -61,7 +61,8 @@ def test_request_lines_that_are_none(line: bytes) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        b"", HOST + HOST, b"Host: a b\r\n", b"Host: a/b\r\n", b"Host: n\xc3\xb6de\r\n", b"Host : a\r\n",
+        HOST + HOST, b"Host: a\r\nHost: a\r\n", b"Host:\r\nHost:\r\n",
+        b"", b"Host: a b\r\n", b"Host: a/b\r\n", b"Host: n\xc3\xb6de\r\n", b"Host : a\r\n",
         HOST + b"A\r\n", HOST + b" folded\r\n", HOST + b"A: \x00\r\n", HOST + b"A: a\nB: b\r\n", HOST + b": a\r\n",
         HOST + b"Content-Length: abc\r\n", HOST + b"Content-Length: -5\r\n", HOST + b"Content-Length: +5\r\n",
         HOST + b"Content-Length: 5\r\nContent-Length: 6\r\n", HOST + b"Content-Length: 5, 5\r\n",
@@ -78,7 +79,8 @@ def test_what_is_not_served() -> None:
         head(b"GET / HTTP/2.0")
     with pytest.raises(UnreadableExpectation):
         head(fields=HOST + b"Expect: something\r\n")
-    for encoding in (b"gzip", b"gzip, chunked", b"chunked, chunked", b"chunked\r\nTransfer-Encoding: gzip"):
+    twice = [b"chunked\r\nTransfer-Encoding: " + another for another in (b"gzip", b"chunked")]
+    for encoding in (b"gzip", b"gzip, chunked", b"chunked, chunked", *twice):
         with pytest.raises(TransferEncodingUnsupported):
             head(fields=HOST + b"Transfer-Encoding: " + encoding + b"\r\n")
     with pytest.raises(TransferEncodingUnsupported):
@@ -156,7 +158,7 @@ def fresh(sent: bytes) -> RequestHead | None:
 
 @given(st.lists(st.tuples(HEADS, st.sampled_from([b"", b"a", b"GET / HTTP/1.1\r\n\r\n"])), max_size=8))
 def test_heads_are_read_as_if_none_had_come_before(sent: list[tuple[bytes, bytes]]) -> None:
-    reader = HeadReader()
+    reader = HeadReader({})
     for head_bytes, rest in sent:
         found = reader.whole(head_bytes + rest)
         if found is not None:
@@ -166,7 +168,7 @@ def test_heads_are_read_as_if_none_had_come_before(sent: list[tuple[bytes, bytes
 
 
 def test_another_target_with_the_same_headers_is_taken_whole() -> None:
-    reader = HeadReader()
+    reader = HeadReader({})
     for target in (b"/a", b"/b?c"):
         found = reader.whole(b"GET %b HTTP/1.1\r\n%b\r\n" % (target, HOST))
         assert found is not None

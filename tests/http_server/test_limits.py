@@ -9,33 +9,33 @@ from hypothesis import strategies as st
 from tests.http_server.serving import LIMIT_S, Running, get, read_answer, run, running
 
 BIG = 4 << 20
-LONG_HEAD = b"GET /a HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 600_000
+LONG_HEAD = b"GET /a HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 60_000
 
 
 def test_heads_that_are_arriving_have_a_budget() -> None:
     async def scenario() -> None:
-        async with running(held_max=1_000_000) as server:
+        async with running(held_max=100_000) as server:
             (_, first), (second, writer) = await server.connect(), await server.connect()
             first.write(LONG_HEAD)
-            await server.until(lambda: server.listener.held == len(LONG_HEAD))
+            await server.until(lambda: server.listener.held >= len(LONG_HEAD))
             writer.write(LONG_HEAD)
             assert (await read_answer(second))[0] == 503
             assert (await server.exchange(get("/a"))).endswith(b"GET /a 0")
             first.write(b"\r\n\r\n")
             await server.until(lambda: server.listener.held == 0)
-            assert server.app.begun == ["/a", "/a"]
+            assert server.app.begun == ["/a"], "parsed, it takes twice as much"
 
     run(scenario())
 
 
 def test_long_heads_count_until_their_requests_are_answered() -> None:
     async def scenario() -> None:
-        async with running(held_max=1_000_000) as server:
+        async with running(held_max=200_000) as server:
             long = LONG_HEAD.replace(b"/a", b"/wait") + b"\r\n\r\n"
             reader, writer = await server.connect()
             writer.write(long)
             await server.until(lambda: server.app.begun == ["/wait"])
-            assert server.listener.held == len(long)
+            assert 2 * len(long) < server.listener.held < 3 * len(long), "as it came, and as fields"
             assert (await server.exchange(long)).startswith(b"HTTP/1.1 503 ")
             server.app.released.set()
             assert (await read_answer(reader))[0] == 200

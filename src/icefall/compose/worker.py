@@ -22,7 +22,7 @@ from icefall.config.settings import Config
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 from icefall.observe.log import Log
-from icefall.server.limits import HttpLimits
+from icefall.server.connection import HttpLimits
 from icefall.server.listener import Listener
 
 URGENT = ("/ext/health", "/v1/health-check", "/v2/health-check")  # answered before other requests

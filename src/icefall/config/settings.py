@@ -216,7 +216,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     http_max_connections: Annotated[int, types.whole(16, 1 << 20), Setting(
         "10000", "Connections of a listener; beyond it the one idle for the longest is closed.")]
     http_max_buffered: Annotated[int, types.whole(1, 1 << 16), Setting(
-        "64", "MiB that requests being received and answers not yet read may take in a listener; then 503.")]
+        "64", "MiB that a listener may keep for its clients, such as requests and answers not yet read; then 503.")]
     http_shutdown_wait: Annotated[types.ShutdownTime, Setting("0s", "Time to go on serving after the stop signal.")]
     http_shutdown_timeout: Annotated[types.ShutdownTime, Setting("5s", "Time that open requests have to finish.")]
 

@@ -1,9 +1,12 @@
-"""The body of a request as it arrives: a known number of bytes, or chunks."""
+"""Reads the body of a request as it arrives: a known number of bytes, or chunks."""
 
 import re
 
+from icefall.server.head import HEADER_LINE
+
+CHUNKS_MAX = 4096  # chunks of a body; tiny ones would cost more time than any body is worth
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[\t -~\x80-\xff]*)?\r\n")
-_LINE_MAX = 4096  # of a chunk's size line, and of the trailers
+_LINE_MAX = 4096  # bytes of the line with a chunk's size, and of all trailers
 
 
 class InvalidChunk(Exception):
@@ -20,7 +23,7 @@ class KnownLength:
         self.is_complete = not length
 
     def take(self, data: bytearray | bytes) -> tuple[bytes, int]:
-        """The content at the start of `data`, and how many bytes of `data` are used up."""
+        """Return the content at the start of `data`, and how many bytes of `data` are used up."""
         with memoryview(data) as view:
             piece = bytes(view[: self._missing])
         self._missing -= len(piece)
@@ -29,17 +32,21 @@ class KnownLength:
 
 
 class Chunks:
-    """A body in chunks, up to the end of its trailers, which are ignored."""
+    """A body in chunks, up to the end of its trailers, which must be headers and are ignored."""
 
-    __slots__ = ("_missing", "_state", "is_complete")
+    __slots__ = ("_chunks", "_missing", "_state", "is_complete")
 
     def __init__(self) -> None:
+        self._chunks = 0
         self._missing = 0
         self._state = "size"
         self.is_complete = False
 
     def take(self, data: bytearray | bytes) -> tuple[bytes, int]:
-        """As for a known length; InvalidChunk for what is none."""
+        """Return the content at the start of `data`, and how many bytes of `data` are used up.
+
+        Raises InvalidChunk for what is not a chunk, and for more chunks than anyone needs.
+        """
         pieces: list[bytes] = []
         at = 0
         while not self.is_complete:
@@ -69,7 +76,7 @@ class Chunks:
         return at
 
     def _line(self, data: bytearray | bytes, at: int) -> int:
-        """A line with a chunk's size, or one of the trailers."""
+        """Read a line with a chunk's size, or one of the trailers, and return where the next line begins."""
         end = data.find(b"\r\n", at, at + _LINE_MAX)
         if end < 0:
             if len(data) - at >= _LINE_MAX:
@@ -77,17 +84,24 @@ class Chunks:
             return at
         line = bytes(data[at : end + 2])
         if self._state == "trailers":
-            self._missing += len(line)
-            if self._missing > _LINE_MAX:
-                raise InvalidChunk
-            self.is_complete = line == b"\r\n"
-            return end + 2
+            self._read_trailer(line)
+        else:
+            self._read_size(line)
+        return end + 2
+
+    def _read_size(self, line: bytes) -> None:
         size = _SIZE_LINE.fullmatch(line)
-        if size is None:
+        self._chunks += 1
+        if size is None or self._chunks > CHUNKS_MAX:
             raise InvalidChunk
         self._missing = int(size[1], 16)
         self._state = "data" if self._missing else "trailers"
-        return end + 2
+
+    def _read_trailer(self, line: bytes) -> None:
+        self._missing += len(line)
+        if self._missing > _LINE_MAX or not (line == b"\r\n" or HEADER_LINE.fullmatch(line)):
+            raise InvalidChunk
+        self.is_complete = line == b"\r\n"
 
 
 def reader_of(length: int | None) -> KnownLength | Chunks:

@@ -1,28 +1,46 @@
-"""The head of a request, read strictly: what a proxy in front reads differently would be a hole."""
+"""Reads the head of a request strictly: what a proxy in front reads differently would be a hole."""
 
 import re
 from urllib.parse import unquote_to_bytes
 
-from icefall.errors import TransferEncodingUnsupported, UnreadableExpectation, UnreadableRequest, VersionUnsupported
+from icefall.errors import (
+    HeadTooLarge,
+    TransferEncodingUnsupported,
+    UnreadableExpectation,
+    UnreadableRequest,
+    VersionUnsupported,
+)
 
-HEAD_MAX = (1 << 20) + 4096  # bytes; the limit of the existing node
+HEAD_MAX = 64 << 10  # bytes
+HEADERS_MAX = 100
 END_OF_HEAD = b"\r\n\r\n"
-_LAST_HEAD_MAX = 4096
+REMEMBERED_MAX = 1024  # connections whose last head is kept
+_REMEMBERED_SIZE_MAX = 8 << 10  # bytes of memory of a head that is kept
+_FIXED_SIZE = 1024  # bytes of memory of a request without headers
+_HEADER_SIZE = 192  # bytes of memory of an empty header: two byte strings, their place in a dict or list
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
-_HEAD = re.compile(
-    rb"(" + _TOKEN + rb"++) ([!-~\x80-\xff]++) HTTP/([0-9])\.([0-9])\r\n"
-    rb"((?:" + _TOKEN + rb"++:[\t -~\x80-\xff]*+\r\n)*+)\r\n"
-)  # fmt: skip
+_HEADER = _TOKEN + rb"++:[\t -~\x80-\xff]*+\r\n"
+HEADER_LINE = re.compile(_HEADER)
+_HEAD = re.compile(rb"(" + _TOKEN + rb"++) ([!-~\x80-\xff]++) HTTP/([0-9])\.([0-9])\r\n((?:" + _HEADER + rb")*+)\r\n")
 _HOST = re.compile(rb"[!$%&'()*+,\-.:;=\[\]_~0-9A-Za-z]*")
 _ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://([^/?]*)(.*)", re.DOTALL)
 
 
+def too_many_headers() -> HeadTooLarge:
+    return HeadTooLarge(f"a request may have {HEADERS_MAX} headers at most")
+
+
 class RequestHead:
-    """UnreadableRequest for what is none. `fields` by names in lower case, `repeated` those after the first of a name;
-    `length` is that of the body, None if it comes in chunks."""
+    """The parsed head of a request. What is not a valid head raises UnreadableRequest.
+
+    `fields` has the first header of each name, in lower case, and `repeated` the others. `length` is the length of the
+    body, None if it comes in chunks. `size` is the memory that the head takes, as an upper bound in bytes.
+    """
 
     __slots__ = (
+        "_fields_size",
+        "_target_size",
         "_texts",
         "expects",
         "fields",
@@ -36,16 +54,19 @@ class RequestHead:
         "path",
         "query",
         "repeated",
+        "size",
     )
 
     def __init__(self, head: bytes | bytearray, last: "RequestHead | None" = None) -> None:
-        """`last`: the one before on the same connection. Most clients ask for another target with the same headers."""
+        """Parse `head`. `last` is the one before on the same connection: most clients repeat its headers."""
         found = _HEAD.fullmatch(head)
         if found is None:
             raise UnreadableRequest("the request line or a header is malformed")
         method, target, major, minor, lines = found.groups()
         if major != b"1":
             raise VersionUnsupported("only HTTP/1.0 and HTTP/1.1 are served")
+        self._fields_size: int
+        self.size: int
         self._texts: dict[str, str | None]
         self.fields: dict[bytes, bytes]
         self.repeated: list[tuple[bytes, bytes]]
@@ -61,11 +82,18 @@ class RequestHead:
             self.host = self.header_host = last.header_host
             self._read_target(target)
             self.length, self.keep_alive, self.expects = last.length, last.keep_alive, last.expects
+            self._fields_size = last._fields_size
+            self.size = last._fields_size + self._target_size
             return
+        headers = lines.count(b"\n")
+        if headers > HEADERS_MAX:
+            raise too_many_headers()
+        self._fields_size = _FIXED_SIZE + _HEADER_SIZE * headers + 2 * len(lines)  # as they came, and as fields
         self._texts = {}
         self._read_fields(lines)
         self.host = self.header_host = self._host()
         self._read_target(target)
+        self.size = self._fields_size + self._target_size
         self.length = self._length()
         self.keep_alive = self._keep_alive()
         expected = self.fields.get(b"expect", b"").lower()
@@ -74,7 +102,7 @@ class RequestHead:
         self.expects = bool(expected) and self.minor > 0 and self.length != 0
 
     def text(self, name: str) -> str | None:
-        """The first header of that name. What is asked of one request is asked of the next with the same head."""
+        """Return the first header of that name. Texts are kept: the next request with this head needs the same ones."""
         try:
             return self._texts[name]
         except KeyError:
@@ -88,8 +116,10 @@ class RequestHead:
         for line in lines.split(b"\r\n")[:-1]:
             name, _, value = line.partition(b":")
             name, value = name.lower(), value.strip(b" \t")
-            if self.fields.setdefault(name, value) is not value:
+            if name in self.fields:
                 self.repeated.append((name, value))
+            else:
+                self.fields[name] = value
 
     def _host(self) -> str:
         host = self.fields.get(b"host")
@@ -104,6 +134,7 @@ class RequestHead:
         return host.decode("ascii")
 
     def _read_target(self, target: bytes) -> None:
+        length = len(target)
         absolute = _ABSOLUTE.fullmatch(target)
         if absolute:
             authority, target = absolute.groups()
@@ -120,23 +151,25 @@ class RequestHead:
                 raise UnreadableRequest("the path has a % that is no escape")
             path = unquote_to_bytes(path)
         self.path = path.decode("utf-8", "replace")
+        # A path with a wide character has up to four bytes for each of its characters.
+        self._target_size = 2 * length if self.path.isascii() else 5 * length
         self.query = query.decode("latin-1")
 
     def _length(self) -> int | None:
         if b"transfer-encoding" in self.fields:
-            if self._all(b"transfer-encoding") != {b"chunked"} or not self.minor:
+            if self._all(b"transfer-encoding") != [b"chunked"] or not self.minor:
                 raise TransferEncodingUnsupported("only chunked bodies are read", "Unsupported transfer encoding")
             return None
         if b"content-length" not in self.fields:
             return 0
-        lengths = self._all(b"content-length")
+        lengths = set(self._all(b"content-length"))
         (text,) = lengths if len(lengths) == 1 else (b"",)
         if not text.isdigit() or len(text) > 18:
             raise UnreadableRequest("the Content-Length is malformed")
         return int(text)
 
-    def _all(self, name: bytes) -> set[bytes]:
-        return {self.fields[name].lower(), *(value.lower() for field, value in self.repeated if field == name)}
+    def _all(self, name: bytes) -> list[bytes]:
+        return [self.fields[name].lower(), *(value.lower() for field, value in self.repeated if field == name)]
 
     def _keep_alive(self) -> bool:
         if self.length is None and b"content-length" in self.fields:
@@ -150,25 +183,53 @@ class RequestHead:
 
 
 class HeadReader:
-    """Reads the heads of one connection: clients repeat theirs, or ask for another target with the same headers."""
+    """Reads the heads of one connection: clients repeat theirs, or ask for another target with the same headers.
 
-    __slots__ = ("_bytes", "_head")
+    The last head is kept for that, if it is small. `remembering` has the readers that keep one, of all connections, the
+    oldest first: beyond REMEMBERED_MAX the oldest one forgets its head.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_bytes", "_head", "_remembering", "_scanned")
+
+    def __init__(self, remembering: "dict[HeadReader, None]") -> None:
+        self._remembering = remembering
         self._bytes = b""
         self._head: RequestHead | None = None  # the last one
+        self._scanned = 0  # bytes of the buffer that were searched for the end of a head
+
+    def take(self, buffer: bytearray) -> RequestHead | None:
+        """Take the head at the start of `buffer` out of it; None while it is not complete.
+
+        Only the new bytes are searched for its end: between two heads, `buffer` may only grow.
+        """
+        end = buffer.find(END_OF_HEAD, max(0, self._scanned - len(END_OF_HEAD) + 1))
+        self._scanned = len(buffer)
+        if end < 0 or end > HEAD_MAX:
+            if self._scanned > HEAD_MAX:
+                raise HeadTooLarge(f"the head of a request may be {HEAD_MAX} bytes long at most")
+            return None
+        self._scanned = 0
+        if buffer.count(b"\n", 0, end) > HEADERS_MAX:  # counting them costs less than parsing
+            raise too_many_headers()
+        given = bytes(buffer[: end + len(END_OF_HEAD)])
+        del buffer[: len(given)]
+        return self.read(given)
 
     def read(self, given: bytes) -> RequestHead:
         if self._head is not None and given == self._bytes:
             return self._head
         head = RequestHead(given, self._head)
-        if len(given) <= _LAST_HEAD_MAX:
+        if head.size <= _REMEMBERED_SIZE_MAX:
+            if self._head is None:
+                self._remember()
             self._bytes, self._head = given, head
         return head
 
     def whole(self, data: bytes) -> tuple[RequestHead, bytes] | None:
-        """The head and what follows it, of data that begins with the last head, or is a head and nothing else. None for
-        any other data."""
+        """Return the head and what follows it, of data that begins with the last head, or is a head and nothing else.
+
+        Other data gives None.
+        """
         if self._head is not None and data.startswith(self._bytes):
             return self._head, data[len(self._bytes) :]
         if data.find(END_OF_HEAD) != len(data) - len(END_OF_HEAD):
@@ -177,3 +238,14 @@ class HeadReader:
             return self.read(data), b""
         except UnreadableRequest:
             return None
+
+    def forget(self) -> None:
+        """Release the last head."""
+        if self._head is not None:
+            self._bytes, self._head = b"", None
+            del self._remembering[self]
+
+    def _remember(self) -> None:
+        self._remembering[self] = None
+        if len(self._remembering) > REMEMBERED_MAX:
+            next(iter(self._remembering)).forget()

@@ -1,9 +1,9 @@
-"""A request as the app sees it: its head, and a body that may still be arriving."""
+"""The request as the app sees it: a head, and a body that may still be arriving."""
 
 import asyncio
 from collections.abc import Callable
 
-from icefall.errors import BadRequest, BodyTooLarge, IcefallError
+from icefall.errors import BadRequest, BodyTooLarge, IcefallError, Unavailable
 from icefall.server.body import Chunks, KnownLength, reader_of
 from icefall.server.head import RequestHead
 
@@ -19,9 +19,16 @@ def too_large(limit: int) -> BodyTooLarge:
     return BodyTooLarge(f"a request body may be {limit} bytes long at most")
 
 
+def overloaded() -> Unavailable:
+    return Unavailable("too many requests are being answered; try again")
+
+
 class HttpRequest:
-    """`body_max`: longer bodies are not kept; `body` raises BodyTooLarge then. `head_size`: bytes that count as held.
-    `whole`: the body, if all of it is there and not too long. `is_last`: the connection ends after it."""
+    """A request whose head has arrived.
+
+    A body longer than `body_max` is not kept: `body` raises BodyTooLarge then. `whole` is the body, if all of it is
+    there and it is not too long. With `is_last`, the connection ends after the answer.
+    """
 
     __slots__ = (
         "_body",
@@ -29,7 +36,6 @@ class HttpRequest:
         "_continue",
         "_failure",
         "_head",
-        "_head_size",
         "_reader",
         "_waiting",
         "host",
@@ -47,7 +53,6 @@ class HttpRequest:
         peer: str,
         body_max: int,
         send_continue: Callable[[], None],
-        head_size: int = 0,
         whole: bytes | None = None,
     ) -> None:
         self._head = head
@@ -58,12 +63,11 @@ class HttpRequest:
         self.peer = peer
         self._body_max = body_max
         self._continue = send_continue if head.expects else None
-        self._head_size = head_size
         self.is_last = False
         self._failure: IcefallError | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._body: bytes | bytearray = whole or b""
-        self.size = len(self._body)  # of what was kept of the body
+        self.size = len(self._body)  # bytes of the body that are kept
         if whole is not None:
             self._reader: KnownLength | Chunks = _NOTHING_MISSING
             return
@@ -77,13 +81,13 @@ class HttpRequest:
 
     @property
     def is_small(self) -> bool:
-        """Whether its body is known to be a single call."""
+        """Tell whether the body is short enough to be a single call."""
         return self._head.length is not None and self._head.length <= SMALL_BODY_SIZE
 
     @property
     def held(self) -> int:
-        """Bytes of it that count as held."""
-        return self._head_size + self.size
+        """The memory that the request takes, in bytes."""
+        return self._head.size + self.size
 
     @property
     def keep_alive(self) -> bool:
@@ -105,7 +109,10 @@ class HttpRequest:
     # -- the body, from the connection's side --------------------------------------------------------------------
 
     def take(self, data: bytes | bytearray) -> int:
-        """The part of the body at the start of `data`; how many bytes it took. InvalidChunk for what is no chunk."""
+        """Take the part of the body at the start of `data`, and return how many bytes that was.
+
+        Raises InvalidChunk for what is not a chunk.
+        """
         piece, used = self._reader.take(data)
         if self._failure is None:
             if not self.size:
@@ -118,14 +125,16 @@ class HttpRequest:
             if self.size > self._body_max:
                 self.fail(too_large(self._body_max))
         if self._reader.is_complete:
+            self._body = bytes(self._body)  # the only copy from now on
             self._wake()
         return used
 
     def fail(self, failure: IcefallError) -> None:
-        """The body is of no use: `body` raises this."""
+        """Drop the body, which is of no use: `body` raises `failure`."""
         if self._failure is None:
             self._failure = failure
             self._body = b""
+            self.size = 0
         self._wake()
 
     def _wake(self) -> None:
@@ -135,13 +144,13 @@ class HttpRequest:
     # -- from the app's side -------------------------------------------------------------------------------------
 
     def body_now(self, limit: int) -> bytes | None:
-        """The whole body if it is there and can be used; None: `body` waits for it, or says why it cannot."""
+        """Return the whole body if it is there and can be used, else None: `body` waits for it, or says why not."""
         if self._failure is None and self._reader.is_complete and self.size <= limit:
             return bytes(self._body)
         return None
 
     async def body(self, limit: int) -> bytes:
-        """The whole body; BodyTooLarge as soon as it exceeds `limit`, BadRequest when it breaks off."""
+        """Return the whole body. Raises BodyTooLarge as soon as it exceeds `limit`, BadRequest when it breaks off."""
         if self._failure is None and not self._reader.is_complete:
             if self._continue is not None:
                 self._continue()

@@ -1,4 +1,4 @@
-"""What the app answers a request with, and the bytes of its head."""
+"""The answer of the app to a request, and the bytes of its head."""
 
 from collections.abc import AsyncGenerator
 from http import HTTPStatus
@@ -11,8 +11,11 @@ _REASONS = {status.value: status.phrase for status in HTTPStatus} | {413: "Conte
 
 
 class Response(NamedTuple):
-    """`headers` may be shared by many answers and are never changed. `body`: bytes, or pieces that are sent as they
-    come, for as long as the client reads them."""
+    """An answer of the app.
+
+    `headers` may be shared by many answers and are never changed. `body` is bytes, or pieces that are sent as they
+    come, for as long as the client reads them.
+    """
 
     status: int
     headers: Headers
@@ -34,8 +37,11 @@ class PackedHeads:
         self._date = f"date: {date}\r\n\r\n".encode()
 
     def pack(self, response: Response, length: int | None, connection: bytes = b"", *, chunked: bool = False) -> bytes:
-        """`length`: of the body, None if it is sent in chunks, or where not `chunked` until the connection ends.
-        `connection`: the header of that name, or nothing."""
+        """Return the bytes of a head.
+
+        `length` is the length of the body, None if it is sent in chunks, or where not `chunked` until the connection
+        ends. `connection` is the line of the header of that name, or nothing.
+        """
         if response.headers is not self._headers or response.status != self._status:
             self._begin = _pack(response)
             self._headers, self._status = response.headers, response.status
@@ -47,7 +53,7 @@ class PackedHeads:
 
 
 def _pack(response: Response) -> bytes:
-    """Status line and headers."""
+    """Return the status line and the headers, without the end of the head."""
     status = f"HTTP/1.1 {response.status} {_REASONS.get(response.status, '')}"
     lines = [status, *[f"{name}: {value}" for name, value in response.headers], ""]
     head = "\r\n".join(lines)

@@ -9,10 +9,10 @@ import pytest
 from tests.http_server.serving import Running, get, read_answer, run, running
 
 from icefall.server import listener as listener_module
-from icefall.server.turns import TURN_S, Turns
+from icefall.server.time_slicer import SLICE_S, TimeSlicer
 
-STEP_S = TURN_S / 2
-STEPS_PER_TURN = 4  # two that fit, and one that begins whatever the clock says; one of the next turn
+STEP_S = SLICE_S / 2
+STEPS_PER_ITERATION = 4  # two that fit, and one that begins whatever the clock says; one of the next turn
 REQUESTS, STEPS = 100, 50
 
 
@@ -25,7 +25,7 @@ class SlowSteps:
         self.most = 0  # requests between their first and last step
         self._app = server.app
         server.app.on_step = self._step
-        server.listener._turns._now = lambda: self.now
+        server.listener._slicer._now = lambda: self.now
 
     def _step(self) -> None:
         self.now += STEP_S
@@ -58,7 +58,7 @@ def test_no_turn_is_long_however_many_requests_are_in_progress() -> None:
                 assert (await read_answer(reader))[0] == 200
             counting.cancel()
             assert slow.done == REQUESTS * STEPS
-            assert longest[0] <= STEPS_PER_TURN
+            assert longest[0] <= STEPS_PER_ITERATION
 
     run(scenario())
 
@@ -93,7 +93,7 @@ def test_a_flood_of_urgent_requests_is_no_long_turn_either() -> None:
                     await asyncio.sleep(0)
                     begun.append(len(server.app.begun))
             at_once = max(later - sooner for sooner, later in pairwise(begun))
-            assert at_once <= listener_module._URGENT_PER_TURN + listener_module._STARTS_PER_TURN
+            assert at_once <= listener_module._URGENT_PER_ITERATION + listener_module._STARTS_PER_ITERATION
             for reader, _ in clients:
                 assert (await read_answer(reader))[0] == 200
 
@@ -117,12 +117,12 @@ def test_what_may_be_many_calls_is_not_urgent(body: bytes) -> None:
 
 def test_a_number_of_requests_that_have_more_to_do_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(listener_module, "PAUSED_MAX", 5)
+        monkeypatch.setattr(listener_module, "UNFINISHED_MAX", 5)
         async with running() as server:
             slow = SlowSteps(server)
             for reader in await _ask(server):
                 assert (await read_answer(reader))[0] == 200
-            assert slow.most <= 5 + listener_module._STARTS_PER_TURN
+            assert slow.most <= 5 + listener_module._STARTS_PER_ITERATION
 
     run(scenario())
 
@@ -142,7 +142,7 @@ def test_connections_whose_time_is_over_are_closed_in_portions() -> None:
                     await asyncio.sleep(0)
                     left.add(len(server.listener._connections))
             at_once = max(more - fewer for fewer, more in pairwise(sorted(left)))
-            assert at_once <= listener_module._CLOSES_PER_TURN
+            assert at_once <= listener_module._CLOSES_PER_ITERATION
 
     run(scenario())
 
@@ -152,9 +152,9 @@ class Planned:
 
     def __init__(self) -> None:
         self.plans = 0
-        self.turns = Turns(self._plan, lambda: 0.0)
-        self.turns._until = 0.0
-        self.turns._is_first = False
+        self.slicer = TimeSlicer(self._plan, lambda: 0.0)
+        self.slicer._until = 0.0
+        self.slicer._is_first = False
 
     def _plan(self) -> None:
         self.plans += 1
@@ -174,20 +174,47 @@ def test_a_step_waits_for_its_turn() -> None:
             return "done"
 
         async def request() -> str:
-            return await planned.turns.run(work())
+            return await planned.slicer.run(work())
 
         task = asyncio.ensure_future(request())
         await asyncio.sleep(0)
-        assert (planned.turns.paused, planned.plans) == (1, 1)
-        planned.turns.begin()
+        assert (planned.slicer.waiting, planned.plans) == (1, 1)
+        planned.slicer.begin_slice()
         assert await task == "done"
+
+    _in_turns(test)
+
+
+def test_no_step_is_left_waiting() -> None:
+    """Many requests that wait for the same event go on after it, without any other request."""
+
+    async def test(planned: Planned) -> None:
+        released = asyncio.Event()
+        count = 40
+
+        async def request() -> None:
+            await planned.slicer.run(released.wait())
+
+        planned.slicer.begin_slice()
+        tasks = [asyncio.ensure_future(request()) for _ in range(count)]
+        await asyncio.sleep(0)
+        planned.slicer._until = 0.0
+        planned.slicer._is_first = False
+        released.set()
+        done = 0
+        for _ in range(count):
+            await asyncio.sleep(0)
+            if planned.plans > done:
+                done = planned.plans
+                planned.slicer.begin_slice()
+        assert all(task.done() for task in tasks)
 
     _in_turns(test)
 
 
 def test_an_error_passes_through() -> None:
     async def test(planned: Planned) -> None:
-        planned.turns.begin()
+        planned.slicer.begin_slice()
         failing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def work() -> None:
@@ -196,7 +223,7 @@ def test_an_error_passes_through() -> None:
             raise KeyError("its own")
 
         async def request() -> None:
-            await planned.turns.run(work())
+            await planned.slicer.run(work())
 
         task = asyncio.ensure_future(request())
         await asyncio.sleep(0)
@@ -216,7 +243,7 @@ def test_a_cancelled_request_ends(paused: bool) -> None:
             seen.append("began")
             try:
                 if paused:
-                    planned.turns._until = 0.0
+                    planned.slicer._until = 0.0
                     await asyncio.sleep(0)
                 else:
                     await asyncio.Event().wait()
@@ -225,17 +252,17 @@ def test_a_cancelled_request_ends(paused: bool) -> None:
                 raise
 
         async def request() -> None:
-            await planned.turns.run(work())
+            await planned.slicer.run(work())
 
-        planned.turns.begin()
+        planned.slicer.begin_slice()
         task = asyncio.ensure_future(request())
         await asyncio.sleep(0)
-        assert planned.turns.paused == paused
+        assert planned.slicer.waiting == paused
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
         assert seen == ["began", "cancelled"]
-        planned.turns.begin()
-        assert planned.turns.paused == 0
+        planned.slicer.begin_slice()
+        assert planned.slicer.waiting == 0
 
     _in_turns(test)

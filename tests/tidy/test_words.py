@@ -1,4 +1,4 @@
-"""SQL only in .sql files, no modules of mixed helpers, nothing left for later, nothing tied to one machine."""
+"""SQL only in .sql files, docstrings that make sense alone, nothing left for later, nothing tied to one machine."""
 
 import ast
 import re
@@ -18,6 +18,12 @@ LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE = re.compile(r"(?<![\w.$}/:-])/(root|home/\w+|Users/\w+|work/(main|shared))/")
 MIXED = {"utils", "util", "helpers", "common", "misc", "tools", "shared", "base"}
 
+# A docstring is read in a hover box, without the name above it: it begins with a verb, or with a noun and its article.
+FRAGMENT = re.compile(
+    r"(Of|By|In|As|With|Without|For|From|At|On|To|And|Or|Where|Until|Before|After|Into|Within|Under|Above|Below|Per|Via"
+    r"|Through|Between|Like|Upon|Besides)\b"
+)
+
 
 def strings(module: Module) -> Iterator[ast.Constant]:
     """Every string that is not a docstring."""
@@ -31,6 +37,24 @@ def strings(module: Module) -> Iterator[ast.Constant]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node
+
+
+def docstrings(module: Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield getattr(node, "lineno", 1), text
+
+
+def test_docstrings_are_sentences_that_make_sense_alone() -> None:
+    found = [
+        f"{module.shown}:{line}: {text.splitlines()[0]}"
+        for module in modules()
+        for line, text in docstrings(module)
+        if FRAGMENT.match(text)
+    ]
+    assert found == []
 
 
 def test_sql_lives_in_sql_files() -> None:

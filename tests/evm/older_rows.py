@@ -8,7 +8,7 @@ from tests.store.opened import open_store, tables_of
 
 from icefall.db.engine import Row, Transaction
 from icefall.evm.encoding import CALL_TYPES, REPEATS_TRANSFER, pack_data, pack_uint, selector_of, unpack_uints
-from icefall.evm.storing.journal import unpack_touched
+from icefall.evm.storing.rollback import unpack_touched
 from icefall.evm.storing.store import PACKAGE
 
 
@@ -18,11 +18,12 @@ def older_amounts(packed: bytes) -> bytes:
 
 def older_touched(packed: bytes) -> bytes:
     touched = unpack_touched(packed)
-    flat = [number for pair in touched.named for number in pair]
-    lists = [touched.native, touched.code, touched.silent, flat]
+    flat = [number for pair in touched.holders_named for number in pair]
+    lists = [touched.native, touched.code, touched.storage_changed_unlogged, flat]
     numbers = [*map(len, lists), *(number for one in lists for number in one)]
-    if touched.silent_again or touched.recoded:
-        numbers += [len(touched.silent_again), *touched.silent_again, len(touched.recoded), *touched.recoded]
+    later = touched.storage_changed_unlogged_again, touched.code_changed
+    if any(later):
+        numbers += [number for one in later for number in (len(one), *one)]
     return struct.pack(f"<{len(numbers)}I", *numbers) if packed else b""
 
 

@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.evm.older_rows import older_touched
 
-from icefall.evm.storing.journal import TouchedAddresses, unpack_touched
+from icefall.evm.storing.rollback import TouchedAddresses, unpack_touched
 
 IDS = st.integers(0, 200) | st.integers(0, 2**32 - 1)
 LISTS = st.lists(IDS, max_size=30).map(tuple)

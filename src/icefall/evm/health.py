@@ -13,8 +13,8 @@ STALLED_S = 60.0  # without a new block, and not at the tip
 
 
 class ChainHealth(msgspec.Struct, frozen=True):
-    """`problem` empty: it has blocks and is being followed. Being far behind the head is no problem; `synced` shows it.
-    `is_available`: it has blocks, and is at the tip or makes progress."""
+    """The health of a chain. `problem` empty: it has blocks and is being followed. Being far behind the head is no
+    problem; `synced` shows it. `is_available`: it has blocks, and is at the tip or makes progress."""
 
     synced: bool
     problem: str
@@ -56,7 +56,8 @@ def _is_fresh(status: ChainStatus, now: float) -> bool:
 
 
 def _advances(status: ChainStatus, now: float) -> bool:
-    """At the tip or making progress. Also without a running indexer the time of the last progress gets old."""
+    """Tell whether it is at the tip or makes progress. Also without a running indexer the time of the last progress
+    gets old."""
     if status.stopped or (status.unusable_since and now - status.unusable_since > SILENT_S):
         return False
     return now - status.progress_at <= STALLED_S

@@ -24,9 +24,9 @@ from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
 from icefall.evm.encoding import unpack_uint
-from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
+from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.indexing.filling import RawFilling
@@ -42,8 +42,8 @@ from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
-from icefall.evm.storing.store import SQL as WRITES_SQL
 from icefall.evm.storing.store import ChainStore
+from icefall.evm.storing.writing import SQL as WRITES_SQL
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.reader import MetricsReader
 from icefall.metrics.store import SQL as METRICS_SQL

@@ -263,11 +263,6 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     skipped_logs: Mapping[str, int]  # token events of wrong shape or kind, by event name
     raw: RawRows = NO_RAW
 
-    def transfers_of(self, table: str) -> tuple[TransferRow, ...]:
-        """The transfers of the standard whose table this is."""
-        found: tuple[TransferRow, ...] = getattr(self, f"{table}_transfers")
-        return found
-
 
 class NativeRow(msgspec.Struct, frozen=True, gc=False):
     address: bytes

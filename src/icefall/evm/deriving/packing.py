@@ -5,18 +5,22 @@ instead of IDs (see packed.py). Pure.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from icefall.evm.encoding import BITS, PackedUints, pack_input, pack_kind, pack_uint
-from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRows, CallType, Erc20Delta, Erc1155Delta
+from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRows, CallType, Erc20Delta, Erc1155Delta, TransferRow
 from icefall.evm.packed import NO_ADDRESS, Columns, PackedBlock, pack_columns
-from icefall.evm.standards import STANDARDS, WITH_IDS, TokenStandard
+from icefall.evm.standards import STANDARDS, TokenStandard
 
 HASH_PREFIX = 4  # bytes of a transaction's hash by which its block is found
 _CREATION = CallType.CONTRACT_CREATION
 Row = tuple[Any, ...]
 Ids = Callable[[bytes], int]
 
+# The transfers of a block, in the order of the standards.
+_transfers: Callable[[BlockRows], tuple[Sequence[TransferRow], ...]]
+_transfers = attrgetter(*(f"{standard.table}_transfers" for standard in STANDARDS))
 _PARTIES = ("token", "sender", "recipient")
 # The tables that blocks are written to, in that order, and which values of a row are addresses.
 ADDRESSES: dict[str, tuple[int, ...]] = {
@@ -41,8 +45,8 @@ def addresses_in(rows: BlockRows) -> Iterable[bytes]:
     seen: dict[bytes, None] = {}
     for tx in rows.txs:
         seen[tx.sender] = seen[tx.to] = None
-    for standard in STANDARDS:
-        for move in rows.transfers_of(standard.table):
+    for moves in _transfers(rows):
+        for move in moves:
             seen[move.token] = seen[move.sender] = seen[move.to] = None
     for call in rows.internals:
         seen[call.sender] = seen[call.to] = None
@@ -75,8 +79,9 @@ class TableRows:
         base = rows.block.number << BITS
         self._add_txs(rows, base)
         self._add_erc20(rows, base)
-        for standard in WITH_IDS:
-            self._add_with_ids(standard, rows, base)
+        for standard, moves in zip(STANDARDS, _transfers(rows), strict=True):
+            if moves and standard.has_ids:
+                self._add_with_ids(standard, moves, rows.block.number)
         self._add_internals(rows, base)
         self._add_deployments(rows, base)
         self._rows["message"].extend(
@@ -139,13 +144,12 @@ class TableRows:
         for address in {held.token for held in rows.erc20_deltas}:  # Deposit and Withdrawal make a token too
             self._add_standard(ids(address), ERC20)
 
-    def _add_with_ids(self, standard: TokenStandard, rows: BlockRows, base: int) -> None:
+    def _add_with_ids(self, standard: TokenStandard, moves: Sequence[Any], number: int) -> None:
         """Add the transfers of a standard whose tokens have IDs; their rows have the fields that its columns name."""
-        ids, number, nfts = self._ids, rows.block.number, self._rows["nft"]
+        ids, base, nfts = self._ids, number << BITS, self._rows["nft"]
         transfers, by_address = self._rows[standard.table], dict[tuple[int, int], None]()
         has_position, has_value = "position" in standard.columns, "value" in standard.columns
-        move: Any
-        for move in rows.transfers_of(standard.table):
+        for move in moves:
             at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
             token_id = pack_uint(move.token_id)
             position = (move.position,) if has_position else ()
@@ -187,7 +191,6 @@ def packed(rows: BlockRows) -> PackedBlock:
     tables.add(rows)
     senders, active = _active(rows)
     prices = [tx.gas_price for tx in rows.txs]
-    moves = [rows.transfers_of(standard.table) for standard in STANDARDS]
     return PackedBlock(
         rows.block,
         addresses,
@@ -211,7 +214,7 @@ def packed(rows: BlockRows) -> PackedBlock:
         [places[made.creator] for made in rows.deployments],
         sum(prices),
         max(prices, default=0),
-        sum(map(len, moves)),
+        sum(map(len, _transfers(rows))),
         dict(rows.skipped_logs),
         rows.raw,
     )
@@ -266,8 +269,7 @@ def _active(rows: BlockRows) -> tuple[set[bytes], set[bytes]]:
     """The addresses that sent something, and those that sent or received."""
     senders = {tx.sender for tx in rows.txs}
     active = {tx.to for tx in rows.txs if tx.call_type is not _CREATION}
-    for standard in STANDARDS:
-        moves = rows.transfers_of(standard.table)
+    for moves in _transfers(rows):
         senders.update([move.sender for move in moves])
         active.update([move.to for move in moves])
     active |= senders

@@ -1,4 +1,4 @@
-"""Calls of token contracts: their call data, strict decoding of what they return, and many of them in one batch."""
+"""The calls of token contracts: their call data, strict decoding of what they return, and many of them in one batch."""
 
 import re
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""How values are stored: positions, numbers, call data, kinds of transactions and call trees. Pure.
+"""The encoding of stored values: positions, numbers, call data, kinds of transactions and call trees. Pure.
 
 A position in a chain is one integer that sorts like the chain: the block number, then an index inside the block.
-Numbers are as short as they are. Call data is mostly zeros, and often repeats the transfer that it asked for.
+Numbers take as few bytes as they can. Call data is mostly zeros, and often repeats the transfer that it asked for.
 """
 
 import re

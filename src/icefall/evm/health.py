@@ -72,5 +72,5 @@ def _problem(status: ChainStatus, now: float) -> str:
         return f"indexing paused, retrying: {status.problem}"
     if not status.upstream_seen_at:
         return "its upstream has not answered yet"
-    silent_s = int(now - status.upstream_seen_at)
-    return f"its upstream has not answered for {silent_s} s" if silent_s > SILENT_S else ""
+    unanswered_s = int(now - status.upstream_seen_at)
+    return f"its upstream has not answered for {unanswered_s} s" if unanswered_s > SILENT_S else ""

@@ -31,7 +31,8 @@ class ContractInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class ContractLookups(msgspec.Struct, frozen=True, gc=False):
-    """Contract properties that `derive` needs. They do not change, except code, which `code_changes` keeps current."""
+    """The contract properties that `derive` needs. They do not change, except code, which `code_changes` keeps
+    current."""
 
     code: frozenset[bytes]  # addresses whose code at the block before decides the type of a call
     kinds: Mapping[bytes, int | None]  # contracts, each with a token ID to try ownerOf with; None: no NFT in any case
@@ -195,7 +196,7 @@ class CodeChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class MetadataChange(msgspec.Struct, frozen=True, gc=False):
-    """Tokens whose metadata must be read again."""
+    """The tokens whose metadata must be read again."""
 
     token: bytes
     first_id: int
@@ -219,7 +220,7 @@ class RawKinds(msgspec.Struct, frozen=True):
 
 
 class RawRows(msgspec.Struct, frozen=True, gc=False):
-    """Raw data of one block, packed as it is stored. None: not wanted, or the upstream cannot send it."""
+    """The raw data of one block, packed as it is stored. None: not wanted, or the upstream cannot send it."""
 
     wanted: RawKinds = RawKinds()
     logs: tuple[tuple[int, int, bytes, bytes, bytes, bytes], ...] | None = None  # log index, then as in the table
@@ -230,7 +231,7 @@ NO_RAW = RawRows()
 
 
 class RawBlock(msgspec.Struct, frozen=True, gc=False):
-    """Raw data of a block whose other rows are stored already."""
+    """The raw data of a block whose other rows are stored already."""
 
     number: int
     block_hash: bytes

@@ -20,7 +20,7 @@ from icefall.wire.evm.events import Erc20Moved, Erc721Moved, Erc1155Moved
 
 
 class Holding(enum.Enum):
-    """What a store knows of who holds a token, and so what is compared with its contract."""
+    """The form in which a standard says who holds what: it is stored so, and compared with contracts."""
 
     AMOUNT = "an amount for each holder"
     AMOUNT_BY_ID = "an amount for each holder and token ID"
@@ -45,7 +45,7 @@ class TokenStandard(NamedTuple):
         return self.holding is not Holding.AMOUNT
 
     def fields(self, placeholder: str) -> dict[str, str]:
-        """What a statement that is written once for several standards may contain in braces."""
+        """The words that a statement which is written once for several standards may contain in braces."""
         return {
             placeholder: self.table,
             "number": str(self.number),

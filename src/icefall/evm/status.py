@@ -1,4 +1,4 @@
-"""What an indexer and the workers of its chain exchange besides blocks.
+"""The exchange between an indexer and the workers of its chain, besides blocks.
 
 The indexer writes its status to the chain's store, for workers, health checks and counters. A worker on the same
 machine can call the indexer over a local socket. Workers import this module, and nothing of evm/indexing.

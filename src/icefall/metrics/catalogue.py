@@ -1,4 +1,4 @@
-"""METRICS: one row per metric, with the function that computes its value from stored rollups.
+"""The table of metrics: one row for each, with the function that computes its value from stored rollups.
 
 Both versions of the metrics API, their documentation and their tests read these rows.
 """

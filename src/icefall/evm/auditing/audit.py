@@ -1,4 +1,4 @@
-"""Audits: compares what was folded from logs with what the contracts themselves answer, in a loop of its own.
+"""Audits a chain: compares what was folded from logs with what the contracts themselves answer, in a loop of its own.
 
 Blocks are audited in order, each at its own state, so the result does not depend on how they arrived; sample.py
 chooses what is compared. A token that disagrees once is untrusted for all blocks: its balances come from state then.

@@ -1,4 +1,4 @@
-"""Contracts whose code was set, removed or replaced by a block. Pure.
+"""Finds contracts whose code was set, removed or replaced by a block. Pure.
 
 State diffs may omit code (those of trace_replayBlockTransactions). Call frames show then which accounts may have been
 destroyed, created or given a delegation; their code and balance must be read from state.

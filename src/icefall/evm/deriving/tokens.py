@@ -1,4 +1,4 @@
-"""Token rows according to logs: transfers, and the resulting changes of balances, owners and metadata. Pure.
+"""Derives token rows from logs: transfers, and the resulting changes of balances, owners and metadata. Pure.
 
 A block's logs are decoded once, for every derivation. Where a log fits several standards, the kind of the contract
 decides how it is read.

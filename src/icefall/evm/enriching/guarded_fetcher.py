@@ -37,7 +37,7 @@ _HEADERS = {
 
 
 class FetchFailed(Exception):
-    """No usable answer. `host_down`: no HTTP answer at all, so requests to the same host would fail too."""
+    """There is no usable answer. `host_down`: no HTTP answer at all, so requests to the same host would fail too."""
 
     def __init__(self, text: str, *, host_down: bool = False) -> None:
         super().__init__(text)

@@ -1,5 +1,5 @@
-"""Lists of prices and reputations that an operator provides (docs/lists.md): where they come from, what they contain
-and how they are stored.
+"""The lists of prices and reputations that an operator provides (docs/lists.md): where they come from, what they
+contain and how they are stored.
 
 A feed is a file that is read when it changes, or a URL that is polled. An import replaces the rows of its table by a
 list, in one transaction.

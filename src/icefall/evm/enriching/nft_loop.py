@@ -51,7 +51,8 @@ SQL = load("icefall.evm.enriching", "queries.sql")
 
 
 class NftSettings(msgspec.Struct, frozen=True):
-    """What may be fetched. `web`: URLs; data: URIs are read in any case. `gateway`: for ipfs, empty for none."""
+    """The rules of what may be fetched. `web`: URLs; data: URIs are read in any case. `gateway`: for ipfs, empty for
+    none."""
 
     web: bool = True
     gateway: str = "https://ipfs.io/ipfs/"

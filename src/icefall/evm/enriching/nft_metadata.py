@@ -1,4 +1,4 @@
-"""NFT metadata: resolves token URIs, and parses the JSON documents at them into the fields of the API. Pure.
+"""Reads NFT metadata: resolves token URIs, and parses the JSON documents at them into the fields of the API. Pure.
 
 URIs of https and http are fetched as they are, those of ipfs through a gateway, and those of data are decoded in place.
 Fields of an unexpected type are left out; a document without any known field is not metadata. Where text is expected,

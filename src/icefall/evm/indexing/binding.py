@@ -28,7 +28,7 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 class Contradiction(Exception):
-    """Upstream and configuration do not agree, at the moment."""
+    """The upstream and the configuration do not agree, at the moment."""
 
 
 async def bind(

@@ -227,7 +227,7 @@ def serve(requests: "Sequence[Connection[Any, Any]]", answers: "Connection[Any, 
 
 
 def _next_frame(incoming: BinaryIO) -> list[bytes]:
-    """The pieces of a frame. None where there is no frame, or not all of it: its writer was killed while it wrote."""
+    """The pieces of a frame; none where there is no frame, or not all of it: its writer was killed meanwhile."""
     head = incoming.read(SIZE.size)
     count = SIZE.unpack(head)[0] if len(head) == SIZE.size else 0
     sizes = incoming.read(SIZE.size * count)

@@ -53,7 +53,7 @@ class BatchWriter:
 
     @property
     def written(self) -> dict[str, int]:
-        """How many rows were written, by table."""
+        """The number of rows that were written, by table."""
         return {"native_balance": len(self._native), **self._gathered.written, **self._folding.written}
 
     def write(self, batch: Sequence[ResolvedBlock], kinds: TokenKinds, offset: int) -> Steps:

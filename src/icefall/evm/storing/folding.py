@@ -85,7 +85,7 @@ class BalanceFolding:
 
     @property
     def written(self) -> dict[str, int]:
-        """How many rows were written, by table."""
+        """The number of rows that were written, by table."""
         return {table: len(rows) for table, rows in self._rows.items()}
 
     def write(self) -> Steps:

@@ -143,7 +143,7 @@ update token set standards_since = coalesce((
     select max(d.tx_at >> 24) from deployment d where d.address = token.token and d.tx_at >> 24 > token.first_block), 0)
 where token = ?;
 
--- Of which standards a token is: what is left of its transfers says it, and of ERC-20 also the holders that logs name.
+-- The standards of a token follow from what is left of its transfers, and for ERC-20 also from holders that logs name.
 -- name: clear_standards
 update token set standards = 0 where token = ?;
 
@@ -175,7 +175,7 @@ delete from nft_state_owner where block > :ancestor;
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
 
--- Addresses and blocks that a worker keeps are of one number of rollbacks (reading/kept.py).
+-- A worker's caches of addresses and blocks are valid for one number of rollbacks.
 -- name: count_rollback
 insert into meta (name, value) values ('rollbacks', '1')
 on conflict (name) do update set value = cast(cast(meta.value as bigint) + 1 as text);

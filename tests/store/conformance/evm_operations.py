@@ -159,8 +159,9 @@ def _rare(tx: Transaction) -> list[Any]:
     nft = {"token": nft_token, "address": nft_address, "token_id": token_id, "retry_at": 5, "failures": 2}
     owner = {"owner": b"\5" * 20, "token_address": address, "token_id": token_id, "token": token, "block": 9}
     between = {"first": 0, "end": 1 << 60, "creation": 2}
+    seen = [name for name in METRICS_SQL.names() if name.startswith(("senders_of", "recipients_of"))]
     return [
-        len(tx.rows(METRICS_SQL.senders_between, between)), len(tx.rows(METRICS_SQL.recipients_between, between)),
+        *(len(tx.rows(METRICS_SQL.named(name), between)) for name in seen),
         len(tx.rows(METRICS_SQL.creators_between, between)), tx.rows(BALANCES_SQL.tip),
         tx.run(AUDIT_SQL.put_state_owner, owner), tx.run(AUDIT_SQL.put_state_owner, owner),
         tx.run(AUDIT_SQL.drop_state_owner, {"token_address": address, "token_id": token_id}),

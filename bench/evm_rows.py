@@ -97,7 +97,7 @@ class Rows:
             native_deltas=(), unknown_native=(),
             # Balances only grow here: one below zero would make the token untrusted.
             erc20_deltas=tuple(Erc20Delta(token, holder, abs(change)) for (token, holder), change in deltas.items()),
-            erc1155_deltas=(), nft_owners=(), silent_contracts=(), recoded_contracts=(), code_changes=(),
+            erc1155_deltas=(), nft_owners=(), storage_changed_unlogged=(), code_changed=(), code_changes=(),
             metadata_changes=(), messages=(),
             skipped_logs={},
         )  # fmt: skip

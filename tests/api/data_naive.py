@@ -12,7 +12,7 @@ from typing import Any
 from tests.api.data_scene import TOKEN_PRICE, chain_id, erc20_tokens
 from tests.evm.recordings import Recorded, derived, tokens, unhex
 
-from icefall.evm.enriching.contract_calls import decimals_of, text_of
+from icefall.evm.contract_calls import decimals_of, text_of
 from icefall.evm.enriching.selectors import method_names
 from icefall.wire.evm.rlp import keccak256
 

@@ -42,9 +42,9 @@ from icefall.cli import main
 from icefall.compose.stores import Stores
 from icefall.db.engine import Reader
 from icefall.db.sqlite import SqliteStore
-from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
+from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.balances import StateReader
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo

@@ -14,7 +14,6 @@ from tests.metrics.synthetic import address, assembled, native
 
 from icefall.api.dialect import INTERFACE, Dialect
 from icefall.db.engine import Transaction
-from icefall.db.statements import load
 from icefall.evm.deriving.packing import packed
 from icefall.evm.model import (
     BlockRows,
@@ -29,13 +28,14 @@ from icefall.evm.model import (
 )
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.balances import StateReader
+from icefall.evm.standards import load_statements
 from icefall.evm.storing.store import store_path
 
 CHAIN = "berlin-1"  # its name and chain ID; nothing else of the recording is used
 ID = chain_id(CHAIN)
 TOKEN, ANN, BEN, EVE, FACTORY = (address(number) for number in range(1, 6))
 ZERO_ADDRESS = bytes(20)
-AUDIT_SQL = load("icefall.evm.auditing", "audit.sql")
+AUDIT_SQL = load_statements("icefall.evm.auditing", "audit.sql")
 
 
 def block(number: int, sender: bytes = ANN, to: bytes = BEN, *, branch: int = 0, parent_branch: int = 0) -> BlockRows:
@@ -74,7 +74,7 @@ def minted(rows: BlockRows, to: bytes, count: int) -> BlockRows:
 def deployed(number: int, contract: bytes = TOKEN, *, sender: bytes = ANN) -> BlockRows:
     """By a factory that the transaction called."""
     made = Deployment(contract, 0, 1, FACTORY)
-    return replace(block(number, sender, FACTORY), deployments=(made,), recoded_contracts=(contract,))
+    return replace(block(number, sender, FACTORY), deployments=(made,), code_changed=(contract,))
 
 
 def store_at(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from tests.evm.recordings import tokens, unhex
 from tests.upstream.evm_recording import recorded_state
 
 from icefall.api.dialect import DIALECTS
-from icefall.evm.enriching.contract_calls import string_of
+from icefall.evm.contract_calls import string_of
 from icefall.evm.enriching.nft_outcomes import IndexStatus
 
 CHAIN, ID = "cchain-1", "43112"

@@ -10,8 +10,8 @@ from tests.api.data_scene import InProcess, Zeros, walked
 from tests.api.made_chain import ANN, BEN, EVE, ID, TOKEN, ZERO_ADDRESS, block, erc721, of, put, served
 
 from icefall.errors import Unavailable
+from icefall.evm.contract_calls import owner_of
 from icefall.evm.model import BlockRows
-from icefall.evm.state_calls import owner_of
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 

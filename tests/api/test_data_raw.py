@@ -15,7 +15,7 @@ from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import RecordingLog
 from tests.upstream.threaded import in_thread
 
-from icefall.evm.call_trees import pack_calls, unpack_calls
+from icefall.evm.encoding import pack_calls, unpack_calls
 from icefall.evm.reading import raw
 from icefall.evm.storing.store import store_path
 from icefall.upstream.evm.upstream import EvmUpstream

@@ -8,7 +8,7 @@ import pytest
 from bench import demo_data
 
 from icefall.demo.chains import CHAINS, recordings, tables
-from icefall.evm.enriching.prices import PricePoint, prices_of
+from icefall.evm.enriching.lists import PricePoint, prices_of
 from icefall.evm.enriching.reader import CURRENCIES, NATIVE_ADDRESS, NOW
 
 SIZE_MAX = 8_000_000

@@ -23,7 +23,7 @@ from icefall.evm.encoding import (
     unpack_uint,
     unpack_uints,
 )
-from icefall.evm.storing.journal import unpack_touched
+from icefall.evm.storing.rollback import unpack_touched
 
 ENRICHMENT = {"price", "reputation"}
 WAY_BACK = {"activity", "audit"}  # depends on where batches ended
@@ -161,7 +161,7 @@ def _changes(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _touched(raw: bytes, addresses: dict[int, bytes]) -> Any:
-    """Not `silent`: which contracts were known as tokens depends on where a batch began."""
+    """Not the changes without a log: which contracts were known as tokens depends on where a batch began."""
     touched = unpack_touched(raw)
     native = sorted(addresses[one] for one in touched.native)
-    return native, sorted((addresses[holder], addresses[token]) for holder, token in touched.named)
+    return native, sorted((addresses[holder], addresses[token]) for holder, token in touched.holders_named)

@@ -14,11 +14,11 @@ from tests.upstream.evm_scene import RecordingLog, upstream_of
 
 from icefall.evm.auditing.audit import Auditor, audit_forever, finish_audits
 from icefall.evm.indexing.batches import BatchMaker
-from icefall.evm.indexing.contracts import ContractCache
 from icefall.evm.indexing.decoder import DecoderState, RawChunk, Ticket, VerifiedChunk, decode_raw, parts_of
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import POLL_S, BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
+from icefall.evm.indexing.state_lookups import ContractCache
 from icefall.evm.model import ContractInfo, RawKinds
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
@@ -31,6 +31,8 @@ MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
 AUDIT_INTERVAL = 5_000
 ALL_RAW = RawKinds(logs=True, calls=True)
 NO_RAW = RawKinds()
+DEPTH_MAX = 128  # the default of --reorg-depth-max
+RULES = ReorgRules("1", DEPTH_MAX)
 
 
 class Log(RecordingLog):
@@ -45,15 +47,15 @@ class InlineBlockDecoder:
         self._tickets = itertools.count()
 
     async def verify(
-        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
+        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, raw: RawKinds
     ) -> VerifiedChunk:
-        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots, kept, fixed)
+        return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots, raw, fixed)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         return self._state.derive(ticket, indices, info)
 
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
-        return decode_raw(parts_of(blocks), roots, kept)
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: RawKinds) -> RawChunk:
+        return decode_raw(parts_of(blocks), roots, raw)
 
     def close(self) -> None:
         pass
@@ -101,13 +103,13 @@ def indexing_of(
     *,
     roots: bool = False,
     messenger: bytes = MESSENGER,
-    rules: ReorgRules | None = None,
+    rules: ReorgRules = RULES,
     kept: RawKinds = ALL_RAW,
     poll_s: float = POLL_S,
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
-    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots, kept=kept)
+    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots, raw=kept)
     follower = AuditedFollower(blocks, store, upstream, maker, log, rules=rules, poll_s=poll_s)
     follower.auditor = Auditor(store, upstream, AUDIT_INTERVAL, log)
     return Indexing(follower, store, upstream, log)
@@ -129,7 +131,7 @@ async def indexing(
     *replays: EvmReplay,
     blocks: BlockRange | None = None,
     roots: bool = False,
-    rules: ReorgRules | None = None,
+    rules: ReorgRules = RULES,
     kept: RawKinds = ALL_RAW,
     poll_s: float = POLL_S,
     audited: bool = True,

@@ -50,7 +50,7 @@ def chunks() -> list[list[FetchedBlock]]:
 
 
 async def verified_by(decoder: BlockDecoder, chunk: list[FetchedBlock]) -> VerifiedChunk:
-    return await decoder.verify(1, chunk, NO_INFO, roots=True, kept=NOTHING)
+    return await decoder.verify(1, chunk, NO_INFO, roots=True, raw=NOTHING)
 
 
 async def rows_of(decoder: BlockDecoder, chunk: VerifiedChunk) -> list[PackedBlock]:

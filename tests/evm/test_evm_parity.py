@@ -20,8 +20,7 @@ from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.replay import FOREVER
 
-from icefall.evm.call_trees import unpack_calls
-from icefall.evm.encoding import unpack_uint
+from icefall.evm.encoding import unpack_calls, unpack_uint
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.geth_traces import decode_geth_calls, decode_geth_diffs

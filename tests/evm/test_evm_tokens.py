@@ -65,7 +65,7 @@ def test_erc20_balances_at_every_block(chain: str) -> None:
             if fold.erc20.get((token, holder), 0) != balance:
                 assert token in bad, (rows.block.number, token.hex(), holder.hex())
                 # A comparison with balanceOf at this block would have been asked for.
-                assert token in touched or token in rows.silent_contracts
+                assert token in touched or token in rows.storage_changed_unlogged
                 noticed[token] = rows.block.number
     # A balance that no log nor state line has is zero.
     assert all(
@@ -81,8 +81,8 @@ def test_a_token_whose_code_comes_or_goes_is_compared_with_state(chain: str) -> 
     changed = 0
     for one in derived(chain):
         recoded = {change.address for change in one.rows.code_changes}
-        assert recoded <= set(one.rows.recoded_contracts), one.rows.block.number
-        assert len(set(one.rows.recoded_contracts)) == len(one.rows.recoded_contracts)
+        assert recoded <= set(one.rows.code_changed), one.rows.block.number
+        assert len(set(one.rows.code_changed)) == len(one.rows.code_changed)
         changed += len(recoded)
     assert changed
 

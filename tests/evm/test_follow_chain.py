@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests, logical_rows
-from tests.evm.indexed import indexing
+from tests.evm.indexed import DEPTH_MAX, indexing
 from tests.evm.recordings import CHAINS, each_once, tokens
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmFault, EvmReplay
@@ -187,7 +187,7 @@ async def test_a_recorded_reorganisation_ends_in_the_recorded_chain(number: int,
     common = recorded_blocks("anvil-1")
     before, after = (_forked(common, recorded_blocks("anvil-1", f"reorg{number}_{when}_blocks")) for when in WHEN)
     replay = EvmReplay("anvil-1", before)
-    rules = ReorgRules(development=max(after) < max(before))  # otherwise a lower head is not followed
+    rules = ReorgRules("1", DEPTH_MAX, development=max(after) < max(before))  # otherwise a lower head is not followed
     async with indexing(tmp_path / "turned.sqlite", replay, blocks=BlockRange(first=start), rules=rules) as it:
         await until(it.follower, lambda: it.follower.status.synced)
         assert it.follower.status.tip == max(before)

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from tests.awaited import awaited
-from tests.evm.indexed import Indexing, Log, indexing_of, open_store
+from tests.evm.indexed import DEPTH_MAX, Indexing, Log, indexing_of, open_store
 from tests.evm.live_client import Anvil, anvil
 from tests.waiting import LIMIT_S
 
@@ -26,7 +26,9 @@ async def test_a_live_client_is_followed_to_the_wei(tmp_path: Path) -> None:
         try:
             await _followed(
                 client,
-                indexing_of(store, upstream, BlockRange(), roots=True, rules=ReorgRules(development=True)),
+                indexing_of(
+                    store, upstream, BlockRange(), roots=True, rules=ReorgRules("1", DEPTH_MAX, development=True)
+                ),
                 store,
             )
         finally:

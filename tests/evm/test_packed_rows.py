@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.evm.recordings import CHAINS, derived
 from tests.metrics.synthetic import assembled, chain
 
-from icefall.evm.deriving.packing import packed
-from icefall.evm.deriving.rows import raw_rows
+from icefall.evm.deriving.derive import raw_rows
+from icefall.evm.deriving.packing import TableRows, addresses_in, packed
 from icefall.evm.model import (
     ZERO_ADDRESS,
     BlockRows,
@@ -26,7 +26,7 @@ from icefall.evm.model import (
     RawKinds,
 )
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
-from icefall.evm.storing.writing import INSERTS, BatchRows, TableRows, addresses_in
+from icefall.evm.storing.writing import INSERTS, BatchRows
 
 UINTS = st.integers(0, 2**256 - 1)
 ADDRESSES = st.sampled_from([ZERO_ADDRESS, *(bytes([number] * 20) for number in range(1, 9))])

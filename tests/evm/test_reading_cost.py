@@ -25,6 +25,7 @@ from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.standards import load_statements
 from icefall.evm.storing.store import PACKAGE
 
 FILES = sorted(file.name for file in files("icefall.evm.reading").iterdir() if file.name.endswith(".sql"))
@@ -72,10 +73,10 @@ def test_plans_are_seeks(package: str, file: str, name: str, empty: sqlite3.Conn
         assert all(steps.index("SCAN page") < steps.index(step) for step in joined), steps
 
 
-@pytest.mark.parametrize("name", load(*ROLLBACK).names())
+@pytest.mark.parametrize("name", load_statements(*ROLLBACK).names())
 def test_a_rollback_seeks_what_it_deletes(name: str, empty: sqlite3.Connection) -> None:
     """It may sort what is rolled back, and pass through what it found of a table in two parts."""
-    steps = plan(getattr(load(*ROLLBACK), name), empty)
+    steps = plan(getattr(load_statements(*ROLLBACK), name), empty)
     for step in steps:
         scanned = step.removeprefix("SCAN ")
         parts = [found for found in steps if found.startswith(f"SEARCH {scanned}_")]

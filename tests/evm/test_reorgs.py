@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests
-from tests.evm.indexed import Indexing, indexing
+from tests.evm.indexed import DEPTH_MAX, RULES, Indexing, indexing
 from tests.evm.test_follow_chain import CHAIN, LAST, shown, until
 from tests.store.opened import tables_of
 from tests.upstream.evm_recording import recorded_blocks
@@ -22,8 +22,7 @@ from icefall.evm.indexing.reorgs import LAG_S, ReorgRefused, ReorgRules, RollBac
 LIE = EvmFault("eth_blockNumber", times=FOREVER, result=b'"0x0"')
 COMMAND = "icefall index --accept-reorg=1"
 DEPTH = 6  # of the first recorded reorganisation
-RULES = ReorgRules("1")
-DEVELOPMENT = ReorgRules(development=True)
+DEVELOPMENT = ReorgRules("1", DEPTH_MAX, development=True)
 
 
 def other_hash(raw: bytes) -> bytes:
@@ -239,7 +238,7 @@ async def test_a_shorter_branch_is_followed_once_it_is_as_high(tmp_path: Path) -
     ("rules", "reason"),
     [
         (ReorgRules("1", depth_max=DEPTH - 1), f"{DEPTH} blocks, more than --reorg-depth-max={DEPTH - 1}"),
-        (ReorgRules("1", is_final=lambda: True), "blocks of this chain are final"),
+        (ReorgRules("1", DEPTH_MAX, is_final=lambda: True), "blocks of this chain are final"),
     ],
 )
 @awaited

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests
-from tests.evm.indexed import indexing
+from tests.evm.indexed import DEPTH_MAX, RULES, indexing
 from tests.evm.test_follow_chain import CHAIN, shown, until
-from tests.evm.test_reorgs import COMMAND, DEPTH, RULES, branch, tip_hash, until_synced
+from tests.evm.test_reorgs import COMMAND, DEPTH, branch, tip_hash, until_synced
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.evm.auditing.audit import finish_audits
@@ -98,7 +98,7 @@ async def test_a_reorganisation_that_reaches_below_the_first_block_begins_the_in
         ("0x" + "77" * 32, RULES, "this is another chain"),
         ("", RULES, "this is another chain"),
         (None, ReorgRules("1", depth_max=INSIDE - 1), f"{INSIDE} blocks, more than --reorg-depth-max={INSIDE - 1}"),
-        (None, ReorgRules("1", is_final=lambda: True), "blocks of this chain are final"),
+        (None, ReorgRules("1", DEPTH_MAX, is_final=lambda: True), "blocks of this chain are final"),
     ],
 )
 @awaited

@@ -242,9 +242,9 @@ class _Interrupted(InlineBlockDecoder):
         super().__init__()
         self._store, self._ancestor = store, ancestor
 
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: RawKinds) -> RawChunk:
         await self._store.roll_back(self._ancestor)
-        return await super().raw(blocks, roots=roots, kept=kept)
+        return await super().raw(blocks, roots=roots, raw=raw)
 
 
 @awaited

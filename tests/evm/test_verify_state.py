@@ -19,8 +19,8 @@ from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing import verify_state
 from icefall.evm.auditing.verify_state import StateResult, StateVerification, state_summary
 from icefall.evm.encoding import pack_uint
-from icefall.evm.enriching.counts import EnrichCounts
-from icefall.evm.enriching.token_loop import TokenMetadataLoop
+from icefall.evm.enriching.loops import TokenMetadataLoop
+from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.storing.store import PACKAGE
 from icefall.upstream.evm.errors import NoState
 

@@ -11,10 +11,8 @@ from tests.evm.reading_scene import now
 from tests.metrics.synthetic import address, assembled
 from tests.store.opened import open_reader
 
-from icefall.db.statements import load
-from icefall.evm.deriving.logs import ParsedLog
 from icefall.evm.deriving.packing import packed
-from icefall.evm.deriving.transfers import erc20_deltas, erc1155_deltas, nft_owners
+from icefall.evm.deriving.tokens import ParsedLog, erc20_deltas, erc1155_deltas, nft_owners
 from icefall.evm.model import (
     ZERO_ADDRESS,
     BlockRows,
@@ -26,13 +24,14 @@ from icefall.evm.model import (
 )
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.balances import BalanceReader, CallBudget
+from icefall.evm.standards import load_statements
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.wire.evm.events import NativeWrapped
 
 COIN, ITEMS, NFTS, ANN, BEN = (address(number) for number in range(1, 6))
 CREDITED = 7
-AUDIT_SQL = load("icefall.evm.auditing", "audit.sql")
+AUDIT_SQL = load_statements("icefall.evm.auditing", "audit.sql")
 TOKEN_ID = 5
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evm.indexed import InlineBlockDecoder
+from tests.evm.indexed import DEPTH_MAX, InlineBlockDecoder
 from tests.simulation.evm_chains import WORLDS, World, world
 from tests.simulation.evm_upstreams import FAULTS, HEADS, IDENTITY, INVALID_DATA, EvmServer
 from tests.simulation.killable_store import KillableStore, KillSwitch
@@ -18,7 +18,6 @@ from icefall.config.load import load, with_chains
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, StoreLock
 from icefall.evm.indexing.follower import POLL_S, BlockRange
-from icefall.evm.indexing.reorgs import REORG_DEPTH_MAX
 from icefall.evm.storing.store import PACKAGE, ChainStore
 
 # What an upstream may do for ever, if another one has recovered.
@@ -83,7 +82,7 @@ class SimulatedIndexer(Simulation):
             log,
             audit_interval=_AUDIT_INTERVAL,
             verify_roots=True,
-            reorg_depth_max=REORG_DEPTH_MAX,
+            reorg_depth_max=DEPTH_MAX,
             poll_s=POLL_S,
         )
         return [asyncio.create_task(chain.follow()), asyncio.create_task(chain.audit())]

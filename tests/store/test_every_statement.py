@@ -11,7 +11,7 @@ from tests.postgres.server import new_prefix, shared_server
 import icefall
 from icefall.db.postgres import PostgresStore
 from icefall.db.postgres_pool import ServerPool
-from icefall.db.statements import load
+from icefall.evm.standards import load_statements as load  # of every package: no other has templates
 
 SOURCE = Path(icefall.__file__).parent
 SCHEMA_OF = {"access": "icefall.access", "node": "icefall.node", "xchain": "icefall.node"}

@@ -104,7 +104,7 @@ async def run_accept_reorg(config: Config, logs: Logs, write_line: Callable[[str
             return 0
         try:
             await upstream.probe_all()
-            accepted = await Reorganisations(store, upstream, ReorgRules(chain.id)).accept(tip)
+            accepted = await Reorganisations(store, upstream, ReorgRules(chain.id, config.reorg_depth_max)).accept(tip)
             if accepted is not None:
                 await roll_back(store, upstream, accepted)
         except UpstreamFailure as error:

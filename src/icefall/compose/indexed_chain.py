@@ -9,17 +9,16 @@ from icefall.config.settings import ChainConfig
 from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store, StoreError
 from icefall.evm.auditing.audit import Auditor, audit_forever, finish_audits
-from icefall.evm.enriching.counts import EnrichCounts
-from icefall.evm.enriching.loops import EnrichSettings, enrich_forever
+from icefall.evm.enriching.loops import EnrichSettings, TokenMetadataLoop, enrich_forever
 from icefall.evm.enriching.nft_loop import reindex_nft
-from icefall.evm.enriching.token_loop import TokenMetadataLoop
+from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.indexing.batches import BatchMaker
 from icefall.evm.indexing.binding import Binding, bind
-from icefall.evm.indexing.contracts import ContractCache
 from icefall.evm.indexing.decoder import BlockDecoder, DecoderDied
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
+from icefall.evm.indexing.state_lookups import ContractCache
 from icefall.evm.model import RawKinds
 from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status, encode_status, serve_indexer_calls, status_of
 from icefall.evm.storing.holders import count_all, count_some
@@ -82,7 +81,7 @@ class IndexedChain:
             decoder,
             blocks.first,
             verify_roots=verify_roots,
-            kept=kept,
+            raw=kept,
         )
         self.follower = EvmFollower(
             blocks,

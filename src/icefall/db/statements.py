@@ -4,13 +4,19 @@ A file is a list of statements, each headed `-- name: its_name`. The comment lin
 means and which endpoints use it. One text serves both engines wherever that is natural: parameters are `:name` or `?`,
 bytes are `x'00'`, and a list is given as `in (select value from json_each(:name))`. Where PostgreSQL needs another, it
 follows the first one, headed `-- postgres: its_name`.
+
+Statements that differ only in the table they are about are written once: `-- name: drop_{standard}_of` is read once for
+each row that the caller gives for `standard`, with the fields of the row in the place of every `{field}`.
 """
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 
-_HEAD = re.compile(r"^-- (name|postgres): *([a-z][a-z0-9_]*) *$", re.MULTILINE)
+Repeated = Mapping[str, Sequence[Mapping[str, str]]]  # by the placeholder in a name: the rows it is read for
+_HEAD = re.compile(r"^-- (name|postgres): *([a-z{][a-z0-9_{}]*) *$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _TOKEN = re.compile(
     r"\bx'(?P<bytes>[0-9a-f]*)'"
     r"|(?P<kept>'(?:[^']|'')*'|--[^\n]*|::)"
@@ -30,9 +36,10 @@ class Statement(str):
 class Statements:
     """The statements of one file, as attributes."""
 
-    def __init__(self, origin: str, by_name: dict[str, Statement]) -> None:
+    def __init__(self, origin: str, by_name: dict[str, Statement], repeated: dict[str, list[str]]) -> None:
         self._origin = origin
         self._by_name = by_name
+        self._repeated = repeated
         vars(self).update(by_name)
 
     def __getattr__(self, name: str) -> Statement:
@@ -41,23 +48,48 @@ class Statements:
     def names(self) -> list[str]:
         return list(self._by_name)
 
+    def named(self, name: str) -> Statement:
+        """The statement of a name that is put together when the program runs."""
+        return self._by_name[name]
 
-def parse(origin: str, text: str) -> Statements:
+    def each(self, name: str) -> list[Statement]:
+        """The statements that were read from one text, by the name it has in the file, such as `drop_{standard}`."""
+        return [self._by_name[filled] for filled in self._repeated[name]]
+
+
+def parse(origin: str, text: str, repeated: Repeated | None = None) -> Statements:
     pieces = _HEAD.split(text)[1:]
     by_name: dict[str, Statement] = {}
     variants: set[str] = set()
-    for engine, name, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+    names: dict[str, list[str]] = {}
+    for engine, written, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        filled = list(_filled(origin, written, _sql(body), repeated or {}))
         if engine == "name":
-            if name in by_name:
-                raise ValueError(f"{origin} names {name} twice")
-            by_name[name] = Statement(_sql(body))
-            by_name[name].postgres = translated(by_name[name])
-        elif name not in by_name or name in variants:
-            raise ValueError(f"{origin}: the variant of {name} must follow its statement, once")
-        else:
-            variants.add(name)
-            by_name[name].postgres = translated(_sql(body))
-    return Statements(origin, by_name)
+            names[written] = [name for name, _ in filled]
+        for name, sql in filled:
+            if engine == "name":
+                if name in by_name:
+                    raise ValueError(f"{origin} names {name} twice")
+                by_name[name] = Statement(sql)
+                by_name[name].postgres = translated(by_name[name])
+            elif name not in by_name or name in variants:
+                raise ValueError(f"{origin}: the variant of {name} must follow its statement, once")
+            else:
+                variants.add(name)
+                by_name[name].postgres = translated(sql)
+    return Statements(origin, by_name, names)
+
+
+def _filled(origin: str, name: str, sql: str, repeated: Repeated) -> Iterator[tuple[str, str]]:
+    """A statement with its name, once for each row of the placeholder in the name; itself where there is none."""
+    placeholder = _PLACEHOLDER.search(name)
+    if placeholder is None:
+        yield name, sql
+    elif placeholder[1] not in repeated:
+        raise ValueError(f"{origin}: nothing is given for {placeholder[0]} of {name}")
+    else:
+        for row in repeated[placeholder[1]]:
+            yield name.format_map(row), sql.format_map(row)
 
 
 def _sql(body: str) -> str:
@@ -91,4 +123,9 @@ def _translate_token(found: re.Match[str]) -> str:
 
 @cache
 def load(package: str, filename: str) -> Statements:
-    return parse(f"{package}/{filename}", files(package).joinpath(filename).read_text("utf-8"))
+    return load_repeated(package, filename, {})
+
+
+def load_repeated(package: str, filename: str, repeated: Repeated) -> Statements:
+    """The statements of a file, those with a placeholder in their name once for each of its rows."""
+    return parse(f"{package}/{filename}", files(package).joinpath(filename).read_text("utf-8"), repeated)

@@ -1,1 +1,1 @@
-"""EVM chains: from blocks as nodes return them to the rows that the API reads."""
+"""The indexing of EVM chains: from blocks as nodes return them to the rows that the API reads."""

@@ -1,9 +1,19 @@
-"""Positions in a chain as one integer that sorts like the chain: the block number, then an index inside the block."""
+"""The encoding of stored values: positions, numbers, call data, kinds of transactions and call trees. Pure.
+
+A position in a chain is one integer that sorts like the chain: the block number, then an index inside the block.
+Numbers take as few bytes as they can. Call data is mostly zeros, and often repeats the transfer that it asked for.
+"""
 
 import re
+import zlib
 from typing import Any
 
+import msgspec
+
 from icefall.evm.model import CallType, Erc20TransferRow, NativeTx
+from icefall.wire.evm.types import Calls, TreeCall
+
+# -- positions ---------------------------------------------------------------------------------------------------
 
 BITS = 24  # transactions, or logs, of one block
 PER_BLOCK = 1 << BITS
@@ -29,10 +39,12 @@ def above(block: int) -> int:
     return (block + 1) << BITS
 
 
+# -- numbers -----------------------------------------------------------------------------------------------------
+
 _from_bytes = int.from_bytes  # found once: pages unpack a hundred numbers
 _SIZES = tuple(bytes([n]) for n in range(256))
 _SMALL = tuple(bytes([1, n]) if n else b"\x00" for n in range(256))
-# Of several numbers, where the length of one would be, which is 32 at most:
+# Where several numbers are packed, these codes take the place of a length, which is 32 at most:
 _ITSELF = 0x20  # up to 0x7f: a number from 1 to 95, plus this
 _ROUND = 0x80  # the power of ten with which the next byte is multiplied, plus this
 _ABSENT = 0xFF
@@ -40,7 +52,7 @@ _POWERS = tuple(10**n for n in range(_ABSENT - _ROUND))
 
 
 def pack_uint(number: int) -> bytes:
-    """A length byte and the number, big-endian without leading zeros."""
+    """Pack a number as a length byte and its bytes, big-endian without leading zeros."""
     if number < 256:
         return _SMALL[number]
     size = (number.bit_length() + 7) >> 3
@@ -52,8 +64,8 @@ def unpack_uint(packed: bytes) -> int:
 
 
 class PackedUints(dict[int | None, bytes]):
-    """Numbers as `unpack_uints` reads them, one after another; None is an absent one. Each is packed once: prices and
-    limits repeat. People and wallets choose round ones."""
+    """A cache of numbers as `unpack_uints` reads them, one after another; None is an absent one. Each is packed once:
+    prices and limits repeat. People and wallets choose round ones."""
 
     def __missing__(self, number: int | None) -> bytes:
         packed = self[number] = _packed(number)
@@ -92,6 +104,8 @@ def unpack_uints(packed: bytes) -> list[Any]:
     return numbers
 
 
+# -- call data ---------------------------------------------------------------------------------------------------
+
 _RUN = re.compile(rb"\x00{1,255}")
 _PACKED_RUN = re.compile(rb"\x00(.)", re.DOTALL)
 _PACKED_RUNS = tuple(bytes([0, n]) for n in range(256))  # by length
@@ -101,7 +115,7 @@ _REPEATS = {words * _WORD: REPEATS_TRANSFER + bytes([words]) for words in (2, 3)
 
 
 def pack_data(data: bytes) -> bytes:
-    """Call data is mostly zeros: a run of them becomes a zero and its length."""
+    """Pack data that is mostly zeros: a run of them becomes a zero and its length."""
     return _RUN.sub(_pack_run, data)
 
 
@@ -115,7 +129,8 @@ def unpack_data(packed: bytes) -> bytes:
 
 
 def pack_input(arguments: bytes, transfer: Erc20TransferRow | None) -> bytes:
-    """`arguments`: what follows the selector. `transfer`: the transaction's first of an ERC-20 token."""
+    """Pack the arguments of a call, which follow its selector. `transfer` is the first ERC-20 one of its
+    transaction."""
     size = len(arguments)
     if transfer is not None and size in _REPEATS:
         repeated = _words(transfer.sender, transfer.to, transfer.value)[-size:]
@@ -125,13 +140,15 @@ def pack_input(arguments: bytes, transfer: Erc20TransferRow | None) -> bytes:
 
 
 def unpack_input(packed: bytes, sender: bytes, recipient: bytes, value: int) -> bytes:
-    """Of what begins with REPEATS_TRANSFER."""
+    """The arguments of a call whose packed form begins with REPEATS_TRANSFER."""
     return _words(sender, recipient, value)[-packed[-1] * _WORD :]
 
 
 def _words(sender: bytes, recipient: bytes, value: int) -> bytes:
     return sender.rjust(_WORD, b"\0") + recipient.rjust(_WORD, b"\0") + value.to_bytes(_WORD, "big")
 
+
+# -- kinds of transactions ---------------------------------------------------------------------------------------
 
 TRANSFER = bytes.fromhex("a9059cbb")  # transfer(address,uint256)
 _TRANSFER_CALL = 3  # a contract call with that selector, which is not stored then
@@ -140,7 +157,7 @@ _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CallType)}
 
 
 def pack_kind(tx: NativeTx) -> tuple[int, bytes]:
-    """And the selector, as it is stored."""
+    """The kind of a transaction and its selector, as they are stored."""
     kind = tx.type_id << 3 | tx.status << 2
     if tx.selector == TRANSFER:
         return kind | _TRANSFER_CALL, b""
@@ -149,3 +166,55 @@ def pack_kind(tx: NativeTx) -> tuple[int, bytes]:
 
 def selector_of(kind: int, stored: bytes) -> bytes:
     return TRANSFER if kind & 3 == _TRANSFER_CALL else stored
+
+
+# -- call trees --------------------------------------------------------------------------------------------------
+
+_COMPRESSION = 6
+_WIDE = 1 << 63
+
+
+class _StoredCall(msgspec.Struct, array_like=True, gc=False):
+    """A TreeCall as it is stored; numbers of more than 63 bits are bytes."""
+
+    depth: int
+    opcode: str
+    sender: bytes
+    to: bytes
+    value: int | bytes
+    gas: int
+    gas_used: int
+    input: bytes
+    output: bytes
+    error: str
+    is_reverted: bool
+
+
+_calls_decoder = msgspec.msgpack.Decoder(tuple[_StoredCall, ...])
+
+
+def pack_calls(calls: Calls) -> bytes:
+    """Pack the calls of a transaction: MessagePack, compressed. Most of it is zeros and repeated addresses."""
+    stored = [msgspec.structs.astuple(call) for call in calls]
+    narrow = [(*row[:4], row[4] if row[4] < _WIDE else row[4].to_bytes(32, "big"), *row[5:]) for row in stored]
+    return zlib.compress(msgspec.msgpack.encode(narrow), _COMPRESSION)
+
+
+def unpack_calls(packed: bytes) -> Calls:
+    rows = _calls_decoder.decode(zlib.decompress(packed))
+    return tuple(
+        TreeCall(
+            row.depth,
+            row.opcode,
+            row.sender,
+            row.to,
+            int.from_bytes(row.value, "big") if isinstance(row.value, bytes) else row.value,
+            row.gas,
+            row.gas_used,
+            row.input,
+            row.output,
+            row.error,
+            row.is_reverted,
+        )
+        for row in rows
+    )

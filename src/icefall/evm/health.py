@@ -13,8 +13,8 @@ STALLED_S = 60.0  # without a new block, and not at the tip
 
 
 class ChainHealth(msgspec.Struct, frozen=True):
-    """`problem` empty: it has blocks and is being followed. Being far behind the head is no problem; `synced` shows it.
-    `is_available`: it has blocks, and is at the tip or makes progress."""
+    """The health of a chain. `problem` empty: it has blocks and is being followed. Being far behind the head is no
+    problem; `synced` shows it. `is_available`: it has blocks, and is at the tip or makes progress."""
 
     synced: bool
     problem: str
@@ -56,7 +56,8 @@ def _is_fresh(status: ChainStatus, now: float) -> bool:
 
 
 def _advances(status: ChainStatus, now: float) -> bool:
-    """At the tip or making progress. Also without a running indexer the time of the last progress gets old."""
+    """Tell whether it is at the tip or makes progress. Also without a running indexer the time of the last progress
+    gets old."""
     if status.stopped or (status.unusable_since and now - status.unusable_since > SILENT_S):
         return False
     return now - status.progress_at <= STALLED_S
@@ -71,5 +72,5 @@ def _problem(status: ChainStatus, now: float) -> str:
         return f"indexing paused, retrying: {status.problem}"
     if not status.upstream_seen_at:
         return "its upstream has not answered yet"
-    silent_s = int(now - status.upstream_seen_at)
-    return f"its upstream has not answered for {silent_s} s" if silent_s > SILENT_S else ""
+    unanswered_s = int(now - status.upstream_seen_at)
+    return f"its upstream has not answered for {unanswered_s} s" if unanswered_s > SILENT_S else ""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 ZERO_ADDRESS = bytes(20)
-ERC20, ERC721, ERC1155 = 1, 2, 4  # token standards, as bits of token.standards
+ERC20, ERC721, ERC1155 = 1, 2, 4  # the numbers of token standards (standards.py), bits of token.standards
 DECIMALS_MAX = 255  # a uint8 in ERC-20
 
 
@@ -22,7 +22,7 @@ class TokenKind(enum.Enum):
 
 
 class ContractInfo(msgspec.Struct, frozen=True, gc=False):
-    """What the derivation needs besides the block: the values of `ContractLookups`, and what is fixed for the chain."""
+    """The derivation's input besides the block: the values of `ContractLookups`, and what is fixed for the chain."""
 
     has_code: Mapping[bytes, bool] = {}  # as of the block before
     kinds: Mapping[bytes, TokenKind] = {}
@@ -31,14 +31,15 @@ class ContractInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class ContractLookups(msgspec.Struct, frozen=True, gc=False):
-    """Contract properties that `derive` needs. They do not change, except code, which `code_changes` keeps current."""
+    """The contract properties that `derive` needs. They do not change, except code, which `code_changes` keeps
+    current."""
 
     code: frozenset[bytes]  # addresses whose code at the block before decides the type of a call
     kinds: Mapping[bytes, int | None]  # contracts, each with a token ID to try ownerOf with; None: no NFT in any case
 
 
 class CallType(enum.Enum):
-    """What a transaction does at its top level."""
+    """The thing that a transaction does at its top level."""
 
     NATIVE_TRANSFER = "NATIVE_TRANSFER"
     CONTRACT_CALL = "CONTRACT_CALL"
@@ -82,6 +83,8 @@ class NativeTx(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc20TransferRow(msgspec.Struct, frozen=True, gc=False):
+    """A transfer of an amount."""
+
     tx_index: int
     log_index: int  # in the block
     token: bytes
@@ -91,6 +94,8 @@ class Erc20TransferRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc721TransferRow(msgspec.Struct, frozen=True, gc=False):
+    """A transfer of one token."""
+
     tx_index: int
     log_index: int
     token: bytes
@@ -100,6 +105,8 @@ class Erc721TransferRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc1155TransferRow(msgspec.Struct, frozen=True, gc=False):
+    """A transfer of an amount of one token ID; a batch is several of them."""
+
     tx_index: int
     log_index: int
     position: int  # in its batch; 0 for a single transfer
@@ -108,6 +115,9 @@ class Erc1155TransferRow(msgspec.Struct, frozen=True, gc=False):
     to: bytes
     token_id: int
     value: int
+
+
+TransferRow = Erc20TransferRow | Erc721TransferRow | Erc1155TransferRow
 
 
 class InternalTx(msgspec.Struct, frozen=True, gc=False):
@@ -153,7 +163,7 @@ class NativeDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc20Delta(msgspec.Struct, frozen=True, gc=False):
-    """Net change of a holder in this block; 0 where logs only name it (Deposit and Withdrawal)."""
+    """The net change of a holder in this block; 0 where logs only name it (Deposit and Withdrawal)."""
 
     token: bytes
     holder: bytes  # the zero address only with delta 0: tokens are minted from it and burned to it
@@ -161,6 +171,8 @@ class Erc20Delta(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc1155Delta(msgspec.Struct, frozen=True, gc=False):
+    """The net change of a holder's amount of one token ID in this block."""
+
     token: bytes
     holder: bytes  # the zero address only with delta 0
     token_id: int
@@ -184,7 +196,7 @@ class CodeChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class MetadataChange(msgspec.Struct, frozen=True, gc=False):
-    """Tokens whose metadata must be read again."""
+    """The tokens whose metadata must be read again."""
 
     token: bytes
     first_id: int
@@ -201,14 +213,14 @@ class TeleporterMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class RawKinds(msgspec.Struct, frozen=True):
-    """Which raw data of a chain is stored: `store_logs` and `store_traces` of its settings."""
+    """The raw data of a chain that is stored: `store_logs` and `store_traces` of its settings."""
 
     logs: bool = False
     calls: bool = False
 
 
 class RawRows(msgspec.Struct, frozen=True, gc=False):
-    """Raw data of one block, packed as it is stored. None: not wanted, or the upstream cannot send it."""
+    """The raw data of one block, packed as it is stored. None: not wanted, or the upstream cannot send it."""
 
     wanted: RawKinds = RawKinds()
     logs: tuple[tuple[int, int, bytes, bytes, bytes, bytes], ...] | None = None  # log index, then as in the table
@@ -219,7 +231,7 @@ NO_RAW = RawRows()
 
 
 class RawBlock(msgspec.Struct, frozen=True, gc=False):
-    """Raw data of a block whose other rows are stored already."""
+    """The raw data of a block whose other rows are stored already."""
 
     number: int
     block_hash: bytes
@@ -244,8 +256,8 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: tuple[Erc20Delta, ...]  # the pairs to compare with balanceOf
     erc1155_deltas: tuple[Erc1155Delta, ...]  # the same for balanceOf(address,id)
     nft_owners: tuple[NftOwner, ...]  # the same for ownerOf
-    silent_contracts: tuple[bytes, ...]  # storage changed in a transaction without a log that explains it
-    recoded_contracts: tuple[bytes, ...]  # run other code from here on: deployed, destroyed, or a proxy upgraded
+    storage_changed_unlogged: tuple[bytes, ...]  # contracts, in a transaction without a log of theirs that explains it
+    code_changed: tuple[bytes, ...]  # contracts that run other code from here on: deployed, destroyed, upgraded
     code_changes: tuple[CodeChange, ...]
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]

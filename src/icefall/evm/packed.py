@@ -18,7 +18,7 @@ NO_ADDRESS = -1  # instead of the place of an address: there is none
 
 
 class BalanceChanges(msgspec.Struct, frozen=True, gc=False):
-    """What a block changes in token balances and in who owns what."""
+    """The changes of a block in token balances and in who owns what."""
 
     block: BlockRow
     erc20_deltas: tuple[Erc20Delta, ...]
@@ -37,10 +37,10 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: Columns  # as the fields of Erc20Delta
     erc1155_deltas: Columns
     nft_owners: Columns
-    named: Sequence[tuple[int, int]]  # holder and token that a log named without a transfer
+    holders_named: Sequence[tuple[int, int]]  # holder and token that a log named without a transfer
     deployed: Sequence[bytes]
-    silent_contracts: Sequence[bytes]
-    recoded_contracts: Sequence[bytes]
+    storage_changed_unlogged: Sequence[bytes]  # contracts
+    code_changed: Sequence[bytes]  # contracts
     code_changes: Sequence[tuple[bytes, bool | None]]
     native_before: dict[bytes, int]
     native_after: dict[bytes, int]
@@ -57,12 +57,13 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """About as many bytes as it takes while it waits to be stored."""
+        """The bytes that it takes while it waits to be stored, roughly."""
         raw = sum(map(len, self.raw.calls or ())) + sum(len(row[-1]) for row in self.raw.logs or ())
         return sum(map(len, self.tables.values())) + raw
 
     def resolved(self, native: tuple[NativeRow, ...], *code: tuple[tuple[bytes, bool], ...]) -> "ResolvedBlock":
-        """Without the amounts from which `native` follows: thousands of blocks may wait to be stored."""
+        """Add what was read from state, and drop the amounts from which `native` follows: thousands of blocks may
+        wait."""
         rows = msgspec.structs.replace(self, native_before={}, native_after={}, native_deltas={})
         return ResolvedBlock(rows, native, *code)
 

@@ -1,4 +1,8 @@
-"""The indexer's status, which it writes to the chain's store for workers, health checks and counters."""
+"""The exchange between an indexer and the workers of its chain, besides blocks.
+
+The indexer writes its status to the chain's store, for workers, health checks and counters. A worker on the same
+machine can call the indexer over a local socket. Workers import this module, and nothing of evm/indexing.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -10,14 +14,16 @@ import msgspec
 from icefall.errors import StartRefused
 from icefall.ipc.socket import SocketClient, SocketServer, socket_path
 
-if TYPE_CHECKING:  # workers import this module, and nothing that follows
-    from icefall.evm.indexing.follower import FollowerStatus
+if TYPE_CHECKING:
+    from icefall.evm.indexing.follower import FollowerLog, FollowerStatus
+
+# -- status ------------------------------------------------------------------------------------------------------
 
 UpstreamWord = Literal["usable", "backing off", "disabled"]
 
 
 class UpstreamStatus(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`name` is its address without what may be secret, and so is `problem`."""
+    """The state of an upstream. `name` is its address without what may be secret, and so is `problem`."""
 
     name: str
     state: UpstreamWord
@@ -25,7 +31,7 @@ class UpstreamStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`at` is Unix time: an old status is that of an indexer that no longer runs."""
+    """The status of a chain's indexer. `at` is Unix time: an old status is that of an indexer that no longer runs."""
 
     at: float
     synced: bool
@@ -63,8 +69,9 @@ def status_of(
     blocks_per_s: float = 0.0,
     upstreams: tuple[UpstreamStatus, ...] = (),
 ) -> ChainStatus:
-    """`before`: the counts of earlier runs. `clock_now`: `now` on the follower's own clock. `previous`: the status that
-    was stored last, maybe by an earlier run. `is_usable`: whether there is an upstream that can be used."""
+    """Make the status to be stored. `before`: the counts of earlier runs. `clock_now`: `now` on the follower's own
+    clock. `previous`: the status that was stored last, maybe by an earlier run. `is_usable`: an upstream can be
+    used."""
     counts = {name: before.get(name, 0) + getattr(status, name) for name in COUNTED}
     previous = previous or ChainStatus(now, False)
     seen_at = now - (clock_now - status.upstream_seen_at) if status.upstream_seen_at else previous.upstream_seen_at
@@ -102,8 +109,7 @@ def decode_status(text: str) -> ChainStatus:
     return msgspec.json.decode(text, type=ChainStatus)
 
 
-if TYPE_CHECKING:  # workers import this module, and nothing that follows
-    from icefall.evm.indexing.follower import FollowerLog
+# -- calls -------------------------------------------------------------------------------------------------------
 
 
 def indexer_socket(data_dir: Path, chain_id: str) -> Path:
@@ -113,7 +119,7 @@ def indexer_socket(data_dir: Path, chain_id: str) -> Path:
 async def serve_indexer_calls(
     data_dir: Path, chain_id: str, commands: Mapping[str, Callable[..., Any]], log: "FollowerLog"
 ) -> None:
-    """Until cancelled, in the process that holds the lock of the chain's store."""
+    """Serve calls until cancelled, in the process that holds the lock of the chain's store."""
     server = SocketServer(indexer_socket(data_dir, chain_id), commands, lambda: lambda: None)
     try:
         await server.start()
@@ -127,14 +133,14 @@ async def serve_indexer_calls(
 
 
 class IndexerCalls:
-    """A worker's side. Unavailable where the chain's indexer does not run on this machine."""
+    """The worker's side of the calls. Unavailable where the chain's indexer does not run on this machine."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._clients: dict[str, SocketClient] = {}
 
     async def reindex_nft(self, chain_id: str, token: bytes, token_id: bytes) -> None:
-        """`token_id` is packed as it is stored."""
+        """Have the metadata of an NFT read again. `token_id` is packed as it is stored."""
         client = self._clients.get(chain_id)
         if client is None:
             path = indexer_socket(self._data_dir, chain_id)

@@ -1,1 +1,1 @@
-"""Time series of an EVM chain: rolled up as its blocks are written, read by the metrics API."""
+"""The time series of an EVM chain: rolled up as its blocks are written, read by the metrics API."""

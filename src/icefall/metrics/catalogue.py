@@ -1,4 +1,4 @@
-"""METRICS: one row per metric, with the function that computes its value from stored rollups.
+"""The table of metrics: one row for each, with the function that computes its value from stored rollups.
 
 Both versions of the metrics API, their documentation and their tests read these rows.
 """
@@ -18,7 +18,7 @@ WINDOWS_S = {"last_hour": 3600, "last_day": 86400, "last_month": 30 * 86400, "la
 
 
 class MetricInput(NamedTuple):
-    """What one value is computed from: the rollup of a period or a window. All zero for a period without blocks."""
+    """The input of one value: the rollup of a period or a window. All zero for a period without blocks."""
 
     sums: Sums
     previous_time: int | None = None  # of the last block before the period
@@ -28,7 +28,8 @@ class MetricInput(NamedTuple):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """`name`: as in version 1 of the API. `value`: computes it. `has_rolling`: also offered over rolling windows."""
+    """A metric. `name`: as in version 1 of the API. `value`: computes it. `has_rolling`: also offered over rolling
+    windows."""
 
     name: str
     unit: str
@@ -39,7 +40,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def camel_name(self) -> str:
-        """Its name in version 2 of the API."""
+        """The name in version 2 of the API."""
         first, *rest = self.name.split("_")
         return first + "".join(word.capitalize() for word in rest)
 

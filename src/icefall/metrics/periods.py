@@ -1,4 +1,4 @@
-"""Hours, days, weeks and months of UTC as consecutive numbers, for any time >= 0."""
+"""The numbering of hours, days, weeks and months of UTC as consecutive numbers, for any time >= 0."""
 
 from typing import Literal, get_args
 
@@ -42,7 +42,8 @@ def first_from(span: int, time: int) -> int:
 
 
 def _month_of(day: int) -> int:
-    """Days to civil months. Years are counted from 1 March, so that the leap day is the last day of a year."""
+    """The month of a day, counted from 1970. Years are counted from 1 March, so that the leap day is the last day of a
+    year."""
     era, day_of_era = divmod(day + _EPOCH_SHIFT, _ERA_DAYS)
     year = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year + year // 4 - year // 100)

@@ -47,7 +47,7 @@ insert into meta (name, value) values ('metrics_ran', :at) on conflict (name) do
 -- name: last_rollup_time
 select value from meta where name = 'metrics_ran';
 
--- Of a list of addresses, those that were seen before.
+-- The addresses of a list that were seen before.
 -- name: last_activity
 select l.address, l.active, l.sent from json_each(:addresses) given cross join last_activity l on l.address = given.value;
 
@@ -108,17 +108,17 @@ from block b left join block_price p on p.number = b.number
 where b.number between :first and :last order by b.number;
 
 -- Addresses seen in a range of blocks, by position; a transaction that creates a contract has no recipient.
--- name: senders_between
-select sender from tx where tx_at >= :first and tx_at < :end
-union select sender from erc20 where log_at >= :first and log_at < :end
-union select sender from erc721 where log_at >= :first and log_at < :end
-union select sender from erc1155 where log_at >= :first and log_at < :end;
+-- name: senders_of_txs
+select distinct sender from tx where tx_at >= :first and tx_at < :end;
 
--- name: recipients_between
-select recipient from tx where tx_at >= :first and tx_at < :end and kind & 3 <> :creation
-union select recipient from erc20 where log_at >= :first and log_at < :end
-union select recipient from erc721 where log_at >= :first and log_at < :end
-union select recipient from erc1155 where log_at >= :first and log_at < :end;
+-- name: recipients_of_txs
+select distinct recipient from tx where tx_at >= :first and tx_at < :end and kind & 3 <> :creation;
+
+-- name: senders_of_{standard}
+select distinct sender from {standard} where log_at >= :first and log_at < :end;
+
+-- name: recipients_of_{standard}
+select distinct recipient from {standard} where log_at >= :first and log_at < :end;
 
 -- name: creators_between
 select creator from deployment where tx_at >= :first and tx_at < :end order by tx_at, frame;

@@ -4,22 +4,24 @@ from functools import reduce
 from typing import NamedTuple
 
 from icefall.db.engine import Reader
-from icefall.db.statements import load
+from icefall.evm.standards import load_statements
 from icefall.metrics.catalogue import WINDOWS_S, Metric, MetricInput, Number
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, first_from, period_of, start_of
 from icefall.metrics.rollup import CumulativeTotals, Sums, TimedBlock, merge_sums, sums_of, with_times
 from icefall.metrics.rows import RollupRow, unpack_block_stats, unpack_rollup, unpack_sums
 
-SQL = load("icefall.metrics", "queries.sql")
+SQL = load_statements("icefall.metrics", "queries.sql")
 
 
 class SeriesPoint(NamedTuple):
+    """A value, at the Unix time at which its period begins."""
+
     timestamp: int
     value: Number
 
 
 class SeriesPage(NamedTuple):
-    """Newest first. `next_before`: the `before` of the next page; None: this is the last page."""
+    """The points of a page, newest first. `next_before`: the `before` of the next page; None: this is the last page."""
 
     points: list[SeriesPoint]
     next_before: int | None
@@ -32,14 +34,14 @@ class MetricsReader:
         self._reader = reader
 
     async def last_run(self) -> int:
-        """When the rollups were last written, in Unix seconds; 0: never."""
+        """The time when the rollups were last written, in Unix seconds; 0: never."""
         rows = await self._reader.rows(SQL.last_rollup_time)
         return int(rows[0][0]) if rows else 0
 
     async def series(
         self, metric: Metric, span: int, start: int | None, end: int | None, before: int | None, limit: int
     ) -> SeriesPage:
-        """Points with start <= timestamp < end, of periods whose number is below `before`."""
+        """The points with start <= timestamp < end, of periods whose number is below `before`."""
         ((oldest, newest),) = await self._reader.rows(SQL.extent, {"span": span})
         if newest is None:
             return SeriesPage([], None)
@@ -85,7 +87,7 @@ class MetricsReader:
         return values
 
     async def _window(self, begin: int, end: int) -> MetricInput:
-        """From whole days inside the window, whole hours around them, and single blocks of an hour that it cuts."""
+        """Add up whole days inside the window, whole hours around them, and single blocks of an hour that it cuts."""
         rows = await self._rollups(SQL.rollup_before, span=HOUR, period=begin // HOUR_S)
         latest = rows[0].last_time if rows else None
         previous_time, parts = latest, []
@@ -115,7 +117,7 @@ def _total(parts: list[Sums]) -> Sums:
 
 
 def _pieces(begin: int, end: int) -> list[tuple[int, int, int]]:
-    """Periods that cover [begin, end): hours to the first midnight, days, hours from the last midnight on."""
+    """The periods that cover [begin, end): hours to the first midnight, days, hours from the last midnight on."""
     first_hour, last_hour = period_of(HOUR, begin), period_of(HOUR, end - 1)
     first_day, last_day = first_from(DAY, begin), period_of(DAY, end) - 1
     if first_day > last_day:

@@ -16,6 +16,8 @@ NEVER = -1  # instead of an hour: not seen before
 
 
 class BlockStats(NamedTuple):
+    """The figures of one block."""
+
     number: int
     time: int
     tx_count: int
@@ -34,7 +36,7 @@ class TimedBlock(NamedTuple):
 
 
 class Sums(msgspec.Struct, frozen=True, gc=False):
-    """Sums and maxima over consecutive blocks."""
+    """The sums and maxima over consecutive blocks."""
 
     first_block: int = 0
     last_block: int = 0
@@ -50,7 +52,7 @@ class Sums(msgspec.Struct, frozen=True, gc=False):
 
 
 class CumulativeTotals(msgspec.Struct, frozen=True, gc=False):
-    """Counted from the first block of the chain."""
+    """The totals counted from the first block of the chain."""
 
     txs: int = 0
     addresses: int = 0
@@ -63,7 +65,7 @@ NO_ADDRESSES: DistinctCounts = (0, 0, 0, 0)
 
 
 class PeriodRollup(msgspec.Struct, frozen=True, gc=False):
-    """All values of a period, as a row of table `rollup` stores them."""
+    """The values of a period, as a row of table `rollup` stores them."""
 
     sums: Sums
     active: DistinctCounts
@@ -119,7 +121,7 @@ def merge_sums(early: Sums, late: Sums) -> Sums:
 
 
 def merge_periods(early: PeriodRollup, late: PeriodRollup) -> PeriodRollup:
-    """One period from two parts of it; `late` follows `early`."""
+    """Make one period from two parts of it; `late` follows `early`."""
     return PeriodRollup(
         merge_sums(early.sums, late.sums),
         tuple(a + b for a, b in zip(early.active, late.active, strict=True)),
@@ -129,7 +131,7 @@ def merge_periods(early: PeriodRollup, late: PeriodRollup) -> PeriodRollup:
 
 
 def count_distinct(hour: int, seen_before: Collection[int]) -> DistinctCounts:
-    """How many of an hour's addresses are new in the hour, the day, the week, the month.
+    """Count which of an hour's addresses are new in the hour, the day, the week, the month.
 
     `seen_before`: per address, the hour in which it was last seen before, or NEVER.
     """
@@ -142,7 +144,7 @@ def count_distinct(hour: int, seen_before: Collection[int]) -> DistinctCounts:
 
 
 def rate(amount: int, sums: Sums, previous_time: int | None) -> float:
-    """Per second, from the last block before the period (or its first block, without one before) to its last block.
+    """The rate per second from the last block before the period (or its first block, without one) to its last block.
 
     0 where that is no time at all.
     """
@@ -151,5 +153,5 @@ def rate(amount: int, sums: Sums, previous_time: int | None) -> float:
 
 
 def mean_price(sums: Sums) -> float:
-    """Over transactions, all with the same weight."""
+    """The mean over transactions, all with the same weight."""
     return sums.price_sum / sums.tx_count if sums.tx_count else 0.0

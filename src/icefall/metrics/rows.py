@@ -1,4 +1,4 @@
-"""Rows of table `rollup` to values, and back."""
+"""The rows of metrics as they are stored: those of table `rollup`, and the lists of addresses in table `activity`."""
 
 import zlib
 from typing import Any, NamedTuple
@@ -8,6 +8,11 @@ import msgspec
 from icefall.db.engine import Row
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.metrics.rollup import BlockStats, CumulativeTotals, PeriodRollup, Sums
+
+_COMPRESSED_FROM = 200  # bytes: less does not get shorter
+_COMPRESSED = b"\x78"  # how zlib begins; MessagePack's lists do not
+_fresh = msgspec.msgpack.Decoder(list[int])
+_earlier = msgspec.msgpack.Decoder(list[tuple[int, int, int]])
 
 
 class RollupRow(NamedTuple):
@@ -99,20 +104,17 @@ def unpack_sums(row: RollupRow) -> Sums:
 
 
 def unpack_block_stats(row: Row) -> BlockStats:
-    """Of a row of `blocks_between`; a block without transactions has no prices."""
+    """Read a row of `blocks_between`; a block without transactions has no prices."""
     number, time, tx_count, gas_used, fees, price_sum, price_max = row
     prices = (0, 0) if price_sum is None else (unpack_uint(price_sum), unpack_uint(price_max))
     return BlockStats(number, time, tx_count, unpack_uint(gas_used), unpack_uint(fees), *prices)
 
 
-_COMPRESSED_FROM = 200  # bytes: less does not get shorter
-_COMPRESSED = b"\x78"  # how zlib begins; MessagePack's lists do not
-_fresh = msgspec.msgpack.Decoder(list[int])
-_earlier = msgspec.msgpack.Decoder(list[tuple[int, int, int]])
+# -- activity ----------------------------------------------------------------------------------------------------
 
 
 def pack_changes(changes: list[Any]) -> bytes:
-    """Of `fresh`, the addresses never seen before, or `earlier`, (address, active, sent) as they were."""
+    """Pack `fresh`, the addresses never seen before, or `earlier`, (address, active, sent) as they were."""
     packed = msgspec.msgpack.encode(changes)
     return zlib.compress(packed, 1) if len(packed) >= _COMPRESSED_FROM else packed
 

@@ -11,10 +11,11 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from icefall.db.engine import Transaction
-from icefall.db.statements import load
 from icefall.evm.encoding import CALL_TYPES, above, pack_uint, position_of
 from icefall.evm.model import ZERO_ADDRESS, CallType
 from icefall.evm.packed import PackedBlock
+from icefall.evm.standards import load_statements
+from icefall.evm.storing.writing import BlockIds
 from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, SPANS, WEEK, period_of, start_of
 from icefall.metrics.rollup import (
     NEVER,
@@ -38,15 +39,14 @@ from icefall.metrics.rows import (
     unpack_rollup,
 )
 
-SQL = load("icefall.metrics", "queries.sql")
-BlockIds = Sequence[int | None]  # of the addresses of a block, in their order
+SQL = load_statements("icefall.metrics", "queries.sql")
 
 _CREATION = CallType.CONTRACT_CREATION
 _UNSEEN = (NEVER, NEVER)
 
 
 class _Hour(NamedTuple):
-    """Blocks of one hour and the addresses seen in them, as address IDs."""
+    """The blocks of one hour and the addresses seen in them, as address IDs."""
 
     hour: int
     blocks: list[TimedBlock]
@@ -56,13 +56,13 @@ class _Hour(NamedTuple):
 
 
 class RollupWriter:
-    """Called by the writer of blocks inside its open transaction."""
+    """The writer of rollups, which the writer of blocks calls inside its open transaction."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
 
     def put_batch(self, tx: Transaction, run: Sequence[PackedBlock], ids: Sequence[BlockIds]) -> None:
-        """After the rows of consecutive blocks were written. `ids`: of the addresses of each."""
+        """Add consecutive blocks, after their rows were written. `ids`: those of the addresses of each block."""
         newest = _newest(tx)
         blocks = with_times(map(block_stats, run), newest.sums.last_time if newest else None)
         counted = zip(blocks, run[-len(blocks) :], ids[-len(blocks) :], strict=True) if blocks else ()  # not block 0
@@ -79,18 +79,18 @@ class RollupWriter:
         self._put_time(tx)
 
     def roll_back_above(self, tx: Transaction, ancestor: int) -> None:
-        """After the rows of all blocks above `ancestor` were deleted."""
+        """Drop what is of blocks above `ancestor`, after their rows were deleted."""
         found = _rollups(tx, SQL.hour_of_block, block=ancestor)
         newest = found[0] if found else None
-        cut_hour, is_cut = 0, False
+        first_dropped_hour, hour_is_partial = 0, False
         if newest is not None:
-            is_cut = newest.last_block > ancestor
-            cut_hour = newest.period if is_cut else newest.period + 1
-        _restore_activity(tx, cut_hour)
-        tx.run(SQL.drop_deployers, {"hour": cut_hour})
+            hour_is_partial = newest.last_block > ancestor
+            first_dropped_hour = newest.period if hour_is_partial else newest.period + 1
+        _restore_activity(tx, first_dropped_hour)
+        tx.run(SQL.drop_deployers, {"hour": first_dropped_hour})
         tx.run(SQL.drop_block_prices, {"block": ancestor})
-        _drop_from(tx, cut_hour)
-        if newest is not None and is_cut:
+        _drop_from(tx, first_dropped_hour)
+        if newest is not None and hour_is_partial:
             before = _newest(tx)
             _add(tx, [_stored_hour(tx, newest.first_block, ancestor, before)], before)
         self._put_time(tx)
@@ -170,7 +170,8 @@ def _stored(tx: Transaction, span: int, period: int) -> PeriodRollup | None:
 
 
 def _put_activity(tx: Transaction, hours: Sequence[_Hour]) -> list[tuple[DistinctCounts, DistinctCounts, int]]:
-    """Per hour: how many addresses and senders are new in its hour, day, week, month, and how many on the chain."""
+    """Store who was active, and count for each hour the addresses and senders that are new in its hour, day, week and
+    month, and the addresses that are new on the chain."""
     newest = int(tx.rows(SQL.newest_active)[0][0])  # later addresses cannot have been seen
     known = sorted({address for hour in hours for address in hour.active if address <= newest})
     last: dict[int, tuple[int, int]] = {}
@@ -205,7 +206,7 @@ def _put_activity(tx: Transaction, hours: Sequence[_Hour]) -> list[tuple[Distinc
 
 
 def _put_deployers(tx: Transaction, hours: Sequence[_Hour]) -> list[int]:
-    """Per hour: how many addresses create a contract for the first time."""
+    """Store who created contracts, and count for each hour the addresses that do so for the first time."""
     creators = {address for hour in hours for address in hour.creators}
     if not creators:
         return [0] * len(hours)
@@ -251,17 +252,22 @@ def _drop_from(tx: Transaction, hour: int) -> None:
 
 
 def _stored_hour(tx: Transaction, first_block: int, last_block: int, before: PeriodRollup | None) -> _Hour:
-    """An hour, or the first part of it, from the rows of the chain."""
+    """Read an hour, or the first part of it, from the rows of the chain."""
     stats = map(unpack_block_stats, tx.rows(SQL.blocks_between, {"first": first_block, "last": last_block}))
     blocks = with_times(stats, before.sums.last_time if before else None)
     between = {"first": position_of(first_block, 0), "end": above(last_block)}
-    senders = {address for (address,) in tx.rows(SQL.senders_between, between)}
-    recipients = tx.rows(SQL.recipients_between, {**between, "creation": CALL_TYPES.index(_CREATION)})
+    calls = {**between, "creation": CALL_TYPES.index(_CREATION)}
+    senders = {address for (address,) in tx.rows(SQL.senders_of_txs, between)}
+    recipients = {address for (address,) in tx.rows(SQL.recipients_of_txs, calls)}
+    for statement in SQL.each("senders_of_{standard}"):
+        senders |= {address for (address,) in tx.rows(statement, between)}
+    for statement in SQL.each("recipients_of_{standard}"):
+        recipients |= {address for (address,) in tx.rows(statement, between)}
     zero_address = {address for (address,) in tx.rows(SQL.address_id, {"address": ZERO_ADDRESS})}
     return _Hour(
         blocks[0].at // HOUR_S,
         blocks,
-        (senders | {address for (address,) in recipients}) - zero_address,
+        (senders | recipients) - zero_address,
         senders,  # only those that are active count
         [address for (address,) in tx.rows(SQL.creators_between, between)],
     )

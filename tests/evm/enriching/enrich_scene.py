@@ -11,9 +11,9 @@ from tests.upstream.evm_scene import RecordingLog, upstream_of
 from tests.upstream.fake_clock import FakeClock
 
 from icefall.evm.encoding import pack_uint
-from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
+from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.upstream.client import Retry
 from icefall.upstream.evm.upstream import EvmUpstream
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tests.evm.enriching.enrich_scene import Scene
 from tests.evm.enriching.web import Web
 
-from icefall.evm.enriching.feeds import FeedError
+from icefall.evm.enriching.lists import FeedError, prices_of, reputations_of
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
-from icefall.evm.enriching.prices import prices_of, reputations_of
 from icefall.evm.enriching.reader import CURRENCIES, NATIVE_ADDRESS, EnrichReader
 from icefall.upstream.evm.upstream import EvmUpstream
 

@@ -20,7 +20,6 @@ from tests.waiting import LIMIT_S
 
 from icefall.demo.replay import ReplayError
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.enriching.contract_calls import token_uri_call, uri_call
 from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher
 from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings
@@ -31,6 +30,7 @@ from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
 ART = b"\xa7" * 20
+TOKEN_URI, URI = bytes.fromhex("c87b56dd"), bytes.fromhex("0e89341c")
 CID = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"
 GOOD = '{"name":"x"}'
 LIMITS = FetchLimits(total_s=LIMIT_S, size_max=10_000)
@@ -48,8 +48,8 @@ class Collection(EvmReplay):
         if method != "eth_call" or params[0]["to"] != "0x" + ART.hex():
             return super().result(method, params)
         data = bytes.fromhex(params[0]["data"][2:])
-        uris = self.uris if data[:4] == token_uri_call(0)[:4] else self.uris_1155
-        assert data[:4] in (token_uri_call(0)[:4], uri_call(0)[:4])
+        uris = self.uris if data[:4] == TOKEN_URI else self.uris_1155
+        assert data[:4] in (TOKEN_URI, URI)
         uri = uris.get(int.from_bytes(data[4:], "big"))
         if uri is None:
             raise ReplayError(3, "execution reverted", "0x")

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from icefall.evm.enriching.nft_outcomes import NftOutcome, UnusableNft
-from icefall.evm.enriching.token_uris import (
+from icefall.evm.enriching.nft_metadata import (
     URI_SIZE_MAX,
     WEB_URI_SIZE_MAX,
     checked,
@@ -17,6 +16,7 @@ from icefall.evm.enriching.token_uris import (
     storable,
     web_url_of,
 )
+from icefall.evm.enriching.nft_outcomes import NftOutcome, UnusableNft
 
 GATEWAY = "http://127.0.0.1:8080/ipfs/"
 CID = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"

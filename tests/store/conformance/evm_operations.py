@@ -24,9 +24,9 @@ from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
 from icefall.evm.encoding import unpack_uint
-from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
+from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.indexing.filling import RawFilling
@@ -42,8 +42,8 @@ from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
-from icefall.evm.storing.store import SQL as WRITES_SQL
 from icefall.evm.storing.store import ChainStore
+from icefall.evm.storing.writing import SQL as WRITES_SQL
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.reader import MetricsReader
 from icefall.metrics.store import SQL as METRICS_SQL
@@ -159,8 +159,9 @@ def _rare(tx: Transaction) -> list[Any]:
     nft = {"token": nft_token, "address": nft_address, "token_id": token_id, "retry_at": 5, "failures": 2}
     owner = {"owner": b"\5" * 20, "token_address": address, "token_id": token_id, "token": token, "block": 9}
     between = {"first": 0, "end": 1 << 60, "creation": 2}
+    seen = [name for name in METRICS_SQL.names() if name.startswith(("senders_of", "recipients_of"))]
     return [
-        len(tx.rows(METRICS_SQL.senders_between, between)), len(tx.rows(METRICS_SQL.recipients_between, between)),
+        *(len(tx.rows(METRICS_SQL.named(name), between)) for name in seen),
         len(tx.rows(METRICS_SQL.creators_between, between)), tx.rows(BALANCES_SQL.tip),
         tx.run(AUDIT_SQL.put_state_owner, owner), tx.run(AUDIT_SQL.put_state_owner, owner),
         tx.run(AUDIT_SQL.drop_state_owner, {"token_address": address, "token_id": token_id}),

@@ -25,7 +25,7 @@ from tests.store.test_every_statement import FILES
 from tests.xchain.stored import digest_of
 
 from icefall.compose.stores import StoreName, Stores
-from icefall.db.statements import load
+from icefall.evm.standards import load_statements as load
 
 CHAIN = StoreName("chain", "7")
 NODE = StoreName("node")

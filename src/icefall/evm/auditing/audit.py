@@ -1,4 +1,4 @@
-"""Compares what was folded from logs with what the contracts themselves answer, in a loop of its own.
+"""Audits a chain: compares what was folded from logs with what the contracts themselves answer, in a loop of its own.
 
 Blocks are audited in order, each at its own state, so the result does not depend on how they arrived; sample.py
 chooses what is compared. A token that disagrees once is untrusted for all blocks: its balances come from state then.
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 from icefall.db.engine import StoreError, Transaction
 from icefall.evm.auditing.due import SQL
 from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, Sampler, StateCheck
+from icefall.evm.contract_calls import StateSource, address_of, uint_of
 from icefall.evm.model import ZERO_ADDRESS
-from icefall.evm.state_calls import StateSource, address_of, uint_of
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.errors import NoState, Reverted
@@ -23,7 +23,10 @@ from icefall.upstream.meter import Clock
 SWEEP_CHECKS = 1_500  # comparisons of all tokens at the newest block that a new process may make,
 SWEEP_PER_BLOCK = 1  # and one more for every block since
 _AT_ONCE = 400
-_KEPT_STATE = 64  # blocks behind the newest whose state every full node has
+_STATE_BLOCKS = 64  # behind the newest: their state every full node has
+POLL_S = 0.5
+QUIET_S = 3.0  # without a new block, before all tokens are compared at the newest one
+_PAUSE_S = (1.0, 30.0)  # after a failure: first, and at most
 
 
 class AuditLog(Protocol):
@@ -62,7 +65,7 @@ class Auditor:
     # -- block by block ----------------------------------------------------------------------------------------
 
     async def step(self, tip: Tip) -> bool:
-        """Audit the next blocks. False if there are none."""
+        """Audit the next blocks. Return False if there are none."""
         async with self._one_at_a_time:
             return await self._step(tip)
 
@@ -82,7 +85,7 @@ class Auditor:
         try:
             findings = await self._compare(checks, hashes)
         except NoState as missing:
-            last = max(last, tip.number - _KEPT_STATE)
+            last = max(last, tip.number - _STATE_BLOCKS)
             self._log.info(
                 "blocks not audited: no upstream has their state", first=first, last=last, error=str(missing)
             )
@@ -164,7 +167,7 @@ class Auditor:
 
 
 def _is_stored(tx: Transaction, number: int, block_hash: bytes | None) -> bool:
-    """Whether the block was not rolled back meanwhile: the ID of an address may belong to another one since."""
+    """Tell whether the block was not rolled back meanwhile: the ID of an address may belong to another one since."""
     rows = tx.rows(SQL.block_hash, {"block": number})
     return bool(rows) and rows[0][0] == block_hash
 
@@ -176,7 +179,7 @@ def _findings(checks: Iterable[tuple[int, StateCheck]], results: Iterable[bytes 
 
 
 def agrees(stored: int | bytes, result: bytes | Reverted) -> bool:
-    """Whether a contract answers with the stored balance, or the stored owner."""
+    """Tell whether a contract answers with the stored balance, or the stored owner."""
     if isinstance(stored, int):
         return uint_of(result) == stored
     if stored == ZERO_ADDRESS:  # burned: a contract may refuse to answer
@@ -185,7 +188,7 @@ def agrees(stored: int | bytes, result: bytes | Reverted) -> bool:
 
 
 def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> list[Finding]:
-    """The first finding of each token that was trusted before."""
+    """Mark the tokens untrusted, and return the first finding of each that was trusted before."""
     new = []
     for finding in findings:
         block, check, owner = finding
@@ -200,13 +203,8 @@ def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> list[Finding]
     return new
 
 
-POLL_S = 0.5
-QUIET_S = 3.0  # without a new block, before all tokens are compared at the newest one
-_PAUSE_S = (1.0, 30.0)  # after a failure: first, and at most
-
-
 async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: AuditLog) -> None:
-    """Until cancelled. Failures are retried, each after a longer pause."""
+    """Audit until cancelled. Failures are retried, each after a longer pause."""
     pause, problem = _PAUSE_S[0], ""
     newest, since = -1, clock.now()
     while True:

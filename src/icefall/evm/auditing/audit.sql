@@ -12,32 +12,22 @@ select hash from block where number = :block;
 -- name: blocks
 select number, hash, next_address, touched from block where number between :first and :last order by number;
 
--- Position, standard (as in token.standards), token, holders and token ID of the blocks' transfers.
--- name: moves
-select * from (
-    select log_at, 1, token, sender, recipient, null from erc20
-    where log_at between :from_log and :to_log order by log_at limit :count)
-union all select * from (
-    select log_at, 4, token, sender, recipient, token_id from erc1155
-    where log_at between :from_log and :to_log order by log_at, position limit :count)
-union all select * from (
-    select log_at, 2, token, null, null, token_id from erc721
-    where log_at between :from_log and :to_log order by log_at limit :count);
+-- Position, token, holders and token ID of the blocks' transfers. Of an NFT the owner is compared, not who moved it.
+-- name: moves_of_erc20
+select log_at, token, sender, recipient, null from erc20
+where log_at between :from_log and :to_log order by log_at limit :count;
 
--- postgres: moves
-select * from (
-    select log_at, 1 as standard, token, sender, recipient, cast(null as bytea) as token_id from erc20
-    where log_at between :from_log and :to_log order by log_at limit :count) as erc20_moves
-union all select * from (
-    select log_at, 4, token, sender, recipient, token_id from erc1155
-    where log_at between :from_log and :to_log order by log_at, position limit :count) as erc1155_moves
-union all select * from (
-    select log_at, 2, token, cast(null as bigint), cast(null as bigint), token_id from erc721
-    where log_at between :from_log and :to_log order by log_at limit :count) as erc721_moves;
+-- name: moves_of_erc721
+select log_at, token, null, null, token_id from erc721
+where log_at between :from_log and :to_log order by log_at limit :count;
 
--- Of which standard a contract was before it was deployed again, only its rows say: then all are looked at.
+-- name: moves_of_{by_id}
+select log_at, token, sender, recipient, token_id from {by_id}
+where log_at between :from_log and :to_log order by log_at, position limit :count;
+
+-- Only its rows say of which standards a contract was before it was deployed again: then all are looked at, which is -1.
 -- name: token
-select a.address, t.first_block, case when t.standards_since <> 0 then 7 else t.standards end, t.untrusted_since
+select a.address, t.first_block, case when t.standards_since <> 0 then -1 else t.standards end, t.untrusted_since
 from token t join address a on a.id = t.token where t.token = :token;
 
 -- name: tokens_first_seen
@@ -77,44 +67,44 @@ select h.holder, null, a.address, coalesce(
 from erc20_holding h join address a on a.id = h.holder
 where h.holder = :holder and h.token_address = :address;
 
--- name: erc1155_oldest
+-- name: {by_id}_oldest
 select h.holder, h.token_id, a.address, coalesce(
-    (select balance from erc1155_balance
+    (select balance from {by_id}_balance
      where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
      order by block desc limit 1), h.baseline)
-from erc1155_holding h join address a on a.id = h.holder
+from {by_id}_holding h join address a on a.id = h.holder
 where h.token = :token and h.since <= :block order by h.since, h.holder, h.token_id limit :count;
 
--- name: erc1155_from
+-- name: {by_id}_from
 select h.holder, h.token_id, a.address, coalesce(
-    (select balance from erc1155_balance
+    (select balance from {by_id}_balance
      where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
      order by block desc limit 1), h.baseline)
-from erc1155_holding h join address a on a.id = h.holder
+from {by_id}_holding h join address a on a.id = h.holder
 where h.token = :token and h.since <= :block and (h.since, h.holder) >= (:since, :holder)
 order by h.since, h.holder, h.token_id limit 1;
 
--- name: erc1155_by_key
+-- name: {by_id}_by_key
 select h.holder, h.token_id, a.address, coalesce(
-    (select balance from erc1155_balance
+    (select balance from {by_id}_balance
      where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
      order by block desc limit 1), h.baseline)
-from erc1155_holding h join address a on a.id = h.holder
+from {by_id}_holding h join address a on a.id = h.holder
 where h.holder = :holder and h.token_address = :address and h.token_id = :token_id;
 
--- name: nft_oldest
+-- name: erc721_oldest
 select null, e.token_id, (
     select a.address from nft_owner o join address a on a.id = o.owner
     where o.token = e.token and o.token_id = e.token_id and o.block <= :block order by o.block desc limit 1), null
 from erc721 e where e.token = :token and e.log_at <= :to_log order by e.log_at limit :count;
 
--- name: nft_from
+-- name: erc721_from
 select null, e.token_id, (
     select a.address from nft_owner o join address a on a.id = o.owner
     where o.token = e.token and o.token_id = e.token_id and o.block <= :block order by o.block desc limit 1), null
 from erc721 e where e.token = :token and e.log_at between :from_log and :to_log order by e.log_at limit 1;
 
--- name: nft_by_key
+-- name: erc721_by_key
 select null, o.token_id, a.address, null from nft_owner o join address a on a.id = o.owner
 where o.token = :token and o.token_id = :token_id and o.block <= :block order by o.block desc limit 1;
 

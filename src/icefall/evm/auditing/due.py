@@ -1,20 +1,20 @@
-"""Which tokens are due at each block of a run, read in few statements for all its blocks.
+"""The tokens that are due at each block of a run, read in few statements for all its blocks.
 
 A block makes a token due that it uses, whose age in blocks is a power of two, or whose turn has come (each token once
 every `interval` blocks). What is read has a limit per block; where a run has too many rows it is read in two halves.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from icefall.db.engine import Row, StatementParams
-from icefall.db.statements import load
 from icefall.evm.encoding import BITS, above, position_of
 from icefall.evm.model import ERC20
-from icefall.evm.storing.journal import unpack_touched
+from icefall.evm.standards import STANDARDS, load_statements
+from icefall.evm.storing.rollback import unpack_touched
 
-SQL = load("icefall.evm.auditing", "audit.sql")
+SQL = load_statements("icefall.evm.auditing", "audit.sql")
 
 TOKENS_MAX = 64  # of a block: due by age, or by turn
 _MOVES_MAX = 2_048  # of a block, by standard
@@ -25,21 +25,34 @@ Key = tuple[int | None, bytes | None]  # holder and token ID; ERC-20 has no ID, 
 
 
 class Reads(Protocol):
-    """Of a store that answers on the calling thread."""
+    """The reading side of a store that answers on the calling thread."""
 
     def read(self, statement: str, params: StatementParams = (), /) -> list[Row]: ...
 
     def read_each(self, statement: str, params: Sequence[Mapping[str, Any]], /) -> list[list[Row]]: ...
 
 
-class Due(NamedTuple):
-    """What a block says of one token: the keys it names by standard, and whether the contract changed silently."""
+class Move(NamedTuple):
+    """A transfer, as far as audits need it."""
 
-    named: dict[int, dict[Key, None]]
-    is_silent: bool
+    standard: int
+    token: int
+    sender: int | None
+    recipient: int | None
+    token_id: bytes | None
+
+
+class Due(NamedTuple):
+    """A token that is due: the keys that the block names, by standard, and whether its storage or code changed without
+    a log that explains it."""
+
+    keys: dict[int, dict[Key, None]]
+    changed_unlogged: bool
 
 
 class BlockDue(NamedTuple):
+    """The tokens that are due at a block."""
+
     block_hash: bytes
     next_address: int
     tokens: dict[int, Due]
@@ -48,7 +61,7 @@ class BlockDue(NamedTuple):
 
 
 class _BlockRun(NamedTuple):
-    """Stored blocks that follow one another. `rows`: number, hash, next address, journal."""
+    """A run of stored blocks that follow one another. `rows`: number, hash, next address, journal."""
 
     rows: list[Row]
 
@@ -61,6 +74,7 @@ class _BlockRun(NamedTuple):
         return int(self.rows[-1][0])
 
     def limit(self, of_block: int) -> int:
+        """The most rows to read: those of one block, or those of a run that is read in halves if it has more."""
         return of_block if len(self.rows) == 1 else _RUN_ROWS
 
 
@@ -70,7 +84,7 @@ class DueTokens:
         self._interval = interval
 
     def of(self, first: int, last: int) -> dict[int, BlockDue]:
-        """By block number, of those that are stored."""
+        """The due tokens by block number, for the blocks that are stored."""
         rows = self._reads.read(SQL.blocks, {"first": first, "last": last})
         return self._of_run(_BlockRun(rows)) if rows else {}
 
@@ -84,27 +98,28 @@ class DueTokens:
             used = _used(moves[number], touched)
             by_turn = turns.get(number, [])
             for token in (*_of_age(number, seen), *by_turn):
-                used.setdefault(token, Due({}, False))
+                used.setdefault(token, Due({}, changed_unlogged=False))
             found[number] = BlockDue(block_hash, next_address, used, len(moves[number]), by_turn)
         return found
 
-    def _moves(self, run: _BlockRun) -> dict[int, list[Row]] | None:
-        """Transfers by block; None where there are more than may be read at once."""
+    def _moves(self, run: _BlockRun) -> dict[int, list[Move]] | None:
+        """The transfers by block; None where there are more than may be read at once."""
         limit = run.limit(_MOVES_MAX)
         where = {"from_log": position_of(run.first, 0), "to_log": above(run.last) - 1, "count": limit}
-        rows = self._reads.read(SQL.moves, where)
-        if limit == _RUN_ROWS <= len(rows) and limit <= max(Counter([row[1] for row in rows]).values()):
-            return None
-        found: dict[int, list[Row]] = defaultdict(list)
-        for row in rows:
-            found[row[0] >> BITS].append(row)
-        for block, moves in found.items():
-            if len(moves) > _MOVES_MAX:
-                found[block] = [row for standard in _by_standard(moves) for row in standard[:_MOVES_MAX]]
+        found: dict[int, list[Move]] = defaultdict(list)
+        for standard in STANDARDS:
+            rows = self._reads.read(SQL.named(f"moves_of_{standard.table}"), where)
+            if limit == _RUN_ROWS <= len(rows):
+                return None
+            by_block: dict[int, list[Move]] = defaultdict(list)
+            for at, *move in rows:
+                by_block[at >> BITS].append(Move(standard.number, *move))
+            for block, moves in by_block.items():
+                found[block] += moves[:_MOVES_MAX]
         return found
 
     def _first_seen(self, run: _BlockRun) -> dict[int, list[int]] | None:
-        """Tokens by their first block, of every block that is a power of two before one of the run."""
+        """The tokens by their first block, for every block that is a power of two before one of the run."""
         limit = run.limit(TOKENS_MAX)
         spans: list[tuple[int, int]] = []
         for power in reversed(range(run.last.bit_length())):
@@ -123,7 +138,7 @@ class DueTokens:
         return found
 
     def _turns(self, run: _BlockRun) -> dict[int, list[int]] | None:
-        """By block, the tokens whose turn it is."""
+        """The tokens whose turn it is, by block."""
         if self._interval <= 0:
             return {}
         spans = {}
@@ -146,24 +161,17 @@ class DueTokens:
 
 
 def _of_age(block: int, seen: Mapping[int, list[int]]) -> Iterable[int]:
-    """First seen one, two, four, eight ... blocks ago: balances that change by themselves show early."""
+    """The tokens first seen one, two, four, eight ... blocks ago: balances that change by themselves show early."""
     if not seen:
         return ()
     ages = [1 << power for power in range(block.bit_length())]
     return sorted(token for age in ages for token in seen.get(block - age, ()))[:TOKENS_MAX]
 
 
-def _by_standard(moves: Iterable[Row]) -> Iterable[list[Row]]:
-    found: dict[int, list[Row]] = defaultdict(list)
-    for row in moves:
-        found[row[1]].append(row)
-    return found.values()
-
-
-def _used(moves: Iterable[Row], touched: bytes) -> dict[int, Due]:
-    """Tokens a block names or changes."""
+def _used(moves: Iterable[Move], touched: bytes) -> dict[int, Due]:
+    """The tokens that a block names or changes."""
     named: dict[tuple[int, int], dict[Key, None]] = {}  # by token and standard
-    for _, standard, token, sender, recipient, token_id in moves:
+    for standard, token, sender, recipient, token_id in moves:
         keys = named.get((token, standard))
         if keys is None:
             keys = named[token, standard] = {}
@@ -173,13 +181,13 @@ def _used(moves: Iterable[Row], touched: bytes) -> dict[int, Due]:
         if len(keys) < _NAMED_MAX:
             keys[recipient, token_id] = None
     journal = unpack_touched(touched)
-    for holder, token in journal.named:
+    for holder, token in journal.holders_named:
         keys = named.setdefault((token, ERC20), {})
         if len(keys) < _NAMED_MAX:
             keys[holder, None] = None
     due: dict[int, Due] = {}
     for (token, standard), keys in named.items():
-        due.setdefault(token, Due({}, False)).named[standard] = keys
-    for token in (*journal.silent, *journal.recoded):
-        due[token] = Due(due[token].named if token in due else {}, is_silent=True)
+        due.setdefault(token, Due({}, changed_unlogged=False)).keys[standard] = keys
+    for token in (*journal.storage_changed_unlogged, *journal.code_changed):
+        due[token] = Due(due[token].keys if token in due else {}, changed_unlogged=True)
     return due

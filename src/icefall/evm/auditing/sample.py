@@ -1,4 +1,4 @@
-"""Which stored balances and owners an audit compares with the contracts, block by block.
+"""The choice of stored balances and owners that an audit compares with the contracts, block by block.
 
 The choice is a function of the chain up to that block alone, seeded by the block's hash: a block stored live and the
 same block stored in a batch of thousands lead to the same comparisons. due.py says which tokens are due at a block. Of
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from icefall.db.engine import Row
 from icefall.evm.auditing.due import SQL, TOKENS_MAX, BlockDue, Due, DueTokens, Key, Reads
+from icefall.evm.contract_calls import holding_call
 from icefall.evm.encoding import above, position_of, unpack_uint
-from icefall.evm.model import ERC20, ERC721, ERC1155, ZERO_ADDRESS
-from icefall.evm.state_calls import balance_of, balance_of_id, owner_of
+from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.standards import STANDARDS, Holding, TokenStandard
 from icefall.upstream.evm.state import ContractCall
 
 FIRST_CREDIT = 1_500  # comparisons a new index may make besides those its blocks earn
@@ -23,7 +24,7 @@ PER_BLOCK = 1  # comparison a block earns,
 TRANSFERS_PER_CHECK = 8  # and one more for so many of its transfers
 LAG = 32  # blocks audited together; what they find changes the choice only after so many blocks
 _OTHERS_MAX = 12
-_SILENT_MAX = 64  # of a token whose storage or code changed without a log that explains it
+_UNLOGGED_MAX = 64  # of a token whose storage or code changed without a log that explains it
 _NFTS_MAX = 512  # of an untrusted collection, whose owners must be found
 
 
@@ -38,25 +39,13 @@ class StateCheck(NamedTuple):
 
 
 class BlockSample(NamedTuple):
+    """The comparisons to make at a block."""
+
     number: int
     block_hash: bytes | None  # None: there is no such block any more
     checks: list[StateCheck]
     credit: int  # what is left of the budget
     by_turn: list[int]  # tokens whose turn it is, once every `interval` blocks
-
-
-class _Standard(NamedTuple):
-    bit: int
-    oldest: str
-    from_: str
-    by_key: str
-
-
-_STANDARDS = (
-    _Standard(ERC20, SQL.erc20_oldest, SQL.erc20_from, SQL.erc20_by_key),
-    _Standard(ERC1155, SQL.erc1155_oldest, SQL.erc1155_from, SQL.erc1155_by_key),
-    _Standard(ERC721, SQL.nft_oldest, SQL.nft_from, SQL.nft_by_key),
-)
 
 
 class _Token(NamedTuple):
@@ -65,14 +54,17 @@ class _Token(NamedTuple):
     standards: int
     untrusted_since: int | None
 
-    def compared(self, block: int, lag: int) -> tuple[bool, list[_Standard]]:
-        """Whether it is untrusted, as far as audits of blocks `lag` before know, and which standards are compared: of
-        an untrusted token none but the owners of its NFTs, which lists by owner need."""
+    def compared(self, block: int, lag: int) -> tuple[bool, list[TokenStandard]]:
+        """Tell whether it is untrusted, as far as audits of blocks `lag` before know, and which standards are compared:
+        of an untrusted token none but the owners of its NFTs, which lists by owner need."""
         if self.first_block > block:
             return False, []
         is_untrusted = self.untrusted_since is not None and self.untrusted_since <= block - lag
-        bits = self.standards & ERC721 if is_untrusted else self.standards
-        return is_untrusted, [standard for standard in _STANDARDS if bits & standard.bit]
+        return is_untrusted, [
+            standard
+            for standard in STANDARDS
+            if self.standards & standard.number and (standard.holding is Holding.OWNER or not is_untrusted)
+        ]
 
 
 _Tokens = Mapping[int, _Token]
@@ -114,9 +106,9 @@ class Sampler:
             numbers = [row[0] for row in self._reads.read(SQL.tokens_between, key)]
             tokens = self._tokens(numbers)
             at = BlockDue(found[0][1], found[0][2], {}, 0, [])
-            silent = Due({}, is_silent=True)
+            all_due = Due({}, changed_unlogged=True)
             for token in numbers:
-                yield token, list(self._of_token(token, tokens[token], silent, block, at, {}, lag=0))
+                yield token, list(self._of_token(token, tokens[token], all_due, block, at, {}, lag=0))
             if len(numbers) < TOKENS_MAX:
                 return
             after = numbers[-1]
@@ -127,22 +119,23 @@ class Sampler:
         return {key["token"]: _Token(*rows[0]) for key, rows in found if rows}
 
     def _read_ahead(self, run: Mapping[int, BlockDue], tokens: _Tokens, credit: int) -> _Ahead:
-        """Rows that the blocks name, as many as will be compared if all of them can be: in one statement for all."""
-        wanted: dict[_Standard, list[tuple[tuple[int, int, int, Key], dict[str, Any]]]] = {}
+        """The rows that the blocks name, as many as will be compared if all of them can be: in one statement for
+        all."""
+        wanted: dict[TokenStandard, list[tuple[tuple[int, int, int, Key], dict[str, Any]]]] = {}
         for number, block in run.items():
             credit = left = _earned(credit, block)
             of_each = -(-credit // max(1, len(block.tokens)))
             for token in block.tokens.keys() & tokens.keys():
                 stored, due = tokens[token], block.tokens[token]
                 for standard in stored.compared(number, LAG)[1]:
-                    for key in islice(due.named.get(standard.bit, ()), of_each):
+                    for key in islice(due.keys.get(standard.number, ()), of_each):
                         params = _params(number, token, stored) | {"holder": key[0], "token_id": key[1]}
-                        wanted.setdefault(standard, []).append(((standard.bit, number, token, key), params))
+                        wanted.setdefault(standard, []).append(((standard.number, number, token, key), params))
                         left -= 1
             credit = max(0, left)
         ahead: _Ahead = {}
         for standard, keys in wanted.items():
-            rows = self._reads.read_each(standard.by_key, [params for _, params in keys])
+            rows = self._reads.read_each(_by_key(standard), [params for _, params in keys])
             ahead.update(zip([key for key, _ in keys], rows, strict=True))
         return ahead
 
@@ -154,56 +147,68 @@ class Sampler:
         is_untrusted, standards = stored.compared(number, lag)
         address = stored.address
         for standard in standards:
-            count = _SILENT_MAX if due.is_silent else _OTHERS_MAX
+            count = _UNLOGGED_MAX if due.changed_unlogged else _OTHERS_MAX
             if is_untrusted:
-                count = _NFTS_MAX if due.is_silent else 0
+                count = _NFTS_MAX if due.changed_unlogged else 0
             where = _params(number, token, stored)
-            named = due.named.get(standard.bit, {})
-            seeds = random_numbers(block.block_hash + address + bytes([standard.bit]))
+            named = due.keys.get(standard.number, {})
+            seeds = random_numbers(block.block_hash + address + bytes([standard.number]))
             others = self._others(standard, where, stored.first_block, block.next_address, count, seeds)
             seen: set[Key] = set()
             for holder, token_id, who, balance in chain(self._named(standard, where, named, ahead), others):
                 if (holder, token_id) not in seen and who is not None:
                     seen.add((holder, token_id))
-                    if holder is None:
-                        yield StateCheck(token, address, owner_of(address, unpack_uint(token_id)), who, token_id)
-                    elif who != ZERO_ADDRESS:
-                        call = _balance_call(address, who, token_id)
-                        yield StateCheck(token, address, call, unpack_uint(balance), b"")
+                    check = state_check(standard, token, address, who, token_id, balance)
+                    if check is not None:
+                        yield check
 
     def _named(
-        self, standard: _Standard, where: Mapping[str, Any], keys: Iterable[Key], ahead: _Ahead
+        self, standard: TokenStandard, where: Mapping[str, Any], keys: Iterable[Key], ahead: _Ahead
     ) -> Iterator[Row]:
         for key in keys:
-            rows = ahead.get((standard.bit, where["block"], where["token"], key))
+            rows = ahead.get((standard.number, where["block"], where["token"], key))
             if rows is None:
-                rows = self._reads.read(standard.by_key, {**where, "holder": key[0], "token_id": key[1]})
+                rows = self._reads.read(_by_key(standard), {**where, "holder": key[0], "token_id": key[1]})
             yield from rows
 
     def _others(
         self,
-        standard: _Standard,
+        standard: TokenStandard,
         where: Mapping[str, Any],
         first_block: int,
         next_address: int,
         count: int,
         seeds: Iterator[int],
     ) -> Iterator[Row]:
-        """All holders, or all IDs, where they are few; else some at random positions of the token's history."""
+        """Read all holders, or all IDs, where they are few; else some at random positions of the token's history."""
         if not count:
             return
-        oldest = self._reads.read(standard.oldest, {**where, "count": count + 1})
+        oldest = self._reads.read(SQL.named(f"{standard.table}_oldest"), {**where, "count": count + 1})
         if len(oldest) <= count:
             yield from oldest
             return
         for _ in range(count):
             since = first_block + next(seeds) % (where["block"] - first_block + 1)
             at = {"since": since, "holder": next(seeds) % max(1, next_address), "from_log": position_of(since, 0)}
-            yield from self._reads.read(standard.from_, {**where, **at})
+            yield from self._reads.read(SQL.named(f"{standard.table}_from"), {**where, **at})
+
+
+def state_check(
+    standard: TokenStandard, token: int, address: bytes, who: bytes, token_id: bytes | None, balance: bytes | None
+) -> StateCheck | None:
+    """The comparison of a stored balance of `who`, or of its being the owner; None: nothing is compared."""
+    call = holding_call(standard, address, who, unpack_uint(token_id or b""))
+    if standard.holding is Holding.OWNER:
+        return StateCheck(token, address, call, who, token_id or b"")
+    return None if who == ZERO_ADDRESS else StateCheck(token, address, call, unpack_uint(balance or b""), b"")
+
+
+def _by_key(standard: TokenStandard) -> str:
+    return SQL.named(f"{standard.table}_by_key")
 
 
 def _in_turns(lists: list[Iterator[StateCheck]]) -> Iterator[StateCheck]:
-    """One of each after the other; what is not asked for is not read."""
+    """Yield one of each after the other; what is not asked for is not read."""
     while lists:
         left = []
         for one in lists:
@@ -222,12 +227,9 @@ def _params(block: int, token: int, stored: _Token) -> dict[str, Any]:
     return {"token": token, "address": stored.address, "block": block, "to_log": above(block) - 1}
 
 
-def _balance_call(token: bytes, holder: bytes, token_id: bytes | None) -> ContractCall:
-    return balance_of(token, holder) if token_id is None else balance_of_id(token, holder, unpack_uint(token_id))
-
-
 def random_numbers(start: bytes) -> Iterator[int]:
-    """Pseudo-random numbers seeded by the block hash: unknown before the block is made, the same for all after it."""
+    """Yield pseudo-random numbers seeded by the block hash: unknown before the block is made, the same for all after
+    it."""
     state = start
     while True:
         state = hashlib.blake2b(state, digest_size=32).digest()

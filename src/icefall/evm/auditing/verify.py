@@ -5,27 +5,25 @@ from contextlib import aclosing
 
 import msgspec
 
-from icefall.db.statements import load
 from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.deriving.packing import TableRows
 from icefall.evm.encoding import above, position_of, unpack_uint
 from icefall.evm.model import BlockRows, ContractInfo, TokenKind
+from icefall.evm.standards import STANDARDS, load_statements
 from icefall.evm.storing.store import ChainStore
-from icefall.evm.storing.writing import TableRows
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.types import FullBlock
 from icefall.wire.evm.verify import verify_full
 
-SQL = load("icefall.evm.auditing", "verify.sql")
+SQL = load_statements("icefall.evm.auditing", "verify.sql")
 
 # By table: the statement that selects a block's rows, with the columns of the insert, and what the rows are.
 COMPARED = {
     "tx": (SQL.tx, "transactions"),
-    "erc20": (SQL.erc20, "ERC-20 transfers"),
+    **{standard.table: (SQL.named(standard.table), f"{standard.name} transfers") for standard in STANDARDS},
     "erc20_in": (SQL.erc20_in, "tokens by block"),
-    "erc721": (SQL.erc721, "ERC-721 transfers"),
-    "erc1155": (SQL.erc1155, "ERC-1155 transfers"),
     "internal": (SQL.internal, "internal transactions"),
     "deployment": (SQL.deployment, "deployments"),
     "message": (SQL.message, "messages"),
@@ -33,12 +31,15 @@ COMPARED = {
 
 
 class StoreDifference(msgspec.Struct, frozen=True):
+    """A difference between the stored rows of a block and those derived anew."""
+
     block: int
     what: str
 
 
 class Verification:
-    """Of one chain. Contract info is taken from the store: it is an input of the derivation, not a result."""
+    """The verification of one chain. Contract info is taken from the store: it is an input of the derivation, not a
+    result."""
 
     def __init__(
         self, store: ChainStore, upstream: EvmUpstream, messenger: bytes, native_asset_id: bytes, *, verify_roots: bool
@@ -50,7 +51,7 @@ class Verification:
         self._native_asset_id = native_asset_id
 
     async def run(self, numbers: range, on_block: Callable[[int], None]) -> list[StoreDifference]:
-        """The differences found; `on_block` is called with the number of each block that was compared."""
+        """Return the differences found; `on_block` is called with the number of each block that was compared."""
         found = []
         async with aclosing(self._upstream.fetch(numbers)) as blocks:
             async for block in blocks:
@@ -109,7 +110,7 @@ class Verification:
 
 
 class _Ids:
-    """Interned addresses; one that is not stored gets a number that no row has."""
+    """The IDs of addresses; one that is not stored gets a number that no row has."""
 
     def __init__(self, store: ChainStore) -> None:
         self._store = store
@@ -119,7 +120,7 @@ class _Ids:
 
 
 def stored_blocks(store: ChainStore, first: int | None, last: int | None) -> range:
-    """Those of the store that lie in the range; None: no limit."""
+    """The stored blocks that lie in the range; None: no limit."""
     lowest, highest = store.read(SQL.bounds)[0]
     if lowest is None:
         return range(0)

@@ -3,20 +3,13 @@
 -- name: tx
 select tx_at, hash, sender, recipient, kind, amounts, selector, input from tx where tx_at between :from_at and :to_at order by tx_at;
 
--- name: erc20
-select log_at, tx_index, token, sender, recipient, value from erc20 where log_at between :from_at and :to_at;
+-- name: {standard}
+select {columns} from {standard} where log_at between :from_at and :to_at;
 
 -- name: erc20_in
 select distinct i.token, i.block, i.first_log, i.last_log
 from erc20 e join erc20_in i on i.token = e.token and i.block = e.log_at >> 24
 where e.log_at between :from_at and :to_at;
-
--- name: erc721
-select log_at, tx_index, token, sender, recipient, token_id from erc721 where log_at between :from_at and :to_at;
-
--- name: erc1155
-select log_at, position, tx_index, token, sender, recipient, token_id, value
-from erc1155 where log_at between :from_at and :to_at;
 
 -- name: internal
 select tx_at, frame, kind, sender, recipient, value, gas_limit, gas_used, is_reverted
@@ -58,16 +51,16 @@ from erc20_holder o join address a on a.id = o.holder
 where o.token = :token and o.since <= :block and (o.since, o.holder) > (:since, :holder)
 order by o.since, o.holder limit :count;
 
--- name: erc1155_page
+-- name: {by_id}_page
 select h.since, h.holder, h.token_id, a.address, coalesce(
-    (select balance from erc1155_balance
+    (select balance from {by_id}_balance
      where holder = h.holder and token = h.token and token_id = h.token_id and block <= :block
      order by block desc limit 1), h.baseline)
-from erc1155_holding h join address a on a.id = h.holder
+from {by_id}_holding h join address a on a.id = h.holder
 where h.token = :token and h.since <= :block and (h.since, h.holder, h.token_id) > (:since, :holder, :token_id)
 order by h.since, h.holder, h.token_id limit :count;
 
--- name: nft_page
+-- name: erc721_page
 select o.token_id, a.address
 from nft_owner o join address a on a.id = o.owner
 where o.token = :token and o.token_id > :token_id and o.block = (

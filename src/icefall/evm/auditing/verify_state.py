@@ -1,7 +1,7 @@
 """Compares what is stored of a block's state with the upstream: balances, owners of NFTs, names, symbols and decimals.
 
-A sample of them, chosen as audits choose theirs, or all. The balances and owners of an untrusted token are not
-compared: they are read from state whenever they are asked for.
+It compares a sample of them, chosen as audits choose theirs, or all. The balances and owners of an untrusted token are
+not compared: they are read from state whenever they are asked for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,19 +11,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from icefall.db.engine import Row
-from icefall.db.statements import load
 from icefall.evm.auditing.audit import agrees
-from icefall.evm.auditing.sample import Sampler, StateCheck, random_numbers
+from icefall.evm.auditing.sample import Sampler, StateCheck, random_numbers, state_check
+from icefall.evm.contract_calls import DECIMALS, NAME, SYMBOL, address_of, decimals_of, text_of, uint_of
 from icefall.evm.encoding import unpack_uint
-from icefall.evm.enriching.contract_calls import DECIMALS, NAME, SYMBOL, decimals_of, text_of
-from icefall.evm.model import ZERO_ADDRESS
-from icefall.evm.state_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
+from icefall.evm.standards import STANDARDS, Holding, load_statements
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 from icefall.upstream.evm.upstream import EvmUpstream
 
-SQL = load("icefall.evm.auditing", "verify.sql")
+SQL = load_statements("icefall.evm.auditing", "verify.sql")
 
 SAMPLE_CHECKS = 20_000  # of balances and owners of tokens,
 SAMPLE_NATIVE = 5_000  # and of native balances
@@ -31,9 +29,17 @@ _AT_ONCE = 300
 _PAGE = 500
 _WORDS = ("name", "symbol", "decimals")
 _HOLDER, _ID = slice(16, 36), slice(36, 68)  # in the data of a call of balanceOf
+# By what a standard holds: where its pages begin, whose last value is part of the row if it is a token ID.
+_FIRST: dict[Holding, dict[str, Any]] = {
+    Holding.AMOUNT: {"since": -1, "holder": -1},
+    Holding.AMOUNT_BY_ID: {"since": -1, "holder": -1, "token_id": b""},
+    Holding.OWNER: {"token_id": b""},
+}
 
 
 class StoredToken(NamedTuple):
+    """A token with what is stored of its contract."""
+
     token: int
     address: bytes
     is_untrusted: int
@@ -44,7 +50,7 @@ class StoredToken(NamedTuple):
 
 
 class StateResult(msgspec.Struct):
-    """What was compared at a block, and the differences as lines of text."""
+    """The count of what was compared at a block, and the differences as lines of text."""
 
     block: int
     balances: int = 0
@@ -56,7 +62,7 @@ class StateResult(msgspec.Struct):
 
 
 class StateVerification:
-    """Of one chain, at one of its stored blocks."""
+    """The verification of one chain at one of its stored blocks."""
 
     def __init__(self, store: ChainStore, upstream: EvmUpstream, block: int, block_hash: bytes) -> None:
         self._reads = store
@@ -67,7 +73,7 @@ class StateVerification:
         self._result = StateResult(block)
 
     async def run(self, *, everything: bool) -> StateResult:
-        """UpstreamFailure where no upstream has the state of the block."""
+        """Compare a sample, or all. UpstreamFailure where no upstream has the state of the block."""
         checks: list[StateCheck] = []
         tokens: list[StoredToken] = []
         for token, of_token in self._all_tokens() if everything else self._some_tokens():
@@ -90,7 +96,7 @@ class StateVerification:
     # -- what to compare ---------------------------------------------------------------------------------------
 
     def _some_tokens(self) -> Iterator[tuple[StoredToken, Iterable[StateCheck]]]:
-        """From one chosen by the block's hash on; all of them if they are few."""
+        """Yield tokens from one chosen by the block's hash on; all of them if they are few."""
         block, sampler = self._at["block"], Sampler(self._reads, 0)
         start = next(random_numbers(self._block_hash)) % self._next_address()
         before = takewhile(lambda one: one[0] <= start, sampler.all_tokens(block, 0))
@@ -113,18 +119,14 @@ class StateVerification:
         return [StoredToken(*row) for row in self._read(SQL.tokens, {**self._at, "after": after, "count": count})]
 
     def _all_of(self, token: StoredToken) -> Iterator[StateCheck]:
-        number, address = token.token, token.address
-        where = {**self._at, "token": number}
-        for holder, stored in self._pages(SQL.erc20_page, where, {"since": -1, "holder": -1}):
-            if holder != ZERO_ADDRESS:
-                yield StateCheck(number, address, balance_of(address, holder), unpack_uint(stored), b"")
-        first = {"since": -1, "holder": -1, "token_id": b""}
-        for token_id, holder, stored in self._pages(SQL.erc1155_page, where, first, keep=1):
-            if holder != ZERO_ADDRESS:
-                call = balance_of_id(address, holder, unpack_uint(token_id))
-                yield StateCheck(number, address, call, unpack_uint(stored), b"")
-        for token_id, owner in self._pages(SQL.nft_page, where, {"token_id": b""}, keep=1):
-            yield StateCheck(number, address, owner_of(address, unpack_uint(token_id)), owner, token_id)
+        where = {**self._at, "token": token.token}
+        for standard in STANDARDS:
+            pages = self._pages(SQL.named(f"{standard.table}_page"), where, _FIRST[standard.holding], standard.has_ids)
+            for row in pages:
+                token_id, who, *balance = row if standard.has_ids else (None, *row)
+                check = state_check(standard, token.token, token.address, who, token_id, *(balance or [None]))
+                if check is not None:
+                    yield check
 
     def _all_native(self) -> Iterator[Row]:
         yield from self._pages(SQL.native_page, self._at, {"address": -1})
@@ -141,13 +143,13 @@ class StateVerification:
         yield from (row[1:] for row in found)
 
     def _pages(self, statement: str, where: Mapping[str, Any], cursor: dict[str, Any], keep: int = 0) -> Iterator[Row]:
-        """The rows of a statement whose first columns are its cursor, without it but for its `keep` last columns."""
+        """Yield the rows of a statement whose first columns are its cursor, without it but for its `keep` last ones."""
         while rows := self._read(statement, {**where, **cursor, "count": _PAGE}):
             yield from (row[len(cursor) - keep :] for row in rows)
             cursor = dict(zip(cursor, rows[-1], strict=False))
 
     def _next_address(self) -> int:
-        """One above the highest ID of an address."""
+        """The number above the highest ID of an address."""
         return int(self._read(SQL.address_count, ())[0][0])
 
     # -- comparing ---------------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ class StateVerification:
                 self._result.differences.append(_described(check, answer))
 
     async def _compare_names(self, tokens: Sequence[StoredToken]) -> None:
-        """A name read after a later block is right too: names have no history."""
+        """Compare names. One read after a later block is right too: names have no history."""
         self._result.names += len(tokens)
         differing = await self._other_names(tokens, self._block_hash)
         newest = await self._upstream.head() if differing else 0
@@ -173,7 +175,7 @@ class StateVerification:
                 self._result.differences += [f"token {_hex(token.address)}: {word}" for word in words]
 
     async def _other_names(self, tokens: Sequence[StoredToken], at: At) -> list[tuple[StoredToken, list[str]]]:
-        """Those that are not called at the block what is stored, and in which words."""
+        """The tokens that are not called at the block what is stored, and in which words."""
         calls = [ContractCall(token.address, data) for token in tokens for data in (NAME, SYMBOL, DECIMALS)]
         answers = iter(await self._upstream.answers(calls, at) if calls else ())
         found = []
@@ -213,7 +215,7 @@ def _described(check: StateCheck, answer: bytes | Reverted) -> str:
 
 
 def _answer(answer: bytes | Reverted) -> str:
-    """One that is neither a number nor an address."""
+    """An answer that is neither a number nor an address, as text."""
     return f"a revert ({answer})" if isinstance(answer, Reverted) else f"{_hex(answer[:64])} of {len(answer)} bytes"
 
 

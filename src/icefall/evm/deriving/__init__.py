@@ -1,1 +1,1 @@
-"""Derives the rows of a block, one kind per file. Pure: whatever they need besides the block is passed in."""
+"""Derives the rows of a block, one subject per file. Pure: whatever is needed besides the block is passed in."""

@@ -1,10 +1,10 @@
-"""Native balances after a block: from the state diffs of its transactions, and from changes outside transactions."""
+"""The native balances after a block: from the state diffs of its transactions, and from changes outside them."""
 
 from collections.abc import Iterable
 
 import msgspec
 
-from icefall.evm.deriving.incomplete_diffs import destroyed_not_in_diff
+from icefall.evm.deriving.code import destroyed_not_in_diff
 from icefall.evm.model import NativeBalance, NativeDelta, NativeTx
 from icefall.wire.container.coreth import unpack_atomic_moves
 from icefall.wire.evm.types import DecodedBlock, FullBlock
@@ -13,6 +13,8 @@ _WEI_PER_GWEI = 10**9  # the unit of withdrawals and of atomic transactions
 
 
 class Balances(msgspec.Struct, frozen=True, gc=False):
+    """The native balances that a block shows."""
+
     before: tuple[NativeBalance, ...]
     after: tuple[NativeBalance, ...]
     deltas: tuple[NativeDelta, ...]
@@ -20,7 +22,7 @@ class Balances(msgspec.Struct, frozen=True, gc=False):
 
 
 def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -> Balances:
-    """Transactions first, then withdrawals or atomic moves, as the chains themselves do."""
+    """Apply transactions first, then withdrawals or atomic moves, as the chains themselves do."""
     if full.diffs is None:
         return Balances((), (), (), tuple(_touched(full, txs)))
     before: dict[bytes, int] = {}
@@ -63,7 +65,7 @@ def balances(full: FullBlock, txs: Iterable[NativeTx], native_asset_id: bytes) -
 
 
 def _outside_txs(block: DecodedBlock, native_asset_id: bytes) -> list[tuple[bytes, int | None]]:
-    """Changes that are in no transaction; None where the amount must be read from state."""
+    """The changes that are in no transaction; None where the amount must be read from state."""
     found: list[tuple[bytes, int | None]] = [
         (one.address, one.amount_gwei * _WEI_PER_GWEI) for one in block.withdrawals or ()
     ]

@@ -1,20 +1,30 @@
-"""From a verified block to all its rows. Pure: the same block and contract info give the same rows."""
+"""Everything that a verified block becomes: all its rows, and the raw logs and calls that are stored as they are.
+
+Pure: the same block and contract info give the same rows.
+"""
+
+from collections.abc import Iterator
 
 from icefall.evm.deriving.balances import balances
-from icefall.evm.deriving.logs import ambiguous_contracts, parse_logs
-from icefall.evm.deriving.rows import code_changes, deployments, internals, messages, participants, totals
-from icefall.evm.deriving.transactions import transactions, unknown_code
-from icefall.evm.deriving.transfers import (
+from icefall.evm.deriving.code import code_changed, code_changes
+from icefall.evm.deriving.tokens import (
+    ambiguous_contracts,
     erc20_deltas,
     erc1155_deltas,
+    messages,
     metadata_changes,
     nft_owners,
-    recoded_contracts,
-    silent_contracts,
+    parse_logs,
+    storage_changed_unlogged,
     transfers,
 )
-from icefall.evm.model import BlockRows, ContractInfo, ContractLookups
+from icefall.evm.deriving.transactions import deployments, internals, participants, totals, transactions, unknown_code
+from icefall.evm.encoding import pack_calls, pack_data
+from icefall.evm.model import BlockRows, ContractInfo, ContractLookups, RawKinds, RawRows
+from icefall.wire.evm.decode import trace_format
 from icefall.wire.evm.types import FullBlock
+
+RawLog = tuple[int, int, bytes, bytes, bytes, bytes]
 
 
 def contract_lookups(full: FullBlock) -> ContractLookups:
@@ -23,14 +33,14 @@ def contract_lookups(full: FullBlock) -> ContractLookups:
 
 
 def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
-    """All rows of a block. KeyError where `info` lacks one of the `contract_lookups`."""
+    """Derive all rows of a block. KeyError where `info` lacks one of the `contract_lookups`."""
     txs = tuple(transactions(full, info.has_code))
     events, skipped = parse_logs(full.receipts, info.kinds)
     moves = transfers(events)
     calls = tuple(internals(full.traces, txs))
     made = tuple(deployments(full.traces, txs))
     native = balances(full, txs, info.native_asset_id)
-    recoded = tuple(code_changes(full, made))
+    code = tuple(code_changes(full, made))
     return BlockRows(
         block=totals(full.block, txs),
         txs=txs,
@@ -39,7 +49,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         erc1155_transfers=moves.erc1155,
         internals=calls,
         deployments=made,
-        participants=tuple(participants(txs, moves, calls)),
+        participants=tuple(participants(txs, moves.erc20, moves.erc721, moves.erc1155, calls)),
         native_before=native.before,
         native_after=native.after,
         native_deltas=native.deltas,
@@ -47,10 +57,29 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         erc20_deltas=tuple(erc20_deltas(moves.erc20, events)),
         erc1155_deltas=tuple(erc1155_deltas(moves.erc1155)),
         nft_owners=tuple(nft_owners(moves.erc721)),
-        silent_contracts=tuple(silent_contracts(full.diffs, events)),
-        recoded_contracts=tuple(recoded_contracts(full.diffs, events, recoded)),
-        code_changes=recoded,
+        storage_changed_unlogged=tuple(storage_changed_unlogged(full.diffs, events)),
+        code_changed=tuple(code_changed(full.diffs, events, code)),
+        code_changes=code,
         metadata_changes=tuple(metadata_changes(events)),
         messages=tuple(messages(events, info.messenger)),
         skipped_logs=skipped,
     )
+
+
+def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: RawKinds) -> RawRows:
+    """The raw logs and calls of a verified block: its traces are known to be one for each transaction, in order.
+    `calls` and `calls_format` are as they were fetched. WireError where the calls cannot be read."""
+    return RawRows(
+        wanted=kinds,
+        logs=tuple(_logs(full)) if kinds.logs else None,
+        calls=tuple(map(pack_calls, trace_format(calls_format).decode_call_trees(calls)))
+        if kinds.calls and calls is not None
+        else None,
+    )
+
+
+def _logs(full: FullBlock) -> Iterator[RawLog]:
+    for receipt in full.receipts:
+        for log in receipt.logs:
+            first, rest = (log.topics[0], b"".join(log.topics[1:])) if log.topics else (b"", b"")
+            yield log.index, receipt.index, log.address, first, rest, pack_data(log.data)

@@ -1,16 +1,18 @@
-"""Native transactions: their fields, what they cost, and the type of call."""
+"""The transactions of a block and what they contain: internal transactions, deployments, participants. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from icefall.evm.deriving.incomplete_diffs import created_not_in_diff
-from icefall.evm.model import CallType, NativeTx
+from icefall.evm.deriving.code import created_not_in_diff
+from icefall.evm.model import BlockRow, CallType, Deployment, InternalTx, NativeTx, Participant, TransferRow
 from icefall.wire.evm.authorizations import signed_delegations
 from icefall.wire.evm.hashes import created_address
-from icefall.wire.evm.types import EvmTx, FullBlock, Receipt, TxDiff
+from icefall.wire.evm.types import CREATIONS, CallFrame, DecodedBlock, EvmTx, FullBlock, Receipt, Trace, TxDiff
+
+_LISTED_WITH_VALUE = ("CALL", "CALLCODE")
 
 
 def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[NativeTx]:
-    """One row for each, in order. `has_code` covers the addresses of `unknown_code`."""
+    """The row of each transaction, in order. `has_code` covers the addresses of `unknown_code`."""
     coded: dict[bytes, bool] = {}  # changed by earlier transactions of the block
     for index, (tx, receipt) in enumerate(zip(full.block.txs, full.receipts, strict=True)):
         diff = full.diffs[index] if full.diffs is not None else None
@@ -42,7 +44,7 @@ def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[Na
 
 
 def unknown_code(full: FullBlock) -> frozenset[bytes]:
-    """Recipients of transactions without input that no diff shows to have code or not."""
+    """The recipients of transactions without input that no diff shows to have code or not."""
     found = set()
     for index, tx in enumerate(full.block.txs):
         if tx.to and not tx.input and (full.diffs is None or _code_in(full.diffs[index], tx.to) is None):
@@ -51,7 +53,7 @@ def unknown_code(full: FullBlock) -> frozenset[bytes]:
 
 
 def status(full: FullBlock, index: int) -> int:
-    """1 or 0. Receipts before Byzantium have no status, but traces show it."""
+    """The status, 1 or 0. Receipts before Byzantium have none, but traces show it."""
     stated = full.receipts[index].status
     if stated is not None:
         return stated
@@ -59,7 +61,7 @@ def status(full: FullBlock, index: int) -> int:
 
 
 def gas_price(tx: EvmTx, receipt: Receipt) -> int:
-    """Wei paid per unit of gas; old clients report it in the transaction only."""
+    """The wei paid per unit of gas; old clients report it in the transaction only."""
     return tx.gas_price if receipt.gas_price is None else receipt.gas_price
 
 
@@ -80,7 +82,7 @@ def _call_type(tx: EvmTx, diff: TxDiff | None, coded: Mapping[bytes, bool], has_
 
 
 def _code_in(diff: TxDiff, address: bytes) -> bool | None:
-    """Whether an account had code when the transaction called it; None where its diff does not show it.
+    """Tell whether an account had code when the transaction called it; None where its diff does not show it.
 
     A delegation that the transaction itself sets or clears applies before the call, a self-destruct after it.
     """
@@ -95,3 +97,75 @@ def _note_code(diff: TxDiff, coded: dict[bytes, bool]) -> None:
         has_code = account.has_code
         if has_code != account.had_code and has_code is not None and not account.is_gone:
             coded[account.address] = has_code
+
+
+def deployments(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterator[Deployment]:
+    """The creations that succeeded and are not inside anything that failed; without traces, those of transactions."""
+    for tx in txs:
+        if tx.status == 0:
+            continue
+        if tx.call_type is CallType.CONTRACT_CREATION:
+            yield Deployment(tx.to, tx.tx_index, 0, tx.sender)
+        if traces is not None:
+            for frame in traces[tx.tx_index].frames[1:]:
+                if frame.opcode in CREATIONS and not frame.is_reverted:
+                    yield Deployment(frame.to, tx.tx_index, frame.number, frame.sender)
+
+
+def internals(traces: Sequence[Trace] | None, txs: Sequence[NativeTx]) -> Iterator[InternalTx]:
+    """The listed frames below the root, in pre-order. DELEGATECALL repeats its parent's value and moves nothing: not
+    listed."""
+    for tx, trace in zip(txs, traces or (), strict=traces is not None):
+        if trace.frame_count == 1:
+            continue
+        proxies = {frame.to for frame in trace.frames if frame.is_create3_proxy and frame.to}
+        for frame in trace.frames[1:]:
+            if frame.opcode in CREATIONS or (frame.value and frame.opcode in _LISTED_WITH_VALUE):
+                yield InternalTx(
+                    tx_index=tx.tx_index,
+                    frame=frame.number,
+                    kind=_kind(frame, proxies),
+                    sender=frame.sender,
+                    to=frame.to,
+                    value=frame.value,
+                    gas_limit=frame.gas,
+                    gas_used=frame.gas_used,
+                    is_reverted=frame.is_reverted or tx.status == 0,
+                )
+
+
+def _kind(frame: CallFrame, proxies: set[bytes]) -> str:
+    """The kind of a frame. CREATE3 is no instruction: it is a CREATE by a proxy that the same transaction made with
+    CREATE2."""
+    return "CREATE3" if frame.opcode == "CREATE" and frame.sender in proxies else frame.opcode
+
+
+def participants(
+    txs: Sequence[NativeTx], *contained: Iterable[TransferRow] | Iterable[InternalTx]
+) -> Iterator[Participant]:
+    """The parties of each transaction, and of the transfers and internals in it; not miners or log emitters."""
+    parties: list[dict[bytes, None]] = [{tx.sender: None, tx.to: None} for tx in txs]
+    for rows in contained:
+        for row in rows:
+            own = parties[row.tx_index]
+            own[row.sender] = own[row.to] = None
+    for tx_index, addresses in enumerate(parties):
+        for address in addresses:
+            if address:  # a failed creation has no address
+                yield Participant(address, tx_index)
+
+
+def totals(block: DecodedBlock, txs: Sequence[NativeTx]) -> BlockRow:
+    """The row of the block itself."""
+    return BlockRow(
+        number=block.number,
+        block_hash=block.block_hash,
+        parent_hash=block.parent_hash,
+        time=block.time,
+        tx_count=len(txs),
+        base_fee=block.base_fee or 0,
+        gas_used=block.gas_used,
+        gas_limit=block.gas_limit,
+        gas_cost=block.gas_cost or 0,
+        fees_spent=sum([tx.gas_used * tx.gas_price for tx in txs]),
+    )

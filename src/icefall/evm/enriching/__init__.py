@@ -1,1 +1,1 @@
-"""Data that blocks do not contain: token and NFT metadata, prices, reputations; fetched in the background."""
+"""Fetches data that blocks do not contain: token and NFT metadata, prices, reputations; in the background."""

@@ -1,4 +1,7 @@
-"""Which IP addresses an untrusted URI may lead to: those of the public internet, and configured networks."""
+"""The IP addresses that an untrusted URI may lead to: those of the public internet, and configured networks.
+
+`SystemLookup` finds the addresses of a host name, `may_reach` says which of them may be connected to.
+"""
 
 import asyncio
 import contextlib
@@ -26,15 +29,17 @@ _SPECIAL = tuple(
     )
 )
 _NAT64 = IPv6Network("64:ff9b::/96")
+Lookup = Callable[[str], Awaitable[list[str]]]  # raises OSError where a name does not resolve
+_LOOKUPS_AT_ONCE = 8
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Parsed networks; ValueError for a text that is neither an address nor a network."""
+    """Parse networks; ValueError for a text that is neither an address nor a network."""
     return tuple(ip_network(text, strict=False) for text in texts)
 
 
 def may_reach(text: str, allowed: Sequence[Network] = ()) -> bool:
-    """Whether an address, as a resolver returns it, is public or in an allowed network."""
+    """Tell whether an address, as a resolver returns it, is public or in an allowed network."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -74,14 +79,10 @@ def _effective(address: Address) -> Address:
     return address
 
 
-Lookup = Callable[[str], Awaitable[list[str]]]  # raises OSError where a name does not resolve
-_AT_ONCE = 8
-
-
 class SystemLookup:
     """The system's resolver, with at most `at_once` queries open; an abandoned query counts until it ends."""
 
-    def __init__(self, at_once: int = _AT_ONCE) -> None:
+    def __init__(self, at_once: int = _LOOKUPS_AT_ONCE) -> None:
         self._slots = asyncio.Semaphore(at_once)
 
     async def __call__(self, host: str) -> list[str]:

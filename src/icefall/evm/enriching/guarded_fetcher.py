@@ -1,4 +1,4 @@
-"""HTTP GET of untrusted URLs, safe against server-side request forgery: only public or allowed addresses are reached.
+"""Fetches untrusted URLs, safe against server-side request forgery: only public or allowed addresses are reached.
 
 A host name is resolved once, all its addresses must be public or allowed, and the connection goes to exactly those, so
 that a second DNS answer cannot differ. TLS is verified against the name. Each redirect is checked anew. Only http and
@@ -37,7 +37,7 @@ _HEADERS = {
 
 
 class FetchFailed(Exception):
-    """No usable answer. `host_down`: no HTTP answer at all, so requests to the same host would fail too."""
+    """There is no usable answer. `host_down`: no HTTP answer at all, so requests to the same host would fail too."""
 
     def __init__(self, text: str, *, host_down: bool = False) -> None:
         super().__init__(text)
@@ -61,6 +61,8 @@ class TooLarge(Exception):
 
 
 class FetchLimits(msgspec.Struct, frozen=True):
+    """The limits on one fetch, and on how many there are at once."""
+
     total_s: float = 10.0
     size_max: int = 1 << 20
     redirects_max: int = 3
@@ -68,7 +70,7 @@ class FetchLimits(msgspec.Struct, frozen=True):
 
 
 class GuardedFetcher:
-    """`allow`: non-public networks that may be reached. `trusted`: URL prefixes of the configuration."""
+    """The fetcher. `allow`: non-public networks that may be reached. `trusted`: URL prefixes of the configuration."""
 
     def __init__(
         self,
@@ -88,7 +90,8 @@ class GuardedFetcher:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """With the first fetch: it reads all certificates of the system, which takes a tenth of a second."""
+        """The TLS context, made with the first fetch: it reads all certificates of the system, which takes a tenth of a
+        second."""
         return self._given_tls or ssl.create_default_context()
 
     async def get(self, url: str, *, trusted: bool = False) -> bytes:
@@ -120,7 +123,7 @@ class GuardedFetcher:
     # -- which addresses ---------------------------------------------------------------------------------------
 
     def _is_trusted(self, url: URL) -> bool:
-        """Whether it is under a trusted prefix; no dot segments, however a server decodes the path."""
+        """Tell whether it is under a trusted prefix; no dot segments, however a server decodes the path."""
         return any(
             url.origin() == prefix.origin() and (prefix.raw_path == "/" or _is_under(url.raw_path, prefix.raw_path))
             for prefix in self._trusted

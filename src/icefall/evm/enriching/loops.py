@@ -1,4 +1,6 @@
-"""Runs the enrichment loops concurrently. Each works in small rounds, sleeps when nothing is due, backs off on errors.
+"""Runs the enrichment loops concurrently, and is the loop of tokens; that of NFTs is in nft_loop.py.
+
+Each works in small rounds, sleeps when nothing is due, and backs off on errors.
 
 They do not delay blocks: they use an upstream object of their own, and their transactions are short.
 """
@@ -6,27 +8,45 @@ They do not delay blocks: they use an upstream object of their own, and their tr
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 from yarl import URL
 
-from icefall.db.engine import Store
-from icefall.evm.enriching.counts import EnrichCounts
-from icefall.evm.enriching.feeds import SIZE_MAX, FeedImport, FileFeed, HttpFeed
+from icefall.db.engine import Store, Transaction
+from icefall.db.statements import load
+from icefall.evm.contract_calls import DECIMALS, NAME, SYMBOL, Answers, call_each, decimals_of, text_of
 from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher
+from icefall.evm.enriching.lists import (
+    SIZE_MAX,
+    FeedImport,
+    FileFeed,
+    HttpFeed,
+    Prices,
+    Reputations,
+    prices_of,
+    put_prices,
+    put_reputations,
+    reputations_of,
+)
 from icefall.evm.enriching.nft_loop import NftMetadataLoop, NftSettings
-from icefall.evm.enriching.prices import Prices, Reputations, prices_of, put_prices, put_reputations, reputations_of
-from icefall.evm.enriching.token_loop import TokenMetadataLoop
+from icefall.evm.enriching.nft_outcomes import EnrichCounts, retry_pause_s
+from icefall.upstream.client import UpstreamFailure
+from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import PoolLog
 
+SQL = load("icefall.evm.enriching", "queries.sql")
+TOKENS_AT_ONCE = 50
 IDLE_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
 
 
 class EnrichSettings(msgspec.Struct, frozen=True):
-    """`prices`: a path or an http(s) URL, empty for none. `reputation`: a path, empty for none."""
+    """The settings of all loops. `prices`: a path or an http(s) URL, empty for none. `reputation`: a path, empty for
+    none."""
 
     nfts: NftSettings = NftSettings()
     prices: str = ""
@@ -45,7 +65,8 @@ async def enrich_forever(
     wall: Callable[[], float] = time.time,
     guard: GuardedFetcher | None = None,
 ) -> None:
-    """Until cancelled. `upstream` must not be the one that fetches blocks: slow calls here would make it back off."""
+    """Enrich until cancelled. `upstream` must not be the one that fetches blocks: slow calls here would make it back
+    off."""
     counts, clock = counts or EnrichCounts(), clock or Clock()
     rounds = rounds_of(store, upstream, settings, log, counts=counts, clock=clock, wall=wall, guard=guard)
     async with asyncio.TaskGroup() as group:
@@ -64,7 +85,7 @@ def rounds_of(
     wall: Callable[[], float] = time.time,
     guard: GuardedFetcher | None = None,
 ) -> dict[str, Callable[[], Awaitable[bool]]]:
-    """One round of each loop, by name. A round returns whether there was something to do."""
+    """A round of each loop, by name. It returns whether there was something to do."""
     nfts = settings.nfts
     guard = guard or GuardedFetcher(allow=nfts.allow, trusted=[nfts.gateway])
     price_feed = _feed(settings.prices, settings.prices_every_s, clock)
@@ -106,3 +127,54 @@ async def _forever(
             continue
         if not busy:
             await clock.sleep(IDLE_S)
+
+
+# -- tokens ------------------------------------------------------------------------------------------------------
+
+
+class DueToken(NamedTuple):
+    """A token whose contract is to be called."""
+
+    token: int
+    address: bytes
+    failures: int
+    version: int  # of its metadata, which may change while it is read
+
+
+class TokenMetadataLoop:
+    """Reads name, symbol and decimals of the contracts whose logs have token transfers.
+
+    All three are called on every contract, whatever its standard: a missing function reverts, which counts as an
+    answer. A failure of the upstream is retried without limit, at most a day apart: it says nothing about the contract.
+    """
+
+    def __init__(self, store: Store, upstream: EvmUpstream, counts: EnrichCounts, wall: Callable[[], float]) -> None:
+        self._store = store
+        self._upstream = upstream
+        self._counts = counts
+        self._wall = wall
+
+    async def round(self) -> bool:
+        """Read some tokens that are due. Return whether there were any."""
+        now = int(self._wall())
+        due = [DueToken(*row) for row in self._store.read(SQL.due_tokens, {"now": now, "count": TOKENS_AT_ONCE})]
+        if not due:
+            return False
+        calls = [[ContractCall(token.address, data) for data in (NAME, SYMBOL, DECIMALS)] for token in due]
+        answers = await call_each(self._upstream, calls)
+        await self._store.write(partial(_put_tokens, list(zip(due, answers, strict=True)), now))
+        read = sum(not isinstance(answer, UpstreamFailure) for answer in answers)
+        self._counts.tokens_read += read
+        self._counts.failures["tokens"] += len(due) - read
+        return True
+
+
+def _put_tokens(read: list[tuple[DueToken, Answers | UpstreamFailure]], now: int, tx: Transaction) -> None:
+    for due, answers in read:
+        row = {"token": due.token, "address": due.address}
+        if isinstance(answers, UpstreamFailure):
+            tx.run(SQL.postpone_token, row | {"retry_at": now + retry_pause_s(due.failures)})
+        else:
+            name, symbol, decimals = answers
+            metadata = {"name": text_of(name), "symbol": text_of(symbol), "decimals": decimals_of(decimals)}
+            tx.run(SQL.put_token, row | metadata | {"now": now, "version": due.version})

@@ -14,22 +14,30 @@ from yarl import URL
 
 from icefall.db.engine import Store, Transaction
 from icefall.db.statements import load
+from icefall.evm.contract_calls import Answers, call_each, uri_call, uri_of, with_id
 from icefall.evm.encoding import unpack_uint
-from icefall.evm.enriching.contract_calls import Answers, call_each, token_uri_call, uri_call, uri_of, with_id
-from icefall.evm.enriching.counts import EnrichCounts
 from icefall.evm.enriching.guarded_fetcher import AddressForbidden, FetchFailed, GuardedFetcher, Throttled, TooLarge
-from icefall.evm.enriching.nft_metadata import NftMetadata, metadata_of, pack
+from icefall.evm.enriching.nft_metadata import (
+    NftMetadata,
+    checked,
+    content_of,
+    metadata_of,
+    pack,
+    scheme_of,
+    storable,
+    web_url_of,
+)
 from icefall.evm.enriching.nft_outcomes import (
     OUTCOMES,
     POSTPONED,
+    EnrichCounts,
     IndexStatus,
     NftOutcome,
     UnusableNft,
     next_try,
     retry_pause_s,
 )
-from icefall.evm.enriching.token_uris import checked, content_of, scheme_of, storable, web_url_of
-from icefall.evm.model import ERC721, ERC1155
+from icefall.evm.standards import WITH_IDS, TokenStandard
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -43,7 +51,8 @@ SQL = load("icefall.evm.enriching", "queries.sql")
 
 
 class NftSettings(msgspec.Struct, frozen=True):
-    """`web`: whether URLs are fetched; data: URIs are read in any case. `gateway`: for ipfs, empty for none."""
+    """The rules of what may be fetched. `web`: URLs; data: URIs are read in any case. `gateway`: for ipfs, empty for
+    none."""
 
     web: bool = True
     gateway: str = "https://ipfs.io/ipfs/"
@@ -51,6 +60,8 @@ class NftSettings(msgspec.Struct, frozen=True):
 
 
 class DueNft(NamedTuple):
+    """An NFT whose metadata is to be read."""
+
     token: int
     address: bytes
     packed_id: bytes
@@ -59,6 +70,16 @@ class DueNft(NamedTuple):
     token_uri: str
     failures: int
     retry_at: int
+
+    @property
+    def token_id(self) -> int:
+        return unpack_uint(self.packed_id)
+
+    @property
+    def uri_standards(self) -> list[TokenStandard]:
+        """The standards whose URI call may be answered: those that its logs show, or all with token IDs."""
+        shown = [standard for standard in WITH_IDS if (self.standards or 0) & standard.number]
+        return shown or list(WITH_IDS)
 
     @property
     def key(self) -> dict[str, Any]:
@@ -99,7 +120,7 @@ class NftMetadataLoop:
         ] = {}  # per host: no request until then, and how it failed
 
     async def round(self) -> bool:
-        """Read some NFTs that are due. Whether there were any."""
+        """Read some NFTs that are due. Return whether there were any."""
         if not self._settings_checked:
             await self._check_settings()
         due = await self._claim()
@@ -119,7 +140,7 @@ class NftMetadataLoop:
     # -- which are due -----------------------------------------------------------------------------------------
 
     async def _check_settings(self) -> None:
-        """If the settings have changed since the last start, what was postponed is due."""
+        """Make due what was postponed, if the settings have changed since the last start."""
         settings = msgspec.json.encode(self._settings).decode()
         known = self._store.read(SQL.meta, {"name": _SETTINGS_KEY})
         if known != [(settings,)]:
@@ -193,7 +214,7 @@ class NftMetadataLoop:
             return NftResult(NftOutcome.INTERNAL_ERROR, uri)
 
     async def _fetch(self, url: str, *, trusted: bool) -> bytes:
-        """Fails without a request where the host has just failed or throttled us."""
+        """Fetch a document; fails without a request where the host has just failed or throttled us."""
         host, now = _host(url), self._wall()
         until, outcome = self._failed_hosts.get(host, (0.0, NftOutcome.NOT_REACHED))
         if until > now:
@@ -211,24 +232,17 @@ class NftMetadataLoop:
 
 
 def _calls(nft: DueNft) -> Sequence[ContractCall]:
-    """tokenURI, uri, or both where the logs do not show the standard; in that order."""
-    token_id, standards = unpack_uint(nft.packed_id), (nft.standards or 0) & (ERC721 | ERC1155)
-    calls = []
-    if standards != ERC1155:
-        calls.append(ContractCall(nft.address, token_uri_call(token_id)))
-    if standards != ERC721:
-        calls.append(ContractCall(nft.address, uri_call(token_id)))
-    return calls
+    return [uri_call(standard, nft.address, nft.token_id) for standard in nft.uri_standards]
 
 
 def _uri(nft: DueNft, answers: Answers) -> str | None:
     """The URI that the contract returned; UnusableNft where it returned nothing."""
     if not any(answers):
         raise UnusableNft(NftOutcome.NO_SUCH_TOKEN)
-    standards = (nft.standards or 0) & (ERC721 | ERC1155)
     uris = [uri_of(answer) for answer in answers]
-    if standards != ERC721 and uris[-1] and (standards == ERC1155 or not uris[0]):
-        return with_id(uris[-1], unpack_uint(nft.packed_id))
+    for standard, uri in zip(nft.uri_standards, uris, strict=True):
+        if uri:
+            return with_id(uri, nft.token_id) if standard.fills_id_into_uri else uri
     return uris[0]
 
 
@@ -240,7 +254,7 @@ def _host(url: str) -> str:
 
 
 def _make_postponed_due(tx: Transaction) -> bool:
-    """Make some postponed NFTs due. Whether there were any."""
+    """Make some postponed NFTs due. Return whether there were any."""
     rows = tx.rows(SQL.postponed_nfts, {"postponed": POSTPONED, "count": MADE_DUE_AT_ONCE})
     tx.run_many(SQL.make_nft_due, rows)
     return bool(rows)
@@ -271,5 +285,5 @@ def _put(read: list[tuple[DueNft, NftResult | UpstreamFailure]], now: int, tx: T
 
 
 async def reindex_nft(store: Store, token: bytes, token_id: bytes) -> None:
-    """Makes an NFT due, whatever was read before. `token_id` is packed as it is stored."""
+    """Make an NFT due, whatever was read before. `token_id` is packed as it is stored."""
     await store.write(lambda tx: tx.run(SQL.reindex_nft, {"token": token, "token_id": token_id}))

@@ -1,10 +1,13 @@
-"""Outcomes of reading one NFT. OUTCOMES: the indexStatus of each, and how often it is tried again.
+"""The outcomes of enrichment: what reading an NFT may end with, when it is tried again, and how often it happened.
+
+OUTCOMES has the indexStatus of each outcome, and how often it is tried again.
 
 The first retry waits a minute, each further one four times as long, at most a day. What the configuration does not
 allow is postponed until the settings change.
 """
 
 import enum
+from collections import Counter
 from typing import NamedTuple
 
 DAY_S = 86_400
@@ -13,7 +16,7 @@ POSTPONED = 1 << 62  # retry_at of what waits for other settings
 
 
 class IndexStatus(enum.Enum):
-    """indexStatus: the names are those of the API."""
+    """The indexStatus of an NFT; the names are those of the API."""
 
     UNKNOWN = enum.auto()
     MISSING_TOKEN = enum.auto()
@@ -29,6 +32,8 @@ class IndexStatus(enum.Enum):
 
 
 class OutcomeRule(NamedTuple):
+    """A row of OUTCOMES."""
+
     status: IndexStatus
     retries: int  # 0: final
     until_settings_change: bool = False
@@ -36,7 +41,7 @@ class OutcomeRule(NamedTuple):
 
 
 class NftOutcome(enum.Enum):
-    """Each possible outcome of reading an NFT."""
+    """The possible outcomes of reading an NFT."""
 
     READ = enum.auto()  # metadata parsed
     NO_SUCH_TOKEN = enum.auto()  # the contract reverts, does not exist, or has no such function
@@ -79,13 +84,23 @@ class UnusableNft(Exception):
 
 
 def retry_pause_s(failures: int) -> int:
-    """Seconds to wait after a failure that followed `failures` others."""
+    """The seconds to wait after a failure that followed `failures` others."""
     return int(min(DAY_S, FIRST_PAUSE_S * 4 ** min(failures, 10)))
 
 
 def next_try(outcome: NftOutcome, failures: int, now: int, after_s: float = 0.0) -> int | None:
-    """When to read again after a failure that followed `failures` others; None: never."""
+    """The time of the next try after a failure that followed `failures` others; None: never."""
     row = OUTCOMES[outcome]
     if row.until_settings_change:
         return POSTPONED
     return now + max(retry_pause_s(failures), int(after_s)) if failures < row.retries else None
+
+
+class EnrichCounts:
+    """The counters of the enrichment loops since the start, for /ext/metrics."""
+
+    def __init__(self) -> None:
+        self.tokens_read = 0
+        self.nfts_read: Counter[str] = Counter()  # by status
+        self.lists_loaded: Counter[str] = Counter()  # prices, reputation
+        self.failures: Counter[str] = Counter()  # by loop

@@ -1,4 +1,4 @@
-"""Method names by selector: a bundled list of common signatures, and an optional file with more.
+"""The names of methods by selector: a bundled list of common signatures, and an optional file with more.
 
 The lists hold signatures; selectors are computed. Where two signatures share a selector, neither is used.
 """
@@ -21,7 +21,7 @@ MethodNames = dict[bytes, str]
 
 
 def method_names(extension: str = "") -> MethodNames:
-    """Signature by selector. `extension`: a file with one signature per line; StartRefused if it is invalid."""
+    """The signature by selector. `extension`: a file with one signature per line; StartRefused if it is invalid."""
     bundled = files("icefall.evm.enriching").joinpath("signatures.txt").read_text("utf-8")
     signatures = list(_lines("signatures.txt", bundled))
     if extension:
@@ -58,7 +58,7 @@ def _by_selector(signatures: Iterable[str]) -> MethodNames:
 
 
 def is_signature(text: str) -> bool:
-    """A name and canonical types: no spaces, no parameter names, no short forms such as uint."""
+    """Tell whether a text is a name and canonical types: no spaces, no parameter names, no short forms such as uint."""
     head = _NAME.match(text)
     return bool(head and _tuple_end(text, head.end() - 1, 0) == len(text))
 

@@ -1,1 +1,1 @@
-"""From an upstream's blocks to committed batches, with reorganisations."""
+"""Follows chains: from an upstream's blocks to committed batches, with reorganisations."""

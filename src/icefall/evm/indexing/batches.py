@@ -1,6 +1,15 @@
-"""From fetched blocks to batches ready to be stored: verified, linked, derived, with unknown values read from state.
+"""Makes batches of fetched blocks, ready to be stored: verified, linked, derived, with unknown values read from state.
 
-Fetched blocks go to the decoder in chunks, which works ahead while a batch is resolved and stored.
+Fetched blocks go to the decoder in chunks, which works ahead while a batch is resolved and stored. A chunk takes up to
+three steps, because what a block becomes may depend on what its contracts are:
+
+1. `decoder.verify` decodes and verifies it, in another process, and derives the blocks up to the first one that needs a
+   lookup. Most need none where there are traces.
+2. Here, in the process that may ask upstreams: `ContractCache` looks up code and token standards (state_lookups.py).
+3. `decoder.derive` derives the rest with the result, in the same process as step 1, which holds the verified blocks. It
+   stops early after a block whose changes of code only state can show, and steps 2 and 3 are repeated from there.
+
+At last balances and code that no diff shows are read from state, block by block, and the batch goes to the store.
 """
 
 import asyncio
@@ -10,18 +19,18 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.indexing.contracts import ContractCache
+from icefall.evm.contract_calls import StateSource, balance_of, balance_of_id, uint_of
 from icefall.evm.indexing.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
-from icefall.evm.indexing.resolve import NativeBalances, resolve_code
+from icefall.evm.indexing.state_lookups import ContractCache, NativeBalances, resolve_code
 from icefall.evm.model import RawKinds
 from icefall.evm.packed import PackedBlock, ResolvedBlock
-from icefall.evm.state_calls import StateSource, balance_of, balance_of_id, uint_of
+from icefall.evm.storing.batch import TokenKinds
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.errors import NoState
 
-# Of a batch, whichever comes first; at the tip a batch is what is there. A page of the store is written once per
+# A batch ends with whichever comes first; at the tip a batch is what is there. A page of the store is written once per
 # commit, however many of its rows are in the batch: where batches grow with the store, the cost of a row hardly does.
 BATCH_TXS = (5_000, 40_000)
 BATCH_PART = 5  # of the stored transactions, between those bounds
@@ -55,16 +64,16 @@ class UnlinkedBlock(InvalidBlock):
 
 
 class BlockBatch(msgspec.Struct, frozen=True):
-    """Consecutive blocks, ready to be stored."""
+    """A batch of consecutive blocks, ready to be stored."""
 
     blocks: list[ResolvedBlock]
-    kinds: list[tuple[bytes, int, str]]  # contract, block, TokenKind
+    kinds: TokenKinds
     baselines: Baselines
     unverified: list[str]
 
 
 class BatchMaker:
-    """Makes batches of one chain. Call `forget` whenever a batch was not stored."""
+    """The maker of batches of one chain. Call `forget` whenever a batch was not stored."""
 
     def __init__(
         self,
@@ -75,7 +84,7 @@ class BatchMaker:
         start_block: int,
         *,
         verify_roots: bool,
-        kept: RawKinds,
+        raw: RawKinds,
     ) -> None:
         self._store = store
         self._state = state
@@ -84,7 +93,7 @@ class BatchMaker:
         self._decoder = decoder
         self._start_block = start_block
         self._verify_roots = verify_roots
-        self._kept = kept
+        self._raw = raw
 
     def forget(self) -> None:
         self._contracts.forget()
@@ -93,14 +102,14 @@ class BatchMaker:
     async def batches(
         self, blocks: AsyncIterator[FetchedBlock], parent: bytes | None, on_fetched: Callable[[FetchedBlock], None]
     ) -> AsyncGenerator[BlockBatch, None]:
-        """InvalidBlock where one fails verification or does not follow the one before it, or what ended the fetching:
-        in any case after a batch of the blocks before it."""
+        """Make batches of the blocks. Raises InvalidBlock where one fails verification or does not follow the one
+        before it, or what ended the fetching: in any case after a batch of the blocks before it."""
         self._trim()
         tip = self._store.tip()
         stored_txs = tip.cumulative_txs if tip is not None else 0
         batch = _OpenBatch(stored_txs)
         fixed = self._contracts.fixed()
-        verify = partial(self._decoder.verify, id(self), fixed=fixed, roots=self._verify_roots, kept=self._kept)
+        verify = partial(self._decoder.verify, id(self), fixed=fixed, roots=self._verify_roots, raw=self._raw)
         ahead = _DecodeAhead(blocks, verify, on_fetched)
         try:
             async for chunk in ahead.chunks():
@@ -124,12 +133,12 @@ class BatchMaker:
             await ahead.close()
 
     def _trim(self) -> None:
-        """Between batches, when all that were made are stored."""
+        """Bound the memory between batches, when all that were made are stored."""
         self._contracts.trim()
         self._native.trim()
 
     async def _add(self, batch: "_OpenBatch", verified: VerifiedChunk, outlines: list[BlockOutline]) -> None:
-        """Derives a verified chunk and resolves it block by block."""
+        """Derive a verified chunk and resolve it block by block."""
         batch.unverified.update(dict.fromkeys(verified.unverified))
         if not outlines:
             return
@@ -162,8 +171,8 @@ class BatchMaker:
         return BlockBatch(batch.blocks, batch.kinds, baselines, list(batch.unverified))
 
     async def _baselines(self, rows: list[PackedBlock]) -> Baselines:
-        """Balances of new holders right before an index that begins inside the chain. Where that state is pruned, those
-        right before the batch: they are the same, for no log has named these holders since."""
+        """The balances of new holders right before an index that begins inside the chain. Where that state is pruned,
+        those right before the batch: they are the same, for no log has named these holders since."""
         if self._start_block == 0:
             return {}
         held = self._store.not_held(sorted(newly_held(one.balance_changes() for one in rows)))
@@ -186,7 +195,7 @@ def batch_txs(stored: int) -> int:
 
 
 def _linked(outlines: list[BlockOutline], parent: bytes | None) -> list[BlockOutline]:
-    """As many as follow one another, from `parent` on."""
+    """The first blocks, as many as follow one another from `parent` on."""
     for index, outline in enumerate(outlines):
         if parent is not None and outline.parent_hash != parent:
             return outlines[:index]
@@ -195,7 +204,7 @@ def _linked(outlines: list[BlockOutline], parent: bytes | None) -> list[BlockOut
 
 
 def _failure(chunk: "_DecodedChunk", linked: list[BlockOutline]) -> InvalidBlock | None:
-    """What is wrong with the block after the linked ones."""
+    """The error of the block after the linked ones, if there is one."""
     index, outlines, rejected = len(linked), chunk.verified.outlines, chunk.verified.rejected
     if index < len(outlines):
         reason = f"its parent 0x{outlines[index].parent_hash.hex()} is not the block before it"
@@ -231,19 +240,20 @@ def _now() -> float:
 
 
 class _DecodedChunk(msgspec.Struct, frozen=True):
-    """Consecutive blocks without what was fetched of them. `origins`: the number of each, and the upstream's name."""
+    """A chunk of blocks without what was fetched of them. `origins`: the number of each, and the upstream's name."""
 
     origins: list[tuple[int, str]]
     verified: VerifiedChunk
 
     @property
     def is_derived(self) -> bool:
-        """The decoder is done with it."""
+        """Tell whether the decoder is done with it."""
         return len(self.verified.derived) == len(self.origins)
 
 
 class _DecodeAhead:
-    """Fetched blocks in chunks, given to the decoder some chunks ahead of the one that is being resolved."""
+    """The reader of fetched blocks: it gives them to the decoder some chunks ahead of the one that is being
+    resolved."""
 
     def __init__(
         self,
@@ -266,7 +276,7 @@ class _DecodeAhead:
                 self._undecoded.release()
 
     async def finish(self) -> None:
-        """Raises what ended the fetching, if something did."""
+        """Raise what ended the fetching, if something did."""
         await self._reading
 
     async def _read(self) -> None:

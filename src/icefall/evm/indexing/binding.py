@@ -20,7 +20,7 @@ _PAUSE_S = (1.0, 60.0)
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """What is configured. `blockchain_id` empty: it is read from the chain."""
+    """The configured identity of a chain. `blockchain_id` empty: it is read from the chain."""
 
     chain_id: str
     blockchain_id: bytes
@@ -28,14 +28,14 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 class Contradiction(Exception):
-    """Upstream and configuration do not agree, at the moment."""
+    """The upstream and the configuration do not agree, at the moment."""
 
 
 async def bind(
     store: ChainStore, upstream: EvmUpstream, binding: Binding, log: Log, report: Callable[[str], None]
 ) -> bytes:
-    """The chain's ID on its network, if it has one. Waits until an upstream answers what is configured, and until there
-    is room on the disk; `report` gets what it waits for, and an empty text in the end.
+    """Bind the store, and return the chain's ID on its network, if it has one. Waits until an upstream answers what is
+    configured, and until there is room on the disk; `report` gets what it waits for, and an empty text in the end.
 
     StartRefused where configuration and store contradict each other.
     """

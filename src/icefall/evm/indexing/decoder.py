@@ -1,7 +1,6 @@
 """Turns fetched blocks into rows: decodes, verifies and derives them, in the processes of decoder_processes.py.
 
-In two steps, `verify` and `derive`: between them the follower looks up what the contracts of the blocks are. Blocks
-that need no such lookup, which are most where there are traces, are derived in the first step.
+It does so in two steps, `verify` and `derive`; batches.py explains them, and what happens in between.
 
 Those processes import this module and nothing else: it must not need the event loop or the clients of upstreams, which
 take half as long again to import.
@@ -20,9 +19,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import msgspec
 
-from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.deriving.derive import contract_lookups, derive, raw_rows
 from icefall.evm.deriving.packing import packed
-from icefall.evm.deriving.rows import raw_rows
 from icefall.evm.model import NO_RAW, CodeChange, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
 from icefall.evm.packed import PackedBlock, to_bytes
 from icefall.wire.errors import WireError
@@ -43,7 +41,7 @@ _Parts = tuple[bytes, bytes, bytes | None, bytes | None, str, str]  # as decode_
 
 
 class BlockOutline(msgspec.Struct, frozen=True):
-    """What the follower needs of a verified block before it can be derived."""
+    """The part of a verified block that the follower needs before it can be derived."""
 
     number: int
     block_hash: bytes
@@ -53,7 +51,8 @@ class BlockOutline(msgspec.Struct, frozen=True):
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """Why the block at `index` of a chunk is invalid. `by_root`: found by a check that --verify-roots turns on."""
+    """The reason why the block at `index` of a chunk is invalid. `by_root`: found by a check that --verify-roots turns
+    on."""
 
     index: int
     reason: str
@@ -71,7 +70,7 @@ class VerifiedChunk(msgspec.Struct, frozen=True):
 
 
 class RawChunk(msgspec.Struct, frozen=True):
-    """Logs and calls of the blocks before the first invalid one."""
+    """The logs and calls of the blocks before the first invalid one."""
 
     blocks: list[RawBlock]
     rejected: Rejection | None = None
@@ -82,15 +81,15 @@ class DecoderDied(Exception):
 
 
 class DecoderState:
-    """Verified blocks that wait for their second step, in the process that decodes them."""
+    """The verified blocks that wait for their second step, in the process that decodes them."""
 
     def __init__(self) -> None:
         self._held: dict[int, OrderedDict[int, tuple[int, list[tuple[FullBlock, RawRows]]]]] = {}  # from which index on
 
     def verify(
-        self, ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds, fixed: ContractInfo
+        self, ticket: Ticket, parts: Sequence[_Parts], roots: bool, raw: RawKinds, fixed: ContractInfo
     ) -> VerifiedChunk:
-        """`fixed`: what is known of the chain without a lookup."""
+        """Verify a chunk, and derive its first blocks. `fixed`: what is known of the chain without a lookup."""
         outlines: list[BlockOutline] = []
         derived: list[PackedBlock] = []
         unverified: dict[str, None] = {}
@@ -100,7 +99,7 @@ class DecoderState:
             try:
                 full = decode_full(*part)
                 unverified.update(dict.fromkeys(verify_full(full, None, roots=roots)))
-                raw = _raw_rows(full, part, kept)
+                its_raw = _raw_rows(full, part, raw)
             except WireError as error:
                 rejected = Rejection(index, str(error), isinstance(error, RootMismatch))
                 break
@@ -110,9 +109,9 @@ class DecoderState:
                 BlockOutline(block.number, block.block_hash, block.parent_hash, lookups, full.diffs is not None)
             )
             if held or lookups.code or lookups.kinds:
-                held.append((full, raw))
+                held.append((full, its_raw))
             else:
-                derived.append(_packed(full, raw, fixed)[0])
+                derived.append(_packed(full, its_raw, fixed)[0])
         if held:
             chain, number = ticket
             of_chain = self._held.setdefault(chain, OrderedDict())
@@ -122,7 +121,8 @@ class DecoderState:
         return VerifiedChunk(ticket, outlines, derived, list(unverified), rejected)
 
     def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
-        """Rows of the chunk's blocks at `indices`; stops early after a block whose code changes only state can show."""
+        """The rows of the chunk's blocks at `indices`; stops early after a block whose code changes only state can
+        show."""
         chain, number = ticket
         found_chunk = self._held.setdefault(chain, OrderedDict()).get(number)
         if found_chunk is None:
@@ -146,37 +146,37 @@ def _packed(full: FullBlock, raw: RawRows, info: ContractInfo) -> tuple[PackedBl
     return packed(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw)), rows.code_changes
 
 
-def decode_raw(parts: Sequence[_Parts], roots: bool, kept: RawKinds) -> RawChunk:
-    """Verified logs and calls of blocks that are stored already."""
+def decode_raw(parts: Sequence[_Parts], roots: bool, raw: RawKinds) -> RawChunk:
+    """Verify and pack the logs and calls of blocks that are stored already."""
     found: list[RawBlock] = []
     for index, part in enumerate(parts):
         try:
             full = decode_full(*part)
             verify_full(full, None, roots=roots)
-            found.append(RawBlock(full.block.number, full.block.block_hash, _raw_rows(full, part, kept)))
+            found.append(RawBlock(full.block.number, full.block.block_hash, _raw_rows(full, part, raw)))
         except WireError as error:
             return RawChunk(found, Rejection(index, str(error), isinstance(error, RootMismatch)))
     return RawChunk(found)
 
 
-def _raw_rows(full: FullBlock, part: _Parts, kept: RawKinds) -> RawRows:
-    return raw_rows(full, part[2], part[4], kept) if kept.logs or kept.calls else NO_RAW
+def _raw_rows(full: FullBlock, part: _Parts, raw: RawKinds) -> RawRows:
+    return raw_rows(full, part[2], part[4], raw) if raw.logs or raw.calls else NO_RAW
 
 
 class BlockDecoder(Protocol):
     async def verify(
-        self, chain: int, blocks: "Sequence[FetchedBlock]", fixed: ContractInfo, *, roots: bool, kept: RawKinds
+        self, chain: int, blocks: "Sequence[FetchedBlock]", fixed: ContractInfo, *, roots: bool, raw: RawKinds
     ) -> VerifiedChunk: ...
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]: ...
 
-    async def raw(self, blocks: "Sequence[FetchedBlock]", *, roots: bool, kept: RawKinds) -> RawChunk: ...
+    async def raw(self, blocks: "Sequence[FetchedBlock]", *, roots: bool, raw: RawKinds) -> RawChunk: ...
 
     def close(self) -> None: ...
 
 
 def parts_of(blocks: "Sequence[FetchedBlock]") -> list[Any]:
-    """As `_Parts` in the other process."""
+    """The fetched blocks as they are sent, which are `_Parts` in the other process."""
     whole = _sent_whole
     return [
         (whole(one.block), whole(one.receipts), whole(one.calls), whole(one.diffs), one.calls_format, one.diffs_format)
@@ -185,7 +185,7 @@ def parts_of(blocks: "Sequence[FetchedBlock]") -> list[Any]:
 
 
 def _sent_whole(part: bytes | None) -> pickle.PickleBuffer | bytes | None:
-    """Goes through the pipe as a piece of its own, which is not copied before, and arrives as the same bytes."""
+    """The part as a piece of its own in the pipe, which is not copied before and arrives as the same bytes."""
     return pickle.PickleBuffer(part) if isinstance(part, bytes) else part
 
 
@@ -193,10 +193,10 @@ _state = DecoderState()  # of the other process
 
 
 def verify_here(
-    ticket: Ticket, parts: Sequence[_Parts], roots: bool, kept: RawKinds, fixed: ContractInfo
+    ticket: Ticket, parts: Sequence[_Parts], roots: bool, raw: RawKinds, fixed: ContractInfo
 ) -> tuple[VerifiedChunk, bytes]:
-    """In this process: the rows that are ready beside the rest."""
-    chunk = _state.verify(ticket, parts, roots, kept, fixed)
+    """Verify a chunk in this process, and return the rows that are ready beside the rest."""
+    chunk = _state.verify(ticket, parts, roots, raw, fixed)
     return msgspec.structs.replace(chunk, derived=[]), to_bytes(chunk.derived)
 
 
@@ -205,8 +205,8 @@ def derive_here(ticket: Ticket, indices: range, info: ContractInfo) -> bytes:
 
 
 def serve(requests: "Sequence[Connection[Any, Any]]", answers: "Connection[Any, Any]") -> None:
-    """The other process: calls what it is sent, a call from each pipe in turn, until the process that started it closes
-    them or ends in any other way."""
+    """Run the other process: make the calls it is sent, one from each pipe in turn, until the process that started it
+    closes them or ends in any other way."""
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     with suppress(BrokenPipeError), ExitStack() as opened:
@@ -227,7 +227,7 @@ def serve(requests: "Sequence[Connection[Any, Any]]", answers: "Connection[Any, 
 
 
 def _next_frame(incoming: BinaryIO) -> list[bytes]:
-    """Its pieces. None where there is no frame, or not all of it: the other process was killed while it wrote."""
+    """The pieces of a frame; none where there is no frame, or not all of it: its writer was killed meanwhile."""
     head = incoming.read(SIZE.size)
     count = SIZE.unpack(head)[0] if len(head) == SIZE.size else 0
     sizes = incoming.read(SIZE.size * count)
@@ -242,7 +242,7 @@ def _next_frame(incoming: BinaryIO) -> list[bytes]:
 
 
 def frame(work: Callable[..., Any], args: tuple[Any, ...]) -> list[bytes | memoryview]:
-    """A call as it goes through a pipe: the number of its pieces, their sizes, and the pieces."""
+    """Pack a call as it goes through a pipe: the number of its pieces, their sizes, and the pieces."""
     parts: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps((work, args), pickle.HIGHEST_PROTOCOL, buffer_callback=parts.append)
     pieces = [memoryview(pickled), *[part.raw() for part in parts]]

@@ -46,12 +46,13 @@ _PIECES_MAX = 1024  # written by one call; the system's limit
 
 
 def default_processes() -> int:
-    """One core is left for fetching and storing."""
+    """The number of processes by default: one core is left for fetching and storing."""
     return max(1, min((os.cpu_count() or 1) - 1, _PROCESSES_MAX))
 
 
 class ProcessBlockDecoder:
-    """Decodes in other processes, one chunk after the other in each. One that died is replaced at the next call."""
+    """The decoder that works in other processes, one chunk after the other in each. One that died is replaced at the
+    next call."""
 
     def __init__(self, processes: int = 1) -> None:
         pipe_size = pipe_size_for(processes)
@@ -59,26 +60,26 @@ class ProcessBlockDecoder:
         self._tickets = itertools.count()
 
     def start(self) -> None:
-        """Before the first call: meanwhile the first blocks are fetched."""
+        """Start the processes before the first call: meanwhile the first blocks are fetched."""
         for process in self._processes:
             process.start()
 
     async def verify(
-        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, kept: RawKinds
+        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, raw: RawKinds
     ) -> VerifiedChunk:
         ticket = chain, next(self._tickets)
-        chunk, derived = await self._of(ticket).run(verify_here, ticket, parts_of(blocks), roots, kept, fixed)
+        chunk, derived = await self._of(ticket).run(verify_here, ticket, parts_of(blocks), roots, raw, fixed)
         return msgspec.structs.replace(chunk, derived=from_bytes(derived))
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         return from_bytes(await self._of(ticket).run(derive_here, ticket, indices, info))
 
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, kept: RawKinds) -> RawChunk:
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: RawKinds) -> RawChunk:
         process = self._processes[next(self._tickets) % len(self._processes)]
-        return await process.run(decode_raw, parts_of(blocks), roots, kept)
+        return await process.run(decode_raw, parts_of(blocks), roots, raw)
 
     def _of(self, ticket: Ticket) -> "_DecoderProcess":
-        """The same for both steps of a chunk: it holds the verified blocks in between."""
+        """The process of a chunk, the same for both steps: it holds the verified blocks in between."""
         return self._processes[ticket[1] % len(self._processes)]
 
     def close(self) -> None:
@@ -87,13 +88,13 @@ class ProcessBlockDecoder:
 
 
 def pipe_size_for(processes: int) -> int:
-    """Of each pipe of each process; a power of two, as the system would round it up to one."""
+    """The size of each pipe of each process; a power of two, as the system would round it up to one."""
     each = _ALL_PIPES_SIZE // (processes * (_CALLS_SENT_MAX + 1))
     return max(_PIPE_SIZE_MIN, min(_PIPE_SIZE, 1 << (each.bit_length() - 1)))
 
 
 class _DecoderProcess:
-    """Started by its first call, or before."""
+    """A process that is started by its first call, or before."""
 
     def __init__(self, pipe_size: int) -> None:
         self._pipe_size = pipe_size
@@ -180,14 +181,14 @@ class _Running:
                 waiting.set_result(value) if done else waiting.set_exception(value)
 
     def _answer_end(self) -> int:
-        """Where the first answer ends, as far as that is known."""
+        """The end of the first answer in what was received, as far as that is known."""
         if len(self._received) < SIZE.size:
             return SIZE.size
         size: int = SIZE.unpack_from(self._received)[0]
         return SIZE.size + size
 
     def close(self) -> None:
-        """What was not answered fails."""
+        """Close the pipes; what was not answered fails."""
         if self.has_died:
             return
         self.has_died = True
@@ -202,7 +203,7 @@ class _Running:
 
 
 class _RequestPipe:
-    """Calls on their way to a process."""
+    """The calls on their way to a process."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, pipe: "Connection[Any, Any]", on_error: Callable[[], None]
@@ -219,7 +220,7 @@ class _RequestPipe:
             self._write()
 
     def _write(self) -> None:
-        """As much as the pipe takes."""
+        """Write as much as the pipe takes."""
         where = self._pipe.fileno()
         try:
             while self._unsent:
@@ -245,7 +246,7 @@ class _RequestPipe:
 
 
 def _prepare(pipe: "Connection[Any, Any]", size: int) -> None:
-    """Our end: never waited for, and as large as the system grants."""
+    """Make our end of a pipe one that is never waited for, and as large as the system grants."""
     os.set_blocking(pipe.fileno(), False)
     with suppress(AttributeError, OSError):  # not on every system, and some limit it for each user
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, size)

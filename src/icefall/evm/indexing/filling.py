@@ -16,7 +16,7 @@ STEP_BLOCKS = (1, 16, 256)  # of a step: at least, of the first one, and at most
 
 
 class RawFilling:
-    """Of one chain. `kinds`: what is to be stored; of the rest, what an earlier run stored is deleted."""
+    """The filling of one chain. `kinds`: what is to be stored; of the rest, what an earlier run stored is deleted."""
 
     def __init__(
         self, store: Store, upstream: EvmUpstream, decoder: BlockDecoder, kinds: RawKinds, *, verify_roots: bool
@@ -30,7 +30,8 @@ class RawFilling:
         self._has_unwanted = True  # maybe
 
     async def step(self) -> bool:
-        """Whether there was anything to do. An UpstreamFailure where blocks cannot be fetched or are invalid."""
+        """Fill a few blocks. Return whether there was anything to do. UpstreamFailure where blocks cannot be fetched or
+        are invalid."""
         if self._has_unwanted:
             self._has_unwanted = await self._store.write(partial(drop_some, kinds=self._kinds))
             return True
@@ -38,7 +39,7 @@ class RawFilling:
         if gap is None:
             return False
         fetched = await self._fetched(gap)
-        chunk = await self._decoder.raw(fetched, roots=self._verify_roots, kept=gap.kinds)
+        chunk = await self._decoder.raw(fetched, roots=self._verify_roots, raw=gap.kinds)
         if chunk.rejected is not None:
             invalid, reason = fetched[chunk.rejected.index], chunk.rejected.reason
             self._upstream.back_off_source(invalid.source, reason)

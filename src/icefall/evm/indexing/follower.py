@@ -32,7 +32,7 @@ class FollowerLog(Protocol):
 
 
 class BlockRange(msgspec.Struct, frozen=True):
-    """Which blocks to index. `last` None: up to the head, for ever."""
+    """The range of blocks to index. `last` None: up to the head, for ever."""
 
     first: int = 0
     last: int | None = None
@@ -40,7 +40,7 @@ class BlockRange(msgspec.Struct, frozen=True):
 
 
 class FollowerStatus(msgspec.Struct):
-    """How far the follower is, for health, counters and the progress bar."""
+    """The progress of the follower, for health, counters and the progress bar."""
 
     head: int | None = None  # newest block of the upstream; None: not known yet
     tip: int | None = None  # newest stored block
@@ -59,7 +59,7 @@ class FollowerStatus(msgspec.Struct):
 
     @property
     def synced(self) -> bool:
-        """Everything up to the target is stored."""
+        """Tell whether everything up to the target is stored."""
         if self.target is None or self.tip is None or self.problem or not self.is_confirmed:
             return False
         if self.head is not None and self.head < self.tip:
@@ -76,7 +76,7 @@ class EvmFollower:
         maker: BatchMaker,
         log: FollowerLog,
         *,
-        rules: ReorgRules | None = None,
+        rules: ReorgRules,
         poll_s: float = POLL_S,
         meta: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
@@ -86,7 +86,7 @@ class EvmFollower:
         self._upstream = upstream
         self._maker = maker
         self._log = log
-        self._reorgs = Reorganisations(store, upstream, rules or ReorgRules())
+        self._reorgs = Reorganisations(store, upstream, rules)
         self._poll_s = poll_s
         self._meta = meta
         self._absent_since: float | None = None
@@ -100,7 +100,7 @@ class EvmFollower:
     # -- rounds ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until the end of the range; for ever without one."""
+        """Follow the chain until the end of the range; for ever without one."""
         pause = PAUSE_S[0]
         while True:
             try:
@@ -133,7 +133,7 @@ class EvmFollower:
         self.status.problem = problem
 
     async def _round(self) -> bool:
-        """Reads the head and stores everything up to it. Whether anything was stored."""
+        """Read the head and store everything up to it. Return whether anything was stored."""
         head = await self._upstream.head()
         status = self.status
         status.upstream_seen_at = self._upstream.clock.now()
@@ -150,7 +150,8 @@ class EvmFollower:
         return await self._store_blocks(range(first, status.target + 1), tip)
 
     async def _compare_upstreams(self, first: int, tip: Tip | None) -> bool:
-        """There is nothing to store here. Whether another upstream has the next block, or has replaced stored ones."""
+        """Ask the others, as there is nothing to store here. Return whether another upstream has the next block, or has
+        replaced stored ones."""
         assert self.status.head is not None
         assert self.status.target is not None
         verdict = await self._reorgs.check_others(tip, self.status.head)
@@ -166,7 +167,7 @@ class EvmFollower:
         self.status.target = target if self._blocks.last is None else min(target, self._blocks.last)
 
     async def _store_blocks(self, numbers: range, tip: Tip | None) -> bool:
-        """Whether all of them were stored."""
+        """Store blocks. Return whether all of them were."""
         parent = tip.block_hash if tip is not None else None
         try:
             async with (
@@ -192,7 +193,7 @@ class EvmFollower:
         return True
 
     def _reject(self, error: InvalidBlock) -> bool:
-        """Makes the upstream that sent an invalid block back off. Whether another one can be asked for it now."""
+        """Make the upstream that sent an invalid block back off. Return whether another can be asked for it now."""
         reason = str(error)
         self._log.warn("invalid block from upstream", upstream=error.source, block=error.number, reason=reason)
         self._upstream.back_off_source(error.source, reason)
@@ -202,7 +203,8 @@ class EvmFollower:
         return False
 
     def _absence_is_temporary(self) -> bool:
-        """A block below the head may be absent during a reorganisation or while a node lags, but not for long."""
+        """Tell whether an absent block may come. One below the head may be absent during a reorganisation or while a
+        node lags, but not for long."""
         now = self._upstream.clock.now()
         if self._absent_since is None:
             self._absent_since = now
@@ -234,7 +236,7 @@ class EvmFollower:
     # -- reorganisations ---------------------------------------------------------------------------------------
 
     async def _carry_out(self, verdict: Verdict) -> bool:
-        """Whether blocks were rolled back."""
+        """Roll back if that is the verdict. Return whether blocks were rolled back."""
         tip = self._store.tip()
         if not isinstance(verdict, RollBack) or tip is None:
             return False

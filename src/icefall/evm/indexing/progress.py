@@ -15,7 +15,7 @@ _WAITING = "waiting for the upstream"
 
 
 class ChainProgress(NamedTuple):
-    """`source`: the upstream that blocks are fetched from; empty while there is none."""
+    """The progress of one chain. `source`: the upstream that blocks are fetched from; empty while there is none."""
 
     status: FollowerStatus
     per_second: float
@@ -23,7 +23,7 @@ class ChainProgress(NamedTuple):
 
     @property
     def done(self) -> int:
-        """Blocks up to the newest stored one."""
+        """The number of blocks up to the newest stored one."""
         return 0 if self.status.tip is None else self.status.tip + 1
 
     @property
@@ -32,7 +32,7 @@ class ChainProgress(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the blocks up to the target, 0 to 1; 0 while no target is known."""
+        """The part of the blocks up to the target that is done, 0 to 1; 0 while no target is known."""
         return 0.0 if self.status.target is None else min(1.0, self.done / self.whole)
 
     @property
@@ -42,12 +42,12 @@ class ChainProgress(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """Blocks behind the head of the upstream."""
+        """The number of blocks behind the head of the upstream."""
         return None if self.status.head is None else max(0, self.status.head + 1 - self.done)
 
 
 def describe(name: str, progress: ChainProgress) -> str:
-    """One chain in one line, for a log."""
+    """Describe one chain in one line, for a log."""
     status, source = progress.status, f", from {progress.source}" if progress.source else ""
     if status.target is None:
         return f"{name}: {status.problem or _WAITING}"
@@ -62,7 +62,7 @@ def describe(name: str, progress: ChainProgress) -> str:
 
 
 def terminal_line(name: str, progress: ChainProgress, width: int) -> str:
-    """One chain in at most `width` columns. What matters least is left out first."""
+    """Describe one chain in at most `width` columns. What matters least is left out first."""
     status = progress.status
     short = name if len(name) <= _NAME_MAX else name[: _NAME_MAX - 1] + "~"
     if status.problem or status.target is None:
@@ -94,7 +94,8 @@ def _bar(progress: ChainProgress) -> str:
 
 
 class Display:
-    """Redraws in place on a terminal. Elsewhere it writes a line when something changed, at most every ten seconds.
+    """The display of progress. It redraws in place on a terminal. Elsewhere it writes a line when something changed, at
+    most every ten seconds.
 
     Log lines are written through it too (`write`, `flush` and `isatty`, like a file): on a terminal they appear above
     the bars and stay.
@@ -133,7 +134,7 @@ class Display:
         self._lines = []  # they stay
 
     def write(self, text: str) -> int:
-        """A log line."""
+        """Write a log line."""
         lines, self._lines = self._lines, []
         self._put(f"{_erase(len(lines))}{text}" + "".join(f"{line}\n" for line in lines))
         self._lines = lines
@@ -158,5 +159,5 @@ class Display:
 
 
 def _erase(count: int) -> str:
-    """Moves up by that many lines and clears everything below."""
+    """The codes that move up by that many lines and clear everything below."""
     return f"\x1b[{count}F\x1b[J" if count else ""

@@ -21,16 +21,15 @@ from icefall.upstream.evm.errors import ReorgDuringFetch
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.evm.view import UpstreamView
 
-REORG_DEPTH_MAX = 128
 LAG_S = 15.0  # how long upstreams may be below the stored tip, or have different blocks, before that is reported
 OTHERS_S = 5.0  # between two comparisons of all upstreams while there is no new block
 
 
 class ReorgRules(msgspec.Struct, frozen=True):
-    """When blocks are rolled back without being asked. `development`: always and at once."""
+    """The conditions for rolling back blocks without being asked. `development`: always and at once."""
 
-    chain_id: str = "<chain ID>"
-    depth_max: int = REORG_DEPTH_MAX
+    chain_id: str
+    depth_max: int  # --reorg-depth-max
     is_final: Callable[[], bool] = lambda: False
     development: bool = False
 
@@ -44,26 +43,27 @@ class ReorgRefused(UpstreamFailure):
 
 
 class Confirmed(msgspec.Struct, frozen=True):
-    """An upstream with this head has the newest stored block."""
+    """The verdict that an upstream with this head has the newest stored block."""
 
     head: int
 
 
 class RollBack(msgspec.Struct, frozen=True):
-    """To the newest common block; None: there is none, so the store is started anew."""
+    """The verdict that blocks are replaced after the newest common one; None: there is none, so the store is started
+    anew."""
 
     ancestor: int | None
 
 
 class Unconfirmed(msgspec.Struct, frozen=True):
-    """Not known at the moment: upstreams lag, or the chain is being reorganised right now."""
+    """The verdict that nothing is known at the moment: upstreams lag, or the chain is being reorganised right now."""
 
 
 Verdict = Confirmed | RollBack | Unconfirmed
 
 
 class _Claim(msgspec.Struct, frozen=True):
-    """What one upstream has at the height of the stored tip, or at its head if that is lower."""
+    """The block that one upstream has at the height of the stored tip, or at its head if that is lower."""
 
     view: UpstreamView
     head: int
@@ -94,14 +94,15 @@ class Reorganisations:
         self.dispute = ""  # which upstreams have had different blocks for long, as many on either side
 
     async def check(self, tip: Tip, head: int) -> Verdict:
-        """`head`: of the upstream that is used now. An UpstreamFailure such as ReorgRefused where nothing is known."""
+        """Compare the newest stored block with the upstream that is used now, whose head is given. An UpstreamFailure
+        such as ReorgRefused where nothing is known."""
         if head >= tip.number and await self._upstream.block_hash(tip.number) == tip.block_hash:
             self._lower_since = None
             return Confirmed(head)
         return await self.compare(tip)
 
     async def compare(self, tip: Tip) -> Verdict:
-        """Compares what every upstream has with the newest stored block."""
+        """Compare what every upstream has with the newest stored block."""
         if self._rules.development:
             return await self._follow_at_once(tip)
         claims = await self._claims(tip)
@@ -136,8 +137,8 @@ class Reorganisations:
         return Confirmed(used.head)
 
     async def check_others(self, tip: Tip | None, head: int) -> Verdict:
-        """While the upstream in use ends with `head` and has nothing new. Another may be higher, which is then used, or
-        have other blocks. Not more often than every OTHERS_S."""
+        """Compare all upstreams while the one in use ends with `head` and has nothing new, at most every OTHERS_S.
+        Another may be higher, which is then used, or have other blocks."""
         now = self._upstream.clock.now()
         if self._rules.development or now - self._compared_at < OTHERS_S:
             return Confirmed(head)
@@ -150,7 +151,7 @@ class Reorganisations:
         return Confirmed((await self._use_highest(await self._claims(None))).head)
 
     async def accept(self, tip: Tip) -> RollBack | None:
-        """What --accept-reorg does: to whatever chain the upstreams agree on. None if it is the stored one."""
+        """Decide as --accept-reorg does: for whatever chain the upstreams agree on. None if it is the stored one."""
         claims = await self._claims(tip)
         first = max(claims, key=lambda claim: claim.number)
         for other in claims:
@@ -165,7 +166,7 @@ class Reorganisations:
     # -- one upstream against the others -----------------------------------------------------------------------
 
     async def _claims(self, tip: Tip | None) -> list[_Claim]:
-        """Of every usable upstream that answers, first the one in use; one that fails backs off."""
+        """The claims of every usable upstream that answers, first the one in use; one that fails backs off."""
         answers = await asyncio.gather(*(self._claim(view, tip) for view in self._upstream.views()))
         claims = [answer for answer in answers if isinstance(answer, _Claim)]
         if not claims:
@@ -184,7 +185,7 @@ class Reorganisations:
             return failure
 
     async def _use_highest(self, claims: Sequence[_Claim]) -> _Claim:
-        """The first of them, unless another is higher and has the block that it says is its newest."""
+        """Use the first of them, unless another is higher and has the block that it says is its newest."""
         used = claims[0]
         for claim in sorted(claims[1:], key=lambda claim: -claim.head):
             if claim.head <= used.head:
@@ -196,7 +197,8 @@ class Reorganisations:
         return used
 
     def _note_dispute(self, dispute: str) -> None:
-        """A short one is nothing special: a reorganisation does not reach all upstreams at the same moment."""
+        """Note a dispute. A short one is nothing special: a reorganisation does not reach all upstreams at the same
+        moment."""
         now = self._upstream.clock.now()
         if not dispute:
             self._disputed_since, self.dispute = None, ""
@@ -250,8 +252,8 @@ class Reorganisations:
         return ancestor
 
     async def _begins_inside_chain_of(self, view: UpstreamView) -> bool:
-        """Whether the first stored block is a later one of a chain with the upstream's genesis: then blocks before it
-        may have been replaced as well."""
+        """Tell whether the first stored block is a later one of a chain with the upstream's genesis: then blocks before
+        it may have been replaced as well."""
         genesis = self._store.meta("genesis_hash")
         if genesis is None or (self._store.lowest() or 0) < 2:  # the second block names the genesis as its parent
             return False
@@ -261,7 +263,7 @@ class Reorganisations:
     # -- common blocks -----------------------------------------------------------------------------------------
 
     async def _follow_at_once(self, tip: Tip) -> Verdict:
-        """A development chain: whatever the upstream has now."""
+        """Follow whatever the upstream has now: a development chain."""
         head = await self._upstream.head()
         ancestor = await self._common_block(self._upstream, min(head, tip.number))
         return Confirmed(head) if ancestor == tip.number else RollBack(ancestor)

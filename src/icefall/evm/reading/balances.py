@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.errors import Unavailable
+from icefall.evm.contract_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
-from icefall.evm.state_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
 from icefall.upstream.evm.errors import Aborted, Reverted
 from icefall.upstream.evm.state import At, ContractCall
 

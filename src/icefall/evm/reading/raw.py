@@ -11,8 +11,7 @@ import msgspec
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.errors import Unavailable
-from icefall.evm.call_trees import unpack_calls
-from icefall.evm.encoding import above, block_of, index_of, position_of, unpack_data
+from icefall.evm.encoding import above, block_of, index_of, position_of, unpack_calls, unpack_data
 from icefall.evm.reading.model import PageRange, TxLocation, TxRead
 from icefall.upstream.evm.state import At, FoundLog
 from icefall.wire.evm.types import Calls, EventLog, Receipt

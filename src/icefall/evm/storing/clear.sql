@@ -28,8 +28,8 @@ delete from touch_of_merged;
 -- postgres: clear_touch_of
 delete from touch_of;
 
--- name: clear_erc20
-delete from erc20;
+-- name: clear_{standard}
+delete from {standard};
 
 -- name: clear_erc20_in
 delete from erc20_in;
@@ -40,17 +40,8 @@ delete from erc20_of_merged;
 -- postgres: clear_erc20_of
 delete from erc20_of;
 
--- name: clear_erc721
-delete from erc721;
-
--- name: clear_erc721_of
-delete from erc721_of;
-
--- name: clear_erc1155
-delete from erc1155;
-
--- name: clear_erc1155_of
-delete from erc1155_of;
+-- name: clear_{with_ids}_of
+delete from {with_ids}_of;
 
 -- name: clear_internal
 delete from internal;
@@ -88,11 +79,11 @@ delete from erc20_holding;
 -- name: clear_erc20_holder
 delete from erc20_holder;
 
--- name: clear_erc1155_balance
-delete from erc1155_balance;
+-- name: clear_{by_id}_balance
+delete from {by_id}_balance;
 
--- name: clear_erc1155_holding
-delete from erc1155_holding;
+-- name: clear_{by_id}_holding
+delete from {by_id}_holding;
 
 -- name: clear_nft_owner
 delete from nft_owner;

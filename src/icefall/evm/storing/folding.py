@@ -1,20 +1,19 @@
-"""Token balances and ownership, folded in block order into "from this block on" rows inside the writer's transaction.
+"""The folding of token balances and ownership: in block order into "from this block on" rows, inside the writer's
+transaction.
 
 Where logs contradict themselves (a balance below zero, a transfer from an address that is not the owner) the token is
 untrusted: its balances are read from state instead.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from icefall.db.engine import Transaction
-from icefall.db.statements import load
+from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
-from icefall.evm.storing.writing import Ids, Row, put_rows
-
-SQL = load("icefall.evm.storing", "writes.sql")
+from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
 Baselines = Mapping[HeldKey, int]  # balance before the index
@@ -36,7 +35,7 @@ Erc20Balances = dict[tuple[int, int], int]  # newest ERC-20 balance by holder an
 
 
 class BalanceFolding:
-    """Folds one batch of blocks, after `load`. `baselines` is for indexes that begin inside a chain.
+    """The folding of one batch of blocks. `baselines` is for indexes that begin inside a chain.
 
     `known` are balances that earlier batches left: they need not be read. It is updated with those of this batch.
     """
@@ -55,7 +54,8 @@ class BalanceFolding:
         self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
 
     def load(self, batch: Sequence[BalanceChanges], first_new: int) -> None:
-        """What is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is stored."""
+        """Read what is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is
+        stored."""
         ids, tx = self._ids, self._tx
         erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
         unread = erc20.keys() - self._erc20.keys()
@@ -78,17 +78,17 @@ class BalanceFolding:
             self._owners[token, token_id] = owner
 
     def add(self, rows: BalanceChanges) -> None:
+        """Fold the next block; `load` must have been called."""
         self._add_erc20(rows)
         self._add_erc1155(rows)
         self._add_nfts(rows)
 
     @property
     def written(self) -> dict[str, int]:
-        """Rows by table."""
+        """The number of rows that were written, by table."""
         return {table: len(rows) for table, rows in self._rows.items()}
 
-    def write(self) -> Iterator[None]:
-        """In steps."""
+    def write(self) -> Steps:
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
@@ -98,7 +98,7 @@ class BalanceFolding:
         self._mark_untrusted()
 
     def _fold_held(self) -> list[Row]:
-        """What is owned now: adds the rows of new owners; those of earlier owners, to be deleted."""
+        """Add the rows of those who own NFTs now, and return those of earlier owners, to be deleted."""
         dropped: list[Row] = []
         zero = self._zero_address_id()
         for (token, token_id), (before, address) in self._owners_before.items():
@@ -112,7 +112,7 @@ class BalanceFolding:
         return dropped
 
     def _mark_untrusted(self) -> None:
-        """The token's own row must be written already."""
+        """Mark the tokens whose logs contradict themselves; their own rows must be written already."""
         for token, block in self._untrusted.items():
             self._tx.run(SQL.mark_untrusted, {"token": token, "block": block})
 
@@ -173,7 +173,7 @@ class BalanceFolding:
             self._owners[key] = owner
 
     def _zero_address_id(self) -> int:
-        """It is interned with every burn; 0, which is no address's ID, if there was none."""
+        """The ID of the zero address, which every burn interns; 0, which is no address's ID, if there was none."""
         try:
             return self._ids(ZERO_ADDRESS)
         except KeyError:

@@ -12,37 +12,30 @@ select number from block order by number desc limit 1;
 -- name: zero_address
 select id from address where address = x'0000000000000000000000000000000000000000';
 
--- Where the first transfer is that so many others come before, counted from a position; of the standard that has most.
--- name: move_after
-select min(log_at) from (
-    select * from (select log_at from erc20 where log_at >= :low order by log_at limit 1 offset :moves) a
-    union all
-    select * from (select log_at from erc721 where log_at >= :low order by log_at limit 1 offset :moves) b
-    union all
-    select * from (select log_at from erc1155 where log_at >= :low order by log_at limit 1 offset :moves) c) found;
+-- The first transfer of a standard that so many others come before, counted from a position.
+-- name: move_after_{standard}
+select log_at from {standard} where log_at >= :low order by log_at limit 1 offset :moves;
 
--- Pairs that transfers of a range name: standard, token, holder. And the owners that NFTs had before it, or null: a
--- transfer may name another sender.
--- name: moved
-select 1, token, sender from erc20 where log_at >= :low and log_at < :high
-union select 1, token, recipient from erc20 where log_at >= :low and log_at < :high
-union select 2, token, sender from erc721 where log_at >= :low and log_at < :high
-union select 2, token, recipient from erc721 where log_at >= :low and log_at < :high
-union select 2, e.token, (
+-- The pairs that transfers of a range name: standard, token, holder.
+-- name: moved_{standard}
+select {number}, token, sender from {standard} where log_at >= :low and log_at < :high
+union select {number}, token, recipient from {standard} where log_at >= :low and log_at < :high;
+
+-- The owners that the NFTs of such transfers had before the range, or null: a transfer may name another sender.
+-- name: owners_before
+select 2, e.token, (
     select o.owner from nft_owner o where o.token = e.token and o.token_id = e.token_id and o.block < :low >> 24
     order by o.block desc limit 1)
-from erc721 e where e.log_at >= :low and e.log_at < :high
-union select 4, token, sender from erc1155 where log_at >= :low and log_at < :high
-union select 4, token, recipient from erc1155 where log_at >= :low and log_at < :high;
+from erc721 e where e.log_at >= :low and e.log_at < :high;
 
--- ERC-1155 IDs that moved for the first time in a range, by token.
--- name: new_ids
-select e.token, count(distinct e.token_id) from erc1155 e
+-- How many IDs of each token moved for the first time in a range.
+-- name: new_ids_of_{by_id}
+select e.token, count(distinct e.token_id) from {by_id} e
 join nft n on n.token = e.token and n.token_id = e.token_id
 where e.log_at >= :low and e.log_at < :high and n.first_block >= :low_block and n.first_block < :high_block
 group by e.token;
 
--- Of each (token, holder): null for one that logs only name, without a transfer.
+-- The balance of each (token, holder); null for one that logs only name, without a transfer.
 -- name: erc20_held
 select k.token, k.holder, (
     select coalesce((select newest.balance from (
@@ -58,7 +51,7 @@ select k.token, k.holder, (
     from erc20_holding h where h.holder = k.holder and h.token_address = (select address from address where id = k.token))
 from unnest(?, ?) as k(token, holder);
 
--- Of each (token, holder).
+-- How many NFTs each (token, holder) has.
 -- name: erc721_held
 select k.token, k.holder, (
     select count(*) from nft_held
@@ -71,24 +64,24 @@ select k.token, k.holder, (
     where owner = k.holder and token_address = (select address from address where id = k.token))
 from unnest(?, ?) as k(token, holder);
 
--- Of each (token, holder).
--- name: erc1155_held
+-- How many IDs each (token, holder) has some of.
+-- name: {by_id}_held
 select k.token, k.holder, (
-    select count(*) from erc1155_holding h
+    select count(*) from {by_id}_holding h
     where h.holder = k.holder and h.token_address = (select address from address where id = k.token)
-        and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
+        and coalesce((select b.balance from {by_id}_balance b where b.holder = h.holder and b.token = h.token
             and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00')
 from (select ? as token, ? as holder) k;
 
--- postgres: erc1155_held
+-- postgres: {by_id}_held
 select k.token, k.holder, (
-    select count(*) from erc1155_holding h
+    select count(*) from {by_id}_holding h
     where h.holder = k.holder and h.token_address = (select address from address where id = k.token)
-        and coalesce((select b.balance from erc1155_balance b where b.holder = h.holder and b.token = h.token
+        and coalesce((select b.balance from {by_id}_balance b where b.holder = h.holder and b.token = h.token
             and b.token_id = h.token_id order by b.block desc limit 1), h.baseline) <> x'00')
 from unnest(?, ?) as k(token, holder);
 
--- Of each (standard, token, holder) that has a row.
+-- The rows that there are for each (standard, token, holder).
 -- name: holder
 select standard, token, holder, balance from holder where standard = ? and token = ? and holder = ?;
 

@@ -1,7 +1,7 @@
 """Stores raw logs and calls, for chains whose settings ask for it.
 
 They are written with their block, and for blocks that were stored before in the background, from the newest down. The
-mark of a kind says from which block on all have theirs: it changes in the transaction that changes the rows, so a
+mark of a table says from which block on all have theirs: it changes in the transaction that changes the rows, so a
 reader never misses what it promises, and filling goes on where a killed process stopped.
 """
 
@@ -20,28 +20,28 @@ _END = position_of(BLOCK_MAX, 0)
 
 
 class Read(Protocol):
-    """Of a store, or of an open transaction."""
+    """The reading function of a store, or of an open transaction."""
 
     def __call__(self, statement: str, params: StatementParams = (), /) -> list[Row]: ...
 
 
-class _Kind(NamedTuple):
-    """`name`: of the field in RawKinds and RawRows."""
+class _RawTable(NamedTuple):
+    """A table of raw data, and the mark of how far it goes."""
 
-    name: str
+    name: str  # of the field in RawKinds and RawRows
     mark: str
     drop: str
     drop_some: str
 
 
-KINDS = (
-    _Kind("logs", "logs_from", SQL.drop_logs, SQL.drop_some_logs),
-    _Kind("calls", "calls_from", SQL.drop_calls, SQL.drop_some_calls),
+TABLES = (
+    _RawTable("logs", "logs_from", SQL.drop_logs, SQL.drop_some_logs),
+    _RawTable("calls", "calls_from", SQL.drop_calls, SQL.drop_some_calls),
 )
 
 
 class Gap(NamedTuple):
-    """Blocks from `first` up to, but not including, `end`: the newest ones without their logs or calls."""
+    """The newest blocks without their logs or calls: from `first` up to, but not including, `end`."""
 
     first: int
     end: int
@@ -52,43 +52,44 @@ class Gap(NamedTuple):
 
 
 def put_raw(tx: Transaction, blocks: Sequence[PackedBlock]) -> None:
-    """Of consecutive blocks that were stored in this transaction. Costs nothing where nothing is to be stored."""
-    for kind in KINDS:
-        if not any(getattr(block.raw.wanted, kind.name) for block in blocks):
+    """Store the raw data of consecutive blocks, in the transaction that stores these. Costs nothing where there is
+    none."""
+    for table in TABLES:
+        if not any(getattr(block.raw.wanted, table.name) for block in blocks):
             continue
-        mark = before = _mark(tx.rows, kind.mark)
+        mark = before = _mark(tx.rows, table.mark)
         for block in blocks:
-            if getattr(block.raw, kind.name) is None:
+            if getattr(block.raw, table.name) is None:
                 mark = None  # a chain without a tracer: readers ask the upstream
             elif mark is None:
                 mark = block.block.number
         if mark != before:
-            _put_mark(tx, kind.mark, mark)
+            _put_mark(tx, table.mark, mark)
     _put_rows(tx, [(block.block.number, block.raw) for block in blocks])
 
 
 def roll_back_raw(tx: Transaction, ancestor: int) -> None:
-    for kind in KINDS:
-        tx.run(kind.drop, {"low": above(ancestor), "high": _END})
-        mark = _mark(tx.rows, kind.mark)
+    for table in TABLES:
+        tx.run(table.drop, {"low": above(ancestor), "high": _END})
+        mark = _mark(tx.rows, table.mark)
         if mark is not None and mark > ancestor + 1:
-            _put_mark(tx, kind.mark, ancestor + 1)
+            _put_mark(tx, table.mark, ancestor + 1)
 
 
 # -- in the background -------------------------------------------------------------------------------------------------
 
 
 def newest_gap(read: Read, kinds: RawKinds, blocks_max: int) -> Gap | None:
-    """What is to be filled next; None: every block has what `kinds` asks for. Kinds that lack the same blocks are
-    filled together."""
+    """The blocks to be filled next; None: every block has what `kinds` asks for. Logs and calls that the same blocks
+    lack are filled together."""
     lowest, highest = read(SQL.bounds)[0]
     if lowest is None:
         return None
     ends = {}
-    for kind in KINDS:
-        if getattr(kinds, kind.name):
-            mark = _mark(read, kind.mark)
-            ends[kind.name] = highest + 1 if mark is None else mark
+    for table in TABLES:
+        if getattr(kinds, table.name):
+            mark = _mark(read, table.mark)
+            ends[table.name] = highest + 1 if mark is None else mark
     end = max(ends.values(), default=lowest)
     if end <= lowest:
         return None
@@ -97,34 +98,34 @@ def newest_gap(read: Read, kinds: RawKinds, blocks_max: int) -> Gap | None:
 
 
 def fill(tx: Transaction, gap: Gap, blocks: Sequence[RawBlock]) -> bool:
-    """Whether they were stored: not if the stored blocks have changed meanwhile."""
+    """Store what was fetched for a gap. Return whether it was: not if the stored blocks have changed meanwhile."""
     if newest_gap(tx.rows, gap.kinds, gap.end - gap.first) != gap:
         return False
     if tx.rows(SQL.hashes, {"first": gap.first, "end": gap.end}) != [(one.number, one.block_hash) for one in blocks]:
         return False
-    for kind in KINDS:
-        if getattr(gap.kinds, kind.name):  # rows may be left from a time when the setting was on before
-            tx.run(kind.drop, {"low": position_of(gap.first, 0), "high": position_of(gap.end, 0)})
-            _put_mark(tx, kind.mark, gap.first)
+    for table in TABLES:
+        if getattr(gap.kinds, table.name):  # rows may be left from a time when the setting was on before
+            tx.run(table.drop, {"low": position_of(gap.first, 0), "high": position_of(gap.end, 0)})
+            _put_mark(tx, table.mark, gap.first)
     _put_rows(tx, [(one.number, one.rows) for one in blocks])
     return True
 
 
 def has_unwanted_marks(read: Read, kinds: RawKinds) -> bool:
-    return any(not getattr(kinds, kind.name) and _mark(read, kind.mark) is not None for kind in KINDS)
+    return any(not getattr(kinds, table.name) and _mark(read, table.mark) is not None for table in TABLES)
 
 
 def drop_marks(tx: Transaction, kinds: RawKinds) -> None:
-    """Of what is not to be stored: from the next block on it is missing. Before any block is stored."""
-    for kind in KINDS:
-        if not getattr(kinds, kind.name):
-            tx.run(SQL.drop_mark, {"name": kind.mark})
+    """Drop the marks of what is not to be stored, before any block is: from the next block on it is missing."""
+    for table in TABLES:
+        if not getattr(kinds, table.name):
+            tx.run(SQL.drop_mark, {"name": table.mark})
 
 
 def drop_some(tx: Transaction, kinds: RawKinds) -> bool:
-    """Deletes rows of what is not to be stored. Whether there were any."""
-    unwanted = [kind for kind in KINDS if not getattr(kinds, kind.name)]
-    return any(tx.run(kind.drop_some, {"limit": DROPPED_AT_ONCE}) for kind in unwanted)
+    """Delete some rows of what is not to be stored. Return whether there were any."""
+    unwanted = [table for table in TABLES if not getattr(kinds, table.name)]
+    return any(tx.run(table.drop_some, {"limit": DROPPED_AT_ONCE}) for table in unwanted)
 
 
 def _put_rows(tx: Transaction, blocks: Sequence[tuple[int, RawRows]]) -> None:

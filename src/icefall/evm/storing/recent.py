@@ -1,4 +1,4 @@
-"""Tables of an embedded store that are in two parts, and how rows move from the first to the second.
+"""The tables of an embedded store that are in two parts, and how rows move from the first to the second.
 
 Every transfer adds rows to these tables at places all over them. Inserted into a large table, each row would change a
 page of its own, and each changed page is written to disk twice: the cost of a transfer would grow with the chain. So
@@ -6,12 +6,13 @@ rows are inserted into a part that stays small, and moved to the large one in th
 then many of them share a page. A server does that by itself, with its memory and its own log.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from icefall.db.copying import StoredTable
 from icefall.db.engine import Transaction
 from icefall.db.statements import load
+from icefall.evm.storing.writing import Steps
 
 SQL = load("icefall.evm.storing", "recent.sql")
 RECENT_ROWS = 1_000_000  # of each table. More of them share a page when they move, but more pages change until then.
@@ -31,7 +32,7 @@ SPLIT_TABLES = (
 
 
 class RecentRows:
-    """Moves rows of one store. Call `forget` after a transaction that did not commit, or that deleted rows."""
+    """The mover of rows of one store. Call `forget` after a transaction that did not commit, or that deleted rows."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}  # rows in the first part
@@ -40,8 +41,8 @@ class RecentRows:
     def forget(self) -> None:
         self._counts.clear()
 
-    def move(self, tx: Transaction, added: Mapping[str, int]) -> Iterator[None]:
-        """In steps. `added`: how many rows the same transaction has inserted, by table."""
+    def move(self, tx: Transaction, added: Mapping[str, int]) -> Steps:
+        """Move what is too many. `added`: how many rows the same transaction has inserted, by table."""
         for table in SPLIT_TABLES:
             name = table.name
             self._counts[name] = self._counts[name] + added.get(name, 0) if name in self._counts else _count(tx, table)

@@ -1,36 +1,40 @@
 """Rolls back blocks. What they changed is found through their rows and their journal, so the cost does not depend on
-the length of the chain."""
+the length of the chain.
+
+The journal of a block, stored with it, is what its own rows do not show. Audits read it too.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
 
 from icefall.db.engine import Transaction
-from icefall.db.statements import load
 from icefall.evm.encoding import above
+from icefall.evm.standards import BY_ID, STANDARDS, load_statements
 from icefall.evm.storing import holders
-from icefall.evm.storing.journal import TouchedAddresses, unpack_touched
 from icefall.evm.storing.raw import roll_back_raw
+from icefall.wire.packer import pack_varints, unpack_varints
 
-SQL = load("icefall.evm.storing", "rollback.sql")
+SQL = load_statements("icefall.evm.storing", "rollback.sql")
 
 # In this order: lists are found through the rows they list.
 _LISTS = (
     SQL.drop_erc20_in,
-    SQL.drop_erc20_of,
-    SQL.drop_erc721_of,
-    SQL.drop_erc1155_of,
+    *SQL.each("drop_{standard}_of"),
     SQL.drop_internal_of,
     SQL.drop_tx_by_hash,
     SQL.drop_native_of,
-    SQL.drop_touch_of,
+    *SQL.each("drop_touches_of_{standard}"),
+    SQL.drop_touches_of_internal,
     SQL.drop_erc20_balance,
-    SQL.drop_erc1155_balance,
-    SQL.drop_nft,
+    *SQL.each("drop_{by_id}_balance"),
+    *SQL.each("drop_nfts_of_{with_ids}"),
     SQL.drop_deployed_by,
 )
 _ROWS = (
     SQL.drop_deployment,
     SQL.drop_message,
-    SQL.drop_erc20,
-    SQL.drop_erc721,
-    SQL.drop_erc1155,
+    *SQL.each("drop_{standard}"),
     SQL.drop_internal,
     SQL.drop_tx,
     SQL.drop_block,
@@ -38,10 +42,58 @@ _ROWS = (
     SQL.drop_audit,
     SQL.drop_state_owner,
 )
+_RESTATEMENTS = (
+    SQL.restate_standards_since,
+    SQL.clear_standards,
+    *(SQL.named(f"restate_{standard.table}") for standard in STANDARDS),
+)
+
+
+# -- the journal -------------------------------------------------------------------------------------------------
+
+
+class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
+    """The journal of a block: the IDs of addresses, by what the block changed."""
+
+    native: tuple[int, ...] = ()  # native balance
+    code: tuple[int, ...] = ()  # code, changed or read from state
+    storage_changed_unlogged: tuple[int, ...] = ()  # tokens, without a log: the 1st, 2nd, 4th, 8th ... time
+    holders_named: tuple[tuple[int, int], ...] = ()  # (holder, token) that a log named without a transfer
+    storage_changed_unlogged_again: tuple[int, ...] = ()  # any other time: some contracts do it in every block
+    code_changed: tuple[int, ...] = ()  # tokens that run other code from here on
+
+    def pack(self) -> bytes:
+        """Return the length of each list and its numbers. The last lists are mostly empty, and are left out then."""
+        flat = [number for pair in self.holders_named for number in pair]
+        lists = [self.native, self.code, self.storage_changed_unlogged, flat]
+        lists += [self.storage_changed_unlogged_again, self.code_changed]
+        while lists and not lists[-1]:
+            lists.pop()
+        return pack_varints([number for one in lists for number in (len(one), *one)])
+
+
+def unpack_touched(raw: bytes) -> TouchedAddresses:
+    numbers = unpack_varints(raw)
+    lists: list[tuple[int, ...]] = []
+    start = 0
+    while start < len(numbers):
+        end = start + 1 + numbers[start]
+        lists.append(numbers[start + 1 : end])
+        start = end
+    lists += [()] * (6 - len(lists))
+    native, code, unlogged, flat, again, code_changed = lists
+    return TouchedAddresses(native, code, unlogged, _pairs(flat), again, code_changed)
+
+
+def _pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+# -- rolling back ------------------------------------------------------------------------------------------------
 
 
 def roll_back_above(tx: Transaction, ancestor: int) -> None:
-    """Leaves the store as it was when `ancestor` was its newest block (-1: when it had none).
+    """Leave the store as it was when `ancestor` was its newest block (-1: when it had none).
 
     A token stays untrusted even if the block that showed it is gone: reading its balances from state is always right.
     """
@@ -51,21 +103,23 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     where = {"ancestor": ancestor, "from_log": above(ancestor), "from_tx": above(ancestor)}
     pairs = holders.rolled_back_pairs(tx, ancestor, max(number for number, _, _ in journal))
     ids = holders.dropped_ids(tx, ancestor + 1, holders.counted_to(tx) + 1)
-    held = {token for (token,) in tx.rows(SQL.moved_erc20, where)}
+    moved = {one.table: {row[0] for row in tx.rows(SQL.named(f"moved_{one.table}"), where)} for one in STANDARDS}
+    held = set(moved["erc20"])
     for _, raw, _ in journal:
         touched = unpack_touched(raw)
         _roll_back_touched(tx, touched, ancestor)
-        held.update(token for _, token in touched.named)
+        held.update(token for _, token in touched.holders_named)
     for statement in (SQL.drop_erc20_holding, SQL.drop_erc20_holder):
         tx.run_many(statement, [(token, ancestor) for token in sorted(held)])
-    moved = tx.rows(SQL.moved_erc1155, where)
-    tx.run_many(SQL.drop_erc1155_holding, [(*row, ancestor) for row in moved])
+    for standard in BY_ID:
+        holdings = tx.rows(SQL.named(f"moved_holdings_of_{standard.table}"), where)
+        tx.run_many(SQL.named(f"drop_{standard.table}_holding"), [(*row, ancestor) for row in holdings])
     _roll_back_owners(tx, where, ancestor)
-    tokens = tx.rows(SQL.moved_tokens, where)
+    tokens = {token for (token,) in tx.rows(SQL.redeployed_tokens, where)}.union(*moved.values())
     for statement in (*_LISTS, *_ROWS):
         tx.run(statement, where)
-    tx.run_many(SQL.restate_standards_since, tokens)
-    tx.run_many(SQL.restate_standards, tokens)
+    for statement in _RESTATEMENTS:
+        tx.run_many(statement, [(token,) for token in sorted(tokens)])
     holders.recount(tx, pairs, ids)
     holders.roll_back_to(tx, ancestor)
     roll_back_raw(tx, ancestor)
@@ -76,15 +130,16 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
 
 
 def count_rollback(tx: Transaction) -> None:
-    """Says to readers that IDs and block numbers may be given again."""
+    """Tell readers that IDs and block numbers may be given again."""
     tx.run(SQL.count_rollback)
 
 
 def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int) -> None:
     tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
-    tx.run_many(SQL.reread_token, [(token,) for token in (*touched.silent, *touched.recoded)])
-    tx.run_many(SQL.lower_silent_changes, [(token,) for token in (*touched.silent, *touched.silent_again)])
+    changed, again = touched.storage_changed_unlogged, touched.storage_changed_unlogged_again
+    tx.run_many(SQL.reread_token, [(token,) for token in (*changed, *touched.code_changed)])
+    tx.run_many(SQL.lower_unlogged_changes, [(token,) for token in (*changed, *again)])
 
 
 def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:

@@ -15,26 +15,14 @@ select owner from nft_owner where token = ? and token_id = ? order by block desc
 -- name: drop_nft_owner
 delete from nft_owner where token = ? and token_id = ? and block > ?;
 
--- name: drop_erc20_of
-delete from erc20_of where (address, log_at) in (
+-- name: drop_{standard}_of
+delete from {standard}_of where (address, log_at) in (
     select address, log_at from (
-        select sender as address, log_at from erc20 where log_at >= :from_log
-        union all select recipient, log_at from erc20 where log_at >= :from_log) as rolled_back);
+        select sender as address, log_at from {standard} where log_at >= :from_log
+        union all select recipient, log_at from {standard} where log_at >= :from_log) as rolled_back);
 
 -- name: drop_erc20_in
 delete from erc20_in where (token, block) in (select token, log_at >> 24 from erc20 where log_at >= :from_log);
-
--- name: drop_erc721_of
-delete from erc721_of where (address, log_at) in (
-    select address, log_at from (
-        select sender as address, log_at from erc721 where log_at >= :from_log
-        union all select recipient, log_at from erc721 where log_at >= :from_log) as rolled_back);
-
--- name: drop_erc1155_of
-delete from erc1155_of where (address, log_at) in (
-    select address, log_at from (
-        select sender as address, log_at from erc1155 where log_at >= :from_log
-        union all select recipient, log_at from erc1155 where log_at >= :from_log) as rolled_back);
 
 -- name: drop_internal_of
 delete from internal_of where (address, tx_at, frame) in (
@@ -52,16 +40,17 @@ delete from native_of where (address, tx_at) in (
         select sender as address, tx_at from tx where tx_at >= :from_tx
         union all select recipient, tx_at from tx where tx_at >= :from_tx) as rolled_back);
 
--- name: drop_touch_of
+-- name: drop_touches_of_{standard}
 delete from touch_of where (address, tx_at) in (
     select address, tx_at from (
-        select sender as address, (log_at & -16777216) | tx_index as tx_at from erc20 where log_at >= :from_log
-        union all select recipient, (log_at & -16777216) | tx_index from erc20 where log_at >= :from_log
-        union all select sender, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
-        union all select recipient, (log_at & -16777216) | tx_index from erc721 where log_at >= :from_log
-        union all select sender, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
-        union all select recipient, (log_at & -16777216) | tx_index from erc1155 where log_at >= :from_log
-        union all select sender, tx_at from internal where tx_at >= :from_tx
+        select sender as address, (log_at & -16777216) | tx_index as tx_at from {standard} where log_at >= :from_log
+        union all select recipient, (log_at & -16777216) | tx_index from {standard} where log_at >= :from_log
+    ) as rolled_back);
+
+-- name: drop_touches_of_internal
+delete from touch_of where (address, tx_at) in (
+    select address, tx_at from (
+        select sender as address, tx_at from internal where tx_at >= :from_tx
         union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null
     ) as rolled_back);
 
@@ -71,10 +60,11 @@ delete from erc20_balance where (holder, token, block) in (
         select sender as holder, token, log_at >> 24 as block from erc20 where log_at >= :from_log
         union all select recipient, token, log_at >> 24 from erc20 where log_at >= :from_log) as rolled_back);
 
--- name: moved_erc20
-select distinct +token from erc20 where log_at >= :from_log;
+-- The tokens that a standard's transfers above the ancestor moved.
+-- name: moved_{standard}
+select distinct +token from {standard} where log_at >= :from_log;
 
--- Of a token, the holders that blocks above the ancestor named first.
+-- The holders of a token that blocks above the ancestor named first.
 -- name: drop_erc20_holding
 delete from erc20_holding where (holder, token_address) in (
     select o.holder, a.address from erc20_holder o join address a on a.id = o.token where o.token = ? and o.since > ?);
@@ -82,26 +72,24 @@ delete from erc20_holding where (holder, token_address) in (
 -- name: drop_erc20_holder
 delete from erc20_holder where token = ? and since > ?;
 
--- name: drop_erc1155_balance
-delete from erc1155_balance where (holder, token, token_id, block) in (
+-- name: drop_{by_id}_balance
+delete from {by_id}_balance where (holder, token, token_id, block) in (
     select holder, token, token_id, block from (
-        select sender as holder, token, token_id, log_at >> 24 as block from erc1155 where log_at >= :from_log
-        union all select recipient, token, token_id, log_at >> 24 from erc1155 where log_at >= :from_log) as rolled_back);
+        select sender as holder, token, token_id, log_at >> 24 as block from {by_id} where log_at >= :from_log
+        union all select recipient, token, token_id, log_at >> 24 from {by_id} where log_at >= :from_log) as rolled_back);
 
--- name: moved_erc1155
-select distinct e.sender, a.address, e.token_id from erc1155 e join address a on a.id = e.token where e.log_at >= :from_log
+-- name: moved_holdings_of_{by_id}
+select distinct e.sender, a.address, e.token_id from {by_id} e join address a on a.id = e.token where e.log_at >= :from_log
 union
-select distinct e.recipient, a.address, e.token_id from erc1155 e join address a on a.id = e.token
+select distinct e.recipient, a.address, e.token_id from {by_id} e join address a on a.id = e.token
 where e.log_at >= :from_log;
 
--- name: drop_erc1155_holding
-delete from erc1155_holding where holder = ? and token_address = ? and token_id = ? and since > ?;
+-- name: drop_{by_id}_holding
+delete from {by_id}_holding where holder = ? and token_address = ? and token_id = ? and since > ?;
 
--- name: drop_nft
+-- name: drop_nfts_of_{with_ids}
 delete from nft where first_block > :ancestor and (token, token_id) in (
-    select token, token_id from (
-        select token, token_id from erc721 where log_at >= :from_log
-        union all select token, token_id from erc1155 where log_at >= :from_log) as rolled_back);
+    select token, token_id from {with_ids} where log_at >= :from_log);
 
 -- name: drop_deployed_by
 delete from deployed_by where (address, tx_at, frame) in (
@@ -132,14 +120,8 @@ delete from nft_held where owner = ? and token_address = ? and token_id = ?;
 insert into nft_held (owner, token_address, token_id, token) values (?, ?, ?, ?)
 on conflict (owner, token_address, token_id) do nothing;
 
--- name: drop_erc20
-delete from erc20 where log_at >= :from_log;
-
--- name: drop_erc721
-delete from erc721 where log_at >= :from_log;
-
--- name: drop_erc1155
-delete from erc1155 where log_at >= :from_log;
+-- name: drop_{standard}
+delete from {standard} where log_at >= :from_log;
 
 -- name: drop_internal
 delete from internal where tx_at >= :from_tx;
@@ -153,29 +135,28 @@ delete from block where number > :ancestor;
 -- name: drop_token
 delete from token where first_block > :ancestor;
 
--- name: moved_tokens
-select distinct token from erc20 where log_at >= :from_log
-union select distinct token from erc721 where log_at >= :from_log
-union select distinct token from erc1155 where log_at >= :from_log
-union select d.address from deployment d join token t on t.token = d.address where d.tx_at >= :from_tx;
+-- name: redeployed_tokens
+select d.address from deployment d join token t on t.token = d.address where d.tx_at >= :from_tx;
 
 -- name: restate_standards_since
 update token set standards_since = coalesce((
     select max(d.tx_at >> 24) from deployment d where d.address = token.token and d.tx_at >> 24 > token.first_block), 0)
 where token = ?;
 
--- name: restate_standards
-update token set standards =
-    case when exists (select 1 from erc20_holder h where h.token = token.token and h.since >= token.standards_since)
-        or exists (select 1 from erc20_in i where i.token = token.token and i.block >= token.standards_since)
-        then 1 else 0 end
-    + case when exists (select 1 from erc721 e where e.token = token.token and e.log_at >= token.standards_since << 24)
-        then 2 else 0 end
-    + case when exists (select 1 from erc1155 e where e.token = token.token and e.log_at >= token.standards_since << 24)
-        then 4 else 0 end
-where token = ?;
+-- The standards of a token follow from what is left of its transfers, and for ERC-20 also from holders that logs name.
+-- name: clear_standards
+update token set standards = 0 where token = ?;
 
--- name: lower_silent_changes
+-- name: restate_erc20
+update token set standards = standards | 1 where token = ? and (
+    exists (select 1 from erc20_holder h where h.token = token.token and h.since >= token.standards_since)
+    or exists (select 1 from erc20_in i where i.token = token.token and i.block >= token.standards_since));
+
+-- name: restate_{with_ids}
+update token set standards = standards | {number} where token = ? and exists (
+    select 1 from {with_ids} e where e.token = token.token and e.log_at >= token.standards_since << 24);
+
+-- name: lower_unlogged_changes
 update token set silent_changes = silent_changes - 1 where token = ?;
 
 -- IDs are given again: no row of the address that had one before may be left.
@@ -194,7 +175,7 @@ delete from nft_state_owner where block > :ancestor;
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
 
--- Addresses and blocks that a worker keeps are of one number of rollbacks (reading/kept.py).
+-- A worker's caches of addresses and blocks are valid for one number of rollbacks.
 -- name: count_rollback
 insert into meta (name, value) values ('rollbacks', '1')
 on conflict (name) do update set value = cast(cast(meta.value as bigint) + 1 as text);

@@ -1,4 +1,5 @@
--- What a batch of blocks writes. Rows are gathered in writing.py and folding.py, by the column lists here.
+-- What a batch of blocks writes. Rows are made in deriving/packing.py and folding.py, by the column lists here and, of
+-- transfers, in standards.py.
 
 -- name: meta
 select value from meta where name = :name;
@@ -59,8 +60,8 @@ insert into touch_of_recent (address, tx_at) values (?, ?);
 -- postgres: put_touch_of
 insert into touch_of (address, tx_at) values (?, ?);
 
--- name: put_erc20
-insert into erc20 (log_at, tx_index, token, sender, recipient, value) values (?, ?, ?, ?, ?, ?);
+-- name: put_{standard}
+insert into {standard} ({columns}) values ({marks});
 
 -- name: put_erc20_in
 insert into erc20_in (token, block, first_log, last_log) values (?, ?, ?, ?);
@@ -71,18 +72,8 @@ insert into erc20_of_recent (address, log_at) values (?, ?);
 -- postgres: put_erc20_of
 insert into erc20_of (address, log_at) values (?, ?);
 
--- name: put_erc721
-insert into erc721 (log_at, tx_index, token, sender, recipient, token_id) values (?, ?, ?, ?, ?, ?);
-
--- name: put_erc721_of
-insert into erc721_of (address, log_at) values (?, ?);
-
--- name: put_erc1155
-insert into erc1155 (log_at, position, tx_index, token, sender, recipient, token_id, value)
-values (?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: put_erc1155_of
-insert into erc1155_of (address, log_at) values (?, ?);
+-- name: put_{with_ids}_of
+insert into {with_ids}_of (address, log_at) values (?, ?);
 
 -- name: put_internal
 insert into internal (tx_at, frame, kind, sender, recipient, value, gas_limit, gas_used, is_reverted)
@@ -119,7 +110,7 @@ on conflict (address, block) do update set balance = excluded.balance;
 insert into native_balance (address, block, balance, before) values (?, ?, ?, ?)
 on conflict (address, block) do update set balance = excluded.balance;
 
--- Of each (address, block): those that have a row.
+-- The pairs of address and block that have a row.
 -- name: stored_native
 select address, block from native_balance where address = ? and block = ?;
 
@@ -130,7 +121,7 @@ join native_balance n on n.address = k.id and n.block = k.block;
 -- name: restate_native
 update native_balance set balance = ? where address = ? and block = ?;
 
--- Of each (holder, token, token address): the newest balance, else the one before the index; null for a pair never seen.
+-- The newest balance of each (holder, token, token address), else the one before the index; null for a pair never seen.
 -- name: known_erc20
 select k.holder, k.token, coalesce(
     (select balance from (
@@ -149,8 +140,8 @@ from unnest(?, ?, ?) as k(holder, token, address);
 select 1 from erc20_holding
 where holder = (select id from address where address = :holder) and token_address = :token;
 
--- name: held_erc1155
-select 1 from erc1155_holding
+-- name: held_{by_id}
+select 1 from {by_id}_holding
 where holder = (select id from address where address = :holder) and token_address = :token and token_id = :token_id;
 
 -- name: put_erc20_balance
@@ -168,28 +159,28 @@ insert into erc20_holding (holder, token_address, token, baseline) values (?, ?,
 -- name: put_erc20_holder
 insert into erc20_holder (token, since, holder) values (?, ?, ?);
 
--- The same of each (holder, token, token address, token ID).
--- name: known_erc1155
+-- The same for each (holder, token, token address, token ID).
+-- name: known_{by_id}
 select k.holder, k.token, k.token_id, coalesce(
-    (select balance from erc1155_balance b
+    (select balance from {by_id}_balance b
         where b.holder = k.holder and b.token = k.token and b.token_id = k.token_id order by block desc limit 1),
-    (select baseline from erc1155_holding h
+    (select baseline from {by_id}_holding h
         where h.holder = k.holder and h.token_address = k.address and h.token_id = k.token_id))
 from (select ? as holder, ? as token, ? as address, ? as token_id) k;
 
--- postgres: known_erc1155
+-- postgres: known_{by_id}
 select k.holder, k.token, k.token_id, coalesce(
-    (select balance from erc1155_balance b
+    (select balance from {by_id}_balance b
      where b.holder = k.holder and b.token = k.token and b.token_id = k.token_id order by block desc limit 1),
-    (select baseline from erc1155_holding h
+    (select baseline from {by_id}_holding h
      where h.holder = k.holder and h.token_address = k.address and h.token_id = k.token_id))
 from unnest(?, ?, ?, ?) as k(holder, token, address, token_id);
 
--- name: put_erc1155_balance
-insert into erc1155_balance (holder, token, token_id, block, balance) values (?, ?, ?, ?, ?);
+-- name: put_{by_id}_balance
+insert into {by_id}_balance (holder, token, token_id, block, balance) values (?, ?, ?, ?, ?);
 
--- name: put_erc1155_holding
-insert into erc1155_holding (holder, token_address, token_id, token, since, baseline) values (?, ?, ?, ?, ?, ?);
+-- name: put_{by_id}_holding
+insert into {by_id}_holding (holder, token_address, token_id, token, since, baseline) values (?, ?, ?, ?, ?, ?);
 
 -- name: newest_owner
 select token, token_id, owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
@@ -220,14 +211,14 @@ update token set standards = 0, kind = null where token = ?;
 -- name: put_standards_since
 update token set standards_since = ? where token = ?;
 
--- Of contracts, those that moved tokens: whether they have a row, and how often their storage changed silently.
+-- The contracts that moved tokens, and how often the storage of each changed without a log.
 -- name: known_tokens
 select token, silent_changes from token where token = ?;
 
 -- postgres: known_tokens
 select token, silent_changes from token where token = any(?);
 
--- name: put_silent_changes
+-- name: put_unlogged_changes
 update token set silent_changes = ? where token = ?;
 
 -- Name, symbol and decimals are read again.

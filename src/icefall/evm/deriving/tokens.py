@@ -1,13 +1,16 @@
-"""Token transfers according to logs, and the resulting changes of balances and owners."""
+"""Derives token rows from logs: transfers, and the resulting changes of balances, owners and metadata. Pure.
 
-from collections.abc import Iterable, Iterator, Sequence
+A block's logs are decoded once, for every derivation. Where a log fits several standards, the kind of the contract
+decides how it is read.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from icefall.evm.deriving.logs import ParsedLog
 from icefall.evm.model import (
     ZERO_ADDRESS,
-    CodeChange,
     Erc20Delta,
     Erc20TransferRow,
     Erc721TransferRow,
@@ -15,29 +18,86 @@ from icefall.evm.model import (
     Erc1155TransferRow,
     MetadataChange,
     NftOwner,
+    TeleporterMessage,
+    TokenKind,
 )
+from icefall.evm.standards import STANDARDS
 from icefall.wire.evm.events import (
+    AmbiguousTransfer,
     Approved,
+    CrossChainMessage,
     Erc20Moved,
     Erc721Moved,
     Erc1155Moved,
-    ImplementationChanged,
+    Event,
+    MalformedEvent,
     MetadataChanged,
     NativeWrapped,
+    decode_log,
 )
-from icefall.wire.evm.types import TxDiff
+from icefall.wire.evm.types import Receipt, TxDiff
 
-_EXPLAINS_STORAGE = (Erc20Moved, Erc721Moved, Erc1155Moved, NativeWrapped, Approved)
+_STANDARD_TOPICS = 3  # a transfer with as many is not ambiguous
+_EXPLAINS_STORAGE = (*(standard.event for standard in STANDARDS), NativeWrapped, Approved)
+
+
+class ParsedLog(msgspec.Struct, frozen=True, gc=False):
+    """A decoded log."""
+
+    tx_index: int
+    log_index: int
+    address: bytes
+    event: Event
+
+
+def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[ParsedLog], dict[str, int]]:
+    """The events in log order, and how many token events were skipped, by name."""
+    events = []
+    skipped: Counter[str] = Counter()
+    for tx_index, receipt in enumerate(receipts):
+        for log in receipt.logs:
+            event = decode_log(log)
+            if event is None:
+                continue
+            if isinstance(event, AmbiguousTransfer):
+                event = _disambiguated(event, kinds[log.address])
+            if isinstance(event, MalformedEvent):
+                skipped[event.event] += 1
+            else:
+                events.append(ParsedLog(tx_index, log.index, log.address, event))
+    return events, dict(skipped)
+
+
+def ambiguous_contracts(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
+    """The contracts whose kind must be known, each with a token ID to try ownerOf with, if one of its logs may name
+    one."""
+    found: dict[bytes, int | None] = {}
+    for receipt in receipts:
+        for log in receipt.logs:
+            event = decode_log(log) if len(log.topics) < _STANDARD_TOPICS else None
+            if isinstance(event, AmbiguousTransfer) and found.get(log.address) is None:
+                found[log.address] = event.number if event.can_be_nft else None
+    return found
+
+
+def _disambiguated(event: AmbiguousTransfer, kind: TokenKind) -> Event:
+    if kind is TokenKind.ERC20:
+        return Erc20Moved(event.sender, event.to, event.number)
+    if kind is TokenKind.ERC721 and event.can_be_nft:
+        return Erc721Moved(event.sender, event.to, event.number)
+    return MalformedEvent("Transfer")
 
 
 class Transfers(msgspec.Struct, frozen=True, gc=False):
+    """The transfers of a block, by standard."""
+
     erc20: tuple[Erc20TransferRow, ...]
     erc721: tuple[Erc721TransferRow, ...]
     erc1155: tuple[Erc1155TransferRow, ...]
 
 
 def transfers(events: Iterable[ParsedLog]) -> Transfers:
-    """Rows in log order, those of a batch in its order. Equal IDs and zero values are kept."""
+    """The transfers in log order, those of a batch in its order. Equal IDs and zero values are kept."""
     erc20, erc721, erc1155 = [], [], []
     for one in events:
         event = one.event
@@ -54,7 +114,8 @@ def transfers(events: Iterable[ParsedLog]) -> Transfers:
 
 
 def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog]) -> Iterator[Erc20Delta]:
-    """Net change by token and holder. Deposit and Withdrawal only name holders: their meaning differs by contract."""
+    """The net change by token and holder. Deposit and Withdrawal only name holders: their meaning differs by
+    contract."""
     net: dict[tuple[bytes, bytes], int] = {}
     for move in moves:
         if move.sender != ZERO_ADDRESS:
@@ -73,7 +134,7 @@ def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog])
 
 
 def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta]:
-    """Net change by token, holder and ID."""
+    """The net change by token, holder and ID."""
     net: dict[tuple[bytes, bytes, int], int] = {}
     for move in moves:
         if move.sender != ZERO_ADDRESS:
@@ -106,8 +167,8 @@ def metadata_changes(events: Iterable[ParsedLog]) -> Iterator[MetadataChange]:
             yield MetadataChange(one.address, one.event.first, one.event.last)
 
 
-def silent_contracts(diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog]) -> Iterator[bytes]:
-    """Contracts whose storage changed in a transaction without a log that explains it: a token may rebase that way."""
+def storage_changed_unlogged(diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog]) -> Iterator[bytes]:
+    """The contracts whose storage changed in a transaction without a log that explains it, as a token may rebase."""
     explained = {(one.tx_index, one.address) for one in events if isinstance(one.event, _EXPLAINS_STORAGE)}
     seen: dict[bytes, None] = {}
     for tx_index, diff in enumerate(diffs or ()):
@@ -117,14 +178,12 @@ def silent_contracts(diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog]
     yield from seen
 
 
-def recoded_contracts(
-    diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog], code: Iterable[CodeChange]
-) -> Iterator[bytes]:
-    """Contracts that run other code after the block: deployed, destroyed, delegated, or proxies that were upgraded."""
-    seen = {change.address: None for change in code}
-    seen.update({one.address: None for one in events if isinstance(one.event, ImplementationChanged)})
-    for diff in diffs or ():
-        for account in diff.accounts:
-            if account.changed_implementation:
-                seen[account.address] = None
-    yield from seen
+def messages(events: Iterable[ParsedLog], messenger: bytes) -> Iterator[TeleporterMessage]:
+    """The first message of each transaction that the chain's messenger logged; other contracts can log the same
+    event."""
+    last = -1
+    for one in events:
+        event = one.event
+        if isinstance(event, CrossChainMessage) and one.address == messenger and one.tx_index != last:
+            last = one.tx_index
+            yield TeleporterMessage(one.tx_index, event.message_id, event.peer_blockchain_id, event.is_sent)

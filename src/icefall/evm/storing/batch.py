@@ -1,0 +1,199 @@
+"""Writes one batch of consecutive blocks inside its transaction: IDs for addresses, then rows, balances and journal.
+
+`BatchWriter.write` is the order of it. Everything is first gathered block by block, in chain order, because a block's
+rows depend on those before it: a contract that is deployed anew, the number of changes without a log, a balance. Then
+it is written table by table, in the order of keys.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
+
+from icefall.db.engine import StoreError, Transaction
+from icefall.evm.deriving.packing import Row
+from icefall.evm.encoding import pack_uint
+from icefall.evm.model import BlockRow
+from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
+from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
+from icefall.evm.storing.rollback import TouchedAddresses
+from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
+
+_BLOCKS_PER_STEP = 256
+TokenKinds = Sequence[tuple[bytes, int, str]]  # contract, the block at which its kind was read, TokenKind
+
+
+class _Interned(NamedTuple):
+    """A block whose addresses have IDs."""
+
+    block: ResolvedBlock
+    first_id: int  # the first that the block may have given
+    ids: BlockIds
+    changes: BalanceChanges
+
+    @property
+    def rows(self) -> PackedBlock:
+        return self.block.rows
+
+
+class BatchWriter:
+    """The writing of one batch. `erc20` are the balances that earlier batches left in memory, and is updated."""
+
+    def __init__(self, tx: Transaction, ids: AddressIds, erc20: Erc20Balances, baselines: Baselines) -> None:
+        self._tx = tx
+        self._ids = ids
+        self._gathered = BatchRows()
+        self._folding = BalanceFolding(tx, ids.of, baselines, erc20)
+        self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
+        self._blocks: list[Row] = []
+        self._native: list[Row] = []
+        self._code: list[Row] = []
+        self._reread: dict[int, None] = {}  # tokens whose name, symbol and decimals may have changed
+        self.ids_by_block: list[BlockIds] = []
+
+    @property
+    def written(self) -> dict[str, int]:
+        """The number of rows that were written, by table."""
+        return {"native_balance": len(self._native), **self._gathered.written, **self._folding.written}
+
+    def write(self, batch: Sequence[ResolvedBlock], kinds: TokenKinds, offset: int) -> Steps:
+        """Write the batch on top of the stored blocks. `offset`: the transactions before the first block ever."""
+        first_new = self._ids.next_id(self._tx)
+        blocks = self._intern(batch, [address for address, _, _ in kinds])
+        self.ids_by_block = [one.ids for one in blocks]
+        yield
+        self._folding.load([one.changes for one in blocks], first_new)
+        yield
+        self._tokens = self._stored_tokens(batch)
+        yield from self._gather(blocks, offset)
+        yield from self._write_rows()
+        self._write_kinds(kinds)
+        yield from self._write_native(batch[0].rows.block.number)
+        self._tx.run_many(SQL.put_code, self._code)
+        yield from self._folding.write()
+
+    # -- IDs ---------------------------------------------------------------------------------------------------
+
+    def _intern(self, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[_Interned]:
+        """Give every address of the batch an ID, in chain order."""
+        by_block = [[*block.rows.addresses, *_state_addresses(block)] for block in batch]
+        contracts = [address for block in batch for address in _contracts(block.rows)]
+        self._ids.load(self._tx, [*chain.from_iterable(by_block), *others, *contracts])
+        found = []
+        for block, addresses in zip(batch, by_block, strict=True):
+            first_id = self._ids.next_id(self._tx)
+            self._ids.intern(self._tx, addresses)
+            ids = [*map(self._ids.of, block.rows.addresses), None]
+            found.append(_Interned(block, first_id, ids, block.rows.balance_changes()))
+        self._ids.intern(self._tx, others)
+        return found
+
+    def _stored_tokens(self, batch: Sequence[ResolvedBlock]) -> dict[int, int]:
+        """The contracts of the batch that have a row in `token`, and how often their storage changed without a log."""
+        found = {self._ids.known(address) or 0 for block in batch for address in _contracts(block.rows)}
+        return dict(self._tx.rows_of_each(SQL.known_tokens, [(token,) for token in sorted(found - {0})]))
+
+    def _known_tokens(self, contracts: Iterable[bytes]) -> list[int]:
+        """The IDs of those contracts that have a row in `token`, stored or gathered."""
+        found = [number for contract in contracts if (number := self._ids.known(contract)) is not None]
+        return [token for token in found if self._gathered.has_token(token) or token in self._tokens]
+
+    # -- block by block ----------------------------------------------------------------------------------------
+
+    def _gather(self, blocks: Sequence[_Interned], offset: int) -> Steps:
+        tip = self._tx.rows(SQL.tip)
+        parent, total = (tip[0][1], tip[0][3]) if tip else (None, offset)
+        for index, one in enumerate(blocks):
+            if index % _BLOCKS_PER_STEP == 0:
+                yield
+            block = one.rows.block
+            if parent is not None and block.parent_hash != parent:
+                raise StoreError(f"block {block.number} does not follow the stored one")
+            parent, total = block.block_hash, total + block.tx_count
+            for token in self._known_tokens(one.rows.deployed):
+                self._gathered.restart_token(token, block.number)
+            self._gathered.add(one.rows, one.ids)
+            self._folding.add(one.changes)
+            self._gather_state(one.block)
+            journal = self._journal(one)
+            self._reread.update(dict.fromkeys((*journal.storage_changed_unlogged, *journal.code_changed)))
+            self._blocks.append(_block_row(block, total, one.first_id, journal.pack()))
+
+    def _gather_state(self, block: ResolvedBlock) -> None:
+        """Add the rows of native balances and of code."""
+        ids, number = self._ids.of, block.rows.block.number
+        for row in block.native:
+            before = None if row.before is None else pack_uint(row.before)
+            self._native.append((ids(row.address), row.block, pack_uint(row.balance), before))
+        self._code += [(ids(address), number - 1, has) for address, has in block.earlier_code]
+        self._code += [(ids(address), number, has) for address, has in block.code]
+
+    def _journal(self, one: _Interned) -> TouchedAddresses:
+        ids, rows, block = self._ids.of, one.rows, one.block
+        unlogged: list[int] = []
+        unlogged_again: list[int] = []
+        for token in self._known_tokens(rows.storage_changed_unlogged):
+            count = self._gathered.count_unlogged_change(token, self._tokens.get(token, 0))
+            (unlogged_again if count & (count - 1) else unlogged).append(token)
+        return TouchedAddresses(
+            native=tuple(dict.fromkeys(ids(row.address) for row in block.native)),
+            code=tuple(dict.fromkeys(ids(address) for address, _ in (*block.earlier_code, *block.code))),
+            storage_changed_unlogged=tuple(unlogged),
+            holders_named=tuple((one.ids[holder] or 0, one.ids[token] or 0) for holder, token in rows.holders_named),
+            storage_changed_unlogged_again=tuple(unlogged_again),
+            code_changed=tuple(self._known_tokens(rows.code_changed)),
+        )
+
+    # -- table by table ----------------------------------------------------------------------------------------
+
+    def _write_rows(self) -> Steps:
+        self._ids.write(self._tx)
+        self._tx.run_many(SQL.put_block, self._blocks)
+        yield from self._gathered.write(self._tx)
+        self._tx.run_many(SQL.reread_token, [(token,) for token in self._reread])
+
+    def _write_kinds(self, kinds: TokenKinds) -> None:
+        found = [(self._ids.of(address), block, kind) for address, block, kind in kinds]
+        current = [row for row in found if not self._gathered.is_of_earlier_contract(row[0], row[1])]
+        self._tx.run_many(SQL.put_token_kind, current)
+
+    def _write_native(self, first: int) -> Steps:
+        """Write native balances. Those before block `first` were found in state: a row of such a block is changed."""
+        earlier = [(address, block) for address, block, _, _ in self._native if block < first]
+        stored = set(self._tx.rows_of_each(SQL.stored_native, earlier))
+        changed = [(balance, address, at) for address, at, balance, _ in self._native if (address, at) in stored]
+        self._tx.run_many(SQL.restate_native, changed)
+        new = [row for row in self._native if row[:2] not in stored] if stored else self._native
+        new.sort(key=itemgetter(0, 1))
+        yield from put_rows(self._tx, SQL.put_native_balance, new)
+
+
+def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:
+    """The addresses whose balance or code was changed, or read from state."""
+    yield from (row.address for row in block.native)
+    yield from (address for address, _ in (*block.earlier_code, *block.code))
+
+
+def _contracts(rows: PackedBlock) -> Iterable[bytes]:
+    """The contracts of which it matters whether they are tokens."""
+    yield from rows.deployed
+    yield from rows.storage_changed_unlogged
+    yield from rows.code_changed
+
+
+def _block_row(block: BlockRow, total: int, first_id: int, journal: bytes) -> Row:
+    return (
+        block.number,
+        block.block_hash,
+        block.parent_hash,
+        block.time,
+        block.tx_count,
+        pack_uint(block.base_fee),
+        pack_uint(block.gas_used),
+        pack_uint(block.gas_limit),
+        pack_uint(block.gas_cost),
+        pack_uint(block.fees_spent),
+        total,
+        first_id,
+        journal,
+    )

@@ -133,7 +133,7 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
     binder = binder_of(row)
     if isinstance(binder, RestBinder):
         return [
-            _parameter(row, param) for param in binder.all if param.kind.schema
+            _parameter(row, param) for param in binder.all if param.type.schema
         ]  # parameters without a schema are not offered
     return [
         {
@@ -141,15 +141,15 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
             "in": "query",
             "required": False,
             "description": param_text(operation_id(row), name),
-            "schema": kind.schema,
+            "schema": param_type.schema,
             "explode": True,
         }
-        for name, kind in binder.kinds.items()
+        for name, param_type in binder.types.items()
     ]
 
 
 def _parameter(row: Rest, param: RestParam) -> dict[str, Any]:
-    schema, default = param.kind.schema, _plain(param.shown_default)
+    schema, default = param.type.schema, _plain(param.rendered_default)
     if default is not None:
         schema = {**schema, "default": default}
     described: dict[str, Any] = {
@@ -170,8 +170,8 @@ def _plain(default: Any) -> Any:
 
 def _example(row: Rest, param: RestParam) -> Any:
     """The example as a value of the schema's type."""
-    text, kind = row.examples.get(param.name, param.kind.example), param.kind.schema["type"]
-    return int(text) if kind == "integer" else text == "true" if kind == "boolean" else text
+    text, json_type = row.examples.get(param.name, param.type.example), param.type.schema["type"]
+    return int(text) if json_type == "integer" else text == "true" if json_type == "boolean" else text
 
 
 def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any], tag: str) -> dict[str, Any]:
@@ -205,8 +205,8 @@ def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any], tag: str) -> dict[
 
 def _call(row: Rpc) -> dict[str, Any]:
     params = {
-        name: {**kind.schema, "description": param_text(row.method, name)}
-        for name, kind in NodeBinder(row.params).kinds.items()
+        name: {**param_type.schema, "description": param_text(row.method, name)}
+        for name, param_type in NodeBinder(row.params).types.items()
     }
     return {
         "title": row.method,

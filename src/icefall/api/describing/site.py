@@ -1,7 +1,7 @@
 """The description of a listener's interface: OpenAPI, and the page at /docs, which is Swagger UI.
 
-Swagger UI's files come from the package mkdocs-swagger-ui-tag, the others are in `api/describing/ui`. Nothing is loaded from
-elsewhere.
+Swagger UI's files come from the package mkdocs-swagger-ui-tag, the others are in `api/describing/ui`. Nothing is loaded
+from elsewhere.
 """
 
 from functools import cache

@@ -72,7 +72,7 @@ def routes_of(
     wanted = [row for row in rows if not row.needs or enabled(row.needs)]
     for row in wanted:
         if isinstance(row, Rest):
-            version = services[ChainDirectory].version if row.keeps_answers else None
+            version = services[ChainDirectory].version if row.cacheable else None
             plain = RestRoute(row, binding(row), with_services(row.handler, services), slots[row.label], version)
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):

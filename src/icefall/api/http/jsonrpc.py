@@ -225,11 +225,11 @@ class RpcService:
         service, dot, rest = name.partition(".")
         if dot and rest[:1].isupper():
             return "method must start with a non-uppercase letter"
-        shown = service + dot + rest[:1].upper() + rest[1:]
-        if shown.count(".") != 1:
-            return f"rpc: service/method request ill-formed: {quote(shown)}"
+        looked_up = service + dot + rest[:1].upper() + rest[1:]
+        if looked_up.count(".") != 1:
+            return f"rpc: service/method request ill-formed: {quote(looked_up)}"
         what = "method" if service in self._services else "service"
-        return f"rpc: can't find {what} {quote(shown)}"
+        return f"rpc: can't find {what} {quote(looked_up)}"
 
     def _refusal(self, refused: RpcFailure, envelope: Envelope) -> bytes:
         error: dict[str, Any] = {"code": refused.code, "message": str(refused)}

@@ -37,7 +37,7 @@ class CounterSource(msgspec.Struct, frozen=True):
 
 class CounterFamily(NamedTuple):
     name: str
-    kind: str
+    type: str
     label: str
     summary: str
 
@@ -49,7 +49,10 @@ _CALLS = {
         CounterFamily("icefall_api_duration_seconds_total", COUNTER, "endpoint", "Time spent answering"),
         1e-9,
     ),
-    "kept": (CounterFamily("icefall_api_kept_total", COUNTER, "endpoint", "Calls answered with a kept answer"), 1.0),
+    "cached": (
+        CounterFamily("icefall_api_cached_total", COUNTER, "endpoint", "Calls answered from the answer cache"),
+        1.0,
+    ),
     "in_flight": (CounterFamily("icefall_api_in_flight", GAUGE, "endpoint", "Calls being answered now"), 1.0),
 }
 _PROCESS = {
@@ -165,7 +168,7 @@ def _process_family(metric: CounterFamily, values: Iterable[tuple[ProgramProcess
 
 
 def _head(metric: CounterFamily) -> list[str]:
-    return [f"# HELP {metric.name} {metric.summary}.", f"# TYPE {metric.name} {metric.kind}"]
+    return [f"# HELP {metric.name} {metric.summary}.", f"# TYPE {metric.name} {metric.type}"]
 
 
 def _number(value: float) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus, unquote_to_bytes
 import msgspec
 from msgspec.structs import replace
 
-from icefall.api.http.structs import InvalidValue, ParamKind, kind_in
+from icefall.api.http.structs import InvalidValue, ParamType, param_type_in
 from icefall.errors import BadRequest
 from icefall.evm.enriching.reader import CURRENCIES
 from icefall.wire.text.go_text import quote
@@ -27,10 +27,10 @@ NETWORKS = ("mainnet", "fuji", "testnet")
 FEATURES = ("nftIndexing", "webhooks", "teleporter")
 
 
-RestKind = ParamKind[str]
+RestParamType = ParamType[str]
 
 
-def whole(low: int, high: int, example: str = "") -> RestKind:
+def whole(low: int, high: int, example: str = "") -> RestParamType:
     """A decimal number within a range."""
     expected = f"a whole number between {low} and {high}"
     digits_max = len(str(high)) + 8  # a few leading zeros are allowed, a million digits are not
@@ -40,11 +40,11 @@ def whole(low: int, high: int, example: str = "") -> RestKind:
             raise InvalidValue(expected)
         return int(text)
 
-    shown = f"{low} to {high}" if high < BLOCK_NUMBER_MAX else "whole number"
-    return RestKind(shown, read, {"type": "integer", "minimum": low, "maximum": high}, example or str(high))
+    name = f"{low} to {high}" if high < BLOCK_NUMBER_MAX else "whole number"
+    return RestParamType(name, read, {"type": "integer", "minimum": low, "maximum": high}, example or str(high))
 
 
-def one_of(*words: str) -> RestKind:
+def one_of(*words: str) -> RestParamType:
     """One word of a closed set, spelt as it is listed."""
     expected = "one of " + ", ".join(words)
 
@@ -53,7 +53,7 @@ def one_of(*words: str) -> RestKind:
             raise InvalidValue(expected)
         return text
 
-    return RestKind(" or ".join(words), read, {"type": "string", "enum": list(words)}, words[0])
+    return RestParamType(" or ".join(words), read, {"type": "string", "enum": list(words)}, words[0])
 
 
 def _hex(text: str, size: int, expected: str) -> bytes:
@@ -168,7 +168,7 @@ def _not_offered(_: str) -> None:
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 _HASH_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}
-# Examples are of the demo's chain 3210042: an address with transfers of every kind, and a transaction that reverted.
+# Examples of the demo's chain 3210042: an address with transfers of every standard, a transaction that reverted.
 _SOME_ADDRESS = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
 _SOME_HASH = "0xb7a21d946f2cf4c76daa7dacc0e4307e66048b6a61829a666fa77fbb0d57c5a1"
 
@@ -181,31 +181,33 @@ END_BLOCK = replace(
     BLOCK_NUMBER,
     name="end block (exclusive)",
 )
-CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "3210042")
-ADDRESS = RestKind("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
-HASH = RestKind("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
-BLOCK_ID = RestKind(
+CHAIN = RestParamType("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "3210042")
+ADDRESS = RestParamType("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
+HASH = RestParamType("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
+BLOCK_ID = RestParamType(
     "block number or hash", _block_id, {"type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]{64})$"}, "1"
 )
-BOOLEAN = RestKind("true or false", _boolean, {"type": "boolean"}, "true")
-ADDRESSES = RestKind(
+BOOLEAN = RestParamType("true or false", _boolean, {"type": "boolean"}, "true")
+ADDRESSES = RestParamType(
     "addresses with commas",
     _addresses,
     {"type": "string"},
     _SOME_ADDRESS,
 )
-TOKEN_ID = RestKind("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
-THRESHOLD = RestKind("amount", _threshold, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1000000")
-SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "ADOL")
-TOKEN_OR_NATIVE = RestKind(
+TOKEN_ID = RestParamType("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
+THRESHOLD = RestParamType("amount", _threshold, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1000000")
+SEARCH_TEXT = RestParamType(
+    "text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "ADOL"
+)
+TOKEN_OR_NATIVE = RestParamType(
     "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
 )
-EVENT_TYPES = RestKind(
+EVENT_TYPES = RestParamType(
     "words with commas", _event_types, {"type": "string", "pattern": f"^({_WORD})(,({_WORD}))*$"}, STREAMED[0]
 )
-LAST_EVENT_ID = RestKind("event ID", _last_event_id, {"type": "string", "maxLength": EVENT_ID_SIZE_MAX})
-NOT_OFFERED = RestKind("not offered", _not_offered, {})
-PAGE_TOKEN = RestKind("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
+LAST_EVENT_ID = RestParamType("event ID", _last_event_id, {"type": "string", "maxLength": EVENT_ID_SIZE_MAX})
+NOT_OFFERED = RestParamType("not offered", _not_offered, {})
+PAGE_TOKEN = RestParamType("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
 
 ChainName = Annotated[str, CHAIN]
 MaybeChain = Annotated[str | None, CHAIN]
@@ -250,7 +252,7 @@ TimeInterval = Annotated[str, one_of("hour", "day", "week", "month")]
 
 _IN_BRACES = re.compile(r"\{(\w+)\}")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
-_SHOWN_MAX = 80
+_QUOTED_MAX = 80
 
 
 class RestParam(NamedTuple):
@@ -258,7 +260,7 @@ class RestParam(NamedTuple):
 
     field: str
     name: str
-    kind: RestKind
+    type: RestParamType
     in_path: bool
     default: Any
 
@@ -267,7 +269,7 @@ class RestParam(NamedTuple):
         return self.default is msgspec.NODEFAULT
 
     @property
-    def shown_default(self) -> Any:
+    def rendered_default(self) -> Any:
         """The default as a caller would write it; None where omitting the parameter means something else."""
         return self.default if not self.required and self.default not in (None, "", ()) else None
 
@@ -280,7 +282,11 @@ class RestBinder:
         hints = get_type_hints(params, include_extras=True)
         found = [
             RestParam(
-                field.name, field.encode_name, kind_in(hints[field.name]), field.encode_name in named, _default(field)
+                field.name,
+                field.encode_name,
+                param_type_in(hints[field.name]),
+                field.encode_name in named,
+                _default(field),
             )
             for field in msgspec.structs.fields(params)
         ]
@@ -318,9 +324,9 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 def _read(param: RestParam, text: str) -> Any:
     try:
-        return param.kind.read(text)
+        return param.type.read(text)
     except InvalidValue as expected:
-        raise BadRequest(f"{param.name} must be {expected}, got {_shown(text)}") from None
+        raise BadRequest(f"{param.name} must be {expected}, got {_quoted(text)}") from None
 
 
 def _decoded(param: RestParam, text: str) -> str:
@@ -329,11 +335,11 @@ def _decoded(param: RestParam, text: str) -> str:
             return unquote_to_bytes(text.replace("+", " ")).decode()
     except UnicodeDecodeError:
         pass
-    raise BadRequest(f"{param.name} is not percent-encoded UTF-8, got {_shown(text)}")
+    raise BadRequest(f"{param.name} is not percent-encoded UTF-8, got {_quoted(text)}")
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     if not text:
         return "nothing"
-    short = text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 3] + "..."
+    short = text if len(text) <= _QUOTED_MAX else text[: _QUOTED_MAX - 3] + "..."
     return short if short.isascii() and short.isprintable() and " " not in short else quote(short)

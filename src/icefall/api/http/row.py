@@ -84,9 +84,9 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     success: int = 200  # status of a good answer, where `status` does not depend on it
     headers: tuple[tuple[str, str], ...] = ()  # of a good answer
     is_file: bool = False  # a part of a page, not an endpoint to describe
-    keeps_answers: bool = False  # they depend on the store and state of the chain that the path begins with alone
+    cacheable: bool = False  # they depend on the store and state of the chain that the path begins with alone
     is_stream: bool = False  # goes on until the client leaves; takes Last-Event-ID
-    examples: Mapping[str, str] = {}  # of parameters, where that of their kind does not fit
+    examples: Mapping[str, str] = {}  # of parameters, where that of their type does not fit
     operation: str = ""  # the name existing clients know it by
     deprecated: str = ""
     ours: bool = False  # not in the hosted service
@@ -118,7 +118,7 @@ def example_path(row: Rest) -> str:
     path, binder = row.path, binder_of(row)
     query = []
     for param in binder.all if isinstance(binder, RestBinder) else ():
-        example = row.examples.get(param.name, param.kind.example)
+        example = row.examples.get(param.name, param.type.example)
         if param.in_path:
             path = path.replace(f"{{{param.name}}}", example)
         elif param.required or param.name in row.examples:

@@ -7,14 +7,14 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
-from icefall.api.http.structs import InvalidValue, ParamKind, kind_in
+from icefall.api.http.structs import InvalidValue, ParamType, param_type_in
 from icefall.observe.log import LEVELS
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, id_from_text, node_id_from_text
 from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
 from icefall.wire.text.jsonscan import elements, members, string_of
 
-NodeKind = ParamKind[bytes]
+RpcParamType = ParamType[bytes]
 _PLAIN = re.compile(rb'"([^"\\\x80-\xff]*)"')
 _DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
 
@@ -100,16 +100,18 @@ def _whole(top: int) -> dict[str, Any]:
     return {"oneOf": [{"type": "integer", "minimum": 0, "maximum": top}, digits]}
 
 
-STRING = NodeKind("string", read_string, {"type": "string"})
-UINT32 = NodeKind("uint32", _uint(32), _whole(2**32 - 1))
-UINT64 = NodeKind("uint64", _uint(64), _whole(2**64 - 1))
-BOOLEAN = NodeKind("boolean", _boolean, {"type": "boolean"})
-STRINGS = NodeKind("list of strings", _strings, {"type": "array", "items": {"type": "string"}})
-LEVEL = NodeKind("level", _level, {"type": "string", "enum": list(LEVELS)})
-ID = NodeKind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
-NODE_IDS = NodeKind("list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}})
-ENCODING = NodeKind("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
-START_INDEX = NodeKind(
+STRING = RpcParamType("string", read_string, {"type": "string"})
+UINT32 = RpcParamType("uint32", _uint(32), _whole(2**32 - 1))
+UINT64 = RpcParamType("uint64", _uint(64), _whole(2**64 - 1))
+BOOLEAN = RpcParamType("boolean", _boolean, {"type": "boolean"})
+STRINGS = RpcParamType("list of strings", _strings, {"type": "array", "items": {"type": "string"}})
+LEVEL = RpcParamType("level", _level, {"type": "string", "enum": list(LEVELS)})
+ID = RpcParamType("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
+NODE_IDS = RpcParamType(
+    "list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}}
+)
+ENCODING = RpcParamType("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
+START_INDEX = RpcParamType(
     "{address, utxo}",
     _start_index,
     {"type": "object", "properties": {"address": {"type": "string"}, "utxo": {"type": "string"}}},
@@ -134,13 +136,13 @@ class NodeBinder:
 
     def __init__(self, params: type[msgspec.Struct]) -> None:
         self.params = params
-        self.kinds: dict[str, NodeKind] = {}
-        self._by_key: dict[str, tuple[str, NodeKind]] = {}
+        self.types: dict[str, RpcParamType] = {}
+        self._by_key: dict[str, tuple[str, RpcParamType]] = {}
         hints = get_type_hints(params, include_extras=True)
         for field in msgspec.structs.fields(params):
-            kind: NodeKind = kind_in(hints[field.name])
-            self.kinds[field.encode_name] = kind
-            self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, kind)
+            param_type: RpcParamType = param_type_in(hints[field.name])
+            self.types[field.encode_name] = param_type
+            self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, param_type)
         self._none = params()
 
     def from_json(self, raw: bytes) -> Any:
@@ -158,9 +160,9 @@ class NodeBinder:
         for key, value in members(raw):
             known = self._by_key.get(key) or self._by_key.get(key.lower())
             if known is not None:
-                name, kind = known
+                name, param_type = known
                 if value != b"null":
-                    given[name] = kind.read(value)
+                    given[name] = param_type.read(value)
         return self.params(**given) if given else self._none
 
     def from_query(self, query: str) -> Any:

@@ -13,10 +13,10 @@ Raw = TypeVar("Raw", bytes, str)
 
 
 class InvalidValue(Exception):
-    """A value that is not of its kind; the text names what was expected."""
+    """A value that is not of its parameter's type; the text names what was expected."""
 
 
-class ParamKind(msgspec.Struct, Generic[Raw], frozen=True):
+class ParamType(msgspec.Struct, Generic[Raw], frozen=True):
     """`read` raises InvalidValue with what was expected. `example` is a value that works, where there is one.
     What a parameter means is in `api/describing/glossary.py`."""
 
@@ -26,9 +26,9 @@ class ParamKind(msgspec.Struct, Generic[Raw], frozen=True):
     example: str = ""
 
 
-def kind_in(annotation: Any) -> Any:
-    """The ParamKind that an annotation such as `Annotated[int, UINT64]` names."""
-    return next(extra for extra in get_args(annotation)[1:] if isinstance(extra, ParamKind))
+def param_type_in(annotation: Any) -> Any:
+    """The ParamType that an annotation such as `Annotated[int, UINT64]` names."""
+    return next(extra for extra in get_args(annotation)[1:] if isinstance(extra, ParamType))
 
 
 _WORDS = {"id": "ID", "ids": "IDs", "vms": "VMs", "ip": "IP", "acps": "ACPs"}

@@ -106,10 +106,10 @@ async def list_chains(params: MeasuredChainsParams, chains: ChainDirectory, pagi
     wanted = [one for one in chains.all() if not one.info.private and network in (None, _network(one))]
     begin = paging.after(_CHAINS, params) or 0
     end = begin + CHAINS_PER_PAGE
-    shown = [await _chain(one) for one in wanted[begin:end]]
+    rendered = [await _chain(one) for one in wanted[begin:end]]
     if end >= len(wanted):
-        return MeasuredChains(chains=shown)
-    return MeasuredChains(chains=shown, next_page_token=paging.token(_CHAINS, params, end))
+        return MeasuredChains(chains=rendered)
+    return MeasuredChains(chains=rendered, next_page_token=paging.token(_CHAINS, params, end))
 
 
 async def get_chain(params: MeasuredChainParams, chains: ChainDirectory) -> MeasuredChain:

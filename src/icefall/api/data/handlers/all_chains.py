@@ -69,8 +69,8 @@ async def all_blocks(params: AllBlocksParams, chains: ChainDirectory, paging: Pa
         return _Part(chain, order, before, items, items[-1][0] if len(rows) > params.page_size else None)
 
     page = await _merged(params, chains, cursor_of("allBlocks", params, paging), read, lambda number: number + 1)
-    shown = [block(chain.info.id, row) for chain, row in page.items]
-    return EvmBlockPage(next_page_token=_token("allBlocks", params, paging, page.cursor), blocks=shown)
+    rendered = [block(chain.info.id, row) for chain, row in page.items]
+    return EvmBlockPage(next_page_token=_token("allBlocks", params, paging, page.cursor), blocks=rendered)
 
 
 async def all_transactions(
@@ -89,12 +89,12 @@ async def all_transactions(
         return _Part(chain, order, before, items, _Key(last.time if last is not None else 0, order, more))
 
     page = await _merged(params, chains, cursor_of("allTransactions", params, paging), read, above)
-    shown = await _shown(page.items, dialect)
+    rendered = await _rendered(page.items, dialect)
     token = _token("allTransactions", params, paging, page.cursor)
-    return NativeTransactionPage(next_page_token=token, transactions=shown)
+    return NativeTransactionPage(next_page_token=token, transactions=rendered)
 
 
-async def _shown(items: Sequence[tuple[EvmChain, TxRead]], dialect: Dialect) -> list[NativeTransaction]:
+async def _rendered(items: Sequence[tuple[EvmChain, TxRead]], dialect: Dialect) -> list[NativeTransaction]:
     """Names are read once for each chain."""
     txs_of: dict[EvmChain, list[TxRead]] = {}
     for chain, tx in items:

@@ -129,26 +129,26 @@ async def list_collectibles(
     """ERC-721 tokens first, then ERC-1155 tokens."""
     chain = await chains.find(params.chain_id)
     start = await _start("balances:listCollectibles", params, paging, chain, None)
-    shown: list[Erc721TokenBalance | Erc1155TokenBalance] = []
+    rendered: list[Erc721TokenBalance | Erc1155TokenBalance] = []
     more: BalanceCursor | None = None
     key, budget = start.key, CallBudget()
     if not start.is_1155:
         nfts, after = await chain.balances.nfts(params.address, key, params.page_size, params.contract_address, budget)
-        shown += await _erc721(chain, dialect, nfts)
+        rendered += await _erc721(chain, dialect, nfts)
         more = start.after(b"", is_1155=True) if after is None else start.after(*after)
         key = None
     if budget.left and (more is None or more.is_1155):
-        wanted = params.page_size - len(shown)
+        wanted = params.page_size - len(rendered)
         held, after = await chain.balances.erc1155(
             params.address, start.block, key, max(wanted, 1), params.contract_address, budget
         )
         if wanted:
-            shown += await _erc1155(chain, dialect, held)
+            rendered += await _erc1155(chain, dialect, held)
             more = None if after is None else start.after(*after, is_1155=True)
         elif not held and after is None:
             more = None  # the page ended with the last token of all
     token = _token("balances:listCollectibles", params, paging, more)
-    return charged(CollectibleBalances(next_page_token=token, collectible_balances=shown), budget)
+    return charged(CollectibleBalances(next_page_token=token, collectible_balances=rendered), budget)
 
 
 def charged(result: T, budget: CallBudget) -> T | Charged:

@@ -41,9 +41,9 @@ async def contract_deployments(
     chain = await chains.find(params.chain_id)
     before = cursor_of("deployments", params, paging)
     rows, more = await chain.transfers.deployed_by(params.address, before, params.page_size)
-    shown = [_result(dialect, row.address, await chain.contracts.contract(row.address), row) for row in rows]
+    rendered = [_result(dialect, row.address, await chain.contracts.contract(row.address), row) for row in rows]
     token = UNSET if more is None else paging.token("deployments", params, pack_cursor(*more))
-    return ContractPage(next_page_token=token, contracts=shown)
+    return ContractPage(next_page_token=token, contracts=rendered)
 
 
 def _result(

@@ -38,8 +38,8 @@ async def balance_history(
     else:
         points, more = await _periods(chain, params, before, budget)
     token = UNSET if more is None else paging.token(_LIST, params, pack_cursor(more))
-    shown = [BalanceAtTime(one.time, str(one.block), str(one.balance)) for one in points]
-    return charged(BalanceHistoryPage(next_page_token=token, history=shown), budget)
+    rendered = [BalanceAtTime(one.time, str(one.block), str(one.balance)) for one in points]
+    return charged(BalanceHistoryPage(next_page_token=token, history=rendered), budget)
 
 
 async def _changes(

@@ -63,8 +63,8 @@ async def list_calls(params: CallsParams, chains: ChainDirectory, paging: Paging
     end = start + params.page_size
     token = paging.token(_CALLS, params, pack_cursor(end)) if end < len(calls) else UNSET
     parents = _parents(calls)
-    shown = [_call(chain, index, calls[index], parents[index]) for index in range(start, min(end, len(calls)))]
-    return CallPage(next_page_token=token, calls=shown)
+    rendered = [_call(chain, index, calls[index], parents[index]) for index in range(start, min(end, len(calls)))]
+    return CallPage(next_page_token=token, calls=rendered)
 
 
 async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> RevertReason:

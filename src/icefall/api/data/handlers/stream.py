@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import msgspec
 
 from icefall.api.data.render.context import context_for
-from icefall.api.data.render.transactions import block as shown_block
+from icefall.api.data.render.transactions import block as rendered_block
 from icefall.api.data.render.transactions import native
 from icefall.api.data.render.transfers import transfer
 from icefall.api.data.schema.chains import RollbackEvent, SkippedEvent, StreamParams, TransferEvent
@@ -148,10 +148,10 @@ class _Events:
             rows = await self._transfers(chain, block, self._params.address)
             context = await context_for(chain, self._dialect, rows)
             for row in rows:
-                shown = TransferEvent(chain_id=chain.info.id, transfer=transfer(context, row))
-                yield event("transfer", shown)
+                rendered = TransferEvent(chain_id=chain.info.id, transfer=transfer(context, row))
+                yield event("transfer", rendered)
         if "blocks" in types:
-            yield event("block", shown_block(chain.info.id, block))
+            yield event("block", rendered_block(chain.info.id, block))
 
     async def _txs(self, chain: EvmChain, block: BlockRead) -> list[TxRead]:
         """In their order; those that the address took part in, if one is given."""

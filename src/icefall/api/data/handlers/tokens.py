@@ -53,8 +53,8 @@ async def list_tokens(params: TokensParams, chains: ChainDirectory, paging: Pagi
     priced = await chain.enriched.priced_tokens([row.token_ref for row in rows], "usd")
     money = Money("usd", as_numbers=dialect.prices_are_numbers)
     token = UNSET if more is None else paging.token(_TOKENS, params, pack_cursor(*more))
-    shown = [_summary(row, priced.get(row.token_ref, TokenDetails()), money) for row in rows]
-    return TokenPage(next_page_token=token, tokens=shown)
+    rendered = [_summary(row, priced.get(row.token_ref, TokenDetails()), money) for row in rows]
+    return TokenPage(next_page_token=token, tokens=rendered)
 
 
 def _summary(row: TokenRead, details: TokenDetails, money: Money) -> TokenSummary:
@@ -96,17 +96,17 @@ async def list_nfts(params: CollectionParams, chains: ChainDirectory, paging: Pa
     after = paging.after(_LIST, params) or b""
     found = await chain.tokens.nfts(params.address, after, params.page_size + 1)
     page = found[: params.page_size]
-    shown = await _shown(chain, dialect, params.address, page)
+    rendered = await _rendered(chain, dialect, params.address, page)
     more = len(found) > len(page)
     token = paging.token(_LIST, params, pack_uint(page[-1].token_id)) if more else UNSET
-    return NftPage(next_page_token=token, tokens=shown)
+    return NftPage(next_page_token=token, tokens=rendered)
 
 
 async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect) -> Erc721Token | Erc1155Token:
     chain = await chains.find(params.chain_id)
     found = await _nft(chain, params)
-    (shown,) = await _shown(chain, dialect, params.address, [found])
-    return shown
+    (rendered,) = await _rendered(chain, dialect, params.address, [found])
+    return rendered
 
 
 async def reindex(params: NftParams, chains: ChainDirectory, indexer: IndexerCalls) -> str:
@@ -126,7 +126,7 @@ async def _nft(chain: EvmChain, params: NftParams) -> NftRead:
     return found
 
 
-async def _shown(
+async def _rendered(
     chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]
 ) -> list[Erc721Token | Erc1155Token]:
     context = await nft_context(chain, dialect, contract, nfts)

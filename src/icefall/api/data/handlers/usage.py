@@ -128,10 +128,10 @@ async def api_logs(params: LogsParams, usage: UsageReader, caller: CurrentCaller
         status=status,
         count=params.page_size + 1 if params.request_type != "rpc" else 0,
     )
-    shown = found[: params.page_size]
-    more = paging.token(_LOGS, params, shown[-1].id.to_bytes(8, "big")) if len(found) > len(shown) else UNSET
+    page = found[: params.page_size]
+    more = paging.token(_LOGS, params, page[-1].id.to_bytes(8, "big")) if len(found) > len(page) else UNSET
     logs = []
-    for one in shown:
+    for one in page:
         request = one.request
         logs.append(
             LogEntry(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import UNSET, Raw
 
 from icefall.api.data.render.context import AnswerContext
-from icefall.api.data.render.text import Money, Ready, json_text, quoted
+from icefall.api.data.render.text import Money, RawJson, json_text, quoted
 from icefall.api.data.render.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
 from icefall.api.data.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
 from icefall.api.http.structs import address_text
@@ -62,7 +62,7 @@ def native_balance(money: Money, info: ChainInfo, balance: int, price: str | Non
     )
 
 
-def erc20_balance(context: AnswerContext, held: Erc20Held) -> Ready:
+def erc20_balance(context: AnswerContext, held: Erc20Held) -> RawJson:
     """An Erc20TokenBalance. Without decimals a balance has no value."""
     details = context.tokens.get(held.token_ref) or _NO_TOKEN
     token = context.held_tokens.get(held.token)

@@ -15,9 +15,9 @@ from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
 from icefall.evm.reading.tokens import NftRead
 
-PIECE = 200  # rows shown or looked up at a time, about 5 ms
+PIECE = 200  # rows rendered or looked up at a time, about 5 ms
 T = TypeVar("T")
-Shown = TypeVar("Shown")
+Rendered = TypeVar("Rendered")
 NftRef = tuple[int, int]  # interned ID of the contract, and token ID
 NftKey = tuple[bytes, int]  # address of the contract, and token ID
 
@@ -97,15 +97,15 @@ async def nft_context(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: 
     )
 
 
-async def in_pieces(rows: Sequence[T], show: Callable[[T], Shown]) -> list[Shown]:
+async def in_pieces(rows: Sequence[T], show: Callable[[T], Rendered]) -> list[Rendered]:
     """`show` of each row. If there are more than PIECE, other requests can run before each piece of them."""
     if len(rows) <= PIECE:
         return [show(row) for row in rows]
-    shown: list[Shown] = []
+    rendered: list[Rendered] = []
     for at in range(0, len(rows), PIECE):
         await asyncio.sleep(0)
-        shown += [show(row) for row in rows[at : at + PIECE]]
-    return shown
+        rendered += [show(row) for row in rows[at : at + PIECE]]
+    return rendered
 
 
 async def _nft_metadata(chain: EvmChain, nfts: Sequence[NftRef]) -> dict[NftRef, NftDetails]:

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.data.schema.tokens import CurrencyCode, Price
 
-Ready = Any  # a msgspec.Raw: it stands where the schema names a struct
+RawJson = Any  # a msgspec.Raw: it stands where the schema names a struct
 
 
 def json_text(value: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.http.rest_params import PageSize, PageToken, RestKind, Timestamp, one_of
+from icefall.api.http.rest_params import PageSize, PageToken, RestParamType, Timestamp, one_of
 from icefall.api.http.structs import InvalidValue, Page, RestParams, RestResult
 
 GroupedBy: TypeAlias = Literal["requestPath", "responseCode", "chainId", "apiKeyId", "requestType", "None"]
@@ -17,7 +17,7 @@ def _text(text: str) -> str:
     return text
 
 
-Word = Annotated[str, RestKind("string", _text, {"type": "string", "maxLength": 200})]
+Word = Annotated[str, RestParamType("string", _text, {"type": "string", "maxLength": 200})]
 RequestType = Annotated[str | None, one_of("data", "rpc")]
 GroupBy = Annotated[str | None, one_of(*GROUPS)]
 UsageInterval = Annotated[str, one_of("daily", "weekly", "monthly", "hourly", "minute")]

@@ -3,9 +3,9 @@
 A cached answer is given only where a new one would be the same byte for byte: nothing was committed to the chain's
 store since before it was made, and it was not read from state. Page tokens contain the minute in which they were
 issued: an answer with one is cached for that minute. Every answer from a server is cached for a second: its URL may
-lead to several replicas, and the version may be that of one and the rows those of another, which lags behind. Rows of the
-endpoint table say which answers depend on nothing else (`cacheable`). Only what is asked for a second time is cached:
-most pages are not, and would cost memory and the version of a store for nothing.
+lead to several replicas, and the version may be that of one and the rows those of another, which lags behind. Rows of
+the endpoint table say which answers depend on nothing else (`cacheable`). Only what is asked for a second time is
+cached: most pages are not, and would cost memory and the version of a store for nothing.
 """
 
 import asyncio

@@ -14,7 +14,7 @@ from tests.awaited import awaited
 from tests.waiting import LIMIT_S
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
-from icefall.api.http.answer_cache import Answer, AnswerCache
+from icefall.api.http.answer_cache import AnswerCache, RestAnswer
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import NativeRow
 from icefall.evm.reading.kept import SQL
@@ -137,11 +137,11 @@ class Requests:
             self.versions_read += 1
             return version
 
-        async def make() -> Answer:
+        async def make() -> RestAnswer:
             self.made += 1
             if self.wait is not None:
                 await self.wait.wait()
-            return Answer(Response(200, [], body), 10)
+            return RestAnswer(Response(200, [], body), 10)
 
         answer = await self.cache.around((path, ""), read_version, make)
         assert answer.units == (0 if answer.is_cached else 10)

@@ -296,7 +296,7 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
     # -- the service itself -------------------------------------------------------------------------------------
     Rest(verb="GET", path="/v1/health-check", params=HealthCheckParams, result=ServiceHealth,
          handler=service.health_check, status=service.verdict, listeners=(DATA,), weight=Weight.FREE, keyless=True,
-         operation="data-health-check",
+         never_limited=True, operation="data-health-check",
          summary="Whether this service can answer and its chains are followed; with `strict=true` 503 if not."),
     *EXPLORER_ENDPOINTS,
 )

@@ -1,4 +1,4 @@
-"""Generates the page at /docs, and docs/api.md, docs/dialects.md and docs/settings.md."""
+"""Generator of the page at /docs, and of docs/api.md, docs/dialects.md and docs/settings.md."""
 
 from html import escape
 from pathlib import Path

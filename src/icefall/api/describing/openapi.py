@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 from the endpoint table."""
+"""The OpenAPI 3.1 document of a listener, made from its rows of the endpoint table, and the tags that group them."""
 
 import re
 from typing import Any, NamedTuple, get_args
@@ -23,7 +23,7 @@ _REF = "#/components/schemas/{name}"
 
 
 def document(listener: str, rows: list[Rest | Rpc], version: str, server: str = "") -> dict[str, Any]:
-    """`server`: the base address of the listener."""
+    """Make the document. `server` is the base address of the listener."""
     rows = [row for row in rows if isinstance(row, Rpc) or not row.is_file]
     results = list(dict.fromkeys(part for row in rows for part in _parts(row.result)))
     schemas, components = msgspec.json.schema_components(results, ref_template=_REF)
@@ -101,7 +101,10 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
         limits = {name: {"$ref": f"#/components/headers/{name}"} for name in tuple(_LIMIT_HEADERS)[:3]}
         responses[str(row.success)] = {**good, "headers": limits}
         responses |= {status: _failure(summary) for status, summary in _REST_FAILURES.items()}
-        responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
+        if row.never_limited:
+            del responses["429"]
+        else:
+            responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
     if row.status is not always_200:
         responses["503"] = _unhealthy(shape, responses.get("503"), media)
     notes = [f"Deprecated: {row.deprecated}."] if row.deprecated else []
@@ -122,7 +125,7 @@ def operation_id(row: Rest) -> str:
 
 
 def _describe(components: dict[str, Any]) -> None:
-    """Adds what every field means."""
+    """Add to each field of a schema what it means."""
     for struct, schema in components.items():
         for name, field in schema.get("properties", {}).items():
             if text := field_text(struct, name):

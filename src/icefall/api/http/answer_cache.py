@@ -25,7 +25,7 @@ _SERVER_STEP_S = 1
 CacheKey = tuple[str, str]  # path and query
 
 
-class Answer(NamedTuple):
+class RestAnswer(NamedTuple):
     """The answer to one request, as a handler or the cache gave it."""
 
     response: Response
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     is_cached: bool = False
 
 
-class StoreVersion(Protocol):
+class AnswerVersion(Protocol):
     """The version of what an answer is made from (`ChainDirectory.version`)."""
 
     @property
@@ -59,7 +59,7 @@ class _CachedAnswer(NamedTuple):
 
     stamp: CacheStamp
     step_s: int | None
-    answer: Answer
+    answer: RestAnswer
     size: int
 
     def is_valid_at(self, stamp: CacheStamp) -> bool:
@@ -71,7 +71,7 @@ class _Inflight(NamedTuple):
     """An answer that one request is making, and the requests that wait for it."""
 
     stamp: CacheStamp
-    waiting: list[asyncio.Future[Answer | None]]
+    waiting: list[asyncio.Future[RestAnswer | None]]
 
 
 class AnswerCache:
@@ -88,9 +88,9 @@ class AnswerCache:
     async def around(
         self,
         key: CacheKey,
-        version: Callable[[], Awaitable[StoreVersion | None]],
-        make: Callable[[], Awaitable[Answer]],
-    ) -> Answer:
+        version: Callable[[], Awaitable[AnswerVersion | None]],
+        make: Callable[[], Awaitable[RestAnswer]],
+    ) -> RestAnswer:
         """Return the cached answer, or make it, and cache it if nothing but the store decided what it says.
 
         The version is read before an answer is made: whatever changes meanwhile, the answer is then not given again.
@@ -122,18 +122,18 @@ class AnswerCache:
         self._seen.add(key)
         return False
 
-    def _find(self, key: CacheKey, stamp: CacheStamp) -> Answer | None:
+    def _find(self, key: CacheKey, stamp: CacheStamp) -> RestAnswer | None:
         found = self._answers.get(key)
         return found.answer if found is not None and found.is_valid_at(stamp) else None
 
-    async def _join_inflight(self, key: CacheKey, stamp: CacheStamp) -> Answer | None:
+    async def _join_inflight(self, key: CacheKey, stamp: CacheStamp) -> RestAnswer | None:
         """Wait for the answer that another request is making already, from the same version in the same second: an
         answer that is outdated is missed by all requests at once. None if there is none, or it was not cached: the
         caller makes it, and calls `_finish_inflight` however that ends. What was never cached, as it reads state, is
         not waited for."""
         inflight = self._inflight.get(key)
         if inflight is not None and inflight.stamp == stamp:
-            own: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+            own: asyncio.Future[RestAnswer | None] = asyncio.get_running_loop().create_future()
             inflight.waiting.append(own)
             return await own
         if key in self._answers:
@@ -141,7 +141,9 @@ class AnswerCache:
             self._inflight[key] = _Inflight(stamp, [])
         return None
 
-    def _finish_inflight(self, key: CacheKey, stamp: CacheStamp | None = None, answer: Answer | None = None) -> None:
+    def _finish_inflight(
+        self, key: CacheKey, stamp: CacheStamp | None = None, answer: RestAnswer | None = None
+    ) -> None:
         """Give those who wait the answer, or leave it to them to make it. `stamp` None: of any version."""
         inflight = self._inflight.get(key)
         if inflight is not None and stamp in (None, inflight.stamp):
@@ -150,7 +152,7 @@ class AnswerCache:
                 if not one.done():  # cancelled
                     one.set_result(answer)
 
-    def _put(self, key: CacheKey, stamp: CacheStamp, answer: Answer, step_s: int | None = None) -> None:
+    def _put(self, key: CacheKey, stamp: CacheStamp, answer: RestAnswer, step_s: int | None = None) -> None:
         body = answer.response.body
         if not isinstance(body, bytes) or len(body) > _ANSWER_SIZE_MAX:
             return

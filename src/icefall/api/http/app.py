@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from icefall.api.dialect import Dialect
-from icefall.api.http.answer_cache import Answer, AnswerCache
+from icefall.api.dialect import LIVE, Dialect
+from icefall.api.http.answer_cache import AnswerCache, RestAnswer
 from icefall.api.http.body_timeout import BodyTimeout
 from icefall.api.http.failure import failure_body, failure_headers
 from icefall.api.http.gate import AccessGate, Admission
@@ -38,6 +38,7 @@ from icefall.observe.log import Log
 from icefall.server.response import Headers, Response
 
 BODY_MAX = 1 << 20
+SDK_AGENT = "speakeasy-sdk/typescript"  # how the user agent of the hosted service's SDK begins
 _GZIP_MIN = 1400  # an answer that fits into one packet is not worth compressing
 _THREAD_MIN = 256 << 10  # compressing more than this would keep other requests waiting
 _NO_VALUES: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class Request(Protocol):
 
 
 class Site(Protocol):
-    """What a listener serves besides its endpoints: pages for browsers."""
+    """The pages for browsers that a listener serves besides its endpoints."""
 
     def answer(self, path: str, host: str, if_none_match: str) -> tuple[int, Headers, bytes] | None: ...
 
@@ -112,9 +113,10 @@ class App:
         self._cache = AnswerCache()
         self._deprecated = [*self._json, ("deprecation", "true")]
         self._site = site
+        self._looks_for_sdk = listener != NODE and dialect.name != LIVE.name  # once per process
 
     async def close(self) -> None:
-        """Closes what requests have opened, connections to upstreams, and reports what was not reported yet."""
+        """Close what requests have opened, connections to upstreams, and report what was not reported yet."""
         if self._gate is not None:
             await self._gate.close()
         if self._close is not None:
@@ -127,6 +129,13 @@ class App:
             named = await self._is_admin(request.path)
             return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted, named=named)], b"")
         named_origins = False
+        if self._looks_for_sdk and (request.header("user-agent") or "").startswith(SDK_AGENT):
+            self._looks_for_sdk = False
+            self.log.info(
+                "a client uses the SDK of the hosted service, which refuses some answers of this dialect: "
+                "start with --dialect=live",
+                dialect=self._dialect.name,
+            )
         try:
             if not self._hosts.allows(request.host):
                 raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
@@ -227,7 +236,7 @@ class App:
 
     async def _answer(
         self, rest: RestRoute, values: tuple[str, ...], request: Request, admission: Admission | None
-    ) -> Answer:
+    ) -> RestAnswer:
         """Answer from the cache or with the handler, and count the call."""
         began, answer = self._counters.begin(rest.slot), None
         try:
@@ -246,7 +255,7 @@ class App:
 
     async def _make(
         self, rest: RestRoute, values: tuple[str, ...], request: Request, admission: Admission | None
-    ) -> Answer:
+    ) -> RestAnswer:
         """Bind the parameters, call the handler and encode its result."""
         row, units = rest.row, 0
         result = await rest.call(rest.bind(values, _resumed(request) if row.is_stream else request.query))
@@ -254,7 +263,7 @@ class App:
             result, units = result
         if isinstance(result, EventStream):
             client = request.peer if admission is None else admission.client
-            return Answer(Response(200, self._headers_of(rest), self._streams.limited(client, result)), units)
+            return RestAnswer(Response(200, self._headers_of(rest), self._streams.limited(client, result)), units)
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):
@@ -262,7 +271,7 @@ class App:
         else:
             body = msgspec.json.encode(result) + b"\n"
         has_page_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
-        return Answer(Response(row.status(result), self._headers_of(rest), body), units, has_page_token)
+        return RestAnswer(Response(row.status(result), self._headers_of(rest), body), units, has_page_token)
 
     def _headers_of(self, rest: RestRoute) -> Headers:
         """The headers of a good answer: always the same list, and one for all endpoints with the same headers, because
@@ -298,7 +307,7 @@ class App:
         return Response(status, self._json, answer)
 
     def _closed(self) -> Response:
-        """Any call to a chain that is bootstrapping, before verb, content type and body are checked."""
+        """The answer to any call to a chain that is bootstrapping, before verb, content type and body are checked."""
         error = Bootstrapping()
         if self._dialect.plain_failures:
             return self.failure(error)
@@ -312,7 +321,7 @@ class App:
         return Response(error.status, [("content-type", media), *self._base, *failure_headers(error)], body)
 
     async def _finished(self, request: Request, response: Response, *, named_origins: bool) -> Response:
-        """Adds what depends on the request headers: CORS and compression."""
+        """Add what depends on the request headers: CORS and compression."""
         origin = request.header("origin")
         headers, body = response.headers, response.body
         if origin:

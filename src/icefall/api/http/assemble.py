@@ -1,4 +1,4 @@
-"""From the endpoint table to routes: each row compiled with the services its handler takes, grouped by path."""
+"""Compilation of the endpoint table to routes: each row with the services its handler takes, grouped by path."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import signature
@@ -82,7 +82,7 @@ def routes_of(
                 continue
             own = {**services, **mount.services}
             methods = {
-                r.method: RpcMethod(r, NodeBinder(r.params), with_services(r.handler, own), slots[r.label])
+                r.method: RpcMethod(r, _rpc_binder(r, dialect), with_services(r.handler, own), slots[r.label])
                 for r in group
             }
             service = RpcService(methods, dialect, counters)
@@ -92,7 +92,11 @@ def routes_of(
     return routes
 
 
+def _rpc_binder(row: Rpc, dialect: Dialect) -> NodeBinder:
+    return NodeBinder(row.params, () if dialect.index_encoding_checked else row.live_ignores)
+
+
 def bases_of(routes: Mapping[str, Route]) -> frozenset[str]:
-    """What an alias may replace: the part of each path after /ext/ that is common to its endpoints."""
+    """The paths that an alias may replace: the part of each after /ext/ that is common to its endpoints."""
     paths = [path.removeprefix("/ext/").split("/") for path in routes if path.startswith("/ext/")]
     return frozenset("/".join(parts[: 2 if parts[0] in ("bc", "index") else 1]) for parts in paths)

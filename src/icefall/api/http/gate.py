@@ -152,9 +152,9 @@ class Admission:
 
     def use(self, taken: BudgetDecision) -> None:
         """Refuse the request if the budget did not have its units, and tell the caller what is left."""
-        if not taken.allowed:
+        if not taken.allowed and not self._row.never_limited:
             self.refusal = _refusal(taken)
-        self.headers = _headers(self.tier, taken)
+        self.headers = _headers(self.tier, taken._replace(allowed=True) if self._row.never_limited else taken)
 
     async def charge(self, units: int) -> None:
         """Take units that the answer cost besides the row's weight, as far as the budget has them."""
@@ -192,7 +192,7 @@ class Admission:
 
 
 def _is_same_origin(request: CallerRequest) -> bool:
-    """A website must not make a browser on this machine change something. Programs send no origin."""
+    """Whether no other website made a browser on this machine send the request. Programs send no origin."""
     origin = request.header("origin")
     return origin is None or origin.partition("://")[2] == request.host
 

@@ -23,8 +23,8 @@ COUNTER, GAUGE = "counter", "gauge"
 
 
 class CounterSource(msgspec.Struct, frozen=True):
-    """`directory`: of this listener's counters. `data_dir` and `node` only where it reports the whole program; `node`
-    only where there is one."""
+    """The sources of a listener's metrics. `directory` holds its counters. `data_dir` and `node` are given only where
+    it reports the whole program, `node` only where there is one."""
 
     directory: Path
     labels: list[str]
@@ -128,7 +128,7 @@ def _sizes(data_dir: Path) -> list[tuple[str, float]]:
 
 
 def _reported(source: CounterSource, processes: Processes) -> Processes:
-    """Its own processes, and those of no listener where it reports the whole program."""
+    """The processes that this listener reports: its own, and those of no listener where it reports the whole program."""
     others = {"node", "data", "metrics"} - {source.listener}
     whole = source.data_dir is not None
     return [
@@ -137,7 +137,7 @@ def _reported(source: CounterSource, processes: Processes) -> Processes:
 
 
 async def _chain_lines(chains: ChainDirectory) -> list[str]:
-    """From the status that indexers store: the same after a restart."""
+    """The metrics of all chains, from the status that indexers store: the same after a restart."""
     found = [(chain.info.id, await chain_health(chain.chain, time.time())) for chain in chains.all()]
     if not found:
         return []
@@ -151,7 +151,7 @@ async def _chain_lines(chains: ChainDirectory) -> list[str]:
 
 
 def _detail(health: ChainHealth, field: str) -> float:
-    """-1 while it is unknown; then there is no sample."""
+    """The value of a gauge; -1 while it is unknown, and then there is no sample."""
     value = health.details.get(field)
     return -1.0 if value is None else float(value)
 
@@ -162,7 +162,7 @@ def _family(metric: CounterFamily, values: Iterable[tuple[str, float]]) -> list[
 
 
 def _process_family(metric: CounterFamily, values: Iterable[tuple[ProgramProcess, float]]) -> list[str]:
-    """By role and process ID: several workers have one role."""
+    """A metric of processes, by role and process ID: several workers have one role."""
     samples = [f'{metric.name}{{process="{one.role}",pid="{one.pid}"}} {_number(value)}' for one, value in values]
     return _head(metric) + samples
 

@@ -1,4 +1,5 @@
-"""From a path and a query to a typed parameter struct, for the rows of the chain data and metrics interfaces.
+"""Parameters of the chain data and metrics interfaces: their types, and the binder that makes a typed struct of a path
+and a query.
 
 Unknown names are ignored: proxies and clients add their own. A known one must be valid and given at most once.
 """
@@ -31,7 +32,7 @@ RestParamType = ParamType[str]
 
 
 def whole(low: int, high: int, example: str = "") -> RestParamType:
-    """A decimal number within a range."""
+    """The type of a decimal number within a range."""
     expected = f"a whole number between {low} and {high}"
     digits_max = len(str(high)) + 8  # a few leading zeros are allowed, a million digits are not
 
@@ -45,7 +46,7 @@ def whole(low: int, high: int, example: str = "") -> RestParamType:
 
 
 def one_of(*words: str) -> RestParamType:
-    """One word of a closed set, spelt as it is listed."""
+    """The type of one word of a closed set, spelt as it is listed."""
     expected = "one of " + ", ".join(words)
 
     def read(text: str) -> str:
@@ -67,7 +68,7 @@ def _hex(text: str, size: int, expected: str) -> bytes:
 
 
 def _address(text: str) -> bytes:
-    """Any mixture of cases: a checksum that does not fit is accepted, as the hosted service does."""
+    """Read an address in any mixture of cases: a checksum that does not fit is accepted, as the hosted service does."""
     return _hex(text, 20, "an address: 0x and 40 hex digits")
 
 
@@ -92,10 +93,11 @@ def _boolean(text: str) -> bool:
 
 def _addresses(text: str) -> tuple[bytes, ...]:
     expected = f"1 to {ADDRESSES_MAX} addresses separated by commas, each 0x and 40 hex digits"
-    if len(text) > ADDRESSES_MAX * 43:
-        raise InvalidValue(expected)
+    listed = text.split(",")
+    if len(listed) > ADDRESSES_MAX:
+        raise InvalidValue(f"{expected} ({len(listed)} are given)")
     try:
-        return tuple(dict.fromkeys(_address(one.strip(" ")) for one in text.split(",")))
+        return tuple(dict.fromkeys(_address(one.strip(" ")) for one in listed))
     except InvalidValue:
         raise InvalidValue(expected) from None
 
@@ -142,7 +144,7 @@ def _search_text(text: str) -> str:
 
 
 def _token_or_native(text: str) -> bytes:
-    """Empty bytes for the native token, as prices are stored."""
+    """Read the address of a token; it is empty for the native token, as prices are stored."""
     try:
         return b"" if text == "native" else _address(text)
     except InvalidValue as error:
@@ -189,7 +191,7 @@ BLOCK_ID = RestParamType(
 )
 BOOLEAN = RestParamType("true or false", _boolean, {"type": "boolean"}, "true")
 ADDRESSES = RestParamType(
-    "addresses with commas",
+    f"1 to {ADDRESSES_MAX} addresses with commas",
     _addresses,
     {"type": "string"},
     _SOME_ADDRESS,
@@ -275,7 +277,7 @@ class RestParam(NamedTuple):
 
 
 class RestBinder:
-    """Compiled once per row. Path parameters are the fields that `path` names in braces."""
+    """The binder of one row, compiled once. Path parameters are the fields that `path` names in braces."""
 
     def __init__(self, params: type[msgspec.Struct], path: str) -> None:
         named = _IN_BRACES.findall(path)
@@ -300,7 +302,7 @@ class RestBinder:
         self.all = [*self._in_path, *self._in_query.values()]
 
     def bind(self, values: tuple[str, ...], query: str) -> Any:
-        """`values` of the path are decoded, `query` is not."""
+        """Make the struct. `values` of the path are decoded, `query` is not."""
         given = {param.field: _read(param, text) for param, text in zip(self._in_path, values, strict=True)}
         if query and self._in_query:
             for pair in query.split("&"):

@@ -19,7 +19,7 @@ Handler = Callable[..., Awaitable[Any]]
 
 
 class Weight(IntEnum):
-    """Cost of a call to the chain data interface, in compute units."""
+    """The cost of a call to the chain data interface, in compute units."""
 
     FREE = 1
     SMALL = 10
@@ -30,7 +30,7 @@ class Weight(IntEnum):
 
 
 class MetricsWeight(IntEnum):
-    """Cost of a call to the metrics interface, in compute units."""
+    """The cost of a call to the metrics interface, in compute units."""
 
     FREE = 1
     SMALL = 20
@@ -52,6 +52,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     needs: str = ""
     deprecated: str = ""
     listener: str = NODE
+    live_ignores: tuple[str, ...] = ()  # parameters that the existing node takes and does not look at
 
     @property
     def label(self) -> str:
@@ -80,6 +81,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     listeners: tuple[str, ...] = (NODE,)
     weight: int = Weight.FREE  # units of the caller's budget, where rate limits are on
     keyless: bool = False  # served without a key even where keys are required
+    never_limited: bool = False  # answered when the budget is spent too: monitoring must go on
     protected: bool = False  # it changes something: with a key, or for a caller on this machine
     success: int = 200  # status of a good answer, where `status` does not depend on it
     headers: tuple[tuple[str, str], ...] = ()  # of a good answer
@@ -104,7 +106,7 @@ class Charged(NamedTuple):
 
 
 def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:
-    """The node interfaces ignore invalid query parameters; the other interfaces refuse them."""
+    """The binder of a row. The node interfaces ignore invalid query parameters; the other interfaces refuse them."""
     if isinstance(row, Rpc) or NODE in row.listeners:
         return _node_binder(row.params)
     return _rest_binder(row.params, row.path)

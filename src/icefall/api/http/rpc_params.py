@@ -1,7 +1,9 @@
-"""From JSON-RPC params, or the query of a node endpoint, to a typed parameter struct, by the node's rules."""
+"""Parameters of the node interfaces: their types, and the binder that makes a typed struct of JSON-RPC params or a
+query, by the node's rules.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_type_hints
 from urllib.parse import unquote_plus
 
@@ -88,7 +90,7 @@ def _encoding(raw: bytes) -> str:
 
 
 def _start_index(raw: bytes) -> tuple[str, str]:
-    """`{address, utxo}`; either may be left out."""
+    """Read `{address, utxo}`; either may be left out."""
     if raw[:1] != b"{":
         raise InvalidValue("an object")
     given = {key.lower(): value for key, value in members(raw) if value != b"null"}
@@ -132,9 +134,9 @@ NO_ID = EMPTY_ID
 
 
 class NodeBinder:
-    """Compiled once per parameter struct."""
+    """The binder of one parameter struct, compiled once. Parameters in `ignored` may have any value."""
 
-    def __init__(self, params: type[msgspec.Struct]) -> None:
+    def __init__(self, params: type[msgspec.Struct], ignored: Sequence[str] = ()) -> None:
         self.params = params
         self.types: dict[str, RpcParamType] = {}
         self._by_key: dict[str, tuple[str, RpcParamType]] = {}
@@ -142,11 +144,13 @@ class NodeBinder:
         for field in msgspec.structs.fields(params):
             param_type: RpcParamType = param_type_in(hints[field.name])
             self.types[field.encode_name] = param_type
-            self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, param_type)
+            if field.encode_name not in ignored:
+                self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, param_type)
         self._none = params()
 
     def from_json(self, raw: bytes) -> Any:
-        """`raw` is empty when params are left out. Unknown keys are ignored, case does not matter, the last wins."""
+        """Make the struct of JSON-RPC params, empty when they are left out. Unknown keys are ignored, case does not
+        matter, the last wins."""
         if not raw or raw == b"null":
             return self._none
         if raw[:1] == b"[":
@@ -166,7 +170,7 @@ class NodeBinder:
         return self.params(**given) if given else self._none
 
     def from_query(self, query: str) -> Any:
-        """Only lists of strings, each a repeated key. Unknown keys are ignored."""
+        """Make the struct of a query, which has only lists of strings, each a repeated key. Unknown keys are ignored."""
         if not query or not self._by_key:
             return self._none
         given: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Metrics of EVM chains. Pages are newest first; a page token continues below the last period shown."""
+"""Handlers of metrics of EVM chains. Pages are newest first; a page token continues below the last period of the page."""
 
 import time
 from collections.abc import Callable
@@ -152,7 +152,7 @@ async def nft_holders(params: NftHoldersParams, chains: ChainDirectory, paging: 
 
 
 async def holders_above(params: HoldersAboveParams, chains: ChainDirectory, paging: NumberPaging) -> AddressList:
-    """Who held more than the threshold at any time of the frame; without a frame, at any time."""
+    """List who held more than the threshold at any time of the frame; without a frame, at any time."""
     start, end = params.start_timestamp, params.end_timestamp
     if start is not None and end is not None and start > end:
         raise BadRequest(f"startTimestamp must not be after endTimestamp, got {start} and {end}")

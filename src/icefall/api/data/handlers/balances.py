@@ -126,7 +126,7 @@ async def list_erc1155(
 async def list_collectibles(
     params: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> CollectibleBalances | Charged:
-    """ERC-721 tokens first, then ERC-1155 tokens."""
+    """List the NFTs of an address: its ERC-721 tokens first, then its ERC-1155 tokens."""
     chain = await chains.find(params.chain_id)
     start = await _start("balances:listCollectibles", params, paging, chain, None)
     rendered: list[Erc721TokenBalance | Erc1155TokenBalance] = []
@@ -191,7 +191,7 @@ async def _native(chain: EvmChain, dialect: Dialect, address: bytes, block: int,
 
 
 async def _start(route: str, params: Any, paging: Paging, chain: EvmChain, block: int | None) -> BalanceCursor:
-    """Where a page begins: at the block in its page token; for the first page, at `block` or the newest."""
+    """Find where a page begins: at the block in its page token; the first page begins at `block` or at the newest."""
     cursor = paging.after(route, params)
     if cursor is None:
         first = await _block_at(chain, block)

@@ -1,4 +1,4 @@
-"""Blocks, and the transactions of one."""
+"""Handlers of blocks, and of the transactions of one."""
 
 import asyncio
 

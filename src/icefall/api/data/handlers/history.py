@@ -64,7 +64,7 @@ async def _changes(
 async def _periods(
     chain: EvmChain, params: BalanceHistoryParams, before: int | None, budget: CallBudget
 ) -> tuple[list[BalanceChange], int | None]:
-    """The same by period: the balance after its last block, and the period below which the next page begins."""
+    """A page by period: the balance after the last block of each, and the period below which the next page begins."""
     span = SPAN_NAMES.index(params.time_interval)
     extent = await chain.history.periods(span)
     if extent is None:

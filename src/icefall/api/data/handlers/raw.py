@@ -49,7 +49,7 @@ async def address_logs(params: AddressLogsParams, chains: ChainDirectory, paging
 
 
 def _wanted(params: AddressLogsParams) -> Sequence[bytes | None]:
-    """Up to the last one that was given: a log need not have more."""
+    """The topics to look for, up to the last one that was given: a log need not have more."""
     topics = [params.topic0, params.topic1, params.topic2, params.topic3]
     while topics and topics[-1] is None:
         topics.pop()

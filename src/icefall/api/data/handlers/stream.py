@@ -136,7 +136,7 @@ class _Events:
             await asyncio.sleep(0 if moved else POLL_S)
 
     def _id(self) -> str:
-        """The ID to resume from. Of very many chains only the last blocks fit into it."""
+        """The ID to resume from. It holds the last blocks alone if there are too many chains for more."""
         text = self._id_of_size(with_older=True)
         return text if len(text) <= EVENT_ID_SIZE_MAX else self._id_of_size(with_older=False)
 

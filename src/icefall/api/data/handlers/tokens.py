@@ -1,4 +1,4 @@
-"""The tokens of a chain, and the daily prices of one."""
+"""Handlers of tokens: those of a chain, the NFTs of a collection, the holders of a token, and its daily prices."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -110,7 +110,7 @@ async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect)
 
 
 async def reindex(params: NftParams, chains: ChainDirectory, indexer: IndexerCalls) -> str:
-    """The indexer reads the metadata again, in the background."""
+    """Have the indexer read the metadata of an NFT again, in the background."""
     chain = await chains.find(params.chain_id)
     found = await _nft(chain, params)
     await indexer.reindex_nft(chain.info.id, params.address, pack_uint(found.token_id))
@@ -141,7 +141,8 @@ _REF_SIZE = 8
 
 
 async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> HolderPage:
-    """Of a contract with several standards, those of the first: ERC-20, ERC-721, ERC-1155."""
+    """List the holders of a token, largest first. A contract with several standards has the holders of the first:
+    ERC-20, ERC-721, ERC-1155."""
     chain = await chains.find(params.chain_id)
     raw = paging.after(_HOLDERS, params)
     after = (int.from_bytes(raw[_REF_SIZE:], "big"), int.from_bytes(raw[:_REF_SIZE], "big")) if raw else None

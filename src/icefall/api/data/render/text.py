@@ -1,4 +1,6 @@
-"""Results as JSON text, for the items of long lists: `msgspec.Raw` is copied into the answer as it is.
+"""Text of answers: JSON that is written by hand for the items of long lists, and prices and values of balances.
+
+`msgspec.Raw` is copied into the answer as it is.
 
 An item costs a third of what a struct for it, and encoding that, would cost. Whatever a chain or an operator has
 chosen, such as names, is encoded by msgspec. The text around it has the fields of the schema in their order, which
@@ -30,7 +32,8 @@ _EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)  # any balance times any pr
 
 
 class Money(msgspec.Struct, frozen=True):
-    """`as_numbers`: prices as JSON numbers, as in the live dialect, instead of strings."""
+    """A currency, and how prices in it are written. `as_numbers`: as JSON numbers, as in the live dialect, instead of
+    strings."""
 
     currency: str
     as_numbers: bool
@@ -42,7 +45,7 @@ class Money(msgspec.Struct, frozen=True):
         return Price(currency, float(price) if self.as_numbers else price)
 
     def value(self, balance: int, decimals: int, price: str | None) -> Price | UnsetType:
-        """Value of a balance in the token's smallest unit, with at most eight decimals."""
+        """The value of a balance in the token's smallest unit, with at most eight decimals."""
         if price is None:
             return UNSET
         exact = _EXACT.multiply(Decimal(balance).scaleb(-decimals, _EXACT), Decimal(price))
@@ -53,6 +56,6 @@ money_of = cache(Money)  # a closed set of currencies
 
 
 def plain(number: Decimal) -> str:
-    """Without exponent and trailing zeros."""
+    """Write a number without exponent and trailing zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

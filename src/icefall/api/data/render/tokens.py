@@ -25,7 +25,7 @@ _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 
 def party(context: AnswerContext, address: bytes, ref: int) -> str:
-    """A Party, as JSON. `address` is empty for a creation that failed."""
+    """Render a Party as JSON. `address` is empty for a creation that failed."""
     rendered = context.parties.get(address)
     if rendered is None:
         text = address_text(address) if address else ""
@@ -36,7 +36,7 @@ def party(context: AnswerContext, address: bytes, ref: int) -> str:
 
 
 def _token_party(details: TokenDetails, text: str) -> Party:
-    """What is not known is absent in both dialects: most parties are not tokens."""
+    """Render a token as a party. A field that is not known is absent in both dialects: most parties are not tokens."""
     decimals = _or_absent(details.decimals)
     return Party(name=details.name or UNSET, symbol=details.symbol or UNSET, decimals=decimals, address=text)
 
@@ -53,7 +53,7 @@ def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetTy
 
 
 def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
-    """An Erc20Token, as JSON."""
+    """Render an Erc20Token as JSON."""
     rendered = context.erc20_tokens.get(address)
     if rendered is None:
         details = context.tokens.get(ref) or _NO_TOKEN

@@ -19,7 +19,7 @@ Lists = tuple[list[str], list[str], list[str], list[str]]  # ERC-20, ERC-721, ER
 
 
 def block(chain_id: str, row: BlockRead) -> RawJson:
-    """An EvmBlock."""
+    """Render an EvmBlock."""
     return Raw(
         f'{{"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
         f'"blockHash":"0x{row.block_hash.hex()}","txCount":{row.tx_count},"baseFee":"{row.base_fee}",'
@@ -30,7 +30,8 @@ def block(chain_id: str, row: BlockRead) -> RawJson:
 
 
 def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[RawJson]:
-    """EvmBlocks of the newest blocks, which were just read: they are shown again and again."""
+    """Render the newest blocks, which were just read, as EvmBlocks. Their text is cached: they are asked for again and
+    again."""
     texts = chain.chain.texts_of_newest()
     for row in rows:
         if row.number not in texts:
@@ -39,12 +40,12 @@ def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[RawJson]:
 
 
 def native(context: AnswerContext, tx: TxRead) -> RawJson:
-    """A NativeTransaction."""
+    """Render a NativeTransaction."""
     return Raw(f"{{{_native_fields(context, tx)}}}")
 
 
 def full_native(context: AnswerContext, full: FullTxRead) -> RawJson:
-    """A FullNativeTransaction."""
+    """Render a FullNativeTransaction."""
     max_fee, max_priority_fee = full.tx.max_fee, full.tx.max_priority_fee
     return Raw(
         f'{{{_native_fields(context, full.tx)},"input":"0x{full.input.hex()}","baseFeePerGas":"{full.base_fee}"'
@@ -73,7 +74,7 @@ def _method(call_type: str, selector: bytes, name: str | None) -> str:
 
 
 async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[int, TxParts]) -> list[RawJson]:
-    """TransactionDetails, with the parts of each transaction by its position."""
+    """Render TransactionDetails, with the parts of each transaction by its position."""
     rendered: list[RawJson] = []
     for tx in txs:
         of_tx = parts[tx.tx_at]
@@ -92,7 +93,7 @@ async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[
 async def whole_lists(
     context: AnswerContext, parts: TxParts
 ) -> tuple[list[RawJson], list[RawJson], list[RawJson], list[RawJson]]:
-    """ERC-20, ERC-721 and ERC-1155 transfers, and internal transactions."""
+    """Render the ERC-20, ERC-721 and ERC-1155 transfers and the internal transactions of a transaction."""
     erc20, erc721, erc1155, internals = await _nested_lists(context, parts)
     return _raw(erc20), _raw(erc721), _raw(erc1155), _raw(internals)
 
@@ -106,7 +107,7 @@ def _are_few(parts: TxParts) -> bool:
 
 
 def _lists_at_once(context: AnswerContext, parts: TxParts) -> Lists:
-    """The same lists as JSON, without a coroutine for each of many transactions."""
+    """Render the nested lists as JSON at once, without a coroutine for each of many transactions."""
     erc20: list[str] = []
     erc721: list[str] = []
     erc1155: list[str] = []
@@ -118,7 +119,7 @@ def _lists_at_once(context: AnswerContext, parts: TxParts) -> Lists:
 
 
 async def _nested_lists(context: AnswerContext, parts: TxParts) -> Lists:
-    """The same, in pieces."""
+    """Render the nested lists as JSON, in pieces between which other requests can run."""
     lists: dict[int, list[str]] = {ERC20: [], ERC721: [], ERC1155: []}
     texts = await in_pieces(parts.transfers, partial(nested_transfer, context))
     for row, text in zip(parts.transfers, texts, strict=True):

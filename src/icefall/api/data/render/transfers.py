@@ -11,22 +11,22 @@ from icefall.evm.reading.model import InternalRead, TransferRead, TxLocation
 
 
 def transfer(context: AnswerContext, row: TransferRead) -> RawJson:
-    """An Erc20Transfer, Erc721Transfer or Erc1155Transfer."""
+    """Render an Erc20Transfer, Erc721Transfer or Erc1155Transfer."""
     return Raw(f"{{{_location(row.location)},{_transfer_fields(context, row)}}}")
 
 
 def nested_transfer(context: AnswerContext, row: TransferRead) -> str:
-    """The same without its transaction, as JSON: Erc20TransferDetails and so on."""
+    """Render a transfer without its transaction, as JSON: Erc20TransferDetails and so on."""
     return f"{{{_transfer_fields(context, row)}}}"
 
 
 def internal(context: AnswerContext, row: InternalRead) -> RawJson:
-    """An InternalTransaction."""
+    """Render an InternalTransaction."""
     return Raw(f"{{{_location(row.location)},{_internal_fields(context, row)}}}")
 
 
 def nested_internal(context: AnswerContext, row: InternalRead) -> str:
-    """InternalTransactionDetails, as JSON."""
+    """Render InternalTransactionDetails as JSON."""
     return f"{{{_internal_fields(context, row)}}}"
 
 

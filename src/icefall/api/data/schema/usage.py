@@ -24,7 +24,7 @@ UsageInterval = Annotated[str, one_of("daily", "weekly", "monthly", "hourly", "m
 
 
 class UsageFilter(RestParams, frozen=True):
-    """What both take. There are no organisations here: `orgId` is accepted and changes nothing."""
+    """The parameters of both. There are no organisations here: `orgId` is accepted and changes nothing."""
 
     org_id: Word = ""
     api_key_id: Word = ""

@@ -1,4 +1,4 @@
-"""Info: the properties of this node."""
+"""Handlers of the info interface and of the platform chain: the properties of this node, and fee parameters."""
 
 from datetime import datetime
 
@@ -72,7 +72,7 @@ async def is_bootstrapped(params: BootstrappedParams, chains: Chains, node: Node
 
 
 async def peers(_: PeersParams) -> Peers:
-    """There is no peer network here. Upstreams are not peers: health counts them."""
+    """List no peers, because there is no peer network here. Upstreams are not peers: health counts them."""
     return Peers("0", [])
 
 
@@ -98,7 +98,7 @@ async def get_tx_fee(_: NoParams, info: NodeInfo) -> Fees:
 
 
 async def uptime(_: NoParams) -> Uptime:
-    """Without a peer network no stake observes this node; 100 % is the value of a healthy node."""
+    """Return the uptime of a healthy node, 100 %: there is no peer network, and no stake that observes this node."""
     return Uptime("100.0000", "100.0000")
 
 

@@ -128,7 +128,7 @@ def _sizes(data_dir: Path) -> list[tuple[str, float]]:
 
 
 def _reported(source: CounterSource, processes: Processes) -> Processes:
-    """The processes that this listener reports: its own, and those of no listener where it reports the whole program."""
+    """The processes that a listener reports: its own, and those of no listener if it reports the whole program."""
     others = {"node", "data", "metrics"} - {source.listener}
     whole = source.data_dir is not None
     return [

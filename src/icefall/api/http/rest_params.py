@@ -26,7 +26,14 @@ EVENT_ID_SIZE_MAX = 4096
 STREAMED = ("blocks", "transactions", "transfers")
 NETWORKS = ("mainnet", "fuji", "testnet")
 FEATURES = ("nftIndexing", "webhooks", "teleporter")
-
+# U+FFFD is what a server replaces bytes with that are not UTF-8.
+_CHAIN = re.compile(rf"[^\x00-\x20\x7f,\ufffd]{{1,{CHAIN_SIZE_MAX}}}")
+_TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{PAGE_TOKEN_SIZE_MAX}}}")
+_EVENT_ID = re.compile(rf"[0-9a-f:,]{{0,{EVENT_ID_SIZE_MAX}}}")
+_EVENT = "|".join(STREAMED)
+_IN_BRACES = re.compile(r"\{(\w+)\}")
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+_QUOTED_MAX = 80  # characters of a wrong value in an error
 
 RestParamType = ParamType[str]
 
@@ -102,15 +109,6 @@ def _addresses(text: str) -> tuple[bytes, ...]:
         raise InvalidValue(expected) from None
 
 
-# U+FFFD is what a server replaces bytes with that are not UTF-8.
-_CHAIN = re.compile(rf"[^\x00-\x20\x7f,\ufffd]{{1,{CHAIN_SIZE_MAX}}}")
-_TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{PAGE_TOKEN_SIZE_MAX}}}")
-
-
-_EVENT_ID = re.compile(rf"[0-9a-f:,]{{0,{EVENT_ID_SIZE_MAX}}}")
-_WORD = "|".join(STREAMED)
-
-
 def _chain(text: str) -> str:
     if not _CHAIN.fullmatch(text):
         raise InvalidValue("an EVM chain ID, a blockchain ID or an alias of a chain")
@@ -175,14 +173,9 @@ _SOME_ADDRESS = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
 _SOME_HASH = "0xb7a21d946f2cf4c76daa7dacc0e4307e66048b6a61829a666fa77fbb0d57c5a1"
 
 BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
-START_BLOCK = replace(
-    BLOCK_NUMBER,
-    name="first block (inclusive)",
-)
-END_BLOCK = replace(
-    BLOCK_NUMBER,
-    name="end block (exclusive)",
-)
+TIMESTAMP = whole(0, 2**32 - 1, "1711234567")
+START_BLOCK = replace(BLOCK_NUMBER, name="first block (inclusive)")
+END_BLOCK = replace(BLOCK_NUMBER, name="end block (exclusive)")
 CHAIN = RestParamType("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "3210042")
 ADDRESS = RestParamType("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
 HASH = RestParamType("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
@@ -205,7 +198,10 @@ TOKEN_OR_NATIVE = RestParamType(
     "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
 )
 EVENT_TYPES = RestParamType(
-    "words with commas", _event_types, {"type": "string", "pattern": f"^({_WORD})(,({_WORD}))*$"}, STREAMED[0]
+    "words with commas",
+    _event_types,
+    {"type": "string", "pattern": f"^({_EVENT})(,({_EVENT}))*$"},
+    STREAMED[0],
 )
 LAST_EVENT_ID = RestParamType("event ID", _last_event_id, {"type": "string", "maxLength": EVENT_ID_SIZE_MAX})
 NOT_OFFERED = RestParamType("not offered", _not_offered, {})
@@ -232,7 +228,6 @@ BalancePageSize = Annotated[int, whole(1, 500)]
 HoldersPageSize = Annotated[int, whole(1, 5000)]
 Threshold = Annotated[int, THRESHOLD]
 MetricsPageSize = Annotated[int, whole(1, 2160)]
-TIMESTAMP = whole(0, 2**32 - 1, "1711234567")
 Timestamp = Annotated[int | None, TIMESTAMP]
 RequiredTimestamp = Annotated[int, TIMESTAMP]
 Closest = Annotated[str, one_of("before", "after")]
@@ -250,11 +245,6 @@ Network = Annotated[str | None, one_of(*NETWORKS)]
 Feature = Annotated[str | None, one_of(*FEATURES)]
 StatusFilter = Annotated[str | None, one_of("failed", "success")]
 TimeInterval = Annotated[str, one_of("hour", "day", "week", "month")]
-
-
-_IN_BRACES = re.compile(r"\{(\w+)\}")
-_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
-_QUOTED_MAX = 80
 
 
 class RestParam(NamedTuple):

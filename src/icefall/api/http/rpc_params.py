@@ -170,7 +170,7 @@ class NodeBinder:
         return self.params(**given) if given else self._none
 
     def from_query(self, query: str) -> Any:
-        """Make the struct of a query, which has only lists of strings, each a repeated key. Unknown keys are ignored."""
+        """Make the struct of a query of lists of strings, each a repeated key. Unknown keys are ignored."""
         if not query or not self._by_key:
             return self._none
         given: dict[str, list[str]] = {}

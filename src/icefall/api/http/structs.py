@@ -11,6 +11,7 @@ import msgspec
 from icefall.wire.evm.eip55 import checksummed
 
 Raw = TypeVar("Raw", bytes, str)
+_WIRE_WORDS = {"id": "ID", "ids": "IDs", "vms": "VMs", "ip": "IP", "acps": "ACPs"}
 
 
 class InvalidValue(Exception):
@@ -32,12 +33,10 @@ def param_type_in(annotation: Any) -> Any:
     return next(extra for extra in get_args(annotation)[1:] if isinstance(extra, ParamType))
 
 
-_WORDS = {"id": "ID", "ids": "IDs", "vms": "VMs", "ip": "IP", "acps": "ACPs"}
-
-
 def wire_name(field: str) -> str:
+    """Spell a field as the node interfaces do."""
     first, *rest = field.split("_")
-    return first + "".join(_WORDS.get(word, word.capitalize()) for word in rest)
+    return first + "".join(_WIRE_WORDS.get(word, word.capitalize()) for word in rest)
 
 
 class Params(msgspec.Struct, frozen=True, rename=wire_name):

@@ -1,4 +1,4 @@
-"""Handlers of metrics of EVM chains. Pages are newest first; a page token continues below the last period of the page."""
+"""Handlers of metrics of EVM chains. Pages are newest first; a page token continues below the last period."""
 
 import time
 from collections.abc import Callable

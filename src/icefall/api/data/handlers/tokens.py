@@ -43,7 +43,8 @@ from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.tokens import NftRead, TokenRead
 from icefall.evm.status import IndexerCalls
 
-_PRICES, _TOKENS = "prices", "tokens"
+_PRICES, _TOKENS, _NFTS, _HOLDERS = "prices", "tokens", "collectionTokens", "holders"
+_REF_SIZE = 8
 
 
 async def list_tokens(params: TokensParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> TokenPage:
@@ -88,17 +89,14 @@ async def list_prices(params: PricesParams, chains: ChainDirectory, paging: Pagi
     )
 
 
-_LIST = "collectionTokens"
-
-
 async def list_nfts(params: CollectionParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> NftPage:
     chain = await chains.find(params.chain_id)
-    after = paging.after(_LIST, params) or b""
+    after = paging.after(_NFTS, params) or b""
     found = await chain.tokens.nfts(params.address, after, params.page_size + 1)
     page = found[: params.page_size]
     rendered = await _rendered(chain, dialect, params.address, page)
     more = len(found) > len(page)
-    token = paging.token(_LIST, params, pack_uint(page[-1].token_id)) if more else UNSET
+    token = paging.token(_NFTS, params, pack_uint(page[-1].token_id)) if more else UNSET
     return NftPage(next_page_token=token, tokens=rendered)
 
 
@@ -134,10 +132,6 @@ async def _rendered(
         (erc721_token if one.is_erc721 else erc1155_token)(context, contract, one.token_ref, one.token_id)
         for one in nfts
     ]
-
-
-_HOLDERS = "holders"
-_REF_SIZE = 8
 
 
 async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> HolderPage:

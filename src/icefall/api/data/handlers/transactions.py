@@ -154,7 +154,7 @@ async def _network_token(chain: EvmChain, context: AnswerContext, tx_time: int, 
 
 
 async def _message(message: MessageRead, chains: ChainDirectory) -> TeleporterMessageInfo:
-    """Render a message. The other chain is named by its EVM chain ID if it is indexed here, else by its blockchain ID."""
+    """Render a message. The other chain has its EVM chain ID if it is indexed here, else its blockchain ID."""
     peer = id_text(message.peer_blockchain_id)
     with suppress(NotFound):
         peer = (await chains.find(peer)).info.id

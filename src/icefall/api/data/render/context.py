@@ -121,7 +121,7 @@ async def _nft_metadata(chain: EvmChain, nfts: Sequence[NftRef]) -> dict[NftRef,
 
 
 async def _owners(chain: EvmChain, nfts: set[NftKey]) -> dict[NftKey, bytes]:
-    """Read the owners of NFTs. They are left out of transfer lists where they need an upstream and it does not answer."""
+    """Read the owners of NFTs. They are left out of lists where they need an upstream and it does not answer."""
     keys = list(nfts)
     try:
         owners = await chain.balances.owners(keys)

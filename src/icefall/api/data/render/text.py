@@ -1,10 +1,8 @@
 """Text of answers: JSON that is written by hand for the items of long lists, and prices and values of balances.
 
-`msgspec.Raw` is copied into the answer as it is.
-
-An item costs a third of what a struct for it, and encoding that, would cost. Whatever a chain or an operator has
-chosen, such as names, is encoded by msgspec. The text around it has the fields of the schema in their order, which
-tests/api/test_data_schema.py checks.
+`msgspec.Raw` is copied into the answer as it is: an item costs a third of what a struct for it, and encoding that,
+would cost. Whatever a chain or an operator has chosen, such as names, is encoded by msgspec. The text around it has
+the fields of the schema in their order, which tests/api/test_data_schema.py checks.
 """
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -16,6 +14,8 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.data.schema.tokens import CurrencyCode, Price
 
+_FRACTION = Decimal(1).scaleb(-8)
+_EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)  # any balance times any price
 RawJson = Any  # a msgspec.Raw: it stands where the schema names a struct
 
 
@@ -23,12 +23,8 @@ def json_text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-# The same few strings again and again: chain IDs, names of methods, kinds of calls.
+# The same few strings again and again: chain IDs, names of methods, types of calls.
 quoted = lru_cache(maxsize=4096)(json_text)
-
-
-_FRACTION = Decimal(1).scaleb(-8)
-_EXACT = Context(prec=400, rounding=ROUND_HALF_EVEN)  # any balance times any price
 
 
 class Money(msgspec.Struct, frozen=True):
@@ -41,7 +37,7 @@ class Money(msgspec.Struct, frozen=True):
     def price(self, price: str | None) -> Price | UnsetType:
         if price is None:
             return UNSET
-        currency = cast(CurrencyCode, self.currency)  # checked by the kind of the parameter
+        currency = cast(CurrencyCode, self.currency)  # checked by the type of the parameter
         return Price(currency, float(price) if self.as_numbers else price)
 
     def value(self, balance: int, decimals: int, price: str | None) -> Price | UnsetType:

@@ -1,4 +1,4 @@
-"""Parameters and results of the info, admin, health, index and platform interfaces, in the shapes of the existing node."""
+"""Parameters and results of the info, admin, health, index and platform interfaces, as the existing node has them."""
 
 from typing import Annotated, Any
 

@@ -40,11 +40,11 @@ _HASH_SIZE = 8  # of its hex digits, in an ID
 
 class _Place(msgspec.Struct):
     """The last block of a chain that was sent, and the hashes by which a reorganisation is noticed: those of the last
-    blocks that were sent, and of `older_numbers`. `lowest` is the first indexed block, None until it was read."""
+    blocks that were sent, and of `older_numbers`. `has_older`: those of the latter were read."""
 
     number: int
     hashes: dict[int, str]
-    lowest: int | None = None
+    has_older: bool = False
 
     def id_text(self, *, with_older: bool) -> str:
         """The part of an ID about this chain; empty while the hash of the last block is not known."""
@@ -67,7 +67,7 @@ class _Place(msgspec.Struct):
 
     def go_back(self, ancestor: int) -> None:
         """Continue after an older block: those above it were replaced."""
-        self.number = ancestor
+        self.number, self.has_older = ancestor, False
         self.hashes = {number: one for number, one in self.hashes.items() if number <= ancestor}
 
 
@@ -159,7 +159,7 @@ class _Events:
             place.go_back(ancestor)
             yield event("reorg", RollbackEvent(chain_id=chain.info.id, block_number=str(ancestor)))
         if tip.number - place.number > RESUMED_MAX:
-            first, place.number = place.number + 1, tip.number - RESUMED_MAX
+            first, place.number, place.has_older = place.number + 1, tip.number - RESUMED_MAX, False
             skipped = SkippedEvent(chain_id=chain.info.id, start_block=str(first), end_block=str(place.number + 1))
             yield event("skipped", skipped)
         block = await chain.chain.block(place.number + 1)
@@ -172,16 +172,14 @@ class _Events:
 
     @staticmethod
     async def _learn(chain: EvmChain, place: _Place) -> None:
-        """Read the hashes of older blocks that the stream did not send itself: once, where it begins."""
-        if place.lowest is None:
-            place.lowest = await chain.chain.lowest() or 0
-        lowest = place.lowest
-        missing = [one for one in older_numbers(place.number) if one >= lowest and one not in place.hashes]
-        if not missing:
+        """Read the hashes of older blocks that the stream did not send itself: once, wherever it begins."""
+        if place.has_older:
             return
-        found = {number: await chain.chain.block(number) for number in missing}
-        if await _is_part(chain, place, place.number):  # else they may be of another branch than what was sent
-            place.hashes |= {number: _short_hash(block) for number, block in found.items() if block is not None}
+        found = await chain.chain.hashes_of([place.number, *older_numbers(place.number)])
+        short = {number: block_hash.hex()[:_HASH_SIZE] for number, block_hash in found.items()}
+        if short.get(place.number) == place.hashes[place.number]:  # else they are of another branch than what was sent
+            place.hashes = short | place.hashes
+            place.has_older = True
 
     @staticmethod
     async def _replaced(chain: EvmChain, place: _Place) -> int | None:

@@ -189,7 +189,7 @@ class BalanceReader:
     ) -> tuple[list[Erc20Held], bytes | None]:
         wanted = [token for token in only if token > after and not await self._is_nft(token)]
         page, held, untrusted = wanted[:limit], {}, []
-        unknown: set[bytes] = set()  # not known as ERC-20 tokens: only a balance in the state shows that they are
+        unknown: set[bytes] = set()  # not known as ERC-20 tokens: those that answer balanceOf with a number are
         for token in page:
             rows = await self._reader.rows(SQL.erc20_in, {"address": address, "block": block, "token": token})
             if rows:
@@ -204,9 +204,12 @@ class BalanceReader:
                 is_untrusted = self._state is not None
             untrusted += [token] if is_untrusted else []
         budget.left -= len(untrusted)  # a request names 100 tokens at most
-        for token, balance in (await self._erc20_from_state(address, block, untrusted)).items():
-            held[token] = replace(held[token], balance=balance)
-        found = [held[token] for token in page if held[token].balance or token not in unknown]
+        answers = await self._answers([balance_of(token, address) for token in untrusted], block)
+        for token, balance in zip(untrusted, map(uint_of, answers), strict=True):
+            held[token] = replace(held[token], balance=balance or 0)
+            if balance is not None:
+                unknown.discard(token)
+        found = [held[token] for token in page if token not in unknown]
         return found, page[-1] if len(wanted) > limit else None
 
     async def _is_nft(self, token: bytes) -> bool:

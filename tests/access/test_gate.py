@@ -16,7 +16,8 @@ from icefall.access.budgets import UNAUTHENTICATED, Budgets, Tier, tiers_with
 from icefall.access.client_address import Proxies
 from icefall.access.store import AccessReader
 from icefall.api.http.gate import AccessGate
-from icefall.api.http.row import DATA, METRICS
+from icefall.api.http.row import DATA, METRICS, Rest
+from icefall.api.table import ENDPOINTS
 from icefall.compose.stores import Stores
 from icefall.observe.log import quiet
 
@@ -172,6 +173,25 @@ def test_a_budget_is_spent_by_weight_and_reported(access: Access) -> None:
     assert limits(reply) == policy | {"ratelimit-remaining": "0", "ratelimit-reset": "15", "retry-after": "15"}
     access.now += 15
     assert scene.get("/free").status == 200
+
+
+def test_health_and_metrics_are_answered_when_the_budget_is_spent(access: Access) -> None:
+    scene = access.scene()
+    while scene.get("/free").status == 200:
+        pass
+    for _ in range(3):
+        reply = scene.get("/health")
+        assert (reply.status, limits(reply)["ratelimit-remaining"]) == (200, "0")
+        assert reply.header("retry-after") is None
+    assert scene.get("/free").status == 429
+
+
+def test_monitoring_is_never_limited() -> None:
+    watched = ("/ext/health", "/ext/metrics", "/v1/health-check", "/v2/health-check")
+    rows = [row for row in ENDPOINTS if isinstance(row, Rest) and row.path.startswith(watched)]
+    assert {row.path for row in rows} >= set(watched) | {"/ext/health/liveness"}
+    assert all(row.never_limited for row in rows)
+    assert not any(row.never_limited for row in ENDPOINTS if isinstance(row, Rest) and row not in rows)
 
 
 def test_a_call_that_turned_out_costly_is_charged_after_the_fact(access: Access) -> None:

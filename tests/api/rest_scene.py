@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from tests.server import Reply
 
-from icefall.api.dialect import INTERFACE
+from icefall.api.dialect import INTERFACE, Dialect
 from icefall.api.http.app import App
 from icefall.api.http.asgi import AsgiApp
 from icefall.api.http.assemble import bases_of, counter_labels, routes_of
@@ -126,6 +126,7 @@ ROWS: list[Rest | Rpc] = [
     row("/v1/everything", params=Everything),
     row("/free", weight=Weight.FREE),
     row("/page", weight=Weight.FREE, keyless=True),
+    row("/health", weight=Weight.FREE, never_limited=True),
     row("/protected", weight=Weight.FREE, protected=True),
     row("/costly", costly, Weight.FREE),
     row("/missing", missing),
@@ -143,12 +144,14 @@ RPC_ROWS: list[Rest | Rpc] = [
 class Scene:
     """Requests to the app, as `tests.server.Server` makes them to the program."""
 
-    def __init__(self, gate: AccessGate | None = None, listener: str = DATA, log: Log | None = None) -> None:
+    def __init__(
+        self, gate: AccessGate | None = None, listener: str = DATA, log: Log | None = None, dialect: Dialect = INTERFACE
+    ) -> None:
         counters = CallCounters(counter_labels([*ROWS, *RPC_ROWS]), None)
-        paths = routes_of([*ROWS, *RPC_ROWS], lambda _: True, {}, INTERFACE, counters)
+        paths = routes_of([*ROWS, *RPC_ROWS], lambda _: True, {}, dialect, counters)
         routes = Routes(paths, bases_of(paths), None, full=True)
         origins = Origins(["*"], ["X-Service-Api-Key"], ["retry-after"])
-        app = App(listener, routes, INTERFACE, Hosts(["*"]), origins, counters, log or quiet(), [], 5.0, gate)
+        app = App(listener, routes, dialect, Hosts(["*"]), origins, counters, log or quiet(), [], 5.0, gate)
         self._app = AsgiApp(app)
 
     async def ask(

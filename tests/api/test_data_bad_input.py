@@ -87,11 +87,11 @@ def params(row: Rest) -> list[RestParam]:
 
 
 def wrong_values(param: RestParam) -> list[str]:
-    kind = param.kind
-    if kind.name in WRONG:
-        return WRONG[kind.name]
-    if kind.schema["type"] == "integer":
-        low, high = kind.schema["minimum"], kind.schema["maximum"]
+    wanted = param.type
+    if wanted.name in WRONG:
+        return WRONG[wanted.name]
+    if wanted.schema["type"] == "integer":
+        low, high = wanted.schema["minimum"], wanted.schema["maximum"]
         return [*NO_NUMBERS, str(high + 1), *([str(low - 1)] if low else [])]
     return NO_WORDS
 
@@ -104,7 +104,7 @@ def test_wrong_values_are_refused_by_name(row: Rest, param: RestParam, app: InPr
     for value in wrong_values(param):
         if param.in_path and not value:
             continue  # another path
-        text = value if param.kind is CHAIN else quote(value, safe="")
+        text = value if param.type is CHAIN else quote(value, safe="")
         if param.in_path:
             right = path_of(row).split("/")
             at = [part.partition(":")[0] for part in row.path.split("/")].index(f"{{{param.name}}}")
@@ -122,9 +122,9 @@ def test_wrong_values_are_refused_by_name(row: Rest, param: RestParam, app: InPr
 @pytest.mark.parametrize("row", CHAIN_DATA_ENDPOINTS, ids=lambda row: row.operation)
 def test_repeated_and_unreadable_parameters(row: Rest, app: InProcess) -> None:
     for param in params(row):
-        if param.in_path or param.kind is NOT_OFFERED or param.kind is PAGE_TOKEN:
+        if param.in_path or param.type is NOT_OFFERED or param.type is PAGE_TOKEN:
             continue
-        value = quote(param.kind.example, safe="")
+        value = quote(param.type.example, safe="")
         reply = app.get(with_query(row, param.name, f"{value}&{param.name}={value}"), row.verb)
         assert (reply.status, reply.json()["message"]) == (400, f"{param.name} is given more than once")
         for text in ("%zz", "%", "%ff%fe"):

@@ -1,15 +1,34 @@
 """Balances over HTTP equal the recorded state of the chain: a sample of addresses and blocks, all token kinds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.data_naive import Naive, address_text, naive
-from tests.api.data_scene import CHAINS, NATIVE_PRICES, TOKEN_PRICE, Served, chain_id, data_server, erc20_tokens, walked
+from tests.api.data_scene import (
+    CHAINS,
+    NATIVE_PRICES,
+    TOKEN_PRICE,
+    Served,
+    Zeros,
+    chain_id,
+    data_server,
+    erc20_tokens,
+    walked,
+)
+from tests.api.made_chain import ANN, BEN, TOKEN, ZERO_ADDRESS, erc20, put
+from tests.api.made_chain import of as of_made
+from tests.api.made_chain import served as served_here
 from tests.evm.recordings import meta
 from tests.upstream.evm_recording import recorded_state
 from tests.upstream.evm_replay import EvmFault
+
+from icefall.evm.model import NativeRow
+from icefall.evm.reading.balances import BalanceReader
+from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.state import At, ContractCall
 
 UNTRUSTED = ("tollSilent",)  # takes a fee without a log: whoever gets it is named by none
 
@@ -96,6 +115,24 @@ def test_an_nft_requested_by_address_is_not_an_erc20_token(recorded: Naive, serv
         target = f"{of(recorded.chain, address)}:listErc20?filterSpamTokens=false"
         requested = served.result(f"{target}&contractAddresses={','.join([*nfts, coin])}")
         assert [one["address"].lower() for one in requested["erc20TokenBalances"]] == [coin]
+
+
+class NoContracts(Zeros):
+    """A state in which no address has code: every call returns nothing."""
+
+    async def answers(self, calls: Sequence[ContractCall], _: At) -> list[bytes | Reverted]:
+        return [b"" for _ in calls]
+
+
+def test_an_address_that_is_no_erc20_token_is_left_out(tmp_path: Path) -> None:
+    put(tmp_path, [erc20(0, ZERO_ADDRESS, ANN, 100), erc20(1, ANN, BEN, 5)], native=[NativeRow(BEN, 0, 1, 7)])
+    wanted = f"{of_made(BEN)}/balances:listErc20?contractAddresses={hexed(TOKEN)},{hexed(ANN)},0x{'ab' * 20}"
+    with served_here(tmp_path, state=NoContracts()) as app:
+        listed = app.result(wanted)["erc20TokenBalances"]
+        assert [(one["address"].lower(), one["balance"]) for one in listed] == [(hexed(TOKEN), "5")]
+        alone = BalanceReader(app.reader, None)  # without an upstream
+        page, _ = app.run(alone.erc20(BEN, 1, None, 10, [TOKEN, ANN]))
+        assert [one.token for one in page] == [TOKEN]
 
 
 def test_erc1155_balances(recorded: Naive, served: Served) -> None:

@@ -85,7 +85,7 @@ def test_every_token_with_what_its_contract_returns(dialect: str, apps: Apps) ->
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_an_address_that_is_no_token(dialect: str, apps: Apps) -> None:
-    """It has a zero balance if it is requested as one, and as sender or recipient no name in either dialect."""
+    """It has a zero balance if it is requested as one and answers balanceOf, and as sender or recipient no name."""
     wallet = naive(CHAIN).txs[-1]["native"]["from"]["address"]
     target = f"/v1/chains/{ID}/addresses/{wallet}/balances:listErc20?contractAddresses=0x{'55' * 20}"
     (held,) = apps[dialect].result(target)["erc20TokenBalances"]

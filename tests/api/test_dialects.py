@@ -118,6 +118,31 @@ def no_aliases(server: Server) -> Any:
     return server.call(ADMIN, "admin.getChainAliases", {"chain": AVAX_ID})["result"]
 
 
+def alias_names_chain(server: Server) -> Any:
+    server.call(ADMIN, "admin.aliasChain", {"chain": "X", "alias": "mine"})
+    answers = [server.call(ADMIN, "admin.getChainAliases", {"chain": name}) for name in ("X", "mine")]
+    return [answer["result"]["aliases"][-1] if "result" in answer else "error" for answer in answers]
+
+
+def endpoint_must_exist(server: Server) -> list[Any]:
+    names = ["nowhere", "bc/nowhere", "free", "health", "index/X", "free"]
+    answers = [server.call(ADMIN, "admin.alias", {"endpoint": one, "alias": "free"}) for one in names[:4]]
+    answers += [server.call(ADMIN, "admin.alias", {"endpoint": one, "alias": f"{one}-2"}) for one in names[4:]]
+    return ["error" if "error" in answer else answer["result"] for answer in answers]
+
+
+def admin_params_required(server: Server) -> list[Any]:
+    calls = [
+        ("alias", {"alias": "one"}),
+        ("alias", {"endpoint": "health"}),
+        ("aliasChain", {"chain": "X"}),
+        ("aliasChain", {"alias": "two"}),
+        ("getChainAliases", {}),
+    ]
+    answers = [server.call(ADMIN, f"admin.{name}", params) for name, params in calls]
+    return [code(answer) if "error" in answer else answer["result"] for answer in answers]
+
+
 def alias_of_endpoint(server: Server) -> list[Any]:
     shown = server.call(ADMIN, "admin.alias", {"endpoint": "health/liveness", "alias": "alive"})["result"]
     return [shown, server.ask("GET", "/ext/alive").status]
@@ -150,6 +175,13 @@ def range_is_array(server: Server) -> Any:
         assert time.monotonic() < deadline
     shown = server.call(INDEX, "index.getContainerRange", {"startIndex": 0, "numToFetch": 5})["result"]
     return [one["index"] for one in shown] if isinstance(shown, list) else list(shown)
+
+
+def index_encoding_checked(server: Server) -> list[Any]:
+    container = server.call(INDEX, "index.getLastAccepted")["result"]["id"]
+    asked = [{"id": container, "encoding": encoding} for encoding in ("hex", "cb59", 5)]
+    answers = [server.call(INDEX, f"index.{name}", params) for name in ("getIndex", "isAccepted") for params in asked]
+    return [code(answer) if "error" in answer else next(iter(answer["result"].values())) for answer in answers]
 
 
 def empty_range(server: Server) -> Any:
@@ -213,11 +245,15 @@ CASES = (
     Case(error_data, ["absent"] * 3, [None, NOTHING_READ, {**NOTHING_READ, "id": 7}]),
     Case(set_level_result, {}, LEVELS),
     Case(no_aliases, {"aliases": []}, {"aliases": None}),
+    Case(alias_names_chain, ["mine", "mine"], ["error", "error"]),
+    Case(endpoint_must_exist, ["error", "error", "error", {}, {}, {}], [{}, "error", "error", "error", {}, {}]),
+    Case(admin_params_required, [-32602] * 5, [{}, {}, {}, {}, -32000]),
     Case(alias_of_endpoint, [{}, 200], [{}, 404]),
     Case(head_everywhere, 200, 405),
     Case(four_tx_states, ["Rejected", "Accepted"], ["Unknown", "Accepted"]),
     Case(shows_source_chain, ["P", "absent"], ["absent", "absent"]),
     Case(range_is_array, ["0"], ["containers"]),
+    Case(index_encoding_checked, ["0", -32602, -32602, True, -32602, -32602], ["0"] * 3 + [True] * 3),
     Case(empty_range, None, "numToFetch must be in [1,1024] but is 0"),
     Case(block_by_container_id, "the block", "not found"),
     Case(alias_in_bytes, {}, "alias length is too long"),

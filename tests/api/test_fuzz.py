@@ -148,7 +148,7 @@ class Maker:
         params = dict(INPUTS.get(row.method) or {})
         if self.dice.random() < 0.1:
             return self.dice.choice(ODD_VALUES)
-        names = list(NodeBinder(row.params).kinds) or ["x"]
+        names = list(NodeBinder(row.params).types) or ["x"]
         for _ in range(self.dice.choice([0, 1, 1, 2])):
             name = self.dice.choice(names)
             params[self.dice.choice([name, name, name.upper(), name + "x"])] = self.dice.choice(ODD_VALUES)
@@ -306,7 +306,7 @@ def test_nothing_that_is_sent_can_hurt(name: str, tmp_path: Path) -> None:
 def test_invalid_values_are_invalid_for_every_kind() -> None:
     """The list of values keeps up with the kinds of parameter: each refuses some of them and takes others."""
     rows = [row for row in ENDPOINTS if isinstance(binder_of(row), NodeBinder)]  # the others take no JSON
-    kinds = {kind.name: kind for row in rows for kind in NodeBinder(row.params).kinds.values()}
+    kinds = {kind.name: kind for row in rows for kind in NodeBinder(row.params).types.values()}
     for name, kind in kinds.items():
         taken = 0
         for value in ODD_VALUES:

@@ -9,8 +9,10 @@ from urllib.parse import quote
 import pytest
 from tests.api.rest_scene import ADDRESS, LIST, ROWS, AddressPage, Everything, Scene
 from tests.api.schema_cases import validate_openapi
+from tests.upstream.evm_scene import RecordingLog
 
 from icefall.api.describing.openapi import document
+from icefall.api.dialect import INTERFACE, LIVE, Dialect
 from icefall.api.http.rest_params import ADDRESSES_MAX, BLOCK_NUMBER_MAX, PAGE_TOKEN_SIZE_MAX, RestBinder
 from icefall.api.http.routes import PathPatterns, Route
 from icefall.api.http.row import DATA, METRICS, Rest, example_path
@@ -193,7 +195,11 @@ def test_a_bad_value_in_a_query_is_named(query: str, message: str, scene: Scene)
         ("needed=1&feature=x", "feature must be one of nftIndexing, webhooks, teleporter, got x"),
         ("needed=1&contractAddresses=", "contractAddresses must be 1 to 100 addresses separated by commas"),
         (f"needed=1&contractAddresses={LOW},", "contractAddresses must be"),
-        ("needed=1&contractAddresses=" + ",".join([LOW] * (ADDRESSES_MAX + 1)), "contractAddresses must be"),
+        (
+            "needed=1&contractAddresses=" + ",".join([LOW] * (ADDRESSES_MAX + 1)),
+            "contractAddresses must be 1 to 100 addresses separated by commas, "
+            "each 0x and 40 hex digits (101 are given)",
+        ),
     ],
 )
 def test_a_bad_value_of_the_other_kinds_is_named(query: str, message: str, scene: Scene) -> None:
@@ -208,8 +214,9 @@ def test_what_is_not_known_is_ignored(scene: Scene) -> None:
 
 def test_a_hundred_addresses_are_taken(scene: Scene) -> None:
     many = ["0x" + number.to_bytes(20, "big").hex() for number in range(ADDRESSES_MAX)]
-    params = params_of(scene, f"/v1/everything?needed=1&contractAddresses={','.join(many)}")
-    assert len(params["contract_addresses"]) == 100
+    for comma in (",", ",%20"):
+        params = params_of(scene, f"/v1/everything?needed=1&contractAddresses={comma.join(many)}")
+        assert len(params["contract_addresses"]) == 100
 
 
 # -- refusals that are not the caller's mistake --------------------------------------------------------------------
@@ -365,3 +372,31 @@ def test_a_verb_behind_a_parameter() -> None:
         found = patterns.find(path)
         assert found is not None, path
         assert (next(name for name, route in routes.items() if route is found[0]), found[1]) == expected
+
+
+# -- a client that expects the live dialect ------------------------------------------------------------------------
+
+
+class InfoLines(RecordingLog):
+    """A log that remembers, and is not at level debug."""
+
+    def is_debug(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("agent", "listener", "dialect", "lines"),
+    [
+        ("speakeasy-sdk/typescript 0.13.0 2.500.5 1.0.0 @avalabs/avacloud-sdk", DATA, INTERFACE, 1),
+        ("speakeasy-sdk/typescript 0.13.0", METRICS, INTERFACE, 1),
+        ("speakeasy-sdk/typescript 0.13.0", DATA, LIVE, 0),
+        ("curl/8 speakeasy-sdk/typescript", DATA, INTERFACE, 0),
+    ],
+)
+def test_the_dialect_of_the_official_sdk_is_named_once(agent: str, listener: str, dialect: Dialect, lines: int) -> None:
+    log: Any = InfoLines()
+    scene = Scene(listener=listener, log=log, dialect=dialect)
+    for _ in range(3):
+        assert scene.get("/free", {"user-agent": agent}).status == 200
+        assert scene.get("/free").status == 200
+    assert ["--dialect=live" in message for message, _ in log.lines] == [True] * lines

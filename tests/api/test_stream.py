@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.api.data_naive import address_text, naive
 from tests.api.data_scene import Served, data_server
+from tests.api.made_chain import block as branch_block
 from tests.metrics.scene import Scene
 from tests.metrics.synthetic import block as made_block
 from tests.waiting import until
@@ -19,6 +20,9 @@ from icefall.api.data.schema.chains import StreamParams
 from icefall.api.dialect import INTERFACE
 from icefall.api.http.streams import EventStream, OpenStreams
 from icefall.errors import TooManyRequests
+from icefall.evm.deriving.packing import packed
+from icefall.evm.model import BlockRows
+from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 
 CHAIN = "anvil-1"
@@ -79,8 +83,11 @@ class Listening:
 
 
 def id_of(number: int) -> str:
-    recorded = naive(CHAIN)
-    return f"{recorded.id}:{number}:{recorded.blocks[number].line['block']['hash'][2:10]}"
+    """The ID after a block: its hash and those of older blocks, each shortened."""
+    blocks = naive(CHAIN).blocks
+    numbers = [number, *stream.older_numbers(number)]
+    hashes = [blocks[one].line["block"]["hash"][2:10] for one in numbers if one >= blocks[0].rows.block.number]
+    return f"{naive(CHAIN).id}:{number}:{':'.join(hashes)}"
 
 
 def test_a_stream_resumes_after_the_last_event(served: Served) -> None:
@@ -227,11 +234,66 @@ def test_a_rollback_is_an_event(tmp_path: Path) -> None:
     growing.scene.put([made_block(10, 1_700_000_010, 1)])
     after = growing.news(before)
     assert [one["data"]["blockNumber"] for one in after if one.get("event") == "block"] == ["10"]
-    wrong = before[:-8] + "00000000"  # as if another block 9 had been sent
-    events = growing.news(wrong)
-    assert events[1]["event"] == "reorg"
-    assert events[1]["data"] == {"chainId": "7", "blockNumber": "0"}  # no older block is known to the stream
+    for wrong, ancestor in (
+        ("7:9:00000000", "0"),  # as if another block 9 had been sent; no older block is known to the stream
+        (before.replace(before.split(":")[2], "00000000"), "8"),
+        ("7:9:" + ":".join(["00000000"] * 3 + before.split(":")[5:]), "4"),  # 9, 8 and 6 were replaced
+    ):
+        events = growing.news(wrong)
+        assert events[1]["event"] == "reorg"
+        assert events[1]["data"] == {"chainId": "7", "blockNumber": ancestor}
     growing.scene.close()
+
+
+def branch(first: int, last: int, *, other: bool = False) -> list[BlockRows]:
+    """Blocks of a made chain; `other` begins another branch with the first of them."""
+    return [
+        branch_block(number, branch=int(other), parent_branch=int(other and number > first))
+        for number in range(first, last + 1)
+    ]
+
+
+@pytest.mark.parametrize("ancestor", [298, 200, 50, 3])
+def test_a_rollback_of_any_depth_is_reported_as_deep_as_it_is(tmp_path: Path, ancestor: int) -> None:
+    growing = Growing(tmp_path)
+    growing.scene.put(branch(1, 10))
+    started = growing.news()[-1]["id"]
+    growing.scene.put(branch(11, 299))
+    before = growing.news(started)[-1]["id"]  # the client was sent them and went away
+
+    async def stays() -> list[Event]:
+        """A client that was sent all blocks and is connected while they are replaced."""
+        opened = await stream.stream(StreamParams(types=("blocks",), last_event_id=started), growing.chains, INTERFACE)
+        pieces, text = opened.pieces(), ""
+        async for piece in pieces:
+            text += piece.decode()
+            if text.rpartition("id: ")[2].startswith("7:299:") and "event: reorg" not in text:
+                await growing.scene.chain.roll_back(ancestor)
+                await growing.scene.chain.commit(
+                    [ResolvedBlock(packed(rows), (), ()) for rows in branch(ancestor + 1, 300, other=True)]
+                )
+            if text.rpartition("id: ")[2].startswith("7:300:"):
+                break
+        await pieces.aclose()
+        return parsed(text)
+
+    reported = [one["data"]["blockNumber"] for one in asyncio.run(stays()) if one.get("event") == "reorg"]
+    assert reported == [str(ancestor)] if ancestor >= 10 else int(reported[0]) <= ancestor
+    events = growing.news(before)
+    (common,) = [int(one["data"]["blockNumber"]) for one in events if one.get("event") == "reorg"]
+    assert common <= ancestor, "a block that both branches have"
+    assert 299 - common <= 4 * (299 - ancestor)
+    sent = [int(one["data"]["blockNumber"]) for one in events if one.get("event") == "block"]
+    assert sent == list(range(common + 1, 301))
+    growing.scene.close()
+
+
+def test_older_numbers_of_the_next_block_are_known() -> None:
+    for number in range(2000):
+        known = {number, *stream.older_numbers(number)}
+        assert set(stream.older_numbers(number + 1)) <= known
+        for level, older in enumerate(stream.older_numbers(number)):
+            assert 1 << level <= number - older < 2 << level
 
 
 def test_after_a_long_absence_blocks_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_every_name_is_documented_and_follows_the_conventions(server: Server) ->
     page = (ROOT / "docs" / "operating.md").read_text()
     for metric in METRICS:
         assert f"`{metric.name}`" in page
-        assert metric.name.endswith("_total") == (metric.kind == "counter")
+        assert metric.name.endswith("_total") == (metric.type == "counter")
 
 
 def test_alerts_and_dashboard_use_names_that_exist() -> None:

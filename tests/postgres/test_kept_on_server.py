@@ -8,8 +8,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.api.cache_scene import SetClock, StateOfNow, set_clock
 from tests.api.data_scene import InProcess
-from tests.api.kept_scene import SetClock, StateOfNow, set_clock
 from tests.api.made_chain import ANN, BEN, CHAIN, EVE, ID, ZERO_ADDRESS, erc20, of
 from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url

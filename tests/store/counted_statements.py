@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from icefall.api.describing.examples import example_call
-from icefall.api.http.answer_cache import KeptAnswers, Key
+from icefall.api.http.answer_cache import AnswerCache, CacheKey
 from icefall.api.http.app import App
 from icefall.api.http.row import DATA, METRICS, NODE, Rest, Rpc, example_path
 from icefall.compose.node_app import node_app
@@ -47,8 +47,8 @@ class LocalRequest:
         return self._body
 
 
-class NothingKept(KeptAnswers):
-    def is_repeated(self, key: Key) -> bool:
+class NothingCached(AnswerCache):
+    def _is_repeated(self, key: CacheKey) -> bool:
         return False
 
 
@@ -126,9 +126,9 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
     config = msgspec.structs.replace(with_stored_chains(config, stores), http_host=HOST)
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
-            patch.setattr(f"icefall.run.{module}.stores_of", lambda _: stores)
+            patch.setattr(f"icefall.compose.{module}.stores_of", lambda _: stores)
         patch.setattr(Freshness, "stale_result", lambda *_: None)  # the copy gets older while tests run
-        patch.setattr("icefall.api.http.app.KeptAnswers", NothingKept)  # statements are to be counted
+        patch.setattr("icefall.api.http.app.AnswerCache", NothingCached)  # statements are to be counted
         apps = {
             NODE: node_app(config),
             DATA: data_app(config, with_engine=True),

@@ -103,7 +103,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles": (12, 5, 7),
         "GET /v1/health-check": (5, 7, 7),
         "GET /v1/search": (4, 6, 6),
-        "GET /v1/stream": (4, 8, 11),
+        "GET /v1/stream": (25, 10, 13),
         "GET /v1/chains/{chainId}/blocks:getByTime": (16, 17, 17),
         "GET /v1/chains/{chainId}/tokens": (1, 2, 4),
         "GET /v1/chains/{chainId}/tokens/{address}/holders": (6, 6, 6),

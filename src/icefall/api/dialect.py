@@ -12,7 +12,7 @@ BATCH_MAX = 100
 
 
 class DialectDifference(NamedTuple):
-    """`case`: when the dialects differ. The texts say what a caller gets in each."""
+    """One difference. `case` says when the dialects differ, the texts what a caller gets in each."""
 
     case: str
     interface: Any
@@ -76,6 +76,18 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         "admin.getChainAliases of an unknown ID",
         [], "`[]`",
         None, "null")]
+    alias_names_chain: Annotated[bool, DialectDifference(
+        "admin.getChainAliases of an alias of a chain",
+        True, "all names of the chain, as for its ID",
+        False, "an error: it takes the ID alone")]
+    endpoint_must_exist: Annotated[bool, DialectDifference(
+        "admin.alias of an endpoint that does not exist",
+        True, "an error, and the alias stays free",
+        False, "accepted, and the alias is taken")]
+    admin_params_required: Annotated[bool, DialectDifference(
+        "admin.alias, admin.aliasChain or admin.getChainAliases without one of their parameters",
+        True, "-32602",
+        False, "as with an empty text")]
     alias_of_endpoint: Annotated[bool, DialectDifference(
         "alias of a full endpoint (`health/liveness`)",
         True, "works",
@@ -100,6 +112,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         "index.getContainerRange with numToFetch 0",
         True, "null",
         False, "error `numToFetch must be in [1,1024] but is 0`")]
+    index_encoding_checked: Annotated[bool, DialectDifference(
+        "index.getIndex and index.isAccepted with an unknown `encoding`",
+        True, "-32602",
+        False, "ignored")]
     block_by_container_id: Annotated[bool, DialectDifference(
         "avm.getBlock with the ID of a block's container",
         True, "the block",

@@ -1,5 +1,6 @@
-"""The whole table, in the order of the docs. A new endpoint is a row in `node.py`, `chain_data.py` or `metrics.py`, and
-its handler."""
+"""The whole endpoint table, in the order of the docs. A new endpoint is a row in the `endpoints.py` of its interface,
+and its handler.
+"""
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, USAGE_ENDPOINTS
 from icefall.api.describing import site
@@ -14,7 +15,7 @@ _JS, _CSS = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 # Served by every listener.
 COMMON_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="*", path="/ext/metrics", result=str, handler=prometheus.prometheus, needs="api-metrics-enabled",
-         listeners=LISTENERS,
+         listeners=LISTENERS, never_limited=True,
          media="text/plain; version=0.0.4; charset=utf-8",
          summary="Counters of this program and its chains in Prometheus' text format."),
     Rest(verb="GET", path="/openapi.json", result=dict, handler=site.openapi, listeners=LISTENERS, keyless=True,

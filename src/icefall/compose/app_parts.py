@@ -23,7 +23,7 @@ from icefall.api.http.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.http.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.http.guards import Hosts, Origins
 from icefall.api.http.prometheus import CounterSource
-from icefall.api.http.routes import Routes
+from icefall.api.http.routes import EndpointNames, Routes
 from icefall.api.http.row import DATA, METRICS, NODE
 from icefall.api.table import rows_of
 from icefall.compose.node_setup import configured_network, log_rotation, node_logs
@@ -63,8 +63,10 @@ def listener_app(
     rows = rows_of(listener)
     counters_dir = counters_directory(Path(config.data_dir) / "run", program_pid(), listener)
     counters = CallCounters(counter_labels(rows), counters_dir)
+    endpoints = EndpointNames()
     common: dict[type, Any] = {
         Dialect: dialect,
+        EndpointNames: endpoints,
         Pages: Pages(
             msgspec.json.encode(document(listener, rows, __version__, base_url(listener, config))),
             page(listener, __version__),
@@ -80,9 +82,10 @@ def listener_app(
         ),
     }
     paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))
+    endpoints.routes = Routes(paths, bases_of(paths), node, full=dialect.alias_of_endpoint)
     return App(
         listener,
-        Routes(paths, bases_of(paths), node, full=dialect.alias_of_endpoint),
+        endpoints.routes,
         dialect,
         Hosts(config.http_allowed_hosts),
         origins,

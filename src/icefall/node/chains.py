@@ -48,13 +48,15 @@ class Chains:
 
     async def lookup(self, name: str) -> bytes:
         """The ID behind an alias or an ID's text."""
+        found = await self.find(name)
+        if found is None:
+            raise CallFailed(f"there is no ID with alias: {name}")
+        return found
+
+    async def find(self, name: str) -> bytes | None:
+        """The ID behind an alias or an ID's text; None if there is none."""
         chain = self._by_name.get(name)
-        if chain is not None:
-            return chain.chain_id
-        stored = await self._reader.chain_of(name)
-        if stored is not None:
-            return stored
-        raise CallFailed(f"there is no ID with alias: {name}")
+        return chain.chain_id if chain is not None else await self._reader.chain_of(name)
 
     def known(self, name: str) -> bool:
         """Whether a built-in name is taken."""

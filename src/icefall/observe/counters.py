@@ -14,18 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-FIELDS = ("calls", "failures", "duration_ns", "kept", "in_flight")
+FIELDS = ("calls", "failures", "duration_ns", "cached", "in_flight")
 _COUNT, _IN_FLIGHT = len(FIELDS), len(FIELDS) - 1
 _SUFFIX = ".counters"
 
 
 class CallCounts(NamedTuple):
-    """`kept`: calls answered with an answer that was kept."""
+    """`cached`: calls answered with an answer that was cached."""
 
     calls: int
     failures: int
     duration_ns: int
-    kept: int
+    cached: int
     in_flight: int
 
 
@@ -44,13 +44,13 @@ class CallCounters:
         self._words[_COUNT * slot + _IN_FLIGHT] += 1
         return time.perf_counter_ns()
 
-    def end(self, slot: int, began_ns: int, *, failed: bool, kept: bool = False) -> None:
+    def end(self, slot: int, began_ns: int, *, failed: bool, cached: bool = False) -> None:
         words, at = self._words, _COUNT * slot
         words[at] += 1
         if failed:
             words[at + 1] += 1
         words[at + 2] += time.perf_counter_ns() - began_ns
-        if kept:
+        if cached:
             words[at + 3] += 1
         words[at + _IN_FLIGHT] -= 1
 

@@ -1,4 +1,4 @@
-"""Generates the page at /docs, and docs/api.md, docs/dialects.md and docs/settings.md."""
+"""Generator of the page at /docs, and of docs/api.md, docs/dialects.md and docs/settings.md."""
 
 from html import escape
 from pathlib import Path
@@ -30,17 +30,17 @@ def page(listener: str, version: str) -> str:
 
 
 def _parameters(row: Rest | Rpc) -> list[tuple[str, str]]:
-    """Name and kind of each, with its default if it has one."""
+    """The name and type of each parameter, with its default if it has one."""
     binder = binder_of(row)
     if not isinstance(binder, RestBinder):
-        return [(key, kind.name) for key, kind in binder.kinds.items()]
-    shown = []
+        return [(key, one.name) for key, one in binder.types.items()]
+    found = []
     for param in binder.all:
-        default = param.shown_default
+        default = param.rendered_default
         default_text = str(default).lower() if isinstance(default, bool) else default
         default_text = ",".join(default) if isinstance(default, tuple) else default_text
-        shown.append((param.name, param.kind.name + ("" if default is None else f" (default {default_text})")))
-    return shown
+        found.append((param.name, param.type.name + ("" if default is None else f" (default {default_text})")))
+    return found
 
 
 def _notes(row: Rest | Rpc) -> str:
@@ -60,7 +60,7 @@ def api_markdown() -> str:
         lines += [f"## {_HEADS[listener]}", "", "| call | parameters | what it does |", "|---|---|---|"]
         for row in rows_of(listener):
             call = f"`{row.label}`" if isinstance(row, Rest) else f"`{row.method}` at `{row.path}`"
-            params = ", ".join(f"`{key}` {kind}" for key, kind in _parameters(row))
+            params = ", ".join(f"`{key}` {type_name}" for key, type_name in _parameters(row))
             lines.append(f"| {call} | {params} | {row.summary}{_notes(row)} |".replace("|  |", "| |"))
         lines.append("")
     return "\n".join(lines)

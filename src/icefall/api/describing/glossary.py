@@ -1,4 +1,4 @@
-"""What every field and parameter of the interfaces means: one sentence per name, for OpenAPI and the docs page.
+"""The meaning of every field of the interfaces: one sentence per name, for OpenAPI and the docs page.
 
 A name means the same wherever it occurs. Where it cannot (`status` of a chain, of a transaction), `Struct.name` or
 `operation.name` comes before the plain name.
@@ -322,5 +322,5 @@ FIELDS |= {f"{name}Time": f"When the {name} upgrade takes effect." for name in _
 
 
 def field_text(struct: str, name: str) -> str:
-    """Empty if there is none, which a test refuses."""
+    """The sentence about a field; empty if there is none, which a test refuses."""
     return FIELDS.get(f"{struct}.{name}") or FIELDS.get(name, "")

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 from the endpoint table."""
+"""The OpenAPI 3.1 document of a listener, made from its rows of the endpoint table, and the tags that group them."""
 
 import re
 from typing import Any, NamedTuple, get_args
@@ -22,8 +22,52 @@ _ABOUT = {
 _REF = "#/components/schemas/{name}"
 
 
+class Tag(NamedTuple):
+    """A group of endpoints in the document: those whose path matches, and no earlier tag."""
+
+    name: str
+    pattern: str
+    summary: str
+
+
+SERVICE = Tag("Service", r".*", "This service itself: health, its description, counters.")
+TAGS: dict[str, tuple[Tag, ...]] = {
+    NODE: (
+        Tag("Health", r"/ext/health.*", "Whether the node works."),
+        Tag("Admin", r"/ext/admin", "Administration; only with `--api-admin-enabled=true`."),
+        Tag("Info", r"/ext/info", "The node and its network."),
+        Tag("X-Chain", r"/ext/bc/X", "Assets, balances, blocks and transactions of the asset chain."),
+        Tag("P-Chain", r"/ext/bc/P", "The platform chain, as far as X-Chain clients need it."),
+        Tag("Index", r"/ext/index/.*", "Accepted containers of X, P and C, in order of acceptance."),
+        SERVICE,
+    ),
+    DATA: (
+        Tag("Search", r"/v1/search|/v1/stream", "Finding things on all chains, and following them live."),
+        Tag("Chains", r"/v1/chains(/\{chainId\}|/address/.*)?|/v1/address/.*|.*/indexing", "The indexed chains."),
+        Tag("Blocks", r".*/blocks(:\w+|/\{blockId\}(/transactions)?)?|.*/allBlocks", "Blocks of one or all chains."),
+        Tag("Balances", r".*/balances:\w+", "What an address holds, now or at an earlier block."),
+        Tag("NFTs", r".*/nfts/.*", "Single NFTs with their metadata."),
+        Tag("Tokens", r".*/tokens(/.*)?", "Tokens, their transfers, holders and prices."),
+        Tag("Contracts", r".*/contracts/.*|.*/addresses/\{address\}(/logs)?", "Contracts, deployments and logs."),
+        Tag("Transactions", r".*/(transactions|allTransactions).*", "Transactions, transfers and internal calls."),
+        SERVICE,
+    ),
+    METRICS: (
+        Tag("Series by day", r"/v1/\w+/\{chainId\}", "One series per path, by day of UTC."),
+        Tag("Series", r"/v1/metrics|.*[mM]etrics/\{metric\}", "Series by hour, day, week or month; windows."),
+        Tag("Chains", r"/v2/chains(/\{chainId\})?", "The chains that have metrics."),
+        Tag("Holders", r".*/contracts/.*", "Holders of tokens."),
+        SERVICE,
+    ),
+}
+
+
+def tag_of(listener: str, row: Rest | Rpc) -> str:
+    return next(tag.name for tag in TAGS[listener] if re.fullmatch(tag.pattern, row.path))
+
+
 def document(listener: str, rows: list[Rest | Rpc], version: str, server: str = "") -> dict[str, Any]:
-    """`server`: the base address of the listener."""
+    """Make the document. `server` is the base address of the listener."""
     rows = [row for row in rows if isinstance(row, Rpc) or not row.is_file]
     results = list(dict.fromkeys(part for row in rows for part in _parts(row.result)))
     schemas, components = msgspec.json.schema_components(results, ref_template=_REF)
@@ -101,7 +145,10 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
         limits = {name: {"$ref": f"#/components/headers/{name}"} for name in tuple(_LIMIT_HEADERS)[:3]}
         responses[str(row.success)] = {**good, "headers": limits}
         responses |= {status: _failure(summary) for status, summary in _REST_FAILURES.items()}
-        responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
+        if row.never_limited:
+            del responses["429"]
+        else:
+            responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
     if row.status is not always_200:
         responses["503"] = _unhealthy(shape, responses.get("503"), media)
     notes = [f"Deprecated: {row.deprecated}."] if row.deprecated else []
@@ -122,7 +169,7 @@ def operation_id(row: Rest) -> str:
 
 
 def _describe(components: dict[str, Any]) -> None:
-    """Adds what every field means."""
+    """Add to each field of a schema what it means."""
     for struct, schema in components.items():
         for name, field in schema.get("properties", {}).items():
             if text := field_text(struct, name):
@@ -133,7 +180,7 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
     binder = binder_of(row)
     if isinstance(binder, RestBinder):
         return [
-            _parameter(row, param) for param in binder.all if param.kind.schema
+            _parameter(row, param) for param in binder.all if param.type.schema
         ]  # parameters without a schema are not offered
     return [
         {
@@ -141,15 +188,15 @@ def _parameters(row: Rest) -> list[dict[str, Any]]:
             "in": "query",
             "required": False,
             "description": param_text(operation_id(row), name),
-            "schema": kind.schema,
+            "schema": param_type.schema,
             "explode": True,
         }
-        for name, kind in binder.kinds.items()
+        for name, param_type in binder.types.items()
     ]
 
 
 def _parameter(row: Rest, param: RestParam) -> dict[str, Any]:
-    schema, default = param.kind.schema, _plain(param.shown_default)
+    schema, default = param.type.schema, _plain(param.rendered_default)
     if default is not None:
         schema = {**schema, "default": default}
     described: dict[str, Any] = {
@@ -170,8 +217,8 @@ def _plain(default: Any) -> Any:
 
 def _example(row: Rest, param: RestParam) -> Any:
     """The example as a value of the schema's type."""
-    text, kind = row.examples.get(param.name, param.kind.example), param.kind.schema["type"]
-    return int(text) if kind == "integer" else text == "true" if kind == "boolean" else text
+    text, json_type = row.examples.get(param.name, param.type.example), param.type.schema["type"]
+    return int(text) if json_type == "integer" else text == "true" if json_type == "boolean" else text
 
 
 def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any], tag: str) -> dict[str, Any]:
@@ -205,8 +252,8 @@ def _rpc(path: str, rows: list[Rpc], shapes: dict[type, Any], tag: str) -> dict[
 
 def _call(row: Rpc) -> dict[str, Any]:
     params = {
-        name: {**kind.schema, "description": param_text(row.method, name)}
-        for name, kind in NodeBinder(row.params).kinds.items()
+        name: {**param_type.schema, "description": param_text(row.method, name)}
+        for name, param_type in NodeBinder(row.params).types.items()
     }
     return {
         "title": row.method,
@@ -272,45 +319,3 @@ _LIMIT_HEADERS = {
     "ratelimit-reset": _number("Seconds until the window starts again; with 429 only."),
     "retry-after": _number("Seconds to wait; with 429 only."),
 }
-
-
-class Tag(NamedTuple):
-    name: str
-    pattern: str
-    summary: str
-
-
-SERVICE = Tag("Service", r".*", "This service itself: health, its description, counters.")
-TAGS: dict[str, tuple[Tag, ...]] = {
-    NODE: (
-        Tag("Health", r"/ext/health.*", "Whether the node works."),
-        Tag("Admin", r"/ext/admin", "Administration; only with `--api-admin-enabled=true`."),
-        Tag("Info", r"/ext/info", "The node and its network."),
-        Tag("X-Chain", r"/ext/bc/X", "Assets, balances, blocks and transactions of the asset chain."),
-        Tag("P-Chain", r"/ext/bc/P", "The platform chain, as far as X-Chain clients need it."),
-        Tag("Index", r"/ext/index/.*", "Accepted containers of X, P and C, in order of acceptance."),
-        SERVICE,
-    ),
-    DATA: (
-        Tag("Search", r"/v1/search|/v1/stream", "Finding things on all chains, and following them live."),
-        Tag("Chains", r"/v1/chains(/\{chainId\}|/address/.*)?|/v1/address/.*|.*/indexing", "The indexed chains."),
-        Tag("Blocks", r".*/blocks(:\w+|/\{blockId\}(/transactions)?)?|.*/allBlocks", "Blocks of one or all chains."),
-        Tag("Balances", r".*/balances:\w+", "What an address holds, now or at an earlier block."),
-        Tag("NFTs", r".*/nfts/.*", "Single NFTs with their metadata."),
-        Tag("Tokens", r".*/tokens(/.*)?", "Tokens, their transfers, holders and prices."),
-        Tag("Contracts", r".*/contracts/.*|.*/addresses/\{address\}(/logs)?", "Contracts, deployments and logs."),
-        Tag("Transactions", r".*/(transactions|allTransactions).*", "Transactions, transfers and internal calls."),
-        SERVICE,
-    ),
-    METRICS: (
-        Tag("Series by day", r"/v1/\w+/\{chainId\}", "One series per path, by day of UTC."),
-        Tag("Series", r"/v1/metrics|.*[mM]etrics/\{metric\}", "Series by hour, day, week or month; windows."),
-        Tag("Chains", r"/v2/chains(/\{chainId\})?", "The chains that have metrics."),
-        Tag("Holders", r".*/contracts/.*", "Holders of tokens."),
-        SERVICE,
-    ),
-}
-
-
-def tag_of(listener: str, row: Rest | Rpc) -> str:
-    return next(tag.name for tag in TAGS[listener] if re.fullmatch(tag.pattern, row.path))

@@ -1,4 +1,6 @@
-"""What every parameter of the interfaces means, as `glossary.py` for fields; `operation.name` comes first."""
+"""The meaning of every parameter of the interfaces, as `glossary.py` has it for fields. An entry of `operation.name`
+goes before that of `name`.
+"""
 
 PARAMS: dict[str, str] = {
     "orgId": "Accepted and ignored: there are no organisations here.",
@@ -17,7 +19,7 @@ PARAMS: dict[str, str] = {
     "lastEventId": "ID of the last event received; browsers send it as the header Last-Event-ID.",
     "listTokenPrices.address": "Contract of the token, or `native` for the chain's own token.",
     "addresses": "Addresses on the X-Chain, 1,024 at most.",
-    "alias": "New name; of info.getBlockchainID, the name to look up.",
+    "alias": "New name, at most 512 characters; of info.getBlockchainID, the name to look up.",
     "assetID": "ID or alias of the asset.",
     "blockID": "ID of the block.",
     "blockId": "Number or hash of the block.",
@@ -27,7 +29,8 @@ PARAMS: dict[str, str] = {
     "closest": "before: the newest block that is not later. after: the oldest one that is not earlier.",
     "contractAddress": "Only this contract.",
     "listBalanceHistory.contractAddress": "ERC-20 token; without it the native token.",
-    "contractAddresses": "Only these tokens, zero balances included: up to 100 addresses, separated by commas.",
+    "contractAddresses": "Only these tokens, zero balances included: 1 to 100 addresses, separated by commas. "
+    "Addresses that are not ERC-20 tokens are left out.",
     "currency": "Currency of prices and values.",
     "cursor": "Where the page begins: `cursor` of the page before.",
     "displayLevel": "Lowest level to show on the terminal.",

@@ -22,7 +22,7 @@ FILE_HEADERS = (("cache-control", "public, max-age=86400"), ("x-content-type-opt
 
 
 class Pages(msgspec.Struct, frozen=True):
-    """Generated once when the worker starts."""
+    """The pages of a listener, generated once when the worker starts."""
 
     openapi: bytes
     html: str

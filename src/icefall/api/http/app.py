@@ -5,20 +5,19 @@ other interfaces API key and rate limit are checked after the verb (`gate.py`).
 """
 
 import asyncio
-import time
 import zlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 from urllib.parse import quote
 
 import msgspec
 
-from icefall.access.page_tokens import ISSUE_STEP_S
-from icefall.api.dialect import Dialect
-from icefall.api.http.answer_cache import KeptAnswers
+from icefall.api.dialect import LIVE, Dialect
+from icefall.api.http.answer_cache import AnswerCache, RestAnswer
 from icefall.api.http.body_timeout import BodyTimeout
 from icefall.api.http.failure import failure_body, failure_headers
-from icefall.api.http.gate import AccessGate
+from icefall.api.http.gate import AccessGate, Admission
 from icefall.api.http.guards import Hosts, Origins, takes_gzip
 from icefall.api.http.jsonrpc import is_unavailable
 from icefall.api.http.routes import ROOT, RestRoute, Route, Routes, cleaned, location
@@ -39,6 +38,7 @@ from icefall.observe.log import Log
 from icefall.server.response import Headers, Response
 
 BODY_MAX = 1 << 20
+SDK_AGENT = "speakeasy-sdk/typescript"  # how the user agent of the hosted service's SDK begins
 _GZIP_MIN = 1400  # an answer that fits into one packet is not worth compressing
 _THREAD_MIN = 256 << 10  # compressing more than this would keep other requests waiting
 _NO_VALUES: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Request(Protocol):
 
 
 class Site(Protocol):
-    """What a listener serves besides its endpoints: pages for browsers."""
+    """The pages for browsers that a listener serves besides its endpoints."""
 
     def answer(self, path: str, host: str, if_none_match: str) -> tuple[int, Headers, bytes] | None: ...
 
@@ -109,26 +109,33 @@ class App:
         self._body_timeout = BodyTimeout(read_timeout_s)
         self._base = [*headers, ("vary", "Origin")]
         self._json = [("content-type", _JSON_UTF8), *self._base, ("x-content-type-options", "nosniff")]
-        self._plain_headers: dict[int, Headers] = {}
-        self._kept = KeptAnswers()
+        self._rest_headers: dict[int, Headers] = {}
+        self._cache = AnswerCache()
         self._deprecated = [*self._json, ("deprecation", "true")]
         self._site = site
+        self._looks_for_sdk = listener != NODE and dialect.name != LIVE.name  # once per process
 
     async def close(self) -> None:
-        """Closes what requests have opened, connections to upstreams, and reports what was not reported yet."""
+        """Close what requests have opened, connections to upstreams, and report what was not reported yet."""
         if self._gate is not None:
             await self._gate.close()
         if self._close is not None:
             await self._close()
 
     async def respond(self, request: Request) -> Response:
+        """Answer a request. It never raises: every error becomes a response."""
         wanted = request.header("access-control-request-method") if request.method == "OPTIONS" else None
         if wanted:
             named = await self._is_admin(request.path)
             return Response(200, [*self._base[:-1], *self._origins.preflight(request.header, wanted, named=named)], b"")
-        limit_headers: Headers = []
         named_origins = False
-        plain, units, began = None, 0, time.perf_counter()
+        if self._looks_for_sdk and (request.header("user-agent") or "").startswith(SDK_AGENT):
+            self._looks_for_sdk = False
+            self.log.info(
+                "a client uses the SDK of the hosted service, which refuses some answers of this dialect: "
+                "start with --dialect=live",
+                dialect=self._dialect.name,
+            )
         try:
             if not self._hosts.allows(request.host):
                 raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
@@ -141,34 +148,28 @@ class App:
             else:
                 route, values = found
                 named_origins = route is self._admin
-                plain = self._plain(route, request.method)
-                if plain is not None and self._gate is not None:
-                    limit_headers, refusal = await self._gate.admit(request, plain.row)
-                    if refusal is not None:
-                        raise refusal
-                if plain is not None:
-                    response, units = await self._answer_plain(plain, values, request)
-                    if units and self._gate is not None:
-                        limit_headers = await self._gate.charge(request, plain.row, units)
-                else:
+                rest = self._rest_route(route, request.method)
+                if rest is None:
                     response = await self._answer_rpc(route, request)
-        except TimeoutError:
-            self._counters.count_unrouted()
-            response = self.failure(RequestTimeout("the body did not arrive in time"))
-        except IcefallError as error:
-            self._counters.count_unrouted()
-            response = self.failure(error)
-        except Exception as bug:
-            self._counters.count_unrouted()
-            self.log.error("request failed", path=request.path, error=f"{type(bug).__name__}: {bug}")
-            response = self.failure(InternalError("internal error"))
-        if plain is not None and self._gate is not None:
-            self._gate.note(request, plain.row, response.status, units, time.perf_counter() - began)
-        if limit_headers:
-            response = response._replace(headers=[*response.headers, *limit_headers])
+                elif self._gate is None:
+                    response = (await self._answer(rest, values, request, None)).response
+                else:
+                    response = await self._answer_admitted(self._gate, rest, values, request)
+        except Exception as error:
+            response = self._failed(request, error)
         if self.log.is_debug():
             self.log.debug("request", method=request.method, path=request.path, status=response.status)
         return await self._finished(request, response, named_origins=named_origins)
+
+    def _failed(self, request: Request, error: Exception) -> Response:
+        """The response to a request that no endpoint could answer."""
+        self._counters.count_unrouted()
+        if isinstance(error, IcefallError):
+            return self.failure(error)
+        if isinstance(error, TimeoutError):
+            return self.failure(RequestTimeout("the body did not arrive in time"))
+        self.log.error("request failed", path=request.path, error=f"{type(error).__name__}: {error}")
+        return self.failure(InternalError("internal error"))
 
     async def _is_admin(self, path: str) -> bool:
         """Whether a path is the admin interface, by its own name or by an alias."""
@@ -205,62 +206,81 @@ class App:
         answer = self._site.answer(request.path, request.host, request.header("if-none-match") or "")
         return None if answer is None else Response(answer[0], [*answer[1], *self._base], answer[2])
 
-    def _plain(self, route: Route, verb: str) -> RestRoute | None:
-        plain = route.plain.get(verb) or route.plain.get("*")
-        if plain is None and verb == "HEAD" and self._dialect.head_everywhere:
-            plain = route.plain.get("GET")
-        if plain is None and (route.service is None or verb != "POST"):
+    def _rest_route(self, route: Route, verb: str) -> RestRoute | None:
+        """The endpoint of a path for a verb; None if the path is one of JSON-RPC."""
+        rest = route.plain.get(verb) or route.plain.get("*")
+        if rest is None and verb == "HEAD" and self._dialect.head_everywhere:
+            rest = route.plain.get("GET")
+        if rest is None and (route.service is None or verb != "POST"):
             raise MethodNotAllowed(verb, route.allow(head=self._dialect.head_everywhere))
-        return plain
+        return rest
 
-    async def _answer_plain(self, plain: RestRoute, values: tuple[str, ...], request: Request) -> tuple[Response, int]:
-        """And the units to charge besides the row's weight."""
-        began, failed, kept, mark = self._counters.begin(plain.slot), True, None, None
-        version = None
-        key = (request.path, request.query)
+    async def _answer_admitted(
+        self, gate: AccessGate, rest: RestRoute, values: tuple[str, ...], request: Request
+    ) -> Response:
+        """Answer a request that passes the gate, and let the gate count it."""
+        admission = await gate.admit(request, rest.row)
         try:
-            if plain.version is not None and self._kept.is_repeated(key):
-                version = await plain.version(values)
-            if version is not None:
-                mark = self._kept.mark(version.store)
-                kept = self._kept.find(key, mark)
-                if kept is None and version.is_of_server:
-                    kept = await self._kept.made_by_another(key, mark)
-            if kept is None:
-                query = _resumed(request) if plain.row.is_stream else request.query
-                result = await plain.call(plain.bind(values, query))
-                result, units = result if isinstance(result, Charged) else (result, 0)
-                response = self._response(plain, result, request)
-                if mark is not None and version is not None and version.is_without_state():
-                    self._kept.keep(key, mark, response.body, _step_s(result, is_of_server=version.is_of_server))
-            failed = False
-        finally:
-            self._counters.end(plain.slot, began, failed=failed, kept=kept is not None)
-            if kept is None and mark is not None:
-                self._kept.end_making(key, mark)
-        if kept is not None:
-            return Response(200, self._headers_of(plain), kept), 0
-        return response, units
+            if admission.refusal is not None:
+                raise admission.refusal
+            answer = await self._answer(rest, values, request, admission)
+            if answer.units:
+                await admission.charge(answer.units)
+            response = answer.response
+        except Exception as error:
+            response = self._failed(request, error)
+        admission.note(response.status)
+        if admission.headers:
+            return Response(response.status, [*response.headers, *admission.headers], response.body)
+        return response
 
-    def _response(self, plain: RestRoute, result: Any, request: Request) -> Response:
+    async def _answer(
+        self, rest: RestRoute, values: tuple[str, ...], request: Request, admission: Admission | None
+    ) -> RestAnswer:
+        """Answer from the cache or with the handler, and count the call."""
+        began, answer = self._counters.begin(rest.slot), None
+        try:
+            if rest.version is None:
+                answer = await self._make(rest, values, request, admission)
+            else:
+                answer = await self._cache.around(
+                    (request.path, request.query),
+                    partial(rest.version, values),
+                    partial(self._make, rest, values, request, admission),
+                )
+            return answer
+        finally:
+            is_cached = answer is not None and answer.is_cached
+            self._counters.end(rest.slot, began, failed=answer is None, cached=is_cached)
+
+    async def _make(
+        self, rest: RestRoute, values: tuple[str, ...], request: Request, admission: Admission | None
+    ) -> RestAnswer:
+        """Bind the parameters, call the handler and encode its result."""
+        row, units = rest.row, 0
+        result = await rest.call(rest.bind(values, _resumed(request) if row.is_stream else request.query))
+        if isinstance(result, Charged):
+            result, units = result
         if isinstance(result, EventStream):
-            client = self._gate.client(request) if self._gate is not None else request.peer
-            return Response(200, self._headers_of(plain), self._streams.limited(client, result))
+            client = request.peer if admission is None else admission.client
+            return RestAnswer(Response(200, self._headers_of(rest), self._streams.limited(client, result)), units)
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):
             body = result
         else:
             body = msgspec.json.encode(result) + b"\n"
-        return Response(plain.row.status(result), self._headers_of(plain), body)
+        has_page_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
+        return RestAnswer(Response(row.status(result), self._headers_of(rest), body), units, has_page_token)
 
-    def _headers_of(self, plain: RestRoute) -> Headers:
-        """Always the same list, and one for all endpoints with the same headers: the server keeps its bytes."""
-        headers = self._plain_headers.get(plain.slot)
+    def _headers_of(self, rest: RestRoute) -> Headers:
+        """The headers of a good answer: always the same list, and one for all endpoints with the same headers, because
+        the server caches its bytes."""
+        headers = self._rest_headers.get(rest.slot)
         if headers is None:
-            made = [("content-type", plain.row.media), *plain.row.headers, *self._base]
-            headers = next((known for known in self._plain_headers.values() if known == made), made)
-            self._plain_headers[plain.slot] = headers
+            made = [("content-type", rest.row.media), *rest.row.headers, *self._base]
+            headers = next((known for known in self._rest_headers.values() if known == made), made)
+            self._rest_headers[rest.slot] = headers
         return headers
 
     async def _answer_rpc(self, route: Route, request: Request) -> Response:
@@ -287,7 +307,7 @@ class App:
         return Response(status, self._json, answer)
 
     def _closed(self) -> Response:
-        """Any call to a chain that is bootstrapping, before verb, content type and body are checked."""
+        """The answer to any call to a chain that is bootstrapping, before verb, content type and body are checked."""
         error = Bootstrapping()
         if self._dialect.plain_failures:
             return self.failure(error)
@@ -301,7 +321,7 @@ class App:
         return Response(error.status, [("content-type", media), *self._base, *failure_headers(error)], body)
 
     async def _finished(self, request: Request, response: Response, *, named_origins: bool) -> Response:
-        """Adds what depends on the request headers: CORS and compression."""
+        """Add what depends on the request headers: CORS and compression."""
         origin = request.header("origin")
         headers, body = response.headers, response.body
         if origin:
@@ -319,21 +339,13 @@ class App:
         )
 
 
-def _step_s(result: object, *, is_of_server: bool) -> int | None:
-    """How long an answer may be kept, as KeptAnswers takes it."""
-    if is_of_server:
-        return 1
-    has_token = getattr(result, "next_page_token", msgspec.UNSET) is not msgspec.UNSET
-    return ISSUE_STEP_S if has_token else None
-
-
 def _resumed(request: Request) -> str:
     """The query, with the event after which a browser goes on: it sends that in a header."""
     last = request.header("last-event-id")
     if last is None:
         return request.query
-    kept = [pair for pair in request.query.split("&") if pair.partition("=")[0] != "lastEventId"]
-    return "&".join([*filter(None, kept), f"lastEventId={quote(last)}"])
+    others = [pair for pair in request.query.split("&") if pair.partition("=")[0] != "lastEventId"]
+    return "&".join([*filter(None, others), f"lastEventId={quote(last)}"])
 
 
 def _gzip(body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""From the endpoint table to routes: each row compiled with the services its handler takes, grouped by path."""
+"""Compilation of the endpoint table to routes: each row with the services its handler takes, grouped by path."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import signature
@@ -72,7 +72,7 @@ def routes_of(
     wanted = [row for row in rows if not row.needs or enabled(row.needs)]
     for row in wanted:
         if isinstance(row, Rest):
-            version = services[ChainDirectory].version if row.keeps_answers else None
+            version = services[ChainDirectory].version if row.cacheable else None
             plain = RestRoute(row, binding(row), with_services(row.handler, services), slots[row.label], version)
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):
@@ -82,7 +82,7 @@ def routes_of(
                 continue
             own = {**services, **mount.services}
             methods = {
-                r.method: RpcMethod(r, NodeBinder(r.params), with_services(r.handler, own), slots[r.label])
+                r.method: RpcMethod(r, _rpc_binder(r, dialect), with_services(r.handler, own), slots[r.label])
                 for r in group
             }
             service = RpcService(methods, dialect, counters)
@@ -92,7 +92,11 @@ def routes_of(
     return routes
 
 
+def _rpc_binder(row: Rpc, dialect: Dialect) -> NodeBinder:
+    return NodeBinder(row.params, () if dialect.index_encoding_checked else row.live_ignores)
+
+
 def bases_of(routes: Mapping[str, Route]) -> frozenset[str]:
-    """What an alias may replace: the part of each path after /ext/ that is common to its endpoints."""
+    """The paths that an alias may replace: the part of each after /ext/ that is common to its endpoints."""
     paths = [path.removeprefix("/ext/").split("/") for path in routes if path.startswith("/ext/")]
     return frozenset("/".join(parts[: 2 if parts[0] in ("bc", "index") else 1]) for parts in paths)

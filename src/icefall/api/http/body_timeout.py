@@ -10,8 +10,8 @@ _CHECK_EVERY = 0.25  # of the limit
 
 
 class BodyTimeout:
-    """Between `begin` and `end` a task may wait for `limit_s`, plus up to a quarter of it; then it is cancelled, and
-    `end` raises TimeoutError. None: no limit."""
+    """The limit on the time between `begin` and `end`: a task that waits for longer than `limit_s`, plus up to a
+    quarter of it, is cancelled, and `end` raises TimeoutError. None is no limit."""
 
     def __init__(self, limit_s: float | None) -> None:
         self._limit_s = limit_s

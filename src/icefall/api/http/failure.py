@@ -1,4 +1,4 @@
-"""From an error to the body and headers of its response. Never HTML, never a traceback."""
+"""The body and headers of the response to an error: never HTML, never a traceback."""
 
 import msgspec
 

@@ -1,7 +1,11 @@
-"""API keys and rate limits of the chain data and metrics interfaces, checked after routing and before the handler."""
+"""API keys and rate limits of the chain data and metrics interfaces, checked after routing and before the handler.
+
+A request passes the gate once: `AccessGate.admit` returns its `Admission`, which the app asks for everything else.
+"""
 
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Protocol
 
 from icefall.access.budget_leases import BudgetDecision, BudgetLeases
@@ -11,14 +15,12 @@ from icefall.access.store import AccessReader
 from icefall.access.usage import AnsweredRequest
 from icefall.access.usage_store import UsageRecorder
 from icefall.api.http.row import Rest, Weight
-from icefall.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
+from icefall.errors import BadRequest, Forbidden, IcefallError, TooManyRequests, Unauthorized
 from icefall.server.response import Headers
 
 KEY_HEADERS = ("x-service-api-key", "x-glacier-api-key")
 LIMIT_HEADERS = ("ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "retry-after")
-
-
-_TEXT_MAX = 200  # of a caller's text in the log
+_TEXT_MAX = 200  # characters of a caller's text in the log of requests
 
 
 class CallerRequest(Protocol):
@@ -36,8 +38,8 @@ class CallerRequest(Protocol):
 
 
 class AccessGate:
-    """`keys` None where there are no keys (metrics), `leases` None where limits are off. `anybody` is the tier of calls
-    without a key, which are counted by address."""
+    """Admits requests. `keys` is None where there are no keys (metrics), `leases` where limits are off. `anybody` is
+    the tier of calls without a key, which are counted by address."""
 
     def __init__(
         self,
@@ -53,72 +55,61 @@ class AccessGate:
     ) -> None:
         self._listener = listener
         self._keys = keys
-        self._leases = leases
+        self.leases = leases
         self._tiers = tiers
         self._anybody = tiers[anybody]
         self._proxies = proxies
         self._required = keys_required
-        self._usage = usage
+        self.usage = usage
         self._current = CurrentCaller()
 
-    async def admit(self, request: CallerRequest, row: Rest) -> tuple[Headers, TooManyRequests | None]:
-        """Headers for the answer, and the error if the budget is spent."""
-        self._current.put(Caller(is_trusted=self._trusts(request)))
-        caller, tier = await self._caller(request, row)
-        if self._leases is None:
-            return [], None
-        taken = await self._leases.take(caller, tier, row.weight)
-        return _headers(tier, taken), None if taken.allowed else _refusal(taken)
-
-    async def charge(self, request: CallerRequest, row: Rest, units: int) -> Headers:
-        """Units that a request turned out to cost more, as far as the budget has them. The headers as they are then."""
-        if self._leases is None:
-            return []
-        caller, tier = await self._caller(request, row)
-        taken = await self._leases.take(caller, tier, 0)
-        for _ in range(0, units, Weight.SMALL):
-            taken = await self._leases.take(caller, tier, Weight.SMALL)
-            if not taken.allowed:
-                break
-        return _headers(tier, taken._replace(allowed=True))
-
-    def note(self, request: CallerRequest, row: Rest, status: int, units: int, duration_s: float) -> None:
-        """Counts an answered request. `units`: what it cost besides the row's weight."""
-        if self._usage is None:
-            return
-        self._usage.note(
-            AnsweredRequest(
-                at=time.time(),
-                caller=self._current.get().key,
-                route=row.path,
-                path=request.path[:_TEXT_MAX],
-                chain=_chain_of(request.path, row),
-                status=status,
-                units=0 if status == TooManyRequests.status else row.weight + units,
-                duration_ms=duration_s * 1000,
-                peer=request.peer,
-                host=request.host[:_TEXT_MAX],
-                agent=(request.header("user-agent") or "")[:_TEXT_MAX],
-            )
-        )
+    async def admit(self, request: CallerRequest, row: Rest) -> "Admission":
+        """Check the caller's key and take the row's weight from its budget. A refusal is part of the admission, because
+        a refused request is counted too."""
+        admission = Admission(self, request, row, self._anybody)
+        try:
+            is_trusted = self._trusts(request)
+            self._current.put(Caller(is_trusted=is_trusted))
+            key = self._key(request) if self._keys is not None else None
+            if key is not None:
+                await self._identify(admission, key)
+                self._current.put(Caller(admission.key, is_trusted))
+            else:
+                self._check_anonymous(request, row)
+            if self.leases is not None:
+                admission.caller = admission.caller or f"{self._listener} {self.client(request)}"
+                admission.use(await self.leases.take(admission.caller, admission.tier, row.weight))
+        except IcefallError as error:
+            admission.refusal = error
+        return admission
 
     async def close(self) -> None:
-        if self._usage is not None:
-            await self._usage.flush()
+        """Report the requests that were answered since the last report."""
+        if self.usage is not None:
+            await self.usage.flush()
 
-    async def _caller(self, request: CallerRequest, row: Rest) -> tuple[str, Tier]:
-        key = self._key(request) if self._keys is not None else None
-        if key is not None:
-            return await self._known(key)
+    async def _identify(self, admission: "Admission", text: str) -> None:
+        """Find out whose key it is, and the tier of its budget."""
+        assert self._keys is not None
+        key = await self._keys.key(text)
+        if key is None:
+            raise Unauthorized("unknown API key")
+        if key.revoked is not None:
+            raise Forbidden("this API key has been revoked")
+        admission.key = key.name
+        admission.caller = f"key {key.name}"
+        admission.tier = self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
+
+    def _check_anonymous(self, request: CallerRequest, row: Rest) -> None:
+        """Raise Unauthorized if a request without a key needs one."""
         if self._required and not row.keyless:
             raise Unauthorized("an API key is required: send it as x-service-api-key")
         if row.protected and not (is_loopback(self.client(request)) and _is_same_origin(request)):
             raise Unauthorized("an API key is required from another machine or website: send it as x-service-api-key")
-        return "" if self._leases is None else f"{self._listener} {self.client(request)}", self._anybody
 
     def _trusts(self, request: CallerRequest) -> bool:
-        """Somebody on this machine, not behind a proxy on it, where neither limits nor keys are wanted."""
-        if self._leases is not None or self._required or request.headers("x-forwarded-for"):
+        """Whether the caller is on this machine, not behind a proxy on it, and neither limits nor keys are wanted."""
+        if self.leases is not None or self._required or request.headers("x-forwarded-for"):
             return False
         return is_loopback(request.peer)
 
@@ -128,16 +119,6 @@ class AccessGate:
             raise BadRequest(f"{KEY_HEADERS[0]} and {KEY_HEADERS[1]} hold different keys: send one")
         return one or other or None
 
-    async def _known(self, text: str) -> tuple[str, Tier]:
-        assert self._keys is not None
-        key = await self._keys.key(text)
-        if key is None:
-            raise Unauthorized("unknown API key")
-        if key.revoked is not None:
-            raise Forbidden("this API key has been revoked")
-        self._current.put(self._current.get()._replace(key=key.name))
-        return f"key {key.name}", self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
-
     def client(self, request: CallerRequest) -> str:
         """The address that identifies a caller without a key."""
         if self._proxies:
@@ -145,8 +126,73 @@ class AccessGate:
         return client_name(request.peer)
 
 
+class Admission:
+    """One request at the gate: who calls, how much of the caller's budget is left, and why it is refused, if it is.
+
+    `headers` tell the caller about its budget; they are sent with an answer and with a refusal."""
+
+    __slots__ = ("_began", "_gate", "_request", "_row", "_units", "caller", "headers", "key", "refusal", "tier")
+
+    def __init__(self, gate: AccessGate, request: CallerRequest, row: Rest, tier: Tier) -> None:
+        self._began = time.perf_counter()
+        self._gate = gate
+        self._request = request
+        self._row = row
+        self._units: int = row.weight
+        self.caller = ""
+        self.key = ""
+        self.tier = tier
+        self.headers: Headers = []
+        self.refusal: IcefallError | None = None
+
+    @property
+    def client(self) -> str:
+        """The address that identifies a caller without a key."""
+        return self._gate.client(self._request)
+
+    def use(self, taken: BudgetDecision) -> None:
+        """Refuse the request if the budget did not have its units, and tell the caller what is left."""
+        if not taken.allowed and not self._row.never_limited:
+            self.refusal = _refusal(taken)
+        self.headers = _headers(self.tier, taken._replace(allowed=True) if self._row.never_limited else taken)
+
+    async def charge(self, units: int) -> None:
+        """Take units that the answer cost besides the row's weight, as far as the budget has them."""
+        self._units += units
+        leases = self._gate.leases
+        if leases is None:
+            return
+        taken = await leases.take(self.caller, self.tier, 0)
+        for _ in range(0, units, Weight.SMALL):
+            taken = await leases.take(self.caller, self.tier, Weight.SMALL)
+            if not taken.allowed:
+                break
+        self.headers = _headers(self.tier, taken._replace(allowed=True))
+
+    def note(self, status: int) -> None:
+        """Count the request, which was answered with this status, in the usage of its key."""
+        usage, request = self._gate.usage, self._request
+        if usage is None:
+            return
+        usage.note(
+            AnsweredRequest(
+                at=time.time(),
+                caller=self.key,
+                route=self._row.path,
+                path=request.path[:_TEXT_MAX],
+                chain=_chain_of(request.path, self._row),
+                status=status,
+                units=0 if status == TooManyRequests.status else self._units,
+                duration_ms=(time.perf_counter() - self._began) * 1000,
+                peer=request.peer,
+                host=request.host[:_TEXT_MAX],
+                agent=(request.header("user-agent") or "")[:_TEXT_MAX],
+            )
+        )
+
+
 def _is_same_origin(request: CallerRequest) -> bool:
-    """A website must not make a browser on this machine change something. Programs send no origin."""
+    """Whether no other website made a browser on this machine send the request. Programs send no origin."""
     origin = request.header("origin")
     return origin is None or origin.partition("://")[2] == request.host
 
@@ -155,9 +201,12 @@ def _chain_of(path: str, row: Rest) -> str:
     return path.split("/")[3][:_TEXT_MAX] if row.path.startswith("/v1/chains/{") else ""
 
 
+_policy = lru_cache(maxsize=64)(lambda tier: tier.policy)  # a few tiers, at every request
+
+
 def _headers(tier: Tier, taken: BudgetDecision) -> Headers:
     headers = [
-        ("ratelimit-policy", tier.policy),
+        ("ratelimit-policy", _policy(tier)),
         ("ratelimit-limit", str(taken.limit)),
         ("ratelimit-remaining", str(taken.remaining)),
     ]

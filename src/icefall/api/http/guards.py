@@ -12,7 +12,8 @@ _NO_HEADER_NAME = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Hosts:
-    """IP addresses and an empty Host are always allowed (no DNS rebinding); names must be listed; `*` allows all."""
+    """The hosts that may be asked for. IP addresses and an empty Host are always allowed (no DNS rebinding); names must
+    be listed; `*` allows all."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
         names = {name.strip().lower() for name in allowed if name.strip()}
@@ -89,7 +90,7 @@ class Origins:
         ]
 
     def preflight(self, header: Callable[[str], str | None], method: str, *, named: bool = False) -> Headers:
-        """Headers of the answer to a preflight. Without an allow header the browser blocks the request."""
+        """The headers of the answer to a preflight. A browser blocks the request if none of them allows it."""
         vary = [("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")]
         origin = header("origin") or ""
         allowed = self._allowed(origin, named=named) if origin else None

@@ -35,7 +35,7 @@ _TYPE_TEXT = "json: cannot unmarshal {} into Go {} of type {}"
 
 
 class Envelope(msgspec.Struct, forbid_unknown_fields=True):
-    """Raw fields are empty when left out."""
+    """A request as it was sent. Raw fields are empty when left out."""
 
     jsonrpc: str = ""
     method: str = ""
@@ -44,7 +44,7 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RpcFailure(Exception):
-    """The call gets an error object. `request` is the request as far as it could be read."""
+    """An error that is answered with an error object. `request` is the request as far as it could be read."""
 
     def __init__(self, code: int, text: str, request: Envelope | None = None) -> None:
         super().__init__(text)
@@ -147,7 +147,7 @@ class RpcService:
         return self._silent(envelope, RpcOutcome(body, method, error))
 
     def _silent(self, envelope: Envelope, outcome: RpcOutcome) -> RpcOutcome:
-        """A notification is executed and gets no answer."""
+        """Return the outcome of a notification without a body: it is executed and gets no answer."""
         raw_id = bytes(envelope.id)
         if not raw_id or (raw_id == b"null" and not self._dialect.null_id_answered):
             return outcome._replace(body=b"")
@@ -225,11 +225,11 @@ class RpcService:
         service, dot, rest = name.partition(".")
         if dot and rest[:1].isupper():
             return "method must start with a non-uppercase letter"
-        shown = service + dot + rest[:1].upper() + rest[1:]
-        if shown.count(".") != 1:
-            return f"rpc: service/method request ill-formed: {quote(shown)}"
+        looked_up = service + dot + rest[:1].upper() + rest[1:]
+        if looked_up.count(".") != 1:
+            return f"rpc: service/method request ill-formed: {quote(looked_up)}"
         what = "method" if service in self._services else "service"
-        return f"rpc: can't find {what} {quote(shown)}"
+        return f"rpc: can't find {what} {quote(looked_up)}"
 
     def _refusal(self, refused: RpcFailure, envelope: Envelope) -> bytes:
         error: dict[str, Any] = {"code": refused.code, "message": str(refused)}

@@ -16,19 +16,19 @@ _LEFT_OUT = ("page_token", "page_size")
 
 
 def scope_of(route: str, params: msgspec.Struct) -> bytes:
-    """Identifies a query. `route` distinguishes lists that take the same parameters."""
+    """Identify a query. `route` distinguishes lists that take the same parameters."""
     scope: list[Any] = [route]
     scope += [_packable(getattr(params, name)) for name in params.__struct_fields__ if name not in _LEFT_OUT]
     return msgspec.msgpack.encode(scope)
 
 
 def _packable(value: Any) -> Any:
-    """Amounts and token IDs may have 256 bits, which msgpack does not pack."""
+    """Convert a number that msgpack does not pack: amounts and token IDs may have 256 bits."""
     return str(value) if isinstance(value, int) and value.bit_length() > 63 else value
 
 
 class Paging:
-    """Of the chain data interface: a cursor is at most 256 bytes that only the handler interprets."""
+    """The pages of the chain data interface: a cursor is at most 256 bytes that only the handler interprets."""
 
     def __init__(self, tokens: PageTokens, clock: Callable[[], float] = time.time) -> None:
         self._tokens = tokens
@@ -45,7 +45,7 @@ class Paging:
 
 
 class NumberPaging:
-    """Of the metrics interface: a cursor is a number of 32 bits, such as a time in seconds."""
+    """The pages of the metrics interface: a cursor is a number of 32 bits, such as a time in seconds."""
 
     def __init__(self, tokens: NumberTokens, clock: Callable[[], float] = time.time) -> None:
         self._tokens = tokens

@@ -23,8 +23,8 @@ COUNTER, GAUGE = "counter", "gauge"
 
 
 class CounterSource(msgspec.Struct, frozen=True):
-    """`directory`: of this listener's counters. `data_dir` and `node` only where it reports the whole program; `node`
-    only where there is one."""
+    """The sources of a listener's metrics. `directory` holds its counters. `data_dir` and `node` are given only where
+    it reports the whole program, `node` only where there is one."""
 
     directory: Path
     labels: list[str]
@@ -37,7 +37,7 @@ class CounterSource(msgspec.Struct, frozen=True):
 
 class CounterFamily(NamedTuple):
     name: str
-    kind: str
+    type: str
     label: str
     summary: str
 
@@ -49,7 +49,10 @@ _CALLS = {
         CounterFamily("icefall_api_duration_seconds_total", COUNTER, "endpoint", "Time spent answering"),
         1e-9,
     ),
-    "kept": (CounterFamily("icefall_api_kept_total", COUNTER, "endpoint", "Calls answered with a kept answer"), 1.0),
+    "cached": (
+        CounterFamily("icefall_api_cached_total", COUNTER, "endpoint", "Calls answered from the answer cache"),
+        1.0,
+    ),
     "in_flight": (CounterFamily("icefall_api_in_flight", GAUGE, "endpoint", "Calls being answered now"), 1.0),
 }
 _PROCESS = {
@@ -125,7 +128,7 @@ def _sizes(data_dir: Path) -> list[tuple[str, float]]:
 
 
 def _reported(source: CounterSource, processes: Processes) -> Processes:
-    """Its own processes, and those of no listener where it reports the whole program."""
+    """The processes that a listener reports: its own, and those of no listener if it reports the whole program."""
     others = {"node", "data", "metrics"} - {source.listener}
     whole = source.data_dir is not None
     return [
@@ -134,7 +137,7 @@ def _reported(source: CounterSource, processes: Processes) -> Processes:
 
 
 async def _chain_lines(chains: ChainDirectory) -> list[str]:
-    """From the status that indexers store: the same after a restart."""
+    """The metrics of all chains, from the status that indexers store: the same after a restart."""
     found = [(chain.info.id, await chain_health(chain.chain, time.time())) for chain in chains.all()]
     if not found:
         return []
@@ -148,7 +151,7 @@ async def _chain_lines(chains: ChainDirectory) -> list[str]:
 
 
 def _detail(health: ChainHealth, field: str) -> float:
-    """-1 while it is unknown; then there is no sample."""
+    """The value of a gauge; -1 while it is unknown, and then there is no sample."""
     value = health.details.get(field)
     return -1.0 if value is None else float(value)
 
@@ -159,13 +162,13 @@ def _family(metric: CounterFamily, values: Iterable[tuple[str, float]]) -> list[
 
 
 def _process_family(metric: CounterFamily, values: Iterable[tuple[ProgramProcess, float]]) -> list[str]:
-    """By role and process ID: several workers have one role."""
+    """A metric of processes, by role and process ID: several workers have one role."""
     samples = [f'{metric.name}{{process="{one.role}",pid="{one.pid}"}} {_number(value)}' for one, value in values]
     return _head(metric) + samples
 
 
 def _head(metric: CounterFamily) -> list[str]:
-    return [f"# HELP {metric.name} {metric.summary}.", f"# TYPE {metric.name} {metric.kind}"]
+    return [f"# HELP {metric.name} {metric.summary}.", f"# TYPE {metric.name} {metric.type}"]
 
 
 def _number(value: float) -> str:

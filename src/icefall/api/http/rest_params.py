@@ -1,4 +1,5 @@
-"""From a path and a query to a typed parameter struct, for the rows of the chain data and metrics interfaces.
+"""Parameters of the chain data and metrics interfaces: their types, and the binder that makes a typed struct of a path
+and a query.
 
 Unknown names are ignored: proxies and clients add their own. A known one must be valid and given at most once.
 """
@@ -10,7 +11,7 @@ from urllib.parse import unquote_plus, unquote_to_bytes
 import msgspec
 from msgspec.structs import replace
 
-from icefall.api.http.structs import InvalidValue, ParamKind, kind_in
+from icefall.api.http.structs import InvalidValue, ParamType, param_type_in
 from icefall.errors import BadRequest
 from icefall.evm.enriching.reader import CURRENCIES
 from icefall.wire.text.go_text import quote
@@ -25,13 +26,20 @@ EVENT_ID_SIZE_MAX = 4096
 STREAMED = ("blocks", "transactions", "transfers")
 NETWORKS = ("mainnet", "fuji", "testnet")
 FEATURES = ("nftIndexing", "webhooks", "teleporter")
+# U+FFFD is what a server replaces bytes with that are not UTF-8.
+_CHAIN = re.compile(rf"[^\x00-\x20\x7f,\ufffd]{{1,{CHAIN_SIZE_MAX}}}")
+_TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{PAGE_TOKEN_SIZE_MAX}}}")
+_EVENT_ID = re.compile(rf"[0-9a-f:,]{{0,{EVENT_ID_SIZE_MAX}}}")
+_EVENT = "|".join(STREAMED)
+_IN_BRACES = re.compile(r"\{(\w+)\}")
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+_QUOTED_MAX = 80  # characters of a wrong value in an error
+
+RestParamType = ParamType[str]
 
 
-RestKind = ParamKind[str]
-
-
-def whole(low: int, high: int, example: str = "") -> RestKind:
-    """A decimal number within a range."""
+def whole(low: int, high: int, example: str = "") -> RestParamType:
+    """The type of a decimal number within a range."""
     expected = f"a whole number between {low} and {high}"
     digits_max = len(str(high)) + 8  # a few leading zeros are allowed, a million digits are not
 
@@ -40,12 +48,12 @@ def whole(low: int, high: int, example: str = "") -> RestKind:
             raise InvalidValue(expected)
         return int(text)
 
-    shown = f"{low} to {high}" if high < BLOCK_NUMBER_MAX else "whole number"
-    return RestKind(shown, read, {"type": "integer", "minimum": low, "maximum": high}, example or str(high))
+    name = f"{low} to {high}" if high < BLOCK_NUMBER_MAX else "whole number"
+    return RestParamType(name, read, {"type": "integer", "minimum": low, "maximum": high}, example or str(high))
 
 
-def one_of(*words: str) -> RestKind:
-    """One word of a closed set, spelt as it is listed."""
+def one_of(*words: str) -> RestParamType:
+    """The type of one word of a closed set, spelt as it is listed."""
     expected = "one of " + ", ".join(words)
 
     def read(text: str) -> str:
@@ -53,7 +61,7 @@ def one_of(*words: str) -> RestKind:
             raise InvalidValue(expected)
         return text
 
-    return RestKind(" or ".join(words), read, {"type": "string", "enum": list(words)}, words[0])
+    return RestParamType(" or ".join(words), read, {"type": "string", "enum": list(words)}, words[0])
 
 
 def _hex(text: str, size: int, expected: str) -> bytes:
@@ -67,7 +75,7 @@ def _hex(text: str, size: int, expected: str) -> bytes:
 
 
 def _address(text: str) -> bytes:
-    """Any mixture of cases: a checksum that does not fit is accepted, as the hosted service does."""
+    """Read an address in any mixture of cases: a checksum that does not fit is accepted, as the hosted service does."""
     return _hex(text, 20, "an address: 0x and 40 hex digits")
 
 
@@ -92,21 +100,13 @@ def _boolean(text: str) -> bool:
 
 def _addresses(text: str) -> tuple[bytes, ...]:
     expected = f"1 to {ADDRESSES_MAX} addresses separated by commas, each 0x and 40 hex digits"
-    if len(text) > ADDRESSES_MAX * 43:
-        raise InvalidValue(expected)
+    listed = text.split(",")
+    if len(listed) > ADDRESSES_MAX:
+        raise InvalidValue(f"{expected} ({len(listed)} are given)")
     try:
-        return tuple(dict.fromkeys(_address(one.strip(" ")) for one in text.split(",")))
+        return tuple(dict.fromkeys(_address(one.strip(" ")) for one in listed))
     except InvalidValue:
         raise InvalidValue(expected) from None
-
-
-# U+FFFD is what a server replaces bytes with that are not UTF-8.
-_CHAIN = re.compile(rf"[^\x00-\x20\x7f,\ufffd]{{1,{CHAIN_SIZE_MAX}}}")
-_TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{PAGE_TOKEN_SIZE_MAX}}}")
-
-
-_EVENT_ID = re.compile(rf"[0-9a-f:,]{{0,{EVENT_ID_SIZE_MAX}}}")
-_WORD = "|".join(STREAMED)
 
 
 def _chain(text: str) -> str:
@@ -142,7 +142,7 @@ def _search_text(text: str) -> str:
 
 
 def _token_or_native(text: str) -> bytes:
-    """Empty bytes for the native token, as prices are stored."""
+    """Read the address of a token; it is empty for the native token, as prices are stored."""
     try:
         return b"" if text == "native" else _address(text)
     except InvalidValue as error:
@@ -168,44 +168,44 @@ def _not_offered(_: str) -> None:
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 _HASH_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}
-# Examples are of the demo's chain 3210042: an address with transfers of every kind, and a transaction that reverted.
+# Examples of the demo's chain 3210042: an address with transfers of every standard, a transaction that reverted.
 _SOME_ADDRESS = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
 _SOME_HASH = "0xb7a21d946f2cf4c76daa7dacc0e4307e66048b6a61829a666fa77fbb0d57c5a1"
 
 BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
-START_BLOCK = replace(
-    BLOCK_NUMBER,
-    name="first block (inclusive)",
-)
-END_BLOCK = replace(
-    BLOCK_NUMBER,
-    name="end block (exclusive)",
-)
-CHAIN = RestKind("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "3210042")
-ADDRESS = RestKind("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
-HASH = RestKind("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
-BLOCK_ID = RestKind(
+TIMESTAMP = whole(0, 2**32 - 1, "1711234567")
+START_BLOCK = replace(BLOCK_NUMBER, name="first block (inclusive)")
+END_BLOCK = replace(BLOCK_NUMBER, name="end block (exclusive)")
+CHAIN = RestParamType("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "3210042")
+ADDRESS = RestParamType("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
+HASH = RestParamType("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
+BLOCK_ID = RestParamType(
     "block number or hash", _block_id, {"type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]{64})$"}, "1"
 )
-BOOLEAN = RestKind("true or false", _boolean, {"type": "boolean"}, "true")
-ADDRESSES = RestKind(
-    "addresses with commas",
+BOOLEAN = RestParamType("true or false", _boolean, {"type": "boolean"}, "true")
+ADDRESSES = RestParamType(
+    f"1 to {ADDRESSES_MAX} addresses with commas",
     _addresses,
     {"type": "string"},
     _SOME_ADDRESS,
 )
-TOKEN_ID = RestKind("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
-THRESHOLD = RestKind("amount", _threshold, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1000000")
-SEARCH_TEXT = RestKind("text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "ADOL")
-TOKEN_OR_NATIVE = RestKind(
+TOKEN_ID = RestParamType("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
+THRESHOLD = RestParamType("amount", _threshold, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1000000")
+SEARCH_TEXT = RestParamType(
+    "text", _search_text, {"type": "string", "minLength": 1, "maxLength": SEARCH_SIZE_MAX}, "ADOL"
+)
+TOKEN_OR_NATIVE = RestParamType(
     "address, or native", _token_or_native, {"type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$"}, "native"
 )
-EVENT_TYPES = RestKind(
-    "words with commas", _event_types, {"type": "string", "pattern": f"^({_WORD})(,({_WORD}))*$"}, STREAMED[0]
+EVENT_TYPES = RestParamType(
+    "words with commas",
+    _event_types,
+    {"type": "string", "pattern": f"^({_EVENT})(,({_EVENT}))*$"},
+    STREAMED[0],
 )
-LAST_EVENT_ID = RestKind("event ID", _last_event_id, {"type": "string", "maxLength": EVENT_ID_SIZE_MAX})
-NOT_OFFERED = RestKind("not offered", _not_offered, {})
-PAGE_TOKEN = RestKind("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
+LAST_EVENT_ID = RestParamType("event ID", _last_event_id, {"type": "string", "maxLength": EVENT_ID_SIZE_MAX})
+NOT_OFFERED = RestParamType("not offered", _not_offered, {})
+PAGE_TOKEN = RestParamType("string", _page_token, {"type": "string", "maxLength": PAGE_TOKEN_SIZE_MAX})
 
 ChainName = Annotated[str, CHAIN]
 MaybeChain = Annotated[str | None, CHAIN]
@@ -228,7 +228,6 @@ BalancePageSize = Annotated[int, whole(1, 500)]
 HoldersPageSize = Annotated[int, whole(1, 5000)]
 Threshold = Annotated[int, THRESHOLD]
 MetricsPageSize = Annotated[int, whole(1, 2160)]
-TIMESTAMP = whole(0, 2**32 - 1, "1711234567")
 Timestamp = Annotated[int | None, TIMESTAMP]
 RequiredTimestamp = Annotated[int, TIMESTAMP]
 Closest = Annotated[str, one_of("before", "after")]
@@ -248,17 +247,12 @@ StatusFilter = Annotated[str | None, one_of("failed", "success")]
 TimeInterval = Annotated[str, one_of("hour", "day", "week", "month")]
 
 
-_IN_BRACES = re.compile(r"\{(\w+)\}")
-_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
-_SHOWN_MAX = 80
-
-
 class RestParam(NamedTuple):
     """One parameter; `default` is `msgspec.NODEFAULT` where it is required."""
 
     field: str
     name: str
-    kind: RestKind
+    type: RestParamType
     in_path: bool
     default: Any
 
@@ -267,20 +261,24 @@ class RestParam(NamedTuple):
         return self.default is msgspec.NODEFAULT
 
     @property
-    def shown_default(self) -> Any:
+    def rendered_default(self) -> Any:
         """The default as a caller would write it; None where omitting the parameter means something else."""
         return self.default if not self.required and self.default not in (None, "", ()) else None
 
 
 class RestBinder:
-    """Compiled once per row. Path parameters are the fields that `path` names in braces."""
+    """The binder of one row, compiled once. Path parameters are the fields that `path` names in braces."""
 
     def __init__(self, params: type[msgspec.Struct], path: str) -> None:
         named = _IN_BRACES.findall(path)
         hints = get_type_hints(params, include_extras=True)
         found = [
             RestParam(
-                field.name, field.encode_name, kind_in(hints[field.name]), field.encode_name in named, _default(field)
+                field.name,
+                field.encode_name,
+                param_type_in(hints[field.name]),
+                field.encode_name in named,
+                _default(field),
             )
             for field in msgspec.structs.fields(params)
         ]
@@ -294,7 +292,7 @@ class RestBinder:
         self.all = [*self._in_path, *self._in_query.values()]
 
     def bind(self, values: tuple[str, ...], query: str) -> Any:
-        """`values` of the path are decoded, `query` is not."""
+        """Make the struct. `values` of the path are decoded, `query` is not."""
         given = {param.field: _read(param, text) for param, text in zip(self._in_path, values, strict=True)}
         if query and self._in_query:
             for pair in query.split("&"):
@@ -318,9 +316,9 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 def _read(param: RestParam, text: str) -> Any:
     try:
-        return param.kind.read(text)
+        return param.type.read(text)
     except InvalidValue as expected:
-        raise BadRequest(f"{param.name} must be {expected}, got {_shown(text)}") from None
+        raise BadRequest(f"{param.name} must be {expected}, got {_quoted(text)}") from None
 
 
 def _decoded(param: RestParam, text: str) -> str:
@@ -329,11 +327,11 @@ def _decoded(param: RestParam, text: str) -> str:
             return unquote_to_bytes(text.replace("+", " ")).decode()
     except UnicodeDecodeError:
         pass
-    raise BadRequest(f"{param.name} is not percent-encoded UTF-8, got {_shown(text)}")
+    raise BadRequest(f"{param.name} is not percent-encoded UTF-8, got {_quoted(text)}")
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     if not text:
         return "nothing"
-    short = text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 3] + "..."
+    short = text if len(text) <= _QUOTED_MAX else text[: _QUOTED_MAX - 3] + "..."
     return short if short.isascii() and short.isprintable() and " " not in short else quote(short)

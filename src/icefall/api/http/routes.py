@@ -1,5 +1,6 @@
-"""From a path to its route. Paths without parameters are in a dictionary. Others are matched with the patterns of paths
-with parameters, or on the node listener with the aliases in the store."""
+"""The way from a path to its route. Paths without parameters are in a dictionary. Others are matched with the patterns
+of paths with parameters, or on the node listener with the aliases in the store.
+"""
 
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,7 +20,7 @@ ROOT = "/ext/"
 
 class RestRoute(msgspec.Struct, frozen=True):
     """A compiled REST row. `bind` makes its parameters from the values in the path and the query. `version` is that of
-    the chain that its answers depend on, by the values in the path; None: they are not kept."""
+    the chain that its answers depend on, by the values in the path; None if they are not cached."""
 
     row: Any
     bind: Callable[[tuple[str, ...], str], Any]
@@ -29,7 +30,7 @@ class RestRoute(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct):
-    """What a path serves: plain endpoints by verb (`*` for any), and a JSON-RPC service."""
+    """The things that a path serves: plain endpoints by verb (`*` for any), and a JSON-RPC service."""
 
     plain: dict[str, RestRoute]
     service: RpcService | None = None
@@ -100,14 +101,28 @@ class Routes:
         self._full = full  # an alias may also name a whole endpoint, not only a base
 
     async def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
-        """For a path that is not in `paths`: the route and the values of its parameters."""
+        """Find the route of a path that is not in `paths`, and the values of its parameters."""
         if self._node is None:
             return self._patterns.find(path)
         route = await self._through_alias(path[len(ROOT) :], set()) if path.startswith(ROOT) else None
         return (route, ()) if route else None
 
+    async def is_endpoint(self, rest: str, seen: set[str]) -> bool:
+        """Whether something is served at `/ext/<rest>` or below it, by its own name or through aliases."""
+        if ROOT + rest in self.paths or rest in self._bases:
+            return True
+        assert self._node is not None
+        for alias, tail in splits(rest):
+            target = await self._node.endpoint_of(alias) if alias not in seen else None
+            if target is not None and len(seen) < ALIASES_FOLLOWED_MAX:
+                seen.add(alias)
+                if await self.is_endpoint(target + tail, seen):
+                    return True
+        return False
+
     async def _through_alias(self, rest: str, seen: set[str]) -> Route | None:
-        """Aliases may name other aliases, in any order of creation; a loop of aliases leads nowhere."""
+        """Find the route behind an alias. Aliases may name other aliases, in any order of creation; a loop of aliases
+        leads nowhere."""
         assert self._node is not None
         for alias, tail in splits(rest):
             target = await self._node.endpoint_of(alias)
@@ -124,6 +139,19 @@ class Routes:
             if route is not None:
                 return route
         return None
+
+
+class EndpointNames:
+    """The endpoints of the node listener by the part of their path after `/ext/`. `routes` is set once they are
+    compiled: admin.alias, which looks endpoints up, is one of them."""
+
+    def __init__(self) -> None:
+        self.routes: Routes | None = None
+
+    async def exists(self, endpoint: str) -> bool:
+        """Whether it is an endpoint, the common part of some, or an alias of one of those."""
+        assert self.routes is not None
+        return await self.routes.is_endpoint(endpoint, set())
 
 
 def cleaned(path: str) -> str:

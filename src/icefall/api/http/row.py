@@ -19,7 +19,7 @@ Handler = Callable[..., Awaitable[Any]]
 
 
 class Weight(IntEnum):
-    """Cost of a call to the chain data interface, in compute units."""
+    """The cost of a call to the chain data interface, in compute units."""
 
     FREE = 1
     SMALL = 10
@@ -30,7 +30,7 @@ class Weight(IntEnum):
 
 
 class MetricsWeight(IntEnum):
-    """Cost of a call to the metrics interface, in compute units."""
+    """The cost of a call to the metrics interface, in compute units."""
 
     FREE = 1
     SMALL = 20
@@ -52,6 +52,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     needs: str = ""
     deprecated: str = ""
     listener: str = NODE
+    live_ignores: tuple[str, ...] = ()  # parameters that the existing node takes and does not look at
 
     @property
     def label(self) -> str:
@@ -80,13 +81,14 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     listeners: tuple[str, ...] = (NODE,)
     weight: int = Weight.FREE  # units of the caller's budget, where rate limits are on
     keyless: bool = False  # served without a key even where keys are required
+    never_limited: bool = False  # answered when the budget is spent too: monitoring must go on
     protected: bool = False  # it changes something: with a key, or for a caller on this machine
     success: int = 200  # status of a good answer, where `status` does not depend on it
     headers: tuple[tuple[str, str], ...] = ()  # of a good answer
     is_file: bool = False  # a part of a page, not an endpoint to describe
-    keeps_answers: bool = False  # they depend on the store and state of the chain that the path begins with alone
+    cacheable: bool = False  # they depend on the store and state of the chain that the path begins with alone
     is_stream: bool = False  # goes on until the client leaves; takes Last-Event-ID
-    examples: Mapping[str, str] = {}  # of parameters, where that of their kind does not fit
+    examples: Mapping[str, str] = {}  # of parameters, where that of their type does not fit
     operation: str = ""  # the name existing clients know it by
     deprecated: str = ""
     ours: bool = False  # not in the hosted service
@@ -104,7 +106,7 @@ class Charged(NamedTuple):
 
 
 def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:
-    """The node interfaces ignore invalid query parameters; the other interfaces refuse them."""
+    """The binder of a row. The node interfaces ignore invalid query parameters; the other interfaces refuse them."""
     if isinstance(row, Rpc) or NODE in row.listeners:
         return _node_binder(row.params)
     return _rest_binder(row.params, row.path)
@@ -118,7 +120,7 @@ def example_path(row: Rest) -> str:
     path, binder = row.path, binder_of(row)
     query = []
     for param in binder.all if isinstance(binder, RestBinder) else ():
-        example = row.examples.get(param.name, param.kind.example)
+        example = row.examples.get(param.name, param.type.example)
         if param.in_path:
             path = path.replace(f"{{{param.name}}}", example)
         elif param.required or param.name in row.examples:

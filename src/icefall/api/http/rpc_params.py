@@ -1,20 +1,22 @@
-"""From JSON-RPC params, or the query of a node endpoint, to a typed parameter struct, by the node's rules."""
+"""Parameters of the node interfaces: their types, and the binder that makes a typed struct of JSON-RPC params or a
+query, by the node's rules.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_type_hints
 from urllib.parse import unquote_plus
 
 import msgspec
 
-from icefall.api.http.structs import InvalidValue, ParamKind, kind_in
+from icefall.api.http.structs import InvalidValue, ParamType, param_type_in
 from icefall.observe.log import LEVELS
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, id_from_text, node_id_from_text
 from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
 from icefall.wire.text.jsonscan import elements, members, string_of
 
-NodeKind = ParamKind[bytes]
+RpcParamType = ParamType[bytes]
 _PLAIN = re.compile(rb'"([^"\\\x80-\xff]*)"')
 _DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
 
@@ -88,7 +90,7 @@ def _encoding(raw: bytes) -> str:
 
 
 def _start_index(raw: bytes) -> tuple[str, str]:
-    """`{address, utxo}`; either may be left out."""
+    """Read `{address, utxo}`; either may be left out."""
     if raw[:1] != b"{":
         raise InvalidValue("an object")
     given = {key.lower(): value for key, value in members(raw) if value != b"null"}
@@ -100,16 +102,18 @@ def _whole(top: int) -> dict[str, Any]:
     return {"oneOf": [{"type": "integer", "minimum": 0, "maximum": top}, digits]}
 
 
-STRING = NodeKind("string", read_string, {"type": "string"})
-UINT32 = NodeKind("uint32", _uint(32), _whole(2**32 - 1))
-UINT64 = NodeKind("uint64", _uint(64), _whole(2**64 - 1))
-BOOLEAN = NodeKind("boolean", _boolean, {"type": "boolean"})
-STRINGS = NodeKind("list of strings", _strings, {"type": "array", "items": {"type": "string"}})
-LEVEL = NodeKind("level", _level, {"type": "string", "enum": list(LEVELS)})
-ID = NodeKind("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
-NODE_IDS = NodeKind("list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}})
-ENCODING = NodeKind("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
-START_INDEX = NodeKind(
+STRING = RpcParamType("string", read_string, {"type": "string"})
+UINT32 = RpcParamType("uint32", _uint(32), _whole(2**32 - 1))
+UINT64 = RpcParamType("uint64", _uint(64), _whole(2**64 - 1))
+BOOLEAN = RpcParamType("boolean", _boolean, {"type": "boolean"})
+STRINGS = RpcParamType("list of strings", _strings, {"type": "array", "items": {"type": "string"}})
+LEVEL = RpcParamType("level", _level, {"type": "string", "enum": list(LEVELS)})
+ID = RpcParamType("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
+NODE_IDS = RpcParamType(
+    "list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}}
+)
+ENCODING = RpcParamType("encoding", _encoding, {"type": "string", "enum": list(ENCODINGS)})
+START_INDEX = RpcParamType(
     "{address, utxo}",
     _start_index,
     {"type": "object", "properties": {"address": {"type": "string"}, "utxo": {"type": "string"}}},
@@ -130,21 +134,23 @@ NO_ID = EMPTY_ID
 
 
 class NodeBinder:
-    """Compiled once per parameter struct."""
+    """The binder of one parameter struct, compiled once. Parameters in `ignored` may have any value."""
 
-    def __init__(self, params: type[msgspec.Struct]) -> None:
+    def __init__(self, params: type[msgspec.Struct], ignored: Sequence[str] = ()) -> None:
         self.params = params
-        self.kinds: dict[str, NodeKind] = {}
-        self._by_key: dict[str, tuple[str, NodeKind]] = {}
+        self.types: dict[str, RpcParamType] = {}
+        self._by_key: dict[str, tuple[str, RpcParamType]] = {}
         hints = get_type_hints(params, include_extras=True)
         for field in msgspec.structs.fields(params):
-            kind: NodeKind = kind_in(hints[field.name])
-            self.kinds[field.encode_name] = kind
-            self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, kind)
+            param_type: RpcParamType = param_type_in(hints[field.name])
+            self.types[field.encode_name] = param_type
+            if field.encode_name not in ignored:
+                self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, param_type)
         self._none = params()
 
     def from_json(self, raw: bytes) -> Any:
-        """`raw` is empty when params are left out. Unknown keys are ignored, case does not matter, the last wins."""
+        """Make the struct of JSON-RPC params, empty when they are left out. Unknown keys are ignored, case does not
+        matter, the last wins."""
         if not raw or raw == b"null":
             return self._none
         if raw[:1] == b"[":
@@ -158,13 +164,13 @@ class NodeBinder:
         for key, value in members(raw):
             known = self._by_key.get(key) or self._by_key.get(key.lower())
             if known is not None:
-                name, kind = known
+                name, param_type = known
                 if value != b"null":
-                    given[name] = kind.read(value)
+                    given[name] = param_type.read(value)
         return self.params(**given) if given else self._none
 
     def from_query(self, query: str) -> Any:
-        """Only lists of strings, each a repeated key. Unknown keys are ignored."""
+        """Make the struct of a query of lists of strings, each a repeated key. Unknown keys are ignored."""
         if not query or not self._by_key:
             return self._none
         given: dict[str, list[str]] = {}

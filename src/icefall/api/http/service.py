@@ -1,4 +1,6 @@
-"""Health of the chain data service, in the shape its clients check."""
+"""The health check of the chain data and metrics interfaces: its parameters, its result in the shape that clients
+check, and its handler.
+"""
 
 import time
 from typing import Literal
@@ -33,8 +35,8 @@ class StrictFailure(ServiceHealth, frozen=True):
 
 
 async def health_check(params: HealthCheckParams, access: AccessReader, chains: ChainDirectory) -> ServiceHealth:
-    """200 whenever the store can be read: stored data is served even while a chain is not followed. With `strict`
-    then 503."""
+    """Check stores and chains. It is 200 whenever the store can be read, since stored data is served even while a chain
+    is not followed; 503 if `strict` is given and something is down."""
     await access.check()  # raises an error that becomes a 503
     details = {"store": Indicator(status="up")}
     for chain in chains.all():

@@ -20,7 +20,7 @@ class EventStream(msgspec.Struct, frozen=True):
 
 
 class OpenStreams:
-    """Of one worker, by client."""
+    """The open streams of this worker, counted per client."""
 
     def __init__(self, per_client_max: int = PER_CLIENT_MAX, per_worker_max: int = PER_WORKER_MAX) -> None:
         self._per_client_max = per_client_max
@@ -28,7 +28,7 @@ class OpenStreams:
         self._open: Counter[str] = Counter()
 
     def limited(self, client: str, stream: EventStream) -> AsyncGenerator[bytes, None]:
-        """TooManyRequests if the client, or all together, have too many open."""
+        """Open a stream. Raises TooManyRequests if the client, or all together, have too many open."""
         if self._open[client] >= self._per_client_max or self._open.total() >= self._per_worker_max:
             raise TooManyRequests(f"a client may have {self._per_client_max} streams open: close one", _RETRY_S)
 
@@ -50,7 +50,7 @@ def event(name: str, data: Any) -> bytes:
 
 
 def position(text: str) -> bytes:
-    """Sets the ID from which a client resumes, without an event."""
+    """Set the ID from which a client resumes, without an event."""
     return f"id: {text}\n\n".encode()
 
 

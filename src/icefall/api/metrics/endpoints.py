@@ -54,7 +54,7 @@ METRICS_ENDPOINTS: tuple[Rest, ...] = (
          summary="Addresses that held more than `threshold` of an ERC-20 token at some time of the frame."),
     Rest(verb="GET", path="/v2/health-check", params=HealthCheckParams, result=ServiceHealth,
          handler=service.health_check, status=service.verdict, listeners=(METRICS,), weight=MetricsWeight.FREE,
-         operation="metrics-health-check",
+         never_limited=True, operation="metrics-health-check",
          summary="Whether this service can answer and its chains are followed; with `strict=true` 503 if not."),
 )
 # fmt: on

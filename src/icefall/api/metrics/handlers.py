@@ -1,4 +1,4 @@
-"""Metrics of EVM chains. Pages are newest first; a page token continues below the last period shown."""
+"""Handlers of metrics of EVM chains. Pages are newest first; a page token continues below the last period."""
 
 import time
 from collections.abc import Callable
@@ -106,10 +106,10 @@ async def list_chains(params: MeasuredChainsParams, chains: ChainDirectory, pagi
     wanted = [one for one in chains.all() if not one.info.private and network in (None, _network(one))]
     begin = paging.after(_CHAINS, params) or 0
     end = begin + CHAINS_PER_PAGE
-    shown = [await _chain(one) for one in wanted[begin:end]]
+    rendered = [await _chain(one) for one in wanted[begin:end]]
     if end >= len(wanted):
-        return MeasuredChains(chains=shown)
-    return MeasuredChains(chains=shown, next_page_token=paging.token(_CHAINS, params, end))
+        return MeasuredChains(chains=rendered)
+    return MeasuredChains(chains=rendered, next_page_token=paging.token(_CHAINS, params, end))
 
 
 async def get_chain(params: MeasuredChainParams, chains: ChainDirectory) -> MeasuredChain:
@@ -152,7 +152,7 @@ async def nft_holders(params: NftHoldersParams, chains: ChainDirectory, paging: 
 
 
 async def holders_above(params: HoldersAboveParams, chains: ChainDirectory, paging: NumberPaging) -> AddressList:
-    """Who held more than the threshold at any time of the frame; without a frame, at any time."""
+    """List who held more than the threshold at any time of the frame; without a frame, at any time."""
     start, end = params.start_timestamp, params.end_timestamp
     if start is not None and end is not None and start > end:
         raise BadRequest(f"startTimestamp must not be after endTimestamp, got {start} and {end}")

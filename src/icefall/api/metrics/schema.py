@@ -116,7 +116,7 @@ class NftHoldersParams(RestParams, frozen=True):
 
 
 class HoldersAboveParams(RestParams, frozen=True):
-    """From `startTimestamp` to before `endTimestamp`."""
+    """The time frame is from `startTimestamp` to before `endTimestamp`."""
 
     chain_id: ChainName
     address: EvmAddress

@@ -76,16 +76,16 @@ INFO_ON = "api-info-enabled"
 NODE_ENDPOINTS: tuple[Rest | Rpc, ...] = (
     # -- health ------------------------------------------------------------------------------------------------
     Rest(verb="GET", path="/ext/health", params=TagQuery, result=HealthReport, handler=health.get_health,
-         status=health.verdict, needs=HEALTH_ON,
+         status=health.verdict, needs=HEALTH_ON, never_limited=True,
          summary="Last results of all checks, or of those with a `tag` and the global ones; 503 when one fails."),
     Rest(verb="*", path="/ext/health/health", params=TagQuery, result=HealthReport, handler=health.get_health,
-         status=health.verdict, needs=HEALTH_ON,
+         status=health.verdict, needs=HEALTH_ON, never_limited=True,
          summary="The same as `/ext/health`."),
     Rest(verb="*", path="/ext/health/readiness", params=TagQuery, result=HealthReport, handler=health.get_readiness,
-         status=health.verdict, needs=HEALTH_ON,
+         status=health.verdict, needs=HEALTH_ON, never_limited=True,
          summary="Healthy once the node has finished starting, and from then on."),
     Rest(verb="*", path="/ext/health/liveness", result=HealthReport, handler=health.get_liveness,
-         status=health.verdict, needs=HEALTH_ON,
+         status=health.verdict, needs=HEALTH_ON, never_limited=True,
          summary="Healthy as soon as the server answers."),
     Rpc(path=HEALTH, method="health.health", params=TagsParams, result=HealthReport, handler=health.health,
         needs=HEALTH_ON, summary="Last results of all checks, or of those with one of `tags` and the global ones."),
@@ -96,11 +96,11 @@ NODE_ENDPOINTS: tuple[Rest | Rpc, ...] = (
 
     # -- admin -------------------------------------------------------------------------------------------------
     Rpc(path=ADMIN, method="admin.alias", params=AliasEndpointParams, result=Empty, handler=admin.alias,
-        needs=ADMIN_ON, summary="Give `/ext/<endpoint>` a second name `/ext/<alias>` (at most 512 bytes)."),
+        needs=ADMIN_ON, summary="Give `/ext/<endpoint>` a second name `/ext/<alias>` (at most 512 characters)."),
     Rpc(path=ADMIN, method="admin.aliasChain", params=AliasChainParams, result=Empty, handler=admin.alias_chain,
-        needs=ADMIN_ON, summary="Give a chain a name that works wherever its ID does."),
+        needs=ADMIN_ON, summary="Give a chain a name (at most 512 characters) that works wherever its ID does."),
     Rpc(path=ADMIN, method="admin.getChainAliases", params=ChainAliasesParams, result=ChainAliases, needs=ADMIN_ON,
-        handler=admin.get_chain_aliases, summary="All names of the chain with this ID."),
+        handler=admin.get_chain_aliases, summary="All names of a chain, given by its ID or one of them."),
     Rpc(path=ADMIN, method="admin.getLoggerLevel", params=LoggerParams, result=LoggerLevels, needs=ADMIN_ON,
         handler=admin.get_logger_level, summary="Levels of one logger, or of all."),
     Rpc(path=ADMIN, method="admin.setLoggerLevel", params=SetLevelParams, result=Empty | LoggerLevels,
@@ -184,10 +184,10 @@ NODE_ENDPOINTS: tuple[Rest | Rpc, ...] = (
         result=list[IndexContainer] | Containers | None, handler=index.get_container_range,
         summary="Up to 1024 containers from a number on; fewer at the end, null for none."),
     Rpc(path=INDEX, method="index.getIndex", params=ContainerIdParams, result=IndexNumber, needs=INDEX_ON,
-        handler=index.get_index, summary="The number of a container."),
+        handler=index.get_index, live_ignores=("encoding",), summary="The number of a container."),
     Rpc(path=INDEX, method="index.getLastAccepted", params=EncodingParams, result=IndexContainer, needs=INDEX_ON,
         handler=index.get_last_accepted, summary="The container accepted last."),
     Rpc(path=INDEX, method="index.isAccepted", params=ContainerIdParams, result=IsAccepted, needs=INDEX_ON,
-        handler=index.is_accepted, summary="Whether a container is in the index."),
+        handler=index.is_accepted, live_ignores=("encoding",), summary="Whether a container is in the index."),
 )
 # fmt: on

@@ -18,7 +18,7 @@ from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.evm.contract_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
 from icefall.upstream.evm.errors import Aborted, Reverted
 from icefall.upstream.evm.state import At, ContractCall
@@ -85,7 +85,8 @@ class BalanceReader:
         only: Sequence[bytes] = (),
         budget: CallBudget | None = None,
     ) -> tuple[list[Erc20Held], bytes | None]:
-        """By token address, and the cursor if there is more. With `only`: of these tokens, zero or not, but no NFTs."""
+        """List balances by token address, and the cursor if there is more. With `only` those of these tokens, zero or
+        not; addresses that are no ERC-20 tokens are left out."""
         budget = budget or CallBudget()
         if only:
             return await self._erc20_only(address, block, sorted(set(only)), after or b"", limit, budget)
@@ -188,6 +189,7 @@ class BalanceReader:
     ) -> tuple[list[Erc20Held], bytes | None]:
         wanted = [token for token in only if token > after and not await self._is_nft(token)]
         page, held, untrusted = wanted[:limit], {}, []
+        unknown: set[bytes] = set()  # not known as ERC-20 tokens: those that answer balanceOf with a number are
         for token in page:
             rows = await self._reader.rows(SQL.erc20_in, {"address": address, "block": block, "token": token})
             if rows:
@@ -195,14 +197,20 @@ class BalanceReader:
                 is_untrusted = is_untrusted or address == ZERO_ADDRESS
                 held[token] = Erc20Held(token, unpack_uint(amount), ref, reputation)
             else:  # no transfer between them: only state can show that the balance is zero
-                ((ref, reputation),) = await self._reader.rows(SQL.never_held, {"token": token})
+                ((ref, reputation, standards),) = await self._reader.rows(SQL.never_held, {"token": token})
                 held[token] = Erc20Held(token, 0, ref or 0, reputation)
+                if not (standards or 0) & ERC20:
+                    unknown.add(token)
                 is_untrusted = self._state is not None
             untrusted += [token] if is_untrusted else []
         budget.left -= len(untrusted)  # a request names 100 tokens at most
-        for token, balance in (await self._erc20_from_state(address, block, untrusted)).items():
-            held[token] = replace(held[token], balance=balance)
-        return [held[token] for token in page], page[-1] if len(wanted) > limit else None
+        answers = await self._answers([balance_of(token, address) for token in untrusted], block)
+        for token, balance in zip(untrusted, map(uint_of, answers), strict=True):
+            held[token] = replace(held[token], balance=balance or 0)
+            if balance is not None:
+                unknown.discard(token)
+        found = [held[token] for token in page if token not in unknown]
+        return found, page[-1] if len(wanted) > limit else None
 
     async def _is_nft(self, token: bytes) -> bool:
         """NFT contracts answer balanceOf too, with a number of NFTs."""

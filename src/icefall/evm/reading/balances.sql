@@ -47,7 +47,8 @@ where h.holder = (select id from address where address = :address) and h.token_a
 
 -- A contract that the address never received a token of; null where nothing is known.
 -- name: never_held
-select (select id from address where address = :token), (select reputation from reputation where token_address = :token);
+select (select id from address where address = :token), (select reputation from reputation where token_address = :token),
+    (select standards from token where token = (select id from address where address = :token));
 
 -- A row if the contract moved ERC-721 or ERC-1155 tokens and nothing else.
 -- name: nfts_only

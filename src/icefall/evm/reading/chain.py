@@ -1,5 +1,6 @@
 """Blocks and transactions of one chain. Lists are newest first."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from icefall.db.engine import Reader, Row
@@ -58,6 +59,10 @@ class ChainReader:
         if isinstance(which, int):
             return _first_block(await self._reader.rows(SQL.block, {"number": min(which, AFTER_ALL)}))
         return _first_block(await self._reader.rows(SQL.block_by_hash, {"hash": which}))
+
+    async def hashes_of(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """The hashes of blocks by number; those that are not indexed are left out."""
+        return dict(await self._reader.rows_of_each(SQL.block_hash_of, [(number,) for number in numbers]))
 
     async def blocks(self, before: int | None, limit: int) -> list[BlockRead]:
         """Those with a number below `before`."""

@@ -11,6 +11,12 @@ select number, time from block where number >= 0 order by number limit 1;
 select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
 from block where number = :number;
 
+-- name: block_hash_of
+select number, hash from block where number = ?;
+
+-- postgres: block_hash_of
+select number, hash from block where number = any(?);
+
 -- name: block_by_hash
 select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
 from block where hash = :hash;

@@ -37,7 +37,8 @@ class _Key(NamedTuple):
 
 
 class _Part(NamedTuple, Generic[T]):
-    """Items of one chain below `before`; `end`: what is below was not read, None where nothing is."""
+    """The items of one chain below `before`. `end` is the position below which nothing was read; None if everything
+    was."""
 
     chain: EvmChain
     order: int
@@ -46,7 +47,7 @@ class _Part(NamedTuple, Generic[T]):
     end: _Key | None
 
     def next_before(self, end: _Key) -> int:
-        """Where the page after `end` begins in this chain."""
+        """Return where the page after `end` begins in this chain."""
         left = next((key for key, _ in self.items if key < end), None)
         if left is not None:
             return left.position + 1
@@ -56,7 +57,7 @@ class _Part(NamedTuple, Generic[T]):
 
 
 class _Page(NamedTuple, Generic[T]):
-    """`cursor`: of the next page, None after the last."""
+    """One page of items. `cursor` is where the next page begins, None after the last."""
 
     items: list[tuple[EvmChain, T]]
     cursor: bytes | None
@@ -69,14 +70,14 @@ async def all_blocks(params: AllBlocksParams, chains: ChainDirectory, paging: Pa
         return _Part(chain, order, before, items, items[-1][0] if len(rows) > params.page_size else None)
 
     page = await _merged(params, chains, cursor_of("allBlocks", params, paging), read, lambda number: number + 1)
-    shown = [block(chain.info.id, row) for chain, row in page.items]
-    return EvmBlockPage(next_page_token=_token("allBlocks", params, paging, page.cursor), blocks=shown)
+    rendered = [block(chain.info.id, row) for chain, row in page.items]
+    return EvmBlockPage(next_page_token=_token("allBlocks", params, paging, page.cursor), blocks=rendered)
 
 
 async def all_transactions(
     params: AllTxsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> NativeTransactionPage:
-    """With a rare status a page may be short although more follow."""
+    """List the newest transactions of all chains. A page with a rare status may be short although more follow."""
 
     async def read(chain: EvmChain, order: int, before: int | None) -> _Part[TxRead]:
         txs, more = await chain.chain.newest_txs(before, params.page_size, _STATUSES[params.status])
@@ -89,13 +90,13 @@ async def all_transactions(
         return _Part(chain, order, before, items, _Key(last.time if last is not None else 0, order, more))
 
     page = await _merged(params, chains, cursor_of("allTransactions", params, paging), read, above)
-    shown = await _shown(page.items, dialect)
+    rendered = await _rendered(page.items, dialect)
     token = _token("allTransactions", params, paging, page.cursor)
-    return NativeTransactionPage(next_page_token=token, transactions=shown)
+    return NativeTransactionPage(next_page_token=token, transactions=rendered)
 
 
-async def _shown(items: Sequence[tuple[EvmChain, TxRead]], dialect: Dialect) -> list[NativeTransaction]:
-    """Names are read once for each chain."""
+async def _rendered(items: Sequence[tuple[EvmChain, TxRead]], dialect: Dialect) -> list[NativeTransaction]:
+    """Render transactions of several chains; the names of their parties are read once for each chain."""
     txs_of: dict[EvmChain, list[TxRead]] = {}
     for chain, tx in items:
         txs_of.setdefault(chain, []).append(tx)
@@ -110,8 +111,8 @@ async def _merged(
     read: Callable[[EvmChain, int, int | None], Awaitable[_Part[T]]],
     behind: Callable[[int], int],
 ) -> _Page[T]:
-    """`read` gets a chain, its order and the position below which the page begins in it; `behind` is the position after
-    all of a block."""
+    """Merge the newest items of all chains into a page. `read` gets a chain, its order and the position below which the
+    page begins in it; `behind` is the position after all of a block."""
     every = chains.all()
     orders = {chain.info.id: len(every) - index for index, chain in enumerate(every)}
     time, starts = (0, {}) if after is None else (after[0], dict(zip(map(str, after[1::2]), after[2::2], strict=True)))

@@ -4,7 +4,7 @@ All pages of a list show the same block: the requested one, or the newest when t
 reorganisation removes that block, the list cannot be continued. Only ERC-721 tokens are listed as they are owned now.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
@@ -35,9 +35,10 @@ from icefall.api.data.schema.balances import (
 )
 from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging
-from icefall.api.http.row import Charged, Weight
+from icefall.api.http.row import Charged, Handler, Weight
+from icefall.api.http.structs import Page
 from icefall.errors import BadRequest, Unavailable
-from icefall.evm.reading.balances import CallBudget
+from icefall.evm.reading.balances import BalanceReader, CallBudget, NftKey
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead, Erc20Held, Erc1155Held, NftHeld
 
@@ -45,6 +46,8 @@ CALLS_PER_SMALL = 20  # contract calls for which a request pays a Small weight m
 _ROUNDS_MAX = 5  # of reading further, where a page is full of tokens that are filtered out
 MALICIOUS = "Malicious"
 T = TypeVar("T")
+Read = Callable[[BalanceReader, Any, BalanceCursor, CallBudget], Awaitable[tuple[Sequence[Any], NftKey | None]]]
+Render = Callable[[EvmChain, Dialect, Any], Awaitable[Sequence[Any]]]
 
 
 async def get_native(params: NativeBalanceParams, chains: ChainDirectory, dialect: Dialect) -> NativeBalanceResult:
@@ -87,68 +90,62 @@ async def _erc20_page(
     return held, after
 
 
-async def list_erc721(
-    params: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
-) -> Erc721Balances | Charged:
-    chain, budget = await chains.find(params.chain_id), CallBudget()
-    start = await _start("balances:listErc721", params, paging, chain, None)
-    native = await _native(chain, dialect, params.address, start.block, "usd")
-    contract = params.contract_address
-    held, after = await chain.balances.nfts(params.address, start.key, params.page_size, contract, budget)
-    more = None if after is None else start.after(*after)
-    result = Erc721Balances(
-        next_page_token=_token("balances:listErc721", params, paging, more),
-        native_token_balance=native,
-        erc721_token_balances=await _erc721(chain, dialect, held),
-    )
-    return charged(result, budget)
+def _list_of(route: str, read: Read, render: Render, page: Callable[..., Page], field: str) -> Handler:
+    """The handler of one list of NFTs: `read` returns the tokens of a page and the key of the last one if more follow,
+    `render` makes items of them, `field` of `page` holds those."""
+
+    async def list_page(params: Any, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> Page | Charged:
+        chain, budget = await chains.find(params.chain_id), CallBudget()
+        start = await _start(route, params, paging, chain, getattr(params, "block_number", None))
+        native = await _native(chain, dialect, params.address, start.block, "usd")
+        held, after = await read(chain.balances, params, start, budget)
+        token = _token(route, params, paging, None if after is None else start.after(*after))
+        items = {field: await render(chain, dialect, held)}
+        return charged(page(next_page_token=token, native_token_balance=native, **items), budget)
+
+    return list_page
 
 
-async def list_erc1155(
-    params: Erc1155BalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
-) -> Erc1155Balances | Charged:
-    chain, budget = await chains.find(params.chain_id), CallBudget()
-    start = await _start("balances:listErc1155", params, paging, chain, params.block_number)
-    native = await _native(chain, dialect, params.address, start.block, "usd")
-    contract = params.contract_address
-    held, after = await chain.balances.erc1155(
-        params.address, start.block, start.key, params.page_size, contract, budget
+async def _read_erc721(
+    balances: BalanceReader, params: NftBalancesParams, start: BalanceCursor, budget: CallBudget
+) -> tuple[list[NftHeld], NftKey | None]:
+    return await balances.nfts(params.address, start.key, params.page_size, params.contract_address, budget)
+
+
+async def _read_erc1155(
+    balances: BalanceReader, params: Erc1155BalancesParams, start: BalanceCursor, budget: CallBudget
+) -> tuple[list[Erc1155Held], NftKey | None]:
+    return await balances.erc1155(
+        params.address, start.block, start.key, params.page_size, params.contract_address, budget
     )
-    more = None if after is None else start.after(*after)
-    result = Erc1155Balances(
-        next_page_token=_token("balances:listErc1155", params, paging, more),
-        native_token_balance=native,
-        erc1155_token_balances=await _erc1155(chain, dialect, held),
-    )
-    return charged(result, budget)
 
 
 async def list_collectibles(
     params: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> CollectibleBalances | Charged:
-    """ERC-721 tokens first, then ERC-1155 tokens."""
+    """List the NFTs of an address: its ERC-721 tokens first, then its ERC-1155 tokens."""
     chain = await chains.find(params.chain_id)
     start = await _start("balances:listCollectibles", params, paging, chain, None)
-    shown: list[Erc721TokenBalance | Erc1155TokenBalance] = []
+    rendered: list[Erc721TokenBalance | Erc1155TokenBalance] = []
     more: BalanceCursor | None = None
     key, budget = start.key, CallBudget()
     if not start.is_1155:
         nfts, after = await chain.balances.nfts(params.address, key, params.page_size, params.contract_address, budget)
-        shown += await _erc721(chain, dialect, nfts)
+        rendered += await _erc721(chain, dialect, nfts)
         more = start.after(b"", is_1155=True) if after is None else start.after(*after)
         key = None
     if budget.left and (more is None or more.is_1155):
-        wanted = params.page_size - len(shown)
+        wanted = params.page_size - len(rendered)
         held, after = await chain.balances.erc1155(
             params.address, start.block, key, max(wanted, 1), params.contract_address, budget
         )
         if wanted:
-            shown += await _erc1155(chain, dialect, held)
+            rendered += await _erc1155(chain, dialect, held)
             more = None if after is None else start.after(*after, is_1155=True)
         elif not held and after is None:
             more = None  # the page ended with the last token of all
     token = _token("balances:listCollectibles", params, paging, more)
-    return charged(CollectibleBalances(next_page_token=token, collectible_balances=shown), budget)
+    return charged(CollectibleBalances(next_page_token=token, collectible_balances=rendered), budget)
 
 
 def charged(result: T, budget: CallBudget) -> T | Charged:
@@ -187,11 +184,15 @@ async def _native(chain: EvmChain, dialect: Dialect, address: bytes, block: int,
     return native_balance(_money(dialect, currency), chain.info, balance, price)
 
 
+list_erc721 = _list_of("balances:listErc721", _read_erc721, _erc721, Erc721Balances, "erc721_token_balances")
+list_erc1155 = _list_of("balances:listErc1155", _read_erc1155, _erc1155, Erc1155Balances, "erc1155_token_balances")
+
+
 # -- which block, which page -------------------------------------------------------------------------------------------
 
 
 async def _start(route: str, params: Any, paging: Paging, chain: EvmChain, block: int | None) -> BalanceCursor:
-    """Where a page begins: at the block in its page token; for the first page, at `block` or the newest."""
+    """Find where a page begins: at the block in its page token; the first page begins at `block` or at the newest."""
     cursor = paging.after(route, params)
     if cursor is None:
         first = await _block_at(chain, block)

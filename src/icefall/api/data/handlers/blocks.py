@@ -1,4 +1,4 @@
-"""Blocks, and the transactions of one."""
+"""Handlers of blocks, and of the transactions of one."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.data.render.context import context_for
 from icefall.api.data.render.pages import cursor_of, pack_cursor
-from icefall.api.data.render.text import Ready
+from icefall.api.data.render.text import RawJson
 from icefall.api.data.render.transactions import block, native, newest_blocks
 from icefall.api.data.schema.chains import BlockByTimeParams, BlockParams, BlocksParams, BlockTxsParams, EvmBlockPage
 from icefall.api.data.schema.transactions import NativeTransaction, NativeTransactionPage
@@ -27,11 +27,11 @@ async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Pa
     if len(rows) > params.page_size:
         rows.pop()
         token = paging.token("blocks", params, pack_cursor(rows[-1].number))
-    shown = newest_blocks(chain, rows) if before is None else [block(chain.info.id, row) for row in rows]
-    return EvmBlockPage(next_page_token=token, blocks=shown)
+    rendered = newest_blocks(chain, rows) if before is None else [block(chain.info.id, row) for row in rows]
+    return EvmBlockPage(next_page_token=token, blocks=rendered)
 
 
-async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> Ready:
+async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> RawJson:
     """The newest block that is not later, or with `closest=after` the oldest one that is not earlier."""
     chain = await chains.find(params.chain_id)
     if params.closest == "before":
@@ -45,7 +45,7 @@ async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> Re
     return block(chain.info.id, found)
 
 
-async def get_block(params: BlockParams, chains: ChainDirectory) -> Ready:
+async def get_block(params: BlockParams, chains: ChainDirectory) -> RawJson:
     chain = await chains.find(params.chain_id)
     return block(chain.info.id, await _block(chain, params.block_id))
 
@@ -68,15 +68,15 @@ async def block_transactions(
 
 
 async def _whole(chain: EvmChain, dialect: Dialect, number: int, before: int | None) -> list[NativeTransaction]:
-    shown: list[NativeTransaction] = []
+    rendered: list[NativeTransaction] = []
     while txs := await chain.chain.txs_of_block(number, before, PIECE):
         context = await context_for(chain, dialect, txs)
-        shown += [native(context, tx) for tx in txs]
+        rendered += [native(context, tx) for tx in txs]
         before = txs[-1].tx_index
         if len(txs) < PIECE:
             break
         await asyncio.sleep(0)
-    return shown
+    return rendered
 
 
 async def _block(chain: EvmChain, block_id: int | bytes) -> BlockRead:

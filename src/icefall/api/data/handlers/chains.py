@@ -1,4 +1,4 @@
-"""The indexed chains, and those on which an address occurs."""
+"""Handlers of the indexed chains: their list, the chains on which an address occurs, and how far one is indexed."""
 
 import time
 
@@ -29,7 +29,7 @@ def _matches(info: ChainInfo, params: ChainsParams) -> bool:
 
 
 def is_of_network(info: ChainInfo, network: str | None) -> bool:
-    """`fuji` and `testnet` mean the same: any test network. None: any network."""
+    """Whether a chain is of a network. `fuji` and `testnet` mean the same, any test network; None is any network."""
     return network is None or info.testnet == (network != "mainnet")
 
 
@@ -51,7 +51,7 @@ async def has_blocks(chain: EvmChain) -> bool:
 
 
 async def address_chains(params: AddressChainsParams, chains: ChainDirectory) -> AddressChains:
-    """A chain without indexed blocks is left out."""
+    """List the chains on which an address occurs. A chain without indexed blocks is left out."""
     indexed = [chain for chain in chains.all() if await has_blocks(chain)]
     found = [chain for chain in indexed if await chain.chain.is_known(params.address)]
     return AddressChains([await _result(chain) for chain in found], [])
@@ -85,7 +85,7 @@ async def indexing(params: IndexingParams, chains: ChainDirectory) -> IndexingRe
 
 
 def _eta_s(status: ChainStatus, last: int | None) -> int | UnsetType:
-    """Until the target is stored; absent while nothing is stored."""
+    """The seconds until the target is stored; absent while nothing is stored."""
     if status.target is None or status.blocks_per_s <= 0:
         return 0 if status.synced else UNSET
     return round(max(0, status.target - (-1 if last is None else last)) / status.blocks_per_s)

@@ -1,4 +1,4 @@
-"""Single contracts, and the contracts an account or a contract deployed."""
+"""Handlers of contracts: a single one, and those that an account or a contract deployed."""
 
 from msgspec import UNSET, UnsetType
 
@@ -25,7 +25,7 @@ from icefall.evm.reading.model import DeploymentRead
 
 
 async def contract_metadata(params: ContractParams, chains: ChainDirectory, dialect: Dialect) -> Contract:
-    """An address without code, deployment and token transfers is not a contract."""
+    """Return what is known of a contract. An address without code, deployment and token transfers is not a contract."""
     chain = await chains.find(params.chain_id)
     contract = await chain.contracts.contract(params.address)
     deployment = await chain.transfers.deployment(params.address)
@@ -37,13 +37,14 @@ async def contract_metadata(params: ContractParams, chains: ChainDirectory, dial
 async def contract_deployments(
     params: DeploymentsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> ContractPage:
-    """A page may be short although more follow, where contracts were deployed again many times."""
+    """List deployed contracts. A page may be short although more follow, where contracts were deployed again many
+    times."""
     chain = await chains.find(params.chain_id)
     before = cursor_of("deployments", params, paging)
     rows, more = await chain.transfers.deployed_by(params.address, before, params.page_size)
-    shown = [_result(dialect, row.address, await chain.contracts.contract(row.address), row) for row in rows]
+    rendered = [_result(dialect, row.address, await chain.contracts.contract(row.address), row) for row in rows]
     token = UNSET if more is None else paging.token("deployments", params, pack_cursor(*more))
-    return ContractPage(next_page_token=token, contracts=shown)
+    return ContractPage(next_page_token=token, contracts=rendered)
 
 
 def _result(

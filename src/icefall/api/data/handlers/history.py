@@ -38,8 +38,8 @@ async def balance_history(
     else:
         points, more = await _periods(chain, params, before, budget)
     token = UNSET if more is None else paging.token(_LIST, params, pack_cursor(more))
-    shown = [BalanceAtTime(one.time, str(one.block), str(one.balance)) for one in points]
-    return charged(BalanceHistoryPage(next_page_token=token, history=shown), budget)
+    rendered = [BalanceAtTime(one.time, str(one.block), str(one.balance)) for one in points]
+    return charged(BalanceHistoryPage(next_page_token=token, history=rendered), budget)
 
 
 async def _changes(
@@ -64,7 +64,7 @@ async def _changes(
 async def _periods(
     chain: EvmChain, params: BalanceHistoryParams, before: int | None, budget: CallBudget
 ) -> tuple[list[BalanceChange], int | None]:
-    """The same by period: the balance after its last block, and the period below which the next page begins."""
+    """A page by period: the balance after the last block of each, and the period below which the next page begins."""
     span = SPAN_NAMES.index(params.time_interval)
     extent = await chain.history.periods(span)
     if extent is None:

@@ -48,7 +48,7 @@ async def address_logs(params: AddressLogsParams, chains: ChainDirectory, paging
 
 
 def _wanted(params: AddressLogsParams) -> Sequence[bytes | None]:
-    """Up to the last one that was given: a log need not have more."""
+    """The topics to look for, up to the last one that was given: a log need not have more."""
     topics = [params.topic0, params.topic1, params.topic2, params.topic3]
     while topics and topics[-1] is None:
         topics.pop()
@@ -62,8 +62,8 @@ async def list_calls(params: CallsParams, chains: ChainDirectory, paging: Paging
     end = start + params.page_size
     token = paging.token(_CALLS, params, pack_cursor(end)) if end < len(calls) else UNSET
     parents = _parents(calls)
-    shown = [_call(chain, index, calls[index], parents[index]) for index in range(start, min(end, len(calls)))]
-    return CallPage(next_page_token=token, calls=shown)
+    rendered = [_call(chain, index, calls[index], parents[index]) for index in range(start, min(end, len(calls)))]
+    return CallPage(next_page_token=token, calls=rendered)
 
 
 async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> RevertReason:

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 async def search(params: SearchParams, chains: ChainDirectory) -> SearchResult:
-    """Blocks first: a block number may also be the beginning of a token's name."""
+    """Search on all chains. Blocks come first: a block number may also be the beginning of a token's name."""
     text, found = params.query, list[Found]()
     indexed = [chain for chain in chains.all() if await has_blocks(chain)]
     for chain in indexed:

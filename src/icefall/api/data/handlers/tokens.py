@@ -1,4 +1,4 @@
-"""The tokens of a chain, and the daily prices of one."""
+"""Handlers of tokens: those of a chain, the NFTs of a collection, the holders of a token, and its daily prices."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -43,7 +43,8 @@ from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.tokens import NftRead, TokenRead
 from icefall.evm.status import IndexerCalls
 
-_PRICES, _TOKENS = "prices", "tokens"
+_PRICES, _TOKENS, _NFTS, _HOLDERS = "prices", "tokens", "collectionTokens", "holders"
+_REF_SIZE = 8
 
 
 async def list_tokens(params: TokensParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> TokenPage:
@@ -53,8 +54,8 @@ async def list_tokens(params: TokensParams, chains: ChainDirectory, paging: Pagi
     priced = await chain.enriched.priced_tokens([row.token_ref for row in rows], "usd")
     money = Money("usd", as_numbers=dialect.prices_are_numbers)
     token = UNSET if more is None else paging.token(_TOKENS, params, pack_cursor(*more))
-    shown = [_summary(row, priced.get(row.token_ref, TokenDetails()), money) for row in rows]
-    return TokenPage(next_page_token=token, tokens=shown)
+    rendered = [_summary(row, priced.get(row.token_ref, TokenDetails()), money) for row in rows]
+    return TokenPage(next_page_token=token, tokens=rendered)
 
 
 def _summary(row: TokenRead, details: TokenDetails, money: Money) -> TokenSummary:
@@ -88,29 +89,26 @@ async def list_prices(params: PricesParams, chains: ChainDirectory, paging: Pagi
     )
 
 
-_LIST = "collectionTokens"
-
-
 async def list_nfts(params: CollectionParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> NftPage:
     chain = await chains.find(params.chain_id)
-    after = paging.after(_LIST, params) or b""
+    after = paging.after(_NFTS, params) or b""
     found = await chain.tokens.nfts(params.address, after, params.page_size + 1)
     page = found[: params.page_size]
-    shown = await _shown(chain, dialect, params.address, page)
+    rendered = await _rendered(chain, dialect, params.address, page)
     more = len(found) > len(page)
-    token = paging.token(_LIST, params, pack_uint(page[-1].token_id)) if more else UNSET
-    return NftPage(next_page_token=token, tokens=shown)
+    token = paging.token(_NFTS, params, pack_uint(page[-1].token_id)) if more else UNSET
+    return NftPage(next_page_token=token, tokens=rendered)
 
 
 async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect) -> Erc721Token | Erc1155Token:
     chain = await chains.find(params.chain_id)
     found = await _nft(chain, params)
-    (shown,) = await _shown(chain, dialect, params.address, [found])
-    return shown
+    (rendered,) = await _rendered(chain, dialect, params.address, [found])
+    return rendered
 
 
 async def reindex(params: NftParams, chains: ChainDirectory, indexer: IndexerCalls) -> str:
-    """The indexer reads the metadata again, in the background."""
+    """Have the indexer read the metadata of an NFT again, in the background."""
     chain = await chains.find(params.chain_id)
     found = await _nft(chain, params)
     await indexer.reindex_nft(chain.info.id, params.address, pack_uint(found.token_id))
@@ -126,7 +124,7 @@ async def _nft(chain: EvmChain, params: NftParams) -> NftRead:
     return found
 
 
-async def _shown(
+async def _rendered(
     chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]
 ) -> list[Erc721Token | Erc1155Token]:
     context = await nft_context(chain, dialect, contract, nfts)
@@ -136,12 +134,9 @@ async def _shown(
     ]
 
 
-_HOLDERS = "holders"
-_REF_SIZE = 8
-
-
 async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> HolderPage:
-    """Of a contract with several standards, those of the first: ERC-20, ERC-721, ERC-1155."""
+    """List the holders of a token, largest first. A contract with several standards has the holders of the first:
+    ERC-20, ERC-721, ERC-1155."""
     chain = await chains.find(params.chain_id)
     raw = paging.after(_HOLDERS, params)
     after = (int.from_bytes(raw[_REF_SIZE:], "big"), int.from_bytes(raw[:_REF_SIZE], "big")) if raw else None

@@ -1,4 +1,4 @@
-"""Transactions: of a chain, of an address, and single ones with everything in them."""
+"""Handlers of transactions: of a chain, of an address, and single ones with everything in them."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ _STATUSES = {None: None, "failed": 0, "success": 1}
 async def latest_transactions(
     params: LatestTxsParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> NativeTransactionPage:
-    """With a rare status a page may be short although more follow."""
+    """List the newest transactions of a chain. A page with a rare status may be short although more follow."""
     chain = await chains.find(params.chain_id)
     (before,) = cursor_of("latest", params, paging) or (None,)
     txs, more = await chain.chain.newest_txs(before, params.page_size, _STATUSES[params.status])
@@ -84,7 +84,7 @@ async def get_transaction(params: TransactionParams, chains: ChainDirectory, dia
 async def list_parts(
     params: TransactionTransfersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> TransactionTransfersPage:
-    """The transfers first. The cursor of an internal transaction is (its frame, 0, 0)."""
+    """List the transfers of a transaction, then its internal transactions, whose cursor is (their frame, 0, 0)."""
     chain = await chains.find(params.chain_id)
     after, size = cursor_of("transactionTransfers", params, paging), params.page_size
     tx_at = (await _full(chain, params.tx_hash)).tx.tx_at
@@ -154,7 +154,7 @@ async def _network_token(chain: EvmChain, context: AnswerContext, tx_time: int, 
 
 
 async def _message(message: MessageRead, chains: ChainDirectory) -> TeleporterMessageInfo:
-    """The other chain is shown with its EVM chain ID if it is indexed here, else with its blockchain ID."""
+    """Render a message. The other chain has its EVM chain ID if it is indexed here, else its blockchain ID."""
     peer = id_text(message.peer_blockchain_id)
     with suppress(NotFound):
         peer = (await chains.find(peer)).info.id

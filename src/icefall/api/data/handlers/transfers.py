@@ -1,4 +1,4 @@
-"""Transfers and internal transactions of an address, and transfers of a token. Newest first."""
+"""Handlers of transfers and internal transactions of an address, and of transfers of a token, newest first."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial

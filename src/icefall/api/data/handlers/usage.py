@@ -38,7 +38,7 @@ _GROUPS: dict[str, Callable[[UsageRow], str]] = {
 
 
 def _visible(params: UsageFilter, current: CurrentCaller) -> str:
-    """The key whose usage is shown; empty for all."""
+    """The key whose usage the caller may see; empty for all."""
     caller = current.get()
     if not caller.key:
         if caller.is_trusted:
@@ -80,7 +80,7 @@ async def usage_metrics(params: UsageParams, usage: UsageReader, caller: Current
 
 
 def _period(day: int, interval: str) -> int:
-    """When the day, week (from Monday) or month of UTC began."""
+    """The time when the day, week (from Monday) or month of UTC began."""
     date = datetime.fromtimestamp(day * DAY_S, UTC)
     if interval == "weekly":
         date -= timedelta(days=date.weekday())
@@ -115,7 +115,7 @@ def _value(rows: list[UsageRow], group_by: str | None, value: str, seconds: floa
 
 
 async def api_logs(params: LogsParams, usage: UsageReader, caller: CurrentCaller, paging: Paging) -> RequestLogPage:
-    """Single requests of keys, newest first; they are kept for some days."""
+    """List requests of keys one by one, newest first; they are stored for some days."""
     key, status = _visible(params, caller), _status(params)
     cursor = paging.after(_LOGS, params)
     found = await usage.requests(
@@ -128,10 +128,10 @@ async def api_logs(params: LogsParams, usage: UsageReader, caller: CurrentCaller
         status=status,
         count=params.page_size + 1 if params.request_type != "rpc" else 0,
     )
-    shown = found[: params.page_size]
-    more = paging.token(_LOGS, params, shown[-1].id.to_bytes(8, "big")) if len(found) > len(shown) else UNSET
+    page = found[: params.page_size]
+    more = paging.token(_LOGS, params, page[-1].id.to_bytes(8, "big")) if len(found) > len(page) else UNSET
     logs = []
-    for one in shown:
+    for one in page:
         request = one.request
         logs.append(
             LogEntry(

@@ -1,1 +1,1 @@
-"""From stored rows to results of the chain data interface."""
+"""Rendering of stored rows as results of the chain data interface."""

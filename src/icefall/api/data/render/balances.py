@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import UNSET, Raw
 
 from icefall.api.data.render.context import AnswerContext
-from icefall.api.data.render.text import Money, Ready, json_text, quoted
+from icefall.api.data.render.text import Money, RawJson, json_text, quoted
 from icefall.api.data.render.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
 from icefall.api.data.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
 from icefall.api.http.structs import address_text
@@ -20,8 +20,8 @@ _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 
 class BalanceCursor(NamedTuple):
-    """The block of the first page, and the last token listed; `token` empty: none. `is_1155`: in the second part of a
-    list that has ERC-721 tokens first and then ERC-1155 tokens."""
+    """The block of the first page, and the last token listed, empty if there is none yet. `is_1155` is true in the
+    second part of a list that has ERC-721 tokens first and then ERC-1155 tokens."""
 
     block: int
     block_hash: bytes
@@ -30,7 +30,7 @@ class BalanceCursor(NamedTuple):
     is_1155: bool = False
 
     def after(self, token: bytes, token_id: int = 0, *, is_1155: bool = False) -> "BalanceCursor":
-        """Where the next page of the same list begins."""
+        """Return the cursor with which the next page of the same list begins."""
         return BalanceCursor(self.block, self.block_hash, token, token_id, is_1155)
 
     def pack(self) -> bytes:
@@ -62,8 +62,8 @@ def native_balance(money: Money, info: ChainInfo, balance: int, price: str | Non
     )
 
 
-def erc20_balance(context: AnswerContext, held: Erc20Held) -> Ready:
-    """An Erc20TokenBalance. Without decimals a balance has no value."""
+def erc20_balance(context: AnswerContext, held: Erc20Held) -> RawJson:
+    """Render an Erc20TokenBalance. A balance of a token without decimals has no value."""
     details = context.tokens.get(held.token_ref) or _NO_TOKEN
     token = context.held_tokens.get(held.token)
     if token is None:

@@ -1,4 +1,6 @@
-"""What an answer needs besides its rows: token and NFT details, owners and prices, read before any row is shown."""
+"""The data that an answer needs besides its rows: token and NFT details, owners and prices, read before any row is
+rendered.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,16 +17,16 @@ from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
 from icefall.evm.reading.tokens import NftRead
 
-PIECE = 200  # rows shown or looked up at a time, about 5 ms
+PIECE = 200  # rows rendered or looked up at a time, about 5 ms
 T = TypeVar("T")
-Shown = TypeVar("Shown")
+Rendered = TypeVar("Rendered")
 NftRef = tuple[int, int]  # interned ID of the contract, and token ID
 NftKey = tuple[bytes, int]  # address of the contract, and token ID
 
 
 class AnswerContext(msgspec.Struct, frozen=True):
-    """`tokens` by the interned ID of their address; one that is not in it, or None, is not a token. `parties` and
-    the like as JSON: answers repeat the same addresses."""
+    """The details that rows of an answer are rendered with. `tokens` are by the interned ID of their address; one that
+    is not in it, or None, is not a token. `parties` and the like are JSON: answers repeat the same addresses."""
 
     chain_id: str
     dialect: Dialect
@@ -39,7 +41,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
 
 
 async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int], currency: str) -> AnswerContext:
-    """Of the tokens in a list of balances."""
+    """Read the details of the tokens in a list of balances."""
     tokens = await chain.enriched.answer_tokens(refs, currency)
     money = money_of(currency, as_numbers=dialect.prices_are_numbers)
     return AnswerContext(
@@ -54,7 +56,8 @@ async def context_for(
     currency: str = "usd",
     tokens: AnswerTokens | None = None,
 ) -> AnswerContext:
-    """Of everything the rows of an answer name. `tokens`: of all of them, if they were read with the rows."""
+    """Read the details of everything that the rows of an answer name. `tokens` are those of all rows, if they were read
+    with them."""
     refs: set[int] = set()
     nfts: set[NftRef] = set()
     owned: set[NftKey] = set()
@@ -85,7 +88,7 @@ async def context_for(
 
 
 async def nft_context(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]) -> AnswerContext:
-    """Of single NFTs of one contract."""
+    """Read the details of single NFTs of one contract."""
     return AnswerContext(
         chain.info.id,
         dialect,
@@ -97,15 +100,15 @@ async def nft_context(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: 
     )
 
 
-async def in_pieces(rows: Sequence[T], show: Callable[[T], Shown]) -> list[Shown]:
-    """`show` of each row. If there are more than PIECE, other requests can run before each piece of them."""
+async def in_pieces(rows: Sequence[T], show: Callable[[T], Rendered]) -> list[Rendered]:
+    """Render each row with `show`. If there are more than PIECE, other requests can run before each piece of them."""
     if len(rows) <= PIECE:
         return [show(row) for row in rows]
-    shown: list[Shown] = []
+    rendered: list[Rendered] = []
     for at in range(0, len(rows), PIECE):
         await asyncio.sleep(0)
-        shown += [show(row) for row in rows[at : at + PIECE]]
-    return shown
+        rendered += [show(row) for row in rows[at : at + PIECE]]
+    return rendered
 
 
 async def _nft_metadata(chain: EvmChain, nfts: Sequence[NftRef]) -> dict[NftRef, NftDetails]:
@@ -118,7 +121,7 @@ async def _nft_metadata(chain: EvmChain, nfts: Sequence[NftRef]) -> dict[NftRef,
 
 
 async def _owners(chain: EvmChain, nfts: set[NftKey]) -> dict[NftKey, bytes]:
-    """Owners are left out of transfer lists where they need an upstream and it does not answer."""
+    """Read the owners of NFTs. They are left out of lists where they need an upstream and it does not answer."""
     keys = list(nfts)
     try:
         owners = await chain.balances.owners(keys)

@@ -32,7 +32,7 @@ def unpack_cursor(cursor: bytes) -> tuple[int, ...]:
 
 
 def cursor_of(route: str, params: Any, paging: Paging) -> tuple[int, ...] | None:
-    """Where the page before ended; None for the first page."""
+    """The cursor with which the page before ended; None for the first page."""
     cursor = paging.after(route, params)
     return None if cursor is None else unpack_cursor(cursor)
 

@@ -25,18 +25,18 @@ _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 
 def party(context: AnswerContext, address: bytes, ref: int) -> str:
-    """A Party, as JSON. `address` is empty for a creation that failed."""
-    shown = context.parties.get(address)
-    if shown is None:
+    """Render a Party as JSON. `address` is empty for a creation that failed."""
+    rendered = context.parties.get(address)
+    if rendered is None:
         text = address_text(address) if address else ""
         details = context.tokens.get(ref)
-        shown = f'{{"address":"{text}"}}' if details is None else json_text(_token_party(details, text))
-        context.parties[address] = shown
-    return shown
+        rendered = f'{{"address":"{text}"}}' if details is None else json_text(_token_party(details, text))
+        context.parties[address] = rendered
+    return rendered
 
 
 def _token_party(details: TokenDetails, text: str) -> Party:
-    """What is not known is absent in both dialects: most parties are not tokens."""
+    """Render a token as a party. A field that is not known is absent in both dialects: most parties are not tokens."""
     decimals = _or_absent(details.decimals)
     return Party(name=details.name or UNSET, symbol=details.symbol or UNSET, decimals=decimals, address=text)
 
@@ -53,12 +53,12 @@ def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetTy
 
 
 def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
-    """An Erc20Token, as JSON."""
-    shown = context.erc20_tokens.get(address)
-    if shown is None:
+    """Render an Erc20Token as JSON."""
+    rendered = context.erc20_tokens.get(address)
+    if rendered is None:
         details = context.tokens.get(ref) or _NO_TOKEN
-        shown = context.erc20_tokens[address] = _erc20_text(context.dialect.name, context.money, address, details)
-    return shown
+        rendered = context.erc20_tokens[address] = _erc20_text(context.dialect.name, context.money, address, details)
+    return rendered
 
 
 @lru_cache(maxsize=4096)  # most transfers are of a few tokens

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from msgspec import Raw
 
 from icefall.api.data.render.context import PIECE, AnswerContext, in_pieces
-from icefall.api.data.render.text import Ready, quoted
+from icefall.api.data.render.text import RawJson, quoted
 from icefall.api.data.render.tokens import party
 from icefall.api.data.render.transfers import block_fields, nested_internal, nested_transfer
 from icefall.evm.encoding import INDEX_BITS
@@ -18,8 +18,8 @@ _TRUNCATED = ',"truncated":true'
 Lists = tuple[list[str], list[str], list[str], list[str]]  # ERC-20, ERC-721, ERC-1155 and internal, as JSON
 
 
-def block(chain_id: str, row: BlockRead) -> Ready:
-    """An EvmBlock."""
+def block(chain_id: str, row: BlockRead) -> RawJson:
+    """Render an EvmBlock."""
     return Raw(
         f'{{"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
         f'"blockHash":"0x{row.block_hash.hex()}","txCount":{row.tx_count},"baseFee":"{row.base_fee}",'
@@ -29,8 +29,9 @@ def block(chain_id: str, row: BlockRead) -> Ready:
     )
 
 
-def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
-    """EvmBlocks of the newest blocks, which were just read: they are shown again and again."""
+def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[RawJson]:
+    """Render the newest blocks, which were just read, as EvmBlocks. Their text is cached: they are asked for again and
+    again."""
     texts = chain.chain.texts_of_newest()
     for row in rows:
         if row.number not in texts:
@@ -38,13 +39,13 @@ def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
     return [texts[row.number] for row in rows]
 
 
-def native(context: AnswerContext, tx: TxRead) -> Ready:
-    """A NativeTransaction."""
+def native(context: AnswerContext, tx: TxRead) -> RawJson:
+    """Render a NativeTransaction."""
     return Raw(f"{{{_native_fields(context, tx)}}}")
 
 
-def full_native(context: AnswerContext, full: FullTxRead) -> Ready:
-    """A FullNativeTransaction."""
+def full_native(context: AnswerContext, full: FullTxRead) -> RawJson:
+    """Render a FullNativeTransaction."""
     max_fee, max_priority_fee = full.tx.max_fee, full.tx.max_priority_fee
     return Raw(
         f'{{{_native_fields(context, full.tx)},"input":"0x{full.input.hex()}","baseFeePerGas":"{full.base_fee}"'
@@ -72,32 +73,32 @@ def _method(call_type: str, selector: bytes, name: str | None) -> str:
     return f'{{"callType":"{call_type}","methodHash":"0x{selector.hex()}"{named}}}'
 
 
-async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[int, TxParts]) -> list[Ready]:
-    """TransactionDetails, with the parts of each transaction by its position."""
-    shown: list[Ready] = []
+async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[int, TxParts]) -> list[RawJson]:
+    """Render TransactionDetails, with the parts of each transaction by its position."""
+    rendered: list[RawJson] = []
     for tx in txs:
         of_tx = parts[tx.tx_at]
         lists = _lists_at_once(context, of_tx) if _are_few(of_tx) else await _nested_lists(context, of_tx)
         erc20, erc721, erc1155, internals = map(",".join, lists)
-        shown.append(
+        rendered.append(
             Raw(
                 f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},"erc20Transfers":[{erc20}],'
                 f'"erc721Transfers":[{erc721}],"erc1155Transfers":[{erc1155}],'
                 f'"internalTransactions":[{internals}]{_TRUNCATED if of_tx.truncated else ""}}}'
             )
         )
-    return shown
+    return rendered
 
 
 async def whole_lists(
     context: AnswerContext, parts: TxParts
-) -> tuple[list[Ready], list[Ready], list[Ready], list[Ready]]:
-    """ERC-20, ERC-721 and ERC-1155 transfers, and internal transactions."""
+) -> tuple[list[RawJson], list[RawJson], list[RawJson], list[RawJson]]:
+    """Render the ERC-20, ERC-721 and ERC-1155 transfers and the internal transactions of a transaction."""
     erc20, erc721, erc1155, internals = await _nested_lists(context, parts)
     return _raw(erc20), _raw(erc721), _raw(erc1155), _raw(internals)
 
 
-def _raw(texts: list[str]) -> list[Ready]:
+def _raw(texts: list[str]) -> list[RawJson]:
     return [Raw(text) for text in texts]
 
 
@@ -106,22 +107,22 @@ def _are_few(parts: TxParts) -> bool:
 
 
 def _lists_at_once(context: AnswerContext, parts: TxParts) -> Lists:
-    """The same lists as JSON, without a coroutine for each of many transactions."""
+    """Render the nested lists as JSON at once, without a coroutine for each of many transactions."""
     erc20: list[str] = []
     erc721: list[str] = []
     erc1155: list[str] = []
     for row in parts.transfers:
         standard = row.standard
-        shown = erc20 if standard == ERC20 else erc721 if standard == ERC721 else erc1155
-        shown.append(nested_transfer(context, row))
+        target = erc20 if standard == ERC20 else erc721 if standard == ERC721 else erc1155
+        target.append(nested_transfer(context, row))
     return erc20, erc721, erc1155, [nested_internal(context, row) for row in parts.internals]
 
 
 async def _nested_lists(context: AnswerContext, parts: TxParts) -> Lists:
-    """The same, in pieces."""
+    """Render the nested lists as JSON, in pieces between which other requests can run."""
     lists: dict[int, list[str]] = {ERC20: [], ERC721: [], ERC1155: []}
-    shown = await in_pieces(parts.transfers, partial(nested_transfer, context))
-    for row, text in zip(parts.transfers, shown, strict=True):
+    texts = await in_pieces(parts.transfers, partial(nested_transfer, context))
+    for row, text in zip(parts.transfers, texts, strict=True):
         lists[row.standard].append(text)
     internals = await in_pieces(parts.internals, partial(nested_internal, context))
     return lists[ERC20], lists[ERC721], lists[ERC1155], internals

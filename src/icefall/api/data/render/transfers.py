@@ -3,30 +3,30 @@
 from msgspec import Raw
 
 from icefall.api.data.render.context import AnswerContext
-from icefall.api.data.render.text import Ready, json_text, quoted
+from icefall.api.data.render.text import RawJson, json_text, quoted
 from icefall.api.data.render.tokens import erc20_token, erc721_token, erc1155_token, party
 from icefall.evm.encoding import INDEX_BITS
 from icefall.evm.model import ERC20, ERC721
 from icefall.evm.reading.model import InternalRead, TransferRead, TxLocation
 
 
-def transfer(context: AnswerContext, row: TransferRead) -> Ready:
-    """An Erc20Transfer, Erc721Transfer or Erc1155Transfer."""
+def transfer(context: AnswerContext, row: TransferRead) -> RawJson:
+    """Render an Erc20Transfer, Erc721Transfer or Erc1155Transfer."""
     return Raw(f"{{{_location(row.location)},{_transfer_fields(context, row)}}}")
 
 
 def nested_transfer(context: AnswerContext, row: TransferRead) -> str:
-    """The same without its transaction, as JSON: Erc20TransferDetails and so on."""
+    """Render a transfer without its transaction, as JSON: Erc20TransferDetails and so on."""
     return f"{{{_transfer_fields(context, row)}}}"
 
 
-def internal(context: AnswerContext, row: InternalRead) -> Ready:
-    """An InternalTransaction."""
+def internal(context: AnswerContext, row: InternalRead) -> RawJson:
+    """Render an InternalTransaction."""
     return Raw(f"{{{_location(row.location)},{_internal_fields(context, row)}}}")
 
 
 def nested_internal(context: AnswerContext, row: InternalRead) -> str:
-    """InternalTransactionDetails, as JSON."""
+    """Render InternalTransactionDetails as JSON."""
     return f"{{{_internal_fields(context, row)}}}"
 
 

@@ -1,4 +1,4 @@
-"""Balances of an address."""
+"""Parameters and results of balances of an address."""
 
 from typing import Literal
 
@@ -39,7 +39,7 @@ class Erc20BalancesParams(RestParams, frozen=True):
 
 
 class NftBalancesParams(RestParams, frozen=True):
-    """Owners of ERC-721 tokens at an older block are not offered."""
+    """An address and a page. Owners of ERC-721 tokens at an older block are not offered."""
 
     chain_id: ChainName
     address: EvmAddress
@@ -70,7 +70,8 @@ class NativeTokenBalance(RestResult, frozen=True, kw_only=True):
 
 
 class Erc20TokenBalance(RestResult, frozen=True, gc=False, kw_only=True):
-    """`tokenReputation` is null for a token without a verdict: the only field of this interface that may be null."""
+    """A balance. `tokenReputation` is null for a token without a verdict: the only field of this interface that may be
+    null."""
 
     address: str
     name: str | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""The indexed chains, and those on which an address occurs."""
+"""Parameters and results of chains, of their blocks, and the events of the live stream."""
 
 from typing import Any, Literal
 
@@ -42,7 +42,7 @@ class UtilityAddresses(RestResult, frozen=True):
 
 
 class EvmChainResult(RestResult, frozen=True, kw_only=True):
-    """`status` is `OK` while blocks are stored and the indexer is at the tip or makes progress."""
+    """A chain. `status` is `OK` while blocks are stored and the indexer is at the tip or makes progress."""
 
     chain_id: str
     status: Literal["OK", "UNAVAILABLE"]
@@ -68,7 +68,7 @@ class EvmChains(RestResult, frozen=True):
 
 
 class AddressChains(RestResult, frozen=True):
-    """`unindexedChains` is always empty: only indexed chains are known here."""
+    """The chains on which an address occurs. `unindexedChains` is always empty: only indexed chains are known here."""
 
     indexed_chains: list[EvmChainResult]
     unindexed_chains: list[str]
@@ -133,14 +133,15 @@ class StreamParams(RestParams, frozen=True):
 
 
 class TransferEvent(RestResult, frozen=True):
-    """`transfer` is an item of the transfer lists."""
+    """A transfer of the address. `transfer` is an item of the transfer lists."""
 
     chain_id: str
     transfer: Any
 
 
 class RollbackEvent(RestResult, frozen=True):
-    """The blocks above `blockNumber` are no longer part of the chain."""
+    """A reorganisation: the blocks above `blockNumber` are no longer part of the chain, and those that replace them
+    follow."""
 
     chain_id: str
     block_number: str

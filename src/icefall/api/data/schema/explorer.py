@@ -1,4 +1,6 @@
-"""What an explorer needs besides the lists: search, tokens, prices, balance history, and the state of the index."""
+"""Parameters and results that an explorer needs besides the lists: search, tokens, prices, balance history, and the
+state of the index.
+"""
 
 from typing import Literal
 
@@ -47,7 +49,7 @@ class PricesParams(RestParams, frozen=True):
 
 
 class BalanceHistoryParams(RestParams, frozen=True):
-    """From `startTimestamp` to before `endTimestamp`."""
+    """The time frame is from `startTimestamp` to before `endTimestamp`."""
 
     chain_id: ChainName
     address: EvmAddress
@@ -100,7 +102,7 @@ Found = FoundBlock | FoundTransaction | FoundAddress | FoundToken
 
 
 class SearchResult(RestResult, frozen=True):
-    """Empty if nothing was found on any chain."""
+    """The things found, empty if there are none on any chain."""
 
     results: list[Found]
 
@@ -116,7 +118,7 @@ class TokenSummary(RestResult, frozen=True, kw_only=True):
 
 
 class TokenPage(Page, frozen=True, kw_only=True):
-    """Newest contract first. With `ercType` a page may be short although more follow."""
+    """A page of tokens, the newest contract first. A page with `ercType` may be short although more follow."""
 
     tokens: list[TokenSummary]
 
@@ -127,7 +129,7 @@ class DailyPrice(RestResult, frozen=True):
 
 
 class PricePage(Page, frozen=True, kw_only=True):
-    """Newest first; days without a price are left out."""
+    """A page of daily prices, newest first; days without a price are left out."""
 
     currency_code: CurrencyCode
     current_price: str | float | UnsetType = UNSET
@@ -141,7 +143,7 @@ class BalanceAtTime(RestResult, frozen=True, gc=False):
 
 
 class BalanceHistoryPage(Page, frozen=True, kw_only=True):
-    """Newest first."""
+    """A page of balances, newest first."""
 
     history: list[BalanceAtTime]
 

@@ -1,4 +1,6 @@
-"""Tokens as transfers and balances show them, and the metadata of single NFTs."""
+"""Tokens, NFTs, contracts and holders: the parts of transfers and balances, and the parameters and results of their own
+lists.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -53,8 +55,8 @@ IndexStatus = Literal[
 
 
 class Erc20Token(RestResult, frozen=True, gc=False, kw_only=True):
-    """Name, symbol and decimals are as the contract returns them now; how one that is not known is shown depends on
-    the dialect. The same for all tokens and contracts."""
+    """An ERC-20 token. Name, symbol and decimals are as the contract returns them now; how one that is not known is
+    written depends on the dialect. The same holds for all tokens and contracts."""
 
     address: str
     name: str | UnsetType = UNSET
@@ -80,20 +82,20 @@ class NftMetadataResult(RestResult, frozen=True, gc=False):
 
 
 class Erc721Metadata(NftMetadataResult, frozen=True, gc=False):
-    """`attributes` is JSON as text."""
+    """The metadata of an ERC-721 token. `attributes` is JSON as text."""
 
     attributes: str | UnsetType = UNSET
 
 
 class Erc1155Metadata(NftMetadataResult, frozen=True, gc=False):
-    """`properties` is JSON as text."""
+    """The metadata of an ERC-1155 token. `properties` is JSON as text."""
 
     decimals: int | UnsetType = UNSET
     properties: str | UnsetType = UNSET
 
 
 class Erc721Token(RestResult, frozen=True, gc=False, kw_only=True):
-    """`ownerAddress` is the owner now; absent once the token is burned."""
+    """An ERC-721 token. `ownerAddress` is the owner now; absent once the token is burned."""
 
     address: str
     name: str | UnsetType = UNSET
@@ -130,7 +132,7 @@ class NftParams(RestParams, frozen=True):
 
 
 class NftPage(Page, frozen=True, kw_only=True):
-    """By token ID. Burned ERC-721 tokens are listed too, without an owner."""
+    """A page of NFTs by token ID. Burned ERC-721 tokens are listed too, without an owner."""
 
     tokens: Annotated[list[Any], Meta(extra_json_schema=_ONE_OF_TWO)]
 
@@ -148,7 +150,8 @@ class DeploymentsParams(RestParams, frozen=True):
 
 
 class DeploymentDetails(RestResult, frozen=True):
-    """`deployerAddress` sent the transaction; `deployerContractAddress` is the contract that ran the creation."""
+    """The deployment of a contract. `deployerAddress` sent the transaction; `deployerContractAddress` is the contract
+    that ran the creation."""
 
     tx_hash: str
     deployer_address: str
@@ -207,7 +210,7 @@ class TokenHolder(RestResult, frozen=True, gc=False, kw_only=True):
 
 
 class HolderPage(Page, frozen=True, kw_only=True):
-    """Largest first, without the zero address."""
+    """A page of holders, largest first, without the zero address."""
 
     total_holders: int
     counted_to_block: str | UnsetType = UNSET

@@ -1,4 +1,6 @@
-"""Transactions: in lists, of an address with its transfers, and single ones with everything in them."""
+"""Parameters and results of transactions: in lists, of an address with its transfers, single ones with everything in
+them, and their raw logs and calls.
+"""
 
 from typing import Literal
 
@@ -62,7 +64,8 @@ class DeploymentParams(RestParams, frozen=True):
 
 
 class Method(RestResult, frozen=True, gc=False):
-    """`methodHash` is the first four bytes of a contract call's input, `0x` where there are none."""
+    """The function that a transaction calls. `methodHash` is the first four bytes of a contract call's input, `0x`
+    where there are none."""
 
     call_type: Literal["NATIVE_TRANSFER", "CONTRACT_CALL", "CONTRACT_CREATION"]
     method_hash: str
@@ -116,7 +119,8 @@ class TransactionDetailsPage(Page, frozen=True, kw_only=True):
 
 
 class NetworkTokenDetails(RestResult, frozen=True):
-    """`historicalPrice` is that of the transaction's day (UTC), for transactions older than 24 hours."""
+    """The native token and its prices. `historicalPrice` is that of the transaction's day (UTC), for transactions older
+    than 24 hours."""
 
     network_token: NetworkToken
     current_price: Price | UnsetType = UNSET
@@ -165,7 +169,7 @@ class TxLogsParams(RestParams, frozen=True):
 
 
 class AddressLogsParams(RestParams, frozen=True):
-    """Blocks from `startBlock` up to, but not including, `endBlock`."""
+    """The range is from `startBlock` up to, but not including, `endBlock`."""
 
     chain_id: ChainName
     address: EvmAddress
@@ -203,7 +207,7 @@ class LogPage(Page, frozen=True, kw_only=True):
 
 
 class CallResult(RestResult, frozen=True, gc=False, kw_only=True):
-    """One call. `parentIndex` is absent for the transaction itself; `isTruncated`: input or output is cut."""
+    """One call. `parentIndex` is absent for the transaction itself; `isTruncated` is true if input or output is cut."""
 
     index: int
     depth: int
@@ -224,7 +228,7 @@ class CallResult(RestResult, frozen=True, gc=False, kw_only=True):
 
 
 class CallPage(Page, frozen=True, kw_only=True):
-    """In the order in which they were made: each call before those it makes."""
+    """A page of calls in the order in which they were made: each call before those it makes."""
 
     calls: list[CallResult]
 

@@ -13,7 +13,7 @@ InternalTxType = Literal["UNKNOWN", "CALL", "CREATE", "CREATE2", "CREATE3", "CAL
 
 
 class AddressPage(RestParams, frozen=True):
-    """Blocks from `startBlock` up to, but not including, `endBlock`."""
+    """The range is from `startBlock` up to, but not including, `endBlock`."""
 
     chain_id: ChainName
     address: EvmAddress

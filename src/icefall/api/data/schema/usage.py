@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.http.rest_params import PageSize, PageToken, RestKind, Timestamp, one_of
+from icefall.api.http.rest_params import PageSize, PageToken, RestParamType, Timestamp, one_of
 from icefall.api.http.structs import InvalidValue, Page, RestParams, RestResult
 
 GroupedBy: TypeAlias = Literal["requestPath", "responseCode", "chainId", "apiKeyId", "requestType", "None"]
@@ -17,14 +17,14 @@ def _text(text: str) -> str:
     return text
 
 
-Word = Annotated[str, RestKind("string", _text, {"type": "string", "maxLength": 200})]
+Word = Annotated[str, RestParamType("string", _text, {"type": "string", "maxLength": 200})]
 RequestType = Annotated[str | None, one_of("data", "rpc")]
 GroupBy = Annotated[str | None, one_of(*GROUPS)]
 UsageInterval = Annotated[str, one_of("daily", "weekly", "monthly", "hourly", "minute")]
 
 
 class UsageFilter(RestParams, frozen=True):
-    """What both take. There are no organisations here: `orgId` is accepted and changes nothing."""
+    """The parameters of both. There are no organisations here: `orgId` is accepted and changes nothing."""
 
     org_id: Word = ""
     api_key_id: Word = ""

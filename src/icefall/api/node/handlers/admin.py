@@ -1,8 +1,11 @@
-"""Admin: calls that change something are forwarded to the engine, the others are answered here."""
+"""Handlers of the admin interface: calls that change something are forwarded to the engine, the others are answered
+here.
+"""
 
 import msgspec
 
 from icefall.api.dialect import Dialect
+from icefall.api.http.routes import EndpointNames
 from icefall.api.http.structs import Empty, NoParams
 from icefall.api.node.schema.node import (
     AliasChainParams,
@@ -15,25 +18,42 @@ from icefall.api.node.schema.node import (
     LoggerParams,
     SetLevelParams,
 )
+from icefall.errors import BadRequest, CallFailed
 from icefall.ipc.socket import SocketClient
 from icefall.node.admin.commands import loggers_named
-from icefall.node.chains import Chains
+from icefall.node.chains import ENDPOINT_MAX, Chains
 from icefall.observe.log import LevelPage
+from icefall.wire.ids import id_text
 
 
-async def alias(params: AliasEndpointParams, engine: SocketClient) -> Empty:
+async def alias(params: AliasEndpointParams, engine: SocketClient, endpoints: EndpointNames, dialect: Dialect) -> Empty:
+    _require(dialect, endpoint=params.endpoint, alias=params.alias)
+    if dialect.endpoint_must_exist and not await endpoints.exists(params.endpoint):
+        raise CallFailed(f"there is no endpoint /ext/{params.endpoint[:ENDPOINT_MAX]}")
     await engine.call("alias", endpoint=params.endpoint, alias=params.alias)
     return Empty()
 
 
-async def alias_chain(params: AliasChainParams, engine: SocketClient) -> Empty:
+async def alias_chain(params: AliasChainParams, engine: SocketClient, dialect: Dialect) -> Empty:
+    _require(dialect, chain=params.chain, alias=params.alias)
     await engine.call("alias_chain", chain=params.chain, alias=params.alias)
     return Empty()
 
 
 async def get_chain_aliases(params: ChainAliasesParams, chains: Chains, dialect: Dialect) -> ChainAliases:
-    names = await chains.aliases(params.chain)
+    _require(dialect, chain=params.chain)
+    chain = params.chain
+    if dialect.alias_names_chain and (chain_id := await chains.find(chain)) is not None:
+        chain = id_text(chain_id)
+    names = await chains.aliases(chain)
     return ChainAliases(dialect.no_aliases if names is None else names)
+
+
+def _require(dialect: Dialect, **params: str) -> None:
+    """Raise BadRequest for a parameter that is missing or empty. The existing node takes an empty text for it."""
+    missing = [name for name, text in params.items() if not text]
+    if missing and dialect.admin_params_required:
+        raise BadRequest(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
 
 
 async def get_logger_level(params: LoggerParams, page: LevelPage) -> LoggerLevels:

@@ -1,4 +1,4 @@
-"""The asset chain. Transactions to issue are forwarded to the engine."""
+"""Handlers of the asset chain. Transactions to issue are forwarded to the engine."""
 
 import asyncio
 import time
@@ -127,7 +127,7 @@ async def get_asset_description(params: AssetParams, chain: AssetChainReader, vi
 
 
 def _asset_id(text: str, view: ChainView) -> bytes:
-    """By genesis alias or by ID."""
+    """Read an asset, which is named by its genesis alias or by its ID."""
     asset_id = view.asset_ids.get(text)
     if asset_id is not None:
         return asset_id

@@ -1,4 +1,4 @@
-"""Health: stored results, filtered by tag. A request never runs a check."""
+"""Handlers of the health interface: stored results, filtered by tag. A request never runs a check."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _ALIVE = HealthReport({}, True)
 
 
 async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[str]) -> HealthReport:
-    """Without tags every check; with tags those that carry one, and the global ones."""
+    """Make a report of every check, or with tags of those that carry one, and of the global ones."""
     results = await node.health_results(kind)
     stale = fresh.stale_result(max((result.stored_ns for result in results), default=0)) if kind == HEALTH else None
     if tags and ALL not in tags:

@@ -1,4 +1,4 @@
-"""The index of accepted containers.
+"""Handlers of the index of accepted containers.
 
 A range holds up to a thousand of them, so each goes from its row to its JSON without a struct in between, and what was
 made of it is kept for those who ask again.
@@ -80,7 +80,7 @@ async def is_accepted(params: ContainerIdParams, index: IndexReader) -> IsAccept
 
 
 async def _containers(index: IndexReader, start: int, count: int, encoding: str) -> list[bytes]:
-    """The JSON of those from number `start` on."""
+    """Return the JSON of the containers from number `start` on."""
     kept, numbers = index.kept(), range(start, start + count)
     found = kept.find(encoding, numbers)
     if found is None:
@@ -95,7 +95,7 @@ def _joined(found: list[bytes], before: bytes = b"", after: bytes = b"") -> msgs
 
 
 def listed(found: list[IndexedContainer], encoding: str) -> list[bytes]:
-    """`schema.IndexContainer` of each, as it is sent: no value holds a character that JSON escapes."""
+    """Render each container as `schema.IndexContainer`: no value holds a character that JSON escapes."""
     try:
         return [
             (
@@ -109,7 +109,8 @@ def listed(found: list[IndexedContainer], encoding: str) -> list[bytes]:
 
 
 def _time_text(ns_since_epoch: int) -> str:
-    """`rfc3339_nano`, at a fraction of its cost where many containers were accepted within one second."""
+    """Write a time as `rfc3339_nano` does, at a fraction of its cost where many containers were accepted within one
+    second."""
     seconds, ns = divmod(ns_since_epoch, SECOND_NS)
     moment, zone = _second_text(seconds)
     if ns % 10:

@@ -1,4 +1,4 @@
-"""Info: the properties of this node."""
+"""Handlers of the info interface and of the platform chain: the properties of this node, and fee parameters."""
 
 from datetime import datetime
 
@@ -33,6 +33,8 @@ _DATABASE_VERSION = "v1.4.5"
 _RPC_PROTOCOL_VERSION = "45"
 _P_CHAIN_FEE = "100000000"
 _SUBNET_STAKER_FEE = "1000000"
+# The dynamic fee parameters every network of this generation starts with.
+_FEES = FeeConfig([1, 1000, 1000, 4], 1_000_000, 100_000, 50_000, 1, 2_164_043)
 
 
 async def get_network_id(_: NoParams, info: NodeInfo) -> NetworkId:
@@ -72,7 +74,7 @@ async def is_bootstrapped(params: BootstrappedParams, chains: Chains, node: Node
 
 
 async def peers(_: PeersParams) -> Peers:
-    """There is no peer network here. Upstreams are not peers: health counts them."""
+    """List no peers, because there is no peer network here. Upstreams are not peers: health counts them."""
     return Peers("0", [])
 
 
@@ -97,8 +99,13 @@ async def get_tx_fee(_: NoParams, info: NodeInfo) -> Fees:
     )
 
 
+async def get_fee_config(_: NoParams) -> FeeConfig:
+    """Return the fee parameters of the platform chain."""
+    return _FEES
+
+
 async def uptime(_: NoParams) -> Uptime:
-    """Without a peer network no stake observes this node; 100 % is the value of a healthy node."""
+    """Return the uptime of a healthy node, 100 %: there is no peer network, and no stake that observes this node."""
     return Uptime("100.0000", "100.0000")
 
 
@@ -133,11 +140,3 @@ async def upgrades(_: NoParams, info: NodeInfo) -> Upgrades:
 
 def _z(time: datetime) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%SZ}"
-
-
-# The dynamic fee parameters every network of this generation starts with.
-_FEES = FeeConfig([1, 1000, 1000, 4], 1_000_000, 100_000, 50_000, 1, 2_164_043)
-
-
-async def get_fee_config(_: NoParams) -> FeeConfig:
-    return _FEES

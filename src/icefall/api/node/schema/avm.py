@@ -1,4 +1,4 @@
-"""The asset chain: parameters and results."""
+"""Parameters and results of the asset chain."""
 
 from typing import Annotated, Any
 
@@ -133,7 +133,7 @@ class Issued(Result, frozen=True):
 
 
 class AddressTxs(Result, frozen=True):
-    """`cursor` is absent on the last page."""
+    """A page of transactions. `cursor` is absent on the last page."""
 
     tx_ids: list[str]
     cursor: str | msgspec.UnsetType = msgspec.UNSET

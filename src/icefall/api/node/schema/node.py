@@ -1,4 +1,4 @@
-"""Info: parameters and results, in the shapes of the existing node."""
+"""Parameters and results of the info, admin, health, index and platform interfaces, as the existing node has them."""
 
 from typing import Annotated, Any
 
@@ -101,7 +101,7 @@ class Acps(Result, frozen=True):
 
 
 class Upgrades(Result, frozen=True):
-    """When each network upgrade takes effect; the order is the node's."""
+    """The time when each network upgrade takes effect; the order is the node's."""
 
     apricot_phase1_time: str
     apricot_phase2_time: str
@@ -211,9 +211,10 @@ class ContainerRangeParams(Params, frozen=True):
 
 
 class ContainerIdParams(Params, frozen=True):
-    """`encoding` is accepted and ignored."""
+    """The ID of a container. `encoding` is checked and changes nothing."""
 
     id: Id = NO_ID
+    encoding: Encoding = "hex"
 
 
 class EncodingParams(Params, frozen=True):

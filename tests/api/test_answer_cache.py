@@ -1,22 +1,24 @@
-"""An answer that is kept is given again only where it would be made again byte for byte."""
+"""A cached answer is given only where it would be made again byte for byte."""
 
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from tests.api.cache_scene import SetClock, StateOfNow, set_clock
 from tests.api.data_naive import address_text
 from tests.api.data_scene import InProcess
-from tests.api.kept_scene import SetClock, StateOfNow, set_clock
 from tests.api.made_chain import ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, block, erc20, erc721, of, put, roll_back, served
 from tests.awaited import awaited
 from tests.waiting import LIMIT_S
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
-from icefall.api.http.answer_cache import KeptAnswers
+from icefall.api.http.answer_cache import AnswerCache, RestAnswer
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import NativeRow
 from icefall.evm.reading.kept import SQL
+from icefall.server.response import Response
 
 PAGE = of(ANN, "/transactions:listErc20")
 
@@ -85,7 +87,7 @@ def test_it_is_made_again_after_every_commit(app: InProcess, tmp_path: Path) -> 
     assert app.get(PAGE).json()["transactions"][0]["blockNumber"] == "11"
 
 
-def test_a_page_with_a_token_is_kept_for_the_minute_of_its_token(
+def test_a_page_with_a_token_is_cached_for_the_minute_of_its_token(
     app: InProcess, clock: SetClock, pages_read: list[str]
 ) -> None:
     last = of(ANN, "/transactions:listErc20?pageSize=100")
@@ -104,59 +106,130 @@ def test_a_page_with_a_token_is_kept_for_the_minute_of_its_token(
     assert len(pages_read) == read + 1
 
 
-def test_errors_are_not_kept(app: InProcess, tmp_path: Path) -> None:
+def test_errors_are_not_cached(app: InProcess, tmp_path: Path) -> None:
     refused = f"{PAGE}?pageToken=x"
     assert [app.get(refused).status for _ in range(2)] == [400, 400]
     assert app.get(PAGE).status == 200
 
 
-def test_what_is_kept_is_bounded() -> None:
-    kept = KeptAnswers(size_max=100_000)
-    mark = kept.mark(1)
-    for number in range(1000):
-        kept.keep((f"/{number}", ""), mark, b"a" * 1000)
-        assert kept.find((f"/{number}", ""), mark) is not None
-        assert kept._size <= 100_000
-    assert kept._size == sum(len(key[0]) + len(one.body) + 400 for key, one in kept._answers.items()) > 40_000
-    kept.keep(("/long", ""), mark, bytes(1 << 20))
-    assert kept.find(("/long", ""), mark) is None
-    assert kept.find(("/999", ""), kept.mark(2)) is None
+class Version(NamedTuple):
+    """The version of a store, as the cache asks for it."""
+
+    store: int
+    is_of_server: bool = False
+    without_state: bool = True
+
+    def is_without_state(self) -> bool:
+        return self.without_state
 
 
-def test_only_what_is_asked_for_again_is_kept() -> None:
-    kept = KeptAnswers()
-    assert [kept.is_repeated(("/a", "")) for _ in range(3)] == [False, True, True]
-    assert not any(kept.is_repeated(("/a", str(number))) for number in range(10_000))
-    assert not kept.is_repeated(("/a", ""))  # forgotten meanwhile
-    assert len(kept._seen) <= 4096
+class Requests:
+    """Requests to a cache, and how many answers were made for them. `wait` is set: a handler waits for it."""
+
+    def __init__(self, cache: AnswerCache) -> None:
+        self.cache = cache
+        self.made = 0
+        self.versions_read = 0
+        self.wait: asyncio.Event | None = None
+
+    async def ask(self, path: str, version: Version | None, body: bytes = b"x") -> bytes:
+        async def read_version() -> Version | None:
+            self.versions_read += 1
+            return version
+
+        async def make() -> RestAnswer:
+            self.made += 1
+            if self.wait is not None:
+                await self.wait.wait()
+            return RestAnswer(Response(200, [], body), 10)
+
+        answer = await self.cache.around((path, ""), read_version, make)
+        assert answer.units == (0 if answer.is_cached else 10)
+        assert isinstance(answer.response.body, bytes)
+        return answer.response.body
 
 
 @awaited
-async def test_an_answer_is_waited_for_only_with_the_same_mark() -> None:
-    kept, key = KeptAnswers(lambda: 1.0), ("/a", "")
+async def test_the_cache_is_bounded() -> None:
+    requests = Requests(AnswerCache(size_max=100_000))
+    cache = requests.cache
+    for number in range(1000):
+        for _ in range(3):
+            await requests.ask(f"/{number}", Version(1), b"a" * 1000)
+        assert requests.made == 2 * (number + 1)
+        assert cache._size <= 100_000
+    assert cache._size == sum(len(key[0]) + 1000 + 400 for key in cache._answers) > 40_000
+    before = requests.made
+    for _ in range(3):
+        await requests.ask("/long", Version(1), bytes(1 << 20))
+    assert requests.made == before + 3, "an answer that is too long is not cached"
+    await requests.ask("/999", Version(2))
+    assert requests.made == before + 4, "nor given for another version"
+
+
+@awaited
+async def test_only_what_is_asked_for_again_is_cached() -> None:
+    requests = Requests(AnswerCache())
+    for expected in (0, 1, 2):
+        await requests.ask("/a", None)
+        assert requests.versions_read == expected, "the first request does not read the version of the store"
+    for number in range(10_000):
+        await requests.ask(f"/a/{number}", Version(1))
+    assert requests.versions_read == 2
+    await requests.ask("/a", Version(1))
+    assert requests.versions_read == 2, "it was forgotten meanwhile"
+    assert len(requests.cache._seen) <= 4096
+
+
+@awaited
+async def test_an_answer_is_waited_for_only_with_the_same_stamp() -> None:
+    requests = Requests(AnswerCache(lambda: 1.0))
+    old, new, newer = (Version(number, is_of_server=True) for number in (1, 2, 3))
     async with asyncio.timeout(LIMIT_S):
-        old, mark = kept.mark(1), kept.mark(2)
-        assert await kept.made_by_another(key, mark) is await kept.made_by_another(key, mark) is None  # no answer yet
-        kept.keep(key, old, b"old", 1)
-        assert await kept.made_by_another(key, mark) is None  # it makes it
-        waiting = [asyncio.ensure_future(kept.made_by_another(key, mark)) for _ in range(3)]
+        requests.wait = asyncio.Event()
+        begun = [asyncio.ensure_future(requests.ask("/a", old)) for _ in range(3)]
         await asyncio.sleep(0)
-        waiting[0].cancel()
-        kept.end_making(key, old)
+        assert requests.made == 3, "what was never cached is not waited for"
+        requests.wait.set()
+        await asyncio.gather(*begun)
+
+        requests.wait = asyncio.Event()
+        waiting = [asyncio.ensure_future(requests.ask("/a", new, b"new")) for _ in range(4)]
         await asyncio.sleep(0)
-        assert not waiting[1].done()
-        kept.keep(key, mark, b"new", 1)
-        assert [await one for one in waiting[1:]] == [b"new", b"new"]
-        assert await kept.made_by_another(key, kept.mark(3)) is None
-        left = asyncio.ensure_future(kept.made_by_another(key, kept.mark(3)))
+        assert requests.made == 4, "the first makes it, the others wait"
+        waiting[1].cancel()
+        other = asyncio.ensure_future(requests.ask("/a", newer, b"newer"))
         await asyncio.sleep(0)
-        assert await kept.made_by_another(key, kept.mark(4)) is None  # makes a newer one
-        assert await left is None
-        kept.end_making(key, kept.mark(4))
-        assert not kept._making
+        assert requests.made == 5, "another version is made at once"
+        await asyncio.sleep(0)
+        assert requests.made == 7, "and those who waited for an older one make it themselves"
+        requests.wait.set()
+        assert await asyncio.gather(waiting[0], *waiting[2:], other) == [b"new"] * 3 + [b"newer"]
+        assert not requests.cache._inflight
 
 
-def test_what_was_read_from_state_is_not_kept(tmp_path: Path, clock: SetClock) -> None:
+@awaited
+async def test_those_who_wait_get_the_answer_or_make_it_themselves() -> None:
+    requests = Requests(AnswerCache(lambda: 1.0))
+    async with asyncio.timeout(LIMIT_S):
+        for _ in range(2):
+            await requests.ask("/a", Version(1, is_of_server=True))
+        for fails in (False, True):
+            requests.made, requests.wait = 0, asyncio.Event()
+            version = Version(3 if fails else 2, is_of_server=True)
+            waiting = [asyncio.ensure_future(requests.ask("/a", version)) for _ in range(3)]
+            await asyncio.sleep(0)
+            assert requests.made == 1
+            if fails:
+                waiting.pop(0).cancel()
+                await asyncio.sleep(0)
+            requests.wait.set()
+            assert await asyncio.gather(*waiting) == [b"x"] * len(waiting)
+            assert requests.made == (3 if fails else 1)
+        assert not requests.cache._inflight
+
+
+def test_what_was_read_from_state_is_not_cached(tmp_path: Path, clock: SetClock) -> None:
     """The upstream may know more than the store: nothing says when its answer changes."""
     put(tmp_path, [block(0), erc20(1, ANN, BEN, 5), erc721(2, ANN, BEN)], audited=False)
     state = StateOfNow()
@@ -170,7 +243,7 @@ def test_what_was_read_from_state_is_not_kept(tmp_path: Path, clock: SetClock) -
             assert asked == sorted(set(asked)), page
 
 
-def test_an_owner_that_no_upstream_said_is_not_kept_as_missing(tmp_path: Path, clock: SetClock) -> None:
+def test_an_owner_that_no_upstream_said_is_not_cached_as_missing(tmp_path: Path, clock: SetClock) -> None:
     put(tmp_path, [block(0), erc721(1, ANN, BEN)], audited=False)
     state = StateOfNow()
     state.answering = False
@@ -183,7 +256,7 @@ def test_an_owner_that_no_upstream_said_is_not_kept_as_missing(tmp_path: Path, c
 
 
 @pytest.mark.parametrize("page", ["/transactions", "/balances:listErc20", "/transactions:listErc721", ""])
-def test_what_the_store_alone_answers_is_kept(app: InProcess, statements_read: list[str], page: str) -> None:
+def test_what_the_store_alone_answers_is_cached(app: InProcess, statements_read: list[str], page: str) -> None:
     path = of(BEN if page else TOKEN, page)
     app.get(path)
     first, read = app.get(path), len(statements_read)
@@ -191,7 +264,7 @@ def test_what_the_store_alone_answers_is_kept(app: InProcess, statements_read: l
     assert len(statements_read) == read
 
 
-def test_what_depends_on_the_time_is_not_kept() -> None:
+def test_what_depends_on_the_time_is_not_cached() -> None:
     """Prices of a transaction of the last day are those of now; health and progress change without a commit."""
-    never = {row.operation for row in CHAIN_DATA_ENDPOINTS if "{chainId}" in row.path and not row.keeps_answers}
+    never = {row.operation for row in CHAIN_DATA_ENDPOINTS if "{chainId}" in row.path and not row.cacheable}
     assert {"getTransaction", "getDeploymentTransaction", "getChainInfo", "getIndexing", "reindexNft"} <= never

@@ -1,4 +1,4 @@
-"""For tests of kept answers: a clock that they set, and state that changes without a commit."""
+"""For tests of cached answers: a clock that they set, and state that changes without a commit."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,7 +7,7 @@ import pytest
 from tests.api.data_scene import Zeros
 from tests.api.made_chain import EVE
 
-from icefall.api.http.answer_cache import KeptAnswers
+from icefall.api.http.answer_cache import AnswerCache
 from icefall.errors import Unavailable
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
@@ -22,9 +22,9 @@ class SetClock:
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
-    """That of the answers which an app keeps."""
+    """The clock of an app's answer cache."""
     clock = SetClock()
-    monkeypatch.setattr("icefall.api.http.app.KeptAnswers", partial(KeptAnswers, clock))
+    monkeypatch.setattr("icefall.api.http.app.AnswerCache", partial(AnswerCache, clock))
     return clock
 
 

@@ -39,7 +39,7 @@ class Lists:
         return now(self.chain.touched_txs(ANN, PageRange(), 10))
 
     def blocks(self) -> list[BlockRead]:
-        return now(self.chain.blocks(None, 10))
+        return now(self.chain.page(None, 10))
 
     def all(self) -> tuple[Any, ...]:
         return self.transfers_of_ann(), self.txs_of_ann(), self.blocks()
@@ -144,7 +144,7 @@ def test_little_is_kept(reader: SqliteReader, tmp_path: Path, monkeypatch: pytes
         for one in others:
             assert [row.sender for row in now(transfers.of_address(ERC20, one, PageRange(), 10))] == [one]
         assert now(transfers.of_address(ERC20, ANN, PageRange(), 10)) == expected[0]
-        assert now(chain.blocks(None, 10)) == expected[2]
+        assert now(chain.page(None, 10)) == expected[2]
     assert len(kept.addresses) <= 20 + 5  # those of one page come on top
     assert len(kept.blocks) <= 20 + 3
     reader.close()

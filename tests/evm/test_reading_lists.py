@@ -227,7 +227,7 @@ def test_blocks(chain: str) -> None:
     for size in SIZES:
         found: list[Any] = []
         before: int | None = None
-        while page := now(scene.chain.blocks(before, size)):
+        while page := now(scene.chain.page(before, size)):
             found += page
             before = page[-1].number
         assert [tuple(getattr(row, name) for name in row.__struct_fields__) for row in found] == expected[::-1]

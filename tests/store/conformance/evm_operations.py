@@ -207,7 +207,7 @@ async def _read(store: Store, every: int) -> Outcomes:
     balances = BalanceReader(store, RecordedStateReader(recorded_state(CHAIN), numbers))
     tip = await chain.tip()
     assert tip is not None
-    found: Outcomes = {"tip": tip, "lowest block": await chain.lowest(), "blocks": await chain.blocks(None, 7)}
+    found: Outcomes = {"tip": tip, "lowest block": await chain.lowest(), "blocks": await chain.page(None, 7)}
     found["by hash"], found["by number"] = await chain.block(tip.block_hash), await chain.block(3)
     newest, _ = await chain.newest_txs(None, 40, None)
     found["newest"] = newest

@@ -168,7 +168,7 @@ async def _first_block(chain: EvmChain, time: int | None, absent: int) -> int:
     """The first block at this time or later."""
     if time is None:
         return absent
-    earlier = await chain.chain.at_or_before(time - 1) if time else None
+    earlier = await chain.blocks.at_or_before(time - 1) if time else None
     return earlier.number + 1 if earlier is not None else 0
 
 

@@ -59,7 +59,7 @@ class ChainReader:
             return _first_block(await self._reader.rows(SQL.block, {"number": min(which, AFTER_ALL)}))
         return _first_block(await self._reader.rows(SQL.block_by_hash, {"hash": which}))
 
-    async def blocks(self, before: int | None, limit: int) -> list[BlockRead]:
+    async def page(self, before: int | None, limit: int) -> list[BlockRead]:
         """Those with a number below `before`."""
         where = {"before": AFTER_ALL if before is None else before, "limit": limit}
 

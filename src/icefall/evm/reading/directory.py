@@ -181,7 +181,7 @@ class EvmChain:
         self.info = info
         self.reader = reader
         kept = KeptRows(reader)
-        self.chain = ChainReader(reader, kept)
+        self.blocks = ChainReader(reader, kept)
         self.transfers = TransferReader(reader, kept)
         self.balances = BalanceReader(reader, state)
         self.contracts = ContractReader(reader)
@@ -197,7 +197,7 @@ class EvmChain:
         if self.info.blockchain_id:
             return self.info.blockchain_id
         try:
-            return await self.chain.meta("blockchain_id") or ""
+            return await self.blocks.meta("blockchain_id") or ""
         except StoreError:
             return ""
 

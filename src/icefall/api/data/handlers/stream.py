@@ -100,7 +100,7 @@ class _Events:
     async def _news(self, chain: EvmChain) -> AsyncGenerator[bytes, None]:
         """Of the next block of a chain, if there is one."""
         try:
-            tip = await chain.chain.tip()
+            tip = await chain.blocks.tip()
         except Unavailable:
             return  # not indexed yet
         if tip is None:
@@ -115,7 +115,7 @@ class _Events:
             first, place.number = place.number + 1, tip.number - RESUMED_MAX
             skipped = SkippedEvent(chain_id=chain.info.id, start_block=str(first), end_block=str(place.number + 1))
             yield event("skipped", skipped)
-        block = await chain.chain.block(place.number + 1)
+        block = await chain.blocks.block(place.number + 1)
         if block is None:
             return
         async for piece in self._of_block(chain, block):
@@ -130,12 +130,12 @@ class _Events:
         for number in range(place.number, max(-1, place.number - DEPTH), -1):
             if number not in place.hashes:
                 break
-            block = await chain.chain.block(number)
+            block = await chain.blocks.block(number)
             if block is not None and block.block_hash.hex()[:_HASH_SIZE] == place.hashes[number]:
                 return None if number == place.number else number
         if place.number not in place.hashes:
             return None
-        return max((await chain.chain.lowest() or 0) - 1, place.number - DEPTH)
+        return max((await chain.blocks.lowest() or 0) - 1, place.number - DEPTH)
 
     async def _of_block(self, chain: EvmChain, block: BlockRead) -> AsyncGenerator[bytes, None]:
         types = self._params.types
@@ -157,10 +157,10 @@ class _Events:
         """In their order; those that the address took part in, if one is given."""
         if self._params.address is not None:
             span = PageRange(block.number, block.number + 1)
-            return await chain.chain.touched_txs(self._params.address, span, ROWS_MAX, ascending=True)
+            return await chain.blocks.touched_txs(self._params.address, span, ROWS_MAX, ascending=True)
         txs: list[TxRead] = []
         while len(txs) < ROWS_MAX:
-            found = await chain.chain.txs_of_block(block.number, txs[-1].tx_index if txs else None, _PIECE)
+            found = await chain.blocks.txs_of_block(block.number, txs[-1].tx_index if txs else None, _PIECE)
             txs += found
             if len(found) < _PIECE:
                 break

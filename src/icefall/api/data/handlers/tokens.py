@@ -157,7 +157,7 @@ async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: P
     return HolderPage(
         next_page_token=token,
         total_holders=total.holders,
-        counted_to_block=await chain.chain.meta("holders_to") or UNSET,
+        counted_to_block=await chain.blocks.meta("holders_to") or UNSET,
         is_trusted=await chain.holders.is_trusted(params.address),
         holders=[
             TokenHolder(

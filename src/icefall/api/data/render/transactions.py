@@ -31,7 +31,7 @@ def block(chain_id: str, row: BlockRead) -> Ready:
 
 def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
     """EvmBlocks of the newest blocks, which were just read: they are shown again and again."""
-    texts = chain.chain.texts_of_newest()
+    texts = chain.blocks.texts_of_newest()
     for row in rows:
         if row.number not in texts:
             texts[row.number] = block(chain.info.id, row)

@@ -238,7 +238,7 @@ Page = Callable[[SqliteReader, int], Coroutine[Any, Any, Any]]
 NEWEST = MANY + FEW
 # Ten rows of each list of the Explorer, behind the row of a block.
 EXPLORER: dict[str, Page] = {
-    "blocks": lambda reader, at: ChainReader(reader).blocks(at, 10),
+    "blocks": lambda reader, at: ChainReader(reader).page(at, 10),
     "transactions": lambda reader, at: ChainReader(reader).newest_txs(position_of(at, 0), 10),
     "tokens": lambda reader, at: TokenReader(reader).tokens((at, 0), 10),
     "tokens of a standard": lambda reader, at: TokenReader(reader).tokens((at, 0), 10, "ERC-20"),

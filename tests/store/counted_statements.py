@@ -128,7 +128,7 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
     config = msgspec.structs.replace(with_stored_chains(config, stores), http_host=HOST)
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
-            patch.setattr(f"icefall.run.{module}.stores_of", lambda _: stores)
+            patch.setattr(f"icefall.compose.{module}.stores_of", lambda _: stores)
         patch.setattr(Freshness, "stale_result", lambda *_: None)  # the copy gets older while tests run
         patch.setattr("icefall.api.http.app.KeptAnswers", NothingKept)  # statements are to be counted
         apps = {

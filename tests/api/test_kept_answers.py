@@ -16,7 +16,7 @@ from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
 from icefall.api.http.answer_cache import KeptAnswers
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import NativeRow
-from icefall.evm.reading.kept import SQL
+from icefall.evm.reading.lists.cached import SQL
 
 PAGE = of(ANN, "/transactions:listErc20")
 

@@ -57,7 +57,7 @@ def test_a_file_that_comes_later(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="chain 99 is not indexed yet"):
             now(one.blocks.tip())
         with pytest.raises(StoreError, match="chain 99 is not indexed yet"):
-            now(one.transfers.of_address(ERC20, bytes(20), PageRange(), 10))
+            now(one.lists.transfers_of(ERC20, bytes(20), PageRange(), 10))
 
     not_yet(chain)
     path.parent.mkdir()

@@ -40,14 +40,20 @@ class Transaction(Protocol):
 
 class Reader(Protocol):
     @property
-    def prefers_flat(self) -> bool:
+    def is_embedded(self) -> bool:
+        """Whether the store is part of this process and answers without waiting; else every statement is a round
+        trip."""
+        ...
+
+    @property
+    def joins_are_slow(self) -> bool:
         """Whether several statements with one table each cost less than one that joins them."""
         ...
 
     @property
-    def opening(self) -> int | None:
-        """Of a store that is part of this process, and answers without waiting: another number each time it is opened.
-        None where every statement is a round trip."""
+    def generation(self) -> int:
+        """A number that changes each time the store is opened, and is 0 until then. The other properties are known once
+        it is open."""
         ...
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...

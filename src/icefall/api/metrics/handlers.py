@@ -140,7 +140,7 @@ async def nft_holders(params: NftHoldersParams, chains: ChainDirectory, paging: 
     totals = [one for one in await chain.holders.totals(params.address) if one.standard in NFTS]
     total = totals[0] if totals else HolderTotal(NFTS[0], 0, 0)
     rows, more = await chain.holders.by_id(params.address, total.standard, after, params.page_size)
-    contract = await chain.contracts.contract(params.address)
+    contract = await chain.tokens.contract(params.address)
     return NftHolderList(
         next_page_token=UNSET if more is None else paging.token(_NFT_HOLDERS, params, more),
         addresses=[_listed(row) for row in rows],

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from icefall.api.data.render.context import context_for
 from icefall.api.data.render.pages import cursor_of, pack_cursor
 from icefall.api.data.render.text import Ready
-from icefall.api.data.render.transactions import block, native, newest_blocks
+from icefall.api.data.render.transactions import block, native
 from icefall.api.data.schema.chains import BlockByTimeParams, BlockParams, BlocksParams, BlockTxsParams, EvmBlockPage
 from icefall.api.data.schema.transactions import NativeTransaction, NativeTransactionPage
 from icefall.api.dialect import Dialect
@@ -27,8 +27,7 @@ async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Pa
     if len(rows) > params.page_size:
         rows.pop()
         token = paging.token("blocks", params, pack_cursor(rows[-1].number))
-    shown = newest_blocks(chain, rows) if before is None else [block(chain.info.id, row) for row in rows]
-    return EvmBlockPage(next_page_token=token, blocks=shown)
+    return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
 
 
 async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> Ready:

@@ -10,9 +10,8 @@ from icefall.api.data.schema.explorer import BalanceAtTime, BalanceHistoryPage, 
 from icefall.api.http.paging import Paging
 from icefall.api.http.row import Charged
 from icefall.errors import BadRequest
-from icefall.evm.reading.balances import CallBudget
+from icefall.evm.reading.balances import BalanceChange, CallBudget
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
-from icefall.evm.reading.history import BalanceChange
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.metrics.periods import SPAN_NAMES, first_from, start_of
 

@@ -46,7 +46,7 @@ async def search(params: SearchParams, chains: ChainDirectory) -> SearchResult:
 async def _address(chain: EvmChain, address: bytes) -> list[Found]:
     if not await chain.blocks.is_known(address):
         return []
-    contract = await chain.contracts.contract(address)
+    contract = await chain.tokens.contract(address)
     if contract is not None and contract.erc_type:
         token = TokenRead(0, address, 0, contract.erc_type, contract.name, contract.symbol, contract.decimals)
         return [_token(chain, token)]

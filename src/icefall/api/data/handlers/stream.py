@@ -6,6 +6,7 @@ beginning of its hash; it is sent after the events of that block, so a block may
 """
 
 import asyncio
+import copy
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
@@ -22,6 +23,7 @@ from icefall.errors import BadRequest, Unavailable
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
+from icefall.evm.reading.one_history import in_one_history
 
 POLL_S = 1.0
 KEEP_ALIVE_S = 15.0
@@ -82,7 +84,7 @@ class _Events:
         while clock() < ends:
             before = self._id()
             for chain in self._chains:
-                async for piece in self._news(chain):
+                for piece in await self._news_of_one_history(chain):
                     yield piece
             moved = self._id() != before
             if moved:
@@ -96,6 +98,18 @@ class _Events:
     def _id(self) -> str:
         places = [(one, place.number, place.hashes.get(place.number)) for one, place in self._places.items()]
         return ",".join(f"{one}:{number}:{block_hash}" for one, number, block_hash in places if block_hash)
+
+    async def _news_of_one_history(self, chain: EvmChain) -> list[bytes]:
+        """The news of a chain, read again from where they begin if blocks are rolled back meanwhile."""
+        begin = copy.deepcopy(self._places.get(chain.info.id))
+
+        async def read() -> list[bytes]:
+            self._places.pop(chain.info.id, None)
+            if begin is not None:
+                self._places[chain.info.id] = copy.deepcopy(begin)
+            return [piece async for piece in self._news(chain)]
+
+        return await in_one_history(read)
 
     async def _news(self, chain: EvmChain) -> AsyncGenerator[bytes, None]:
         """Of the next block of a chain, if there is one."""
@@ -157,7 +171,7 @@ class _Events:
         """In their order; those that the address took part in, if one is given."""
         if self._params.address is not None:
             span = PageRange(block.number, block.number + 1)
-            return await chain.blocks.touched_txs(self._params.address, span, ROWS_MAX, ascending=True)
+            return await chain.lists.touched_txs(self._params.address, span, ROWS_MAX, ascending=True)
         txs: list[TxRead] = []
         while len(txs) < ROWS_MAX:
             found = await chain.blocks.txs_of_block(block.number, txs[-1].tx_index if txs else None, _PIECE)
@@ -170,5 +184,5 @@ class _Events:
     @staticmethod
     async def _transfers(chain: EvmChain, block: BlockRead, address: bytes) -> list[TransferRead]:
         span = PageRange(block.number, block.number + 1)
-        found = [await chain.transfers.of_address(one, address, span, ROWS_MAX) for one in (ERC20, ERC721, ERC1155)]
+        found = [await chain.lists.transfers_of(one, address, span, ROWS_MAX) for one in (ERC20, ERC721, ERC1155)]
         return sorted((row for rows in found for row in rows), key=lambda row: (row.log_at, row.position))

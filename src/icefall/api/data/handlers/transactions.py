@@ -55,7 +55,7 @@ async def list_native(
     params: AddressPage, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> NativeTransactionPage:
     chain = await chains.find(params.chain_id)
-    found = await chain.blocks.txs_of(params.address, page_range("listNative", params, paging), params.page_size + 1)
+    found = await chain.lists.txs_of(params.address, page_range("listNative", params, paging), params.page_size + 1)
     txs, token = cut("listNative", params, paging, found)
     context = await context_for(chain, dialect, txs)
     return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
@@ -66,9 +66,9 @@ async def list_transactions(
 ) -> TransactionDetailsPage:
     chain = await chains.find(params.chain_id)
     span, ascending = page_range("transactions", params, paging), params.sort_order == "asc"
-    found = await chain.blocks.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
+    found = await chain.lists.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
     txs, token = cut("transactions", params, paging, found)
-    parts = await chain.transfers.parts_of_page(params.address, txs)
+    parts = await chain.transfers.parts_of_page(chain.lists, params.address, txs)
     if len(parts) < len(txs):  # too much for one page
         txs = txs[: len(parts)]
         token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))

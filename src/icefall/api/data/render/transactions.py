@@ -11,7 +11,6 @@ from icefall.api.data.render.tokens import party
 from icefall.api.data.render.transfers import block_fields, nested_internal, nested_transfer
 from icefall.evm.encoding import INDEX_BITS
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import BlockRead, FullTxRead, TxParts, TxRead
 
 _TRUNCATED = ',"truncated":true'
@@ -27,15 +26,6 @@ def block(chain_id: str, row: BlockRead) -> Ready:
         f'"parentHash":"0x{row.parent_hash.hex()}","feesSpent":"{row.fees_spent}",'
         f'"cumulativeTransactions":"{row.cumulative_txs}"}}'
     )
-
-
-def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[Ready]:
-    """EvmBlocks of the newest blocks, which were just read: they are shown again and again."""
-    texts = chain.blocks.texts_of_newest()
-    for row in rows:
-        if row.number not in texts:
-            texts[row.number] = block(chain.info.id, row)
-    return [texts[row.number] for row in rows]
 
 
 def native(context: AnswerContext, tx: TxRead) -> Ready:

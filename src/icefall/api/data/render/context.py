@@ -19,19 +19,21 @@ from icefall.evm.reading.tokens import NftRead
 PIECE = 200  # rows shown or looked up at a time, about 5 ms
 T = TypeVar("T")
 Shown = TypeVar("Shown")
+TokenKey = tuple[bytes, int]  # address and its interned ID
 NftRef = tuple[int, int]  # interned ID of the contract, and token ID
 NftKey = tuple[bytes, int]  # address of the contract, and token ID
 
 
 class TokenTexts:
-    """What was made of the details of tokens, as JSON by address: answers repeat the same addresses."""
+    """What was made of the details of tokens, as JSON: answers repeat the same addresses. The key has the ID besides
+    the address, as an answer that is read again, because its ID belongs to another address since, leaves its texts."""
 
     __slots__ = ("erc20_tokens", "held_tokens", "parties")
 
     def __init__(self) -> None:
-        self.parties: dict[bytes, str] = {}
-        self.erc20_tokens: dict[bytes, str] = {}
-        self.held_tokens: dict[bytes, str] = {}
+        self.parties: dict[TokenKey, str] = {}
+        self.erc20_tokens: dict[TokenKey, str] = {}
+        self.held_tokens: dict[TokenKey, str] = {}
 
 
 _TEXTS: WeakKeyDictionary[AnswerTokens, TokenTexts] = WeakKeyDictionary()  # valid as long as the details are
@@ -55,9 +57,9 @@ class AnswerContext(msgspec.Struct, frozen=True):
     tokens: Mapping[int, TokenDetails | None] = {}
     nfts: Mapping[NftRef, NftDetails] = {}
     owners: Mapping[NftKey, bytes] = {}
-    parties: dict[bytes, str] = {}
-    erc20_tokens: dict[bytes, str] = {}
-    held_tokens: dict[bytes, str] = {}
+    parties: dict[TokenKey, str] = {}
+    erc20_tokens: dict[TokenKey, str] = {}
+    held_tokens: dict[TokenKey, str] = {}
 
 
 async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int], currency: str) -> AnswerContext:

@@ -26,12 +26,12 @@ _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 def party(context: AnswerContext, address: bytes, ref: int) -> str:
     """A Party, as JSON. `address` is empty for a creation that failed."""
-    shown = context.parties.get(address)
+    shown = context.parties.get((address, ref))
     if shown is None:
         text = address_text(address) if address else ""
         details = context.tokens.get(ref)
         shown = f'{{"address":"{text}"}}' if details is None else json_text(_token_party(details, text))
-        context.parties[address] = shown
+        context.parties[address, ref] = shown
     return shown
 
 
@@ -54,10 +54,10 @@ def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetTy
 
 def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
     """An Erc20Token, as JSON."""
-    shown = context.erc20_tokens.get(address)
+    shown = context.erc20_tokens.get((address, ref))
     if shown is None:
         details = context.tokens.get(ref) or _NO_TOKEN
-        shown = context.erc20_tokens[address] = _erc20_text(context.dialect.name, context.money, address, details)
+        shown = context.erc20_tokens[address, ref] = _erc20_text(context.dialect.name, context.money, address, details)
     return shown
 
 

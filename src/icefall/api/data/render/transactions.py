@@ -51,8 +51,8 @@ def _native_fields(context: AnswerContext, tx: TxRead) -> str:
         f'{block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
         f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
         f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
-        f'"from":{known.get(sender) or party(context, sender, tx.sender_ref)},'
-        f'"to":{known.get(to) or party(context, to, tx.to_ref)},"method":{method},"value":"{tx.value}"'
+        f'"from":{known.get((sender, tx.sender_ref)) or party(context, sender, tx.sender_ref)},'
+        f'"to":{known.get((to, tx.to_ref)) or party(context, to, tx.to_ref)},"method":{method},"value":"{tx.value}"'
     )
 
 

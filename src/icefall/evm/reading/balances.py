@@ -77,7 +77,7 @@ class BalanceReader:
         self.state_reads = 0  # begun so far: with an answer or without one
 
     async def native(self, address: bytes, block: int) -> int:
-        """In wei, right after the block."""
+        """Return the balance in wei, right after the block."""
         ((has_diffs, balance, block_hash),) = await self._reader.rows(SQL.native, {"address": address, "block": block})
         if balance is not None and has_diffs != "0":
             return unpack_uint(balance)
@@ -95,7 +95,8 @@ class BalanceReader:
         only: Sequence[bytes] = (),
         budget: CallBudget | None = None,
     ) -> tuple[list[Erc20Held], bytes | None]:
-        """By token address, and the cursor if there is more. With `only`: of these tokens, zero or not, but no NFTs."""
+        """Return balances by token address, and the cursor if there is more. With `only`: of these tokens, zero or not,
+        but no NFTs."""
         budget = budget or CallBudget()
         if only:
             return await self._erc20_only(address, block, sorted(set(only)), after or b"", limit, budget)
@@ -122,7 +123,7 @@ class BalanceReader:
         token: bytes | None = None,
         budget: CallBudget | None = None,
     ) -> tuple[list[Erc1155Held], NftKey | None]:
-        """By token address and ID."""
+        """Return balances by token address and ID."""
 
         async def resolve(rows: Sequence[Any]) -> list[Erc1155Held]:
             held = [Erc1155Held(at, unpack_uint(one), unpack_uint(amount), ref) for at, one, ref, _, amount in rows]
@@ -183,7 +184,7 @@ class BalanceReader:
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
     async def _erc20_resolved(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
-        """Of the zero address from state alone: to the logs it is where tokens are minted and burned."""
+        """Read those of the zero address from state alone: to the logs it is where tokens are minted and burned."""
         is_zero = address == ZERO_ADDRESS
         untrusted = [row[0] for row in rows if row[2] or is_zero]
         from_state = await self._erc20_from_state(address, block, untrusted) if untrusted else {}

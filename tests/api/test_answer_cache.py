@@ -17,7 +17,7 @@ from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
 from icefall.api.http.answer_cache import AnswerCache, RestAnswer
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import NativeRow
-from icefall.evm.reading.kept import SQL
+from icefall.evm.reading.lists.cached import SQL
 from icefall.server.response import Response
 
 PAGE = of(ANN, "/transactions:listErc20")

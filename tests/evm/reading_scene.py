@@ -22,6 +22,8 @@ from icefall.demo.recording import RecordedState, Reverts, answer
 from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.directory import lists_of
+from icefall.evm.reading.lists.protocol import AddressLists
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
 from icefall.upstream.evm.errors import Reverted
@@ -79,6 +81,7 @@ class RecordedStateReader:
 class Scene(NamedTuple):
     path: Path
     reader: BlockingReader
+    lists: AddressLists
     chain: ChainReader
     transfers: TransferReader
     balances: BalanceReader
@@ -87,7 +90,8 @@ class Scene(NamedTuple):
 
 def scene_of(path: Path, state: RecordedStateReader) -> Scene:
     reader = open_reader(path)
-    return Scene(path, reader, ChainReader(reader), TransferReader(reader), BalanceReader(reader, state), state)
+    chain, transfers, balances = ChainReader(reader), TransferReader(reader), BalanceReader(reader, state)
+    return Scene(path, reader, lists_of(reader), chain, transfers, balances, state)
 
 
 async def index(path: Path, replay: EvmReplay, last: int | None = None, first: int = 0) -> None:

@@ -28,7 +28,7 @@ async def stored_health(directory: Path, status: FollowerStatus | None, now: flo
         if status is not None:
             stored = status_of(status, {"blocks": 40}, ["no call traces"], NOW, 1000.0)
             await it.store.put_meta({"status": encode_status(stored)})
-    return await chain_health(EvmChain(INFO, Stores(directory).chain_reader(INFO.id)).chain, now)
+    return await chain_health(EvmChain(INFO, Stores(directory).chain_reader(INFO.id)).blocks, now)
 
 
 @awaited
@@ -83,14 +83,14 @@ async def test_a_chain_without_blocks_is_not_up(tmp_path: Path) -> None:
     status = FollowerStatus(head=900, target=900, upstream_seen_at=999.0)
     async with indexing(tmp_path / "chains" / "7.sqlite", EvmReplay("berlin-1")) as it:
         await it.store.put_meta({"status": encode_status(status_of(status, {}, [], NOW, 1000.0))})
-    found = await chain_health(EvmChain(INFO, Stores(tmp_path).chain_reader(INFO.id)).chain, NOW)
+    found = await chain_health(EvmChain(INFO, Stores(tmp_path).chain_reader(INFO.id)).blocks, NOW)
     assert found.problem == "no block is indexed yet"
     assert not found.is_available
 
 
 @awaited
 async def test_a_chain_without_a_store(tmp_path: Path) -> None:
-    found = await chain_health(EvmChain(INFO, Stores(tmp_path).chain_reader(INFO.id)).chain, NOW)
+    found = await chain_health(EvmChain(INFO, Stores(tmp_path).chain_reader(INFO.id)).blocks, NOW)
     assert "not indexed yet" in found.problem
 
 

@@ -9,6 +9,7 @@ from icefall.db.migrate import load_schema
 from icefall.db.statements import Statements
 from icefall.evm.auditing import verify
 from icefall.evm.reading import chain, transfers
+from icefall.evm.reading.lists import joined, rows
 from icefall.evm.storing import folding, writing
 from icefall.evm.storing.store import PACKAGE
 
@@ -16,19 +17,18 @@ INSERTS = writing.INSERTS | folding.INSERTS
 KNOWN = ("token", "name", "symbol", "decimals")  # of a token, and of the two parties
 # Statements whose rows are decoded by position, and the columns that the decoder expects.
 READ: dict[Statements, dict[tuple[str, ...], tuple[str, ...]]] = {
-    chain.SQL: {
-        chain.TX_COLUMNS: ("txs", "txs_with_status", "txs_of", "touched", "touched_ascending"),
-        chain.FULL_TX_COLUMNS: ("tx", "tx_at"),
+    chain.SQL: {rows.TX_COLUMNS: ("txs", "txs_with_status"), chain.FULL_TX_COLUMNS: ("tx", "tx_at")},
+    joined.SQL: {
+        rows.TX_COLUMNS: ("txs_of", "touched", "touched_ascending"),
+        rows.TRANSFER_COLUMNS: ("erc20_of", "erc721_of", "erc1155_of", "erc1155_rest", "transfers_of_page"),
+        (*rows.TRANSFER_COLUMNS, *KNOWN, "price", *KNOWN, *KNOWN): ("erc20_of_with_tokens",),
     },
     transfers.SQL: {
-        transfers.TRANSFER_COLUMNS: (
-            "erc20_of", "erc721_of", "erc1155_of", "erc1155_rest", "transfers_of_page", "in_token", "transfers_of_tx",
-        ),
-        (*transfers.TRANSFER_COLUMNS, *KNOWN, "price", *KNOWN, *KNOWN): ("erc20_of_with_tokens",),
+        rows.TRANSFER_COLUMNS: ("in_token", "transfers_of_tx"),
         transfers.INTERNAL_COLUMNS: ("internals_of", "internals_of_page", "internals_of_tx"),
         transfers.DEPLOYMENT_COLUMNS: ("deployment", "deployed_by"),
     },
-}  # fmt: skip
+}
 EXPECTED = [
     pytest.param(getattr(file, name), columns, id=name)
     for file, by_columns in READ.items()
@@ -72,7 +72,7 @@ def test_reading_selects_the_columns_of_its_decoder(
     assert tuple(column[0] for column in cursor.description) == columns
 
 
-@pytest.mark.parametrize("file", READ, ids=["chain.sql", "transfers.sql"])
+@pytest.mark.parametrize("file", READ, ids=["chain.sql", "joined.sql", "transfers.sql"])
 def test_every_statement_that_selects_all_columns_is_compared(file: Statements) -> None:
     compared = {name for names in READ[file].values() for name in names}
     assert {name for name in file.names() if re.search(r"select (\w\.)?\*", getattr(file, name))} <= compared

@@ -46,7 +46,7 @@ def test_a_blockchain_id_the_indexer_has_learnt(tmp_path: Path) -> None:
     store.close()
     assert now(chains.find(LEARNT)) is chain
     assert now(chain.blockchain_id()) == LEARNT
-    assert now(chain.chain.meta("nothing")) is None
+    assert now(chain.blocks.meta("nothing")) is None
 
 
 def test_a_file_that_comes_later(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_a_file_that_comes_later(tmp_path: Path) -> None:
 
     def not_yet(one: EvmChain) -> None:
         with pytest.raises(StoreError, match="chain 99 is not indexed yet"):
-            now(one.chain.tip())
+            now(one.blocks.tip())
         with pytest.raises(StoreError, match="chain 99 is not indexed yet"):
-            now(one.transfers.of_address(ERC20, bytes(20), PageRange(), 10))
+            now(one.lists.transfers_of(ERC20, bytes(20), PageRange(), 10))
 
     not_yet(chain)
     path.parent.mkdir()
@@ -66,7 +66,7 @@ def test_a_file_that_comes_later(tmp_path: Path) -> None:
     not_yet(chain)  # no tables yet
     path.unlink()
     shutil.copy(indexed("berlin-1").path, path)
-    tip = now(chain.chain.tip())
+    tip = now(chain.blocks.tip())
     assert tip is not None
     assert tip.number == 131
     assert now(chain.enriched.native_price("usd")) is None

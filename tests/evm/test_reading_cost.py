@@ -18,10 +18,10 @@ from icefall.db.sqlite import SqliteReader
 from icefall.db.statements import load
 from icefall.evm.encoding import position_of
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.reading.balances import BalanceReader
+from icefall.evm.reading.balances import BalanceReader, HistoryReader
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.history import HistoryReader
 from icefall.evm.reading.holders import HolderReader
+from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
@@ -138,10 +138,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteReader]:
 
 Of = Callable[[bytes, PageRange, int], Coroutine[Any, Any, Sequence[Any]]]
 LISTS: dict[str, Callable[[SqliteReader], Of]] = {
-    "native": lambda reader: ChainReader(reader).txs_of,
-    "touched": lambda reader: ChainReader(reader).touched_txs,
-    "erc20": lambda reader: partial(TransferReader(reader).of_address, ERC20),
-    "erc721": lambda reader: partial(TransferReader(reader).of_address, ERC721),
+    "native": lambda reader: CachedLists(reader).txs_of,
+    "touched": lambda reader: CachedLists(reader).touched_txs,
+    "erc20": lambda reader: partial(CachedLists(reader).transfers_of, ERC20),
+    "erc721": lambda reader: partial(CachedLists(reader).transfers_of, ERC721),
     "internals": lambda reader: TransferReader(reader).internals_of,
 }
 
@@ -183,7 +183,7 @@ def test_ascending(reader: SqliteReader) -> None:
     costs = []
     for after in (None, (position_of(MANY // 2, 0),), (position_of(MANY - 20, 0),)):
         with Steps(reader) as steps:
-            assert len(now(ChainReader(reader).touched_txs(BUSY, PageRange(before=after), 5, ascending=True))) == 5
+            assert len(now(CachedLists(reader).touched_txs(BUSY, PageRange(before=after), 5, ascending=True))) == 5
         costs.append(steps.count)
     assert max(costs) <= 1.3 * min(costs), costs
 
@@ -191,7 +191,10 @@ def test_ascending(reader: SqliteReader) -> None:
 def test_inside_a_large_batch(reader: SqliteReader) -> None:
     costs = []
     transfers = TransferReader(reader)
-    lists: list[tuple[Of, bytes]] = [(partial(transfers.of_address, ERC1155), QUIET), (transfers.in_token, TOKEN)]
+    lists: list[tuple[Of, bytes]] = [
+        (partial(CachedLists(reader).transfers_of, ERC1155), QUIET),
+        (transfers.in_token, TOKEN),
+    ]
     for of, address in lists:
         for position in (4999, 2500, 20):
             with Steps(reader) as steps:
@@ -238,7 +241,7 @@ Page = Callable[[SqliteReader, int], Coroutine[Any, Any, Any]]
 NEWEST = MANY + FEW
 # Ten rows of each list of the Explorer, behind the row of a block.
 EXPLORER: dict[str, Page] = {
-    "blocks": lambda reader, at: ChainReader(reader).blocks(at, 10),
+    "blocks": lambda reader, at: ChainReader(reader).page(at, 10),
     "transactions": lambda reader, at: ChainReader(reader).newest_txs(position_of(at, 0), 10),
     "tokens": lambda reader, at: TokenReader(reader).tokens((at, 0), 10),
     "tokens of a standard": lambda reader, at: TokenReader(reader).tokens((at, 0), 10, "ERC-20"),

@@ -50,21 +50,21 @@ def flat_part(parts: TxParts, name: str) -> list[Item]:
 
 Of = Callable[[bytes, PageRange, int], Coroutine[Any, Any, Sequence[Any]]]
 LISTS: dict[str, tuple[Callable[[Naive], dict[bytes, list[Item]]], Callable[[Scene], Of], Callable[[Any], Item]]] = {
-    "native": (lambda recorded: recorded.native_of, lambda scene: scene.chain.txs_of, flat_tx),
-    "touched": (lambda recorded: recorded.touched, lambda scene: scene.chain.touched_txs, flat_tx),
+    "native": (lambda recorded: recorded.native_of, lambda scene: scene.lists.txs_of, flat_tx),
+    "touched": (lambda recorded: recorded.touched, lambda scene: scene.lists.touched_txs, flat_tx),
     "erc20": (
         lambda recorded: recorded.erc20_of,
-        lambda scene: partial(scene.transfers.of_address, ERC20),
+        lambda scene: partial(scene.lists.transfers_of, ERC20),
         flat_transfer,
     ),
     "erc721": (
         lambda recorded: recorded.erc721_of,
-        lambda scene: partial(scene.transfers.of_address, ERC721),
+        lambda scene: partial(scene.lists.transfers_of, ERC721),
         flat_transfer,
     ),
     "erc1155": (
         lambda recorded: recorded.erc1155_of,
-        lambda scene: partial(scene.transfers.of_address, ERC1155),
+        lambda scene: partial(scene.lists.transfers_of, ERC1155),
         flat_transfer,
     ),
     "internals": (lambda recorded: recorded.internals_of, lambda scene: scene.transfers.internals_of, flat),
@@ -111,10 +111,10 @@ def test_lists_in_ascending_order(chain: str) -> None:
     scene, recorded = indexed(chain), naive(chain)
     for address, items in recorded.touched.items():
         for size in (1, 10):
-            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), PageRange(), size)
+            rows = paged(partial(scene.lists.touched_txs, address, ascending=True), PageRange(), size)
             assert [flat_tx(row) for row in rows] == items
         for start, end in spans(items):
-            rows = paged(partial(scene.chain.touched_txs, address, ascending=True), PageRange(start, end), 3)
+            rows = paged(partial(scene.lists.touched_txs, address, ascending=True), PageRange(start, end), 3)
             assert [flat_tx(row) for row in rows] == [
                 item for item in items if start <= item[0] and (end is None or item[0] < end)
             ]
@@ -155,11 +155,11 @@ def test_parts_of_every_page_are_those_of_the_address(chain: str) -> None:
             for item in lists.get(address, ()):
                 mine.setdefault(item[3], []).append(item)
         for ascending in (False, True):
-            txs = paged(partial(scene.chain.touched_txs, address, ascending=ascending), PageRange(), 100)
+            txs = paged(partial(scene.lists.touched_txs, address, ascending=ascending), PageRange(), 100)
             assert len(txs) == len(items)
             for start in range(0, len(txs), 7):
                 page = txs[start : start + 7]
-                parts = now(scene.transfers.parts_of_page(address, page))
+                parts = now(scene.transfers.parts_of_page(scene.lists, address, page))
                 assert set(parts) == {tx.tx_at for tx in page}
                 for tx in page:
                     for name, of_tx in expected.items():
@@ -189,15 +189,15 @@ def test_every_transaction_by_hash_with_all_its_parts(chain: str) -> None:
 def test_a_page_too_full_is_shortened_and_a_single_transaction_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, recorded = indexed(CHAINS[0]), naive(CHAINS[0])
     address = max(recorded.erc20_of, key=lambda one: len(recorded.erc20_of[one]))
-    txs = now(scene.chain.touched_txs(address, PageRange(), 20))
-    whole = now(scene.transfers.parts_of_page(address, txs))
+    txs = now(scene.lists.touched_txs(address, PageRange(), 20))
+    whole = now(scene.transfers.parts_of_page(scene.lists, address, txs))
     assert len(whole) == len(txs)
     assert not any(parts.truncated for parts in whole.values())
     for limit in (0, 1, 2, 5):
         monkeypatch.setattr("icefall.evm.reading.transfers.PARTS_MAX", limit)
         rest = list(txs)
         while rest:
-            shown = now(scene.transfers.parts_of_page(address, rest))
+            shown = now(scene.transfers.parts_of_page(scene.lists, address, rest))
             assert list(shown) == [tx.tx_at for tx in rest[: len(shown)]]
             for tx_at, parts in shown.items():
                 full = whole[tx_at]
@@ -210,7 +210,7 @@ def test_a_page_too_full_is_shortened_and_a_single_transaction_truncated(monkeyp
             parts = now(scene.transfers.parts_of_tx(tx.tx_at))
             assert len(parts.transfers) <= limit
             assert len(parts.internals) <= limit
-    assert now(scene.transfers.parts_of_page(address, [])) == {}
+    assert now(scene.transfers.parts_of_page(scene.lists, address, [])) == {}
 
 
 # -- blocks, and transactions of all -----------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_blocks(chain: str) -> None:
     for size in SIZES:
         found: list[Any] = []
         before: int | None = None
-        while page := now(scene.chain.blocks(before, size)):
+        while page := now(scene.chain.page(before, size)):
             found += page
             before = page[-1].number
         assert [tuple(getattr(row, name) for name in row.__struct_fields__) for row in found] == expected[::-1]

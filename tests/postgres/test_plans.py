@@ -13,7 +13,8 @@ from tests.store.opened import open_store, schema_of
 from icefall.db.engine import Transaction
 from icefall.db.postgres_session import Connection, SessionKind, connect
 from icefall.evm.reading.chain import SQL as CHAIN
-from icefall.evm.reading.flat import SQL as FLAT
+from icefall.evm.reading.lists.cached import SQL as STORED
+from icefall.evm.reading.lists.joined import SQL as JOINED
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.transfers import SQL as TRANSFERS
 from icefall.evm.storing.store import PACKAGE
@@ -103,16 +104,16 @@ def test_a_transaction_by_its_hash(session: Connection, number: int) -> None:
 @pytest.mark.parametrize("high", [BLOCKS, 501, 500])
 def test_transfers_of_an_address_with_large_batches(session: Connection, high: int) -> None:
     params = {"address": HOLDER.to_bytes(20, "big"), "low": 0, "high": high << 24, "limit": 100}
-    assert rows_read(session, TRANSFERS.erc1155_of.postgres, params, "erc1155") <= 4 * 100
+    assert rows_read(session, JOINED.erc1155_of.postgres, params, "erc1155") <= 4 * 100
 
 
 @pytest.mark.parametrize("inside", [AFTER_ALL, 700])
 def test_no_more_of_a_batch_is_sent_than_a_page_has(session: Connection, inside: int) -> None:
     positions = [block << 24 | 30 for block in (500, 1500)]
     params = {"positions": positions, "inside": inside, "limit": 100}
-    rows = session.execute(FLAT.erc1155.postgres.encode(), params).fetchall()
+    rows = session.execute(STORED.erc1155_at.postgres.encode(), params).fetchall()
     last = min(inside, BATCH) - 1
-    assert [row[:2] for row in rows] == [(positions[1], at) for at in range(last, last - 100, -1)]
+    assert [row[1:3] for row in rows] == [(positions[1], at) for at in range(last, last - 100, -1)]
 
 
 @pytest.mark.parametrize("inside", [-1, 700, BATCH - 2])
@@ -128,4 +129,4 @@ def test_parts_of_a_page_with_a_large_batch(session: Connection, last: int, insi
         "high": (last + 1) << 24,
         "limit": 100,
     }
-    assert 0 < rows_read(session, TRANSFERS.transfers_of_page.postgres, params, "erc1155") <= 4 * 100
+    assert 0 < rows_read(session, JOINED.transfers_of_page.postgres, params, "erc1155") <= 4 * 100

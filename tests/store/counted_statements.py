@@ -125,7 +125,7 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
     config = load("up", [f"--data-dir={data_dir}", "--api-admin-enabled=true", *store], {}, data_dir).config
     config = msgspec.structs.replace(with_stored_chains(config, stores), http_host=HOST)
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
-        for module in ("node_app", "data_app", "metrics_app"):  # theirs would stay open
+        for module in ("node_app", "rest_apps"):  # theirs would stay open
             patch.setattr(f"icefall.compose.{module}.stores_of", lambda _: stores)
         patch.setattr(Freshness, "stale_result", lambda *_: None)  # the copy gets older while tests run
         patch.setattr("icefall.api.http.app.AnswerCache", NothingCached)  # statements are to be counted

@@ -88,8 +88,9 @@ class _Immediate:
         self.close = reader.close
         self.version = reader.version
         self.current_version = reader.current_version
-        self.prefers_flat = False
-        self.opening = None
+        self.is_embedded = False
+        self.joins_are_slow = False
+        self.generation = 1
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         return self.read(statement, params)

@@ -74,5 +74,17 @@ def test_a_name_given_twice_is_refused() -> None:
         parse("a.sql", "-- name: one\nselect 1;\n-- name: one\nselect 2;\n")
 
 
+def test_fragments_are_written_once() -> None:
+    text = "-- fragment: a\nx, {b};\n-- name: one\nselect {a} from t;\n-- postgres: one\nselect {a} from only t;\n"
+    parsed = parse("a.sql", "-- fragment: b\ny;\n" + text)
+    assert parsed.names() == ["one"]
+    assert (parsed.one, parsed.one.postgres) == ("select x, y from t", "select x, y from only t")
+    with pytest.raises(ValueError, match=r"a\.sql has no fragment c above its use"):
+        parse("a.sql", "-- fragment: b\ny;\n-- name: one\nselect {c};\n-- fragment: c\nz;\n")
+    with pytest.raises(ValueError, match=r"a\.sql has the fragment b twice"):
+        parse("a.sql", "-- fragment: b\ny;\n-- fragment: b\nz;\n")
+    assert parse("a.sql", "-- name: one\nselect {c};\n").one == "select {c}"  # of a template that the caller fills
+
+
 def test_a_file_is_read_once() -> None:
     assert load("icefall.node", "queries.sql") is load("icefall.node", "queries.sql")

@@ -11,6 +11,7 @@ from icefall.api.http.app import App
 from icefall.api.http.assemble import Mount
 from icefall.api.http.row import NODE
 from icefall.api.node.addresses import AddressParser
+from icefall.api.node.container_cache import ContainerCache
 from icefall.api.node.endpoints import INDEX, P, X
 from icefall.compose.app_parts import chain_directory, links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, node_logs, unstored_path
@@ -84,7 +85,7 @@ def _mounts(
         mounts.append(Mount(X, _paths(spec.chain), services, _closed(followed, spec.chain)))
     x_chain_id = network.genesis.x_chain_id
     for series in ALL_SERIES:
-        services = {IndexReader: IndexReader(store, series, x_chain_id, version)}
+        services = {IndexReader: IndexReader(store, series, x_chain_id, version), ContainerCache: ContainerCache()}
         mounts.append(Mount(INDEX, (f"/ext/index/{series.path}",), services))
     platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
     return [*mounts, Mount(P, _paths(platform), {}, _closed(followed, platform))]

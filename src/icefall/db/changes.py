@@ -71,3 +71,20 @@ class LastRead(Generic[T]):
         value = await self._read()
         self._value, self._version_of_value = value, version
         return value
+
+
+class StampedCache(Generic[T]):
+    """A value that is valid for one stamp: the generation of a store, with the number of its rollbacks or its version.
+    Asked for with another stamp, it is made anew. `make` is called for each."""
+
+    __slots__ = ("_make", "_stamp", "_value")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._stamp: object = self  # equal to no stamp
+        self._value: T
+
+    def of(self, stamp: object) -> T:
+        if stamp != self._stamp:
+            self._value, self._stamp = self._make(), stamp
+        return self._value

@@ -63,12 +63,16 @@ class GuardedStore:
         return await self._store.rows_of_each(statement, keys)
 
     @property
-    def prefers_flat(self) -> bool:
-        return self._store.prefers_flat
+    def is_embedded(self) -> bool:
+        return self._store.is_embedded
 
     @property
-    def opening(self) -> int | None:
-        return self._store.opening
+    def joins_are_slow(self) -> bool:
+        return self._store.joins_are_slow
+
+    @property
+    def generation(self) -> int:
+        return self._store.generation
 
     def version(self) -> int | None:
         return self._store.version()

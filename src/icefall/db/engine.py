@@ -40,20 +40,26 @@ class Transaction(Protocol):
 
 class Reader(Protocol):
     @property
-    def prefers_flat(self) -> bool:
+    def is_embedded(self) -> bool:
+        """Whether the store is part of this process and answers without waiting; else every statement is a round
+        trip."""
+        ...
+
+    @property
+    def joins_are_slow(self) -> bool:
         """Whether several statements with one table each cost less than one that joins them."""
         ...
 
     @property
-    def opening(self) -> int | None:
-        """Of a store that is part of this process, and answers without waiting: another number each time it is opened.
-        None where every statement is a round trip."""
+    def generation(self) -> int:
+        """A number that changes each time the store is opened, and is 0 until then. The other properties are known once
+        it is open."""
         ...
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]: ...
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
-        """As that of a transaction."""
+        """Return the rows of a query for each of many keys, as `Transaction.rows_of_each` does."""
         ...
 
     def version(self) -> int | None:
@@ -62,8 +68,8 @@ class Reader(Protocol):
         ...
 
     async def current_version(self) -> int | None:
-        """The same, also where it costs a round trip. It is as new as the call: all commits before it are counted.
-        None where commits are not counted, or the store cannot be asked: nothing may be kept then."""
+        """Return that number also where it costs a round trip. It is as new as the call: all commits before it are
+        counted. None where commits are not counted, or the store cannot be asked: nothing may be cached then."""
         ...
 
     def close(self) -> None: ...
@@ -71,7 +77,7 @@ class Reader(Protocol):
 
 class BlockingReader(Reader, Protocol):
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
-        """The same without an event loop: for a process that starts, and for rules that are plain functions."""
+        """Answer a query without an event loop: for a process that starts, and for rules that are plain functions."""
         ...
 
     def read_each(self, statement: str, params: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
@@ -81,7 +87,7 @@ class BlockingReader(Reader, Protocol):
 
 
 class MigratedReader(BlockingReader, Protocol):
-    """Of a store that a program of another release may write."""
+    """A reader of a store that a program of another release may write."""
 
     async def schema_number(self) -> int:
         """The number of the store's schema; 0 where there is none yet."""
@@ -92,12 +98,12 @@ class Store(BlockingReader, Protocol):
     async def write(self, change: Callable[[Transaction], T]) -> T: ...
 
     async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
-        """The same for many rows: other tasks run between two steps of the change, which are some milliseconds each. If
+        """Write many rows: other tasks run between two steps of the change, which are some milliseconds each. If
         the caller is cancelled, the transaction has ended before the cancellation is raised."""
         ...
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
-        """The same on the calling thread, for a process that does nothing else meanwhile: many rows are written faster
+        """Write on the calling thread, for a process that does nothing else meanwhile: many rows are written faster
         if no other thread competes for the interpreter."""
         ...
 

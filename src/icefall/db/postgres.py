@@ -52,7 +52,7 @@ _WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of 
 
 
 class PostgresReader:
-    opening = None
+    is_embedded = False
 
     def __init__(self, pool: ServerPool, schema: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
         self._pool = pool
@@ -60,8 +60,12 @@ class PostgresReader:
         self._kind = SessionKind(schema, query_limit_s)
 
     @property
-    def prefers_flat(self) -> bool:
+    def joins_are_slow(self) -> bool:
         return self._pool.of_loops.is_citus
+
+    @property
+    def generation(self) -> int:
+        return int(self._pool.of_loops.is_checked)
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:

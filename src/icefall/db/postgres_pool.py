@@ -40,7 +40,7 @@ class AsyncSessions:
         self._idle: list[tuple[SessionKind, AsyncConnection]] = []
         self._open = 0
         self._waiting = 0
-        self._is_checked = False
+        self.is_checked = False
         self.is_citus = False  # known once there is a session
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = asyncio.Semaphore(size)
@@ -106,10 +106,10 @@ class AsyncSessions:
         connection.pgconn.finish()
 
     async def _connected(self, kind: SessionKind) -> AsyncConnection:
-        if not self._is_checked:
+        if not self.is_checked:
             with await asyncio.to_thread(connect, self._url, {}) as first:  # the server's version, and poolers
                 self.is_citus = bool(first.execute(SQL.citus.postgres).fetchall()[0][0])
-            self._is_checked = True
+            self.is_checked = True
         return await connect_async(self._url, kind.settings())
 
     def close(self) -> None:

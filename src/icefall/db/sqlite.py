@@ -31,7 +31,7 @@ PAGE_CACHE_MB = 64  # of a writer
 BUSY_LIMIT_MS = 5000
 _STEPS_BETWEEN_CHECKS = 20_000  # about a millisecond of work
 _ROWS_TOGETHER = 64  # inserted by one statement
-_OPENINGS = count(1)
+_GENERATIONS = count(1)
 _MAPPED_MAX = 0x7FFF0000  # bytes of a file that are read from the system's cache without a call; SQLite's limit
 _WRITER_MAPPED_MAX = 256 << 20
 _ONE_ROW = re.compile(r"(\s*insert\s+into \w+ \([^)]*\)\s*values\s*)\(([^)]*)\)((?:\s+on conflict.*)?)", re.DOTALL)
@@ -61,7 +61,8 @@ def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
 class SqliteReader:
     """Answers on the calling thread: a seek costs less than a thread hop would."""
 
-    prefers_flat = False
+    is_embedded = True
+    joins_are_slow = False
 
     def __init__(self, path: Path, query_limit_s: float = QUERY_LIMIT_S) -> None:
         try:
@@ -69,8 +70,8 @@ class SqliteReader:
             self._connection.execute("pragma query_only = on")
         except sqlite3.Error as error:
             raise _unusable(error, path, "opened") from error
-        self.opening: int | None = next(_OPENINGS)
-        self._first_version = (self.opening or 0) << 40  # the pragma counts from 1 for each connection
+        self.generation = next(_GENERATIONS)
+        self._first_version = self.generation << 40  # the pragma counts from 1 for each connection
         self._path = path
         self._limit_s = query_limit_s
         self._deadline = 0.0

@@ -7,6 +7,9 @@ follows the first one, headed `-- postgres: its_name`.
 
 Statements that differ only in the table they are about are written once: `-- name: drop_{standard}_of` is read once for
 each row that the caller gives for `standard`, with the fields of the row in the place of every `{field}`.
+
+What several statements of a file repeat, as the columns that one decoder reads, is written once: a text headed
+`-- fragment: its_name` takes the place of `{its_name}` in the statements and fragments below it.
 """
 
 import re
@@ -15,14 +18,14 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 Repeated = Mapping[str, Sequence[Mapping[str, str]]]  # by the placeholder in a name: the rows it is read for
-_HEAD = re.compile(r"^-- (name|postgres): *([a-z{][a-z0-9_{}]*) *$", re.MULTILINE)
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_HEAD = re.compile(r"^-- (name|postgres|fragment): *([a-z{][a-z0-9_{}]*) *$", re.MULTILINE)
 _TOKEN = re.compile(
     r"\bx'(?P<bytes>[0-9a-f]*)'"
     r"|(?P<kept>'(?:[^']|'')*'|--[^\n]*|::)"
     r"|in \(\w+ \w+ \w+ json_each\(:(?P<list>[a-z_]\w*)\)\)"
     r"|:(?P<name>[a-z_]\w*)|(?P<next>\?)|(?P<percent>%)"
 )
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 # An insert of one row that ends after its values: table, columns, values. Engines have faster ways for many of them.
 PLAIN_INSERT = re.compile(r"\s*insert\s+into (\w+) \(([^)]*)\)\s*values\s*\(([^)]*)\)\s*", re.IGNORECASE)
 
@@ -61,13 +64,20 @@ def parse(origin: str, text: str, repeated: Repeated | None = None) -> Statement
     pieces = _HEAD.split(text)[1:]
     by_name: dict[str, Statement] = {}
     variants: set[str] = set()
+    fragments: dict[str, str] = {}
     names: dict[str, list[str]] = {}
-    for engine, written, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-        filled = list(_filled(origin, written, _sql(body), repeated or {}))
-        if engine == "name":
+    for head, written, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        text_of_head = _with_fragments(origin, _sql(body), fragments, is_template="{" in written)
+        if head == "fragment":
+            if written in fragments:
+                raise ValueError(f"{origin} has the fragment {written} twice")
+            fragments[written] = text_of_head
+            continue
+        filled = list(_filled(origin, written, text_of_head, repeated or {}))
+        if head == "name":
             names[written] = [name for name, _ in filled]
         for name, sql in filled:
-            if engine == "name":
+            if head == "name":
                 if name in by_name:
                     raise ValueError(f"{origin} names {name} twice")
                 by_name[name] = Statement(sql)
@@ -97,6 +107,17 @@ def _sql(body: str) -> str:
     while lines and (lines[-1].startswith("--") or not lines[-1].strip()):
         lines.pop()  # the comment above the next statement
     return "\n".join(lines).rstrip(";")
+
+
+def _with_fragments(origin: str, sql: str, fragments: dict[str, str], *, is_template: bool) -> str:
+    """The text with its fragments. Other braces of a template are those of the rows it is read for."""
+
+    def text_of(found: re.Match[str]) -> str:
+        if found[1] not in fragments and not is_template:
+            raise ValueError(f"{origin} has no fragment {found[1]} above its use")
+        return fragments.get(found[1], found[0])
+
+    return _PLACEHOLDER.sub(text_of, sql) if fragments else sql
 
 
 def for_postgres(statement: str) -> str:

@@ -29,56 +29,19 @@ BLOCKS_OF = {"C": C_BLOCK, "P": P_BLOCK, "X": X_BLOCK}
 
 
 IndexedContainer = tuple[int, bytes, int, bytes]  # number, container ID, accepted ns, bytes
-KEPT_SIZE_MAX = 4 << 20  # bytes of a series in a worker
-_KEPT_OVERHEAD = 200  # of each besides its text, roughly
 
 
 # -- writing: inside the engine's transaction ----------------------------------------------------------------------
 
 
 def append(tx: Transaction, series: IndexSeries, rows: Iterable[tuple[bytes, int, int | None, bytes | None]]) -> None:
-    """(container ID, accepted ns, source, bytes) in the order of acceptance."""
+    """Append rows of (container ID, accepted ns, source, bytes) in the order of acceptance."""
     first = tx.rows(SQL.next_number, (series.number,))[0][0]
     numbered: Sequence[tuple[object, ...]] = [(series.number, number, *row) for number, row in enumerate(rows, first)]
     tx.run_many(SQL.put_container, numbered)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
-
-
-class KeptContainers:
-    """What a worker has made of containers, by number and encoding: a container never changes, and clients that follow
-    a chain all ask for the newest ones. The older half makes room."""
-
-    def __init__(self, size_max: int = KEPT_SIZE_MAX) -> None:
-        self._size_max = size_max
-        self._size = 0
-        self._opening: int | None = None
-        self._texts: dict[tuple[str, int], bytes] = {}
-
-    def belong_to(self, opening: int | None) -> None:
-        """Drops what was read from another opening of the store."""
-        if opening != self._opening:
-            self._opening, self._size, self._texts = opening, 0, {}
-
-    def find(self, encoding: str, numbers: Sequence[int]) -> list[bytes] | None:
-        """None if not all of them are kept."""
-        try:
-            return [self._texts[encoding, number] for number in numbers]
-        except KeyError:
-            return None
-
-    def keep(self, encoding: str, numbered: Iterable[tuple[int, bytes]]) -> None:
-        if self._opening is None:
-            return  # on a server: after the loss of one, the numbers of its last containers may be given again
-        for number, text in numbered:
-            if self._texts.setdefault((encoding, number), text) is text:
-                self._size += len(text) + _KEPT_OVERHEAD
-        if self._size > self._size_max:
-            for key in list(self._texts):
-                if self._size <= self._size_max // 2:
-                    break
-                self._size -= len(self._texts.pop(key)) + _KEPT_OVERHEAD
 
 
 class IndexReader:
@@ -92,7 +55,6 @@ class IndexReader:
         self._last_number = LastRead(version, self._read_last_number)
         self._series = series
         self._statement: str = getattr(SQL, series.statement)
-        self._kept = KeptContainers()
         self._base = {"series": series.number} | ({"chain_id": x_chain_id} if series.statement != "containers" else {})
 
     async def last_number(self) -> int | None:
@@ -107,11 +69,11 @@ class IndexReader:
         return rows[0][0] if rows else None
 
     async def run(self, start: int, count: int) -> list[IndexedContainer]:
-        """Up to `count` containers from number `start` on."""
+        """Read up to `count` containers from number `start` on."""
         rows: list[Any] = await self._reader.rows(self._statement, {**self._base, "start": start, "count": count})
         return rows
 
-    def kept(self) -> KeptContainers:
-        """What was made of containers of this series, for callers to use and to add to."""
-        self._kept.belong_to(self._reader.opening)
-        return self._kept
+    def stamp(self) -> int | None:
+        """What a cache of containers is valid for: a container never changes while the store is open. None on a server:
+        after the loss of one, the numbers of its last containers may be given again."""
+        return self._reader.generation if self._reader.is_embedded else None

@@ -101,7 +101,7 @@ class Retry(msgspec.Struct, frozen=True):
     retry_after_max_s: float = 30.0  # longer retry-after headers are cut to this
 
     def pause_s(self, attempt: int, after_s: float, chance: float) -> float:
-        """Between attempt number `attempt` (from 1) and the next."""
+        """Return the pause between attempt number `attempt` (from 1) and the next."""
         doubled = min(self.longest_s, self.first_s * 2.0 ** min(attempt - 1, 32))
         return max(doubled * (0.5 + chance / 2), min(after_s, self.retry_after_max_s))
 

@@ -10,10 +10,13 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import RecordingLog, upstream_of
 from tests.upstream.fake_clock import FakeClock
 
+from icefall.db.engine import Reader
 from icefall.evm.encoding import pack_uint
 from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_outcomes import EnrichCounts
+from icefall.evm.enriching.reader import EnrichReader
+from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.upstream.client import Retry
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -107,3 +110,8 @@ def _address_id(tx: Any, address: bytes) -> int:
         tx.run("insert into address (id, address) values (?, ?)", (number, address))
         rows = tx.rows("select id from address where address = ?", (address,))
     return int(rows[0][0])
+
+
+def enriched(store: Reader) -> EnrichReader:
+    """A reader of what the loops have stored."""
+    return EnrichReader(store, JoinedLists(store).token_details)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evm.enriching.enrich_scene import Scene
+from tests.evm.enriching.enrich_scene import Scene, enriched
 from tests.evm.enriching.web import Web
 
 from icefall.evm.enriching.lists import FeedError, prices_of, reputations_of
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
-from icefall.evm.enriching.reader import CURRENCIES, NATIVE_ADDRESS, EnrichReader
+from icefall.evm.enriching.reader import CURRENCIES, NATIVE_ADDRESS
 from icefall.upstream.evm.upstream import EvmUpstream
 
 TOKEN = "0x" + "aB" * 20
@@ -62,7 +62,10 @@ def test_prices_from_a_file(tmp_path: Path) -> None:
 
     async def work(scene: Scene) -> None:
         write(path, document(), 1)
-        one, reader = rounds(scene, prices=str(path))["prices"], EnrichReader(scene.store)
+        one, reader = (
+            rounds(scene, prices=str(path))["prices"],
+            enriched(scene.store),
+        )
         assert await one()
         assert not await one()
         assert await reader.native_price("usd") == "25.10"
@@ -156,7 +159,7 @@ def test_prices_from_a_server(tmp_path: Path) -> None:
             web.page("/p", json.dumps(document("100")))
             scene.clock.time += 60  # sooner after a failure
             assert await one()
-            assert await EnrichReader(scene.store).native_price("usd") == "100"
+            assert await enriched(scene.store).native_price("usd") == "100"
 
     on(tmp_path, work)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.evm.enriching.enrich_scene import Scene, until_idle, with_upstream
+from tests.evm.enriching.enrich_scene import Scene, enriched, until_idle, with_upstream
 from tests.evm.enriching.web import Names, Web
 from tests.upstream.evm_recording import CHAINS, recorded_state
 from tests.upstream.evm_replay import EvmFault, EvmReplay
@@ -25,7 +25,6 @@ from icefall.evm.enriching.loops import EnrichSettings
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.nft_metadata import NftMetadata
 from icefall.evm.enriching.nft_outcomes import POSTPONED
-from icefall.evm.enriching.reader import EnrichReader
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -130,7 +129,7 @@ def test_every_outcome(tmp_path: Path) -> None:
             got, retry_at, read_at = stage.scene.nft(number, "status, retry_at, read_at")
             assert (got, retry_at is not None, read_at) == (status, again, int(stage.scene.now)), answer
         assert sum(stage.scene.counts.nfts_read.values()) == len(cases)
-        details = await EnrichReader(stage.scene.store).nft_metadata([(1, 0), (1, 4), (1, 999)])
+        details = await enriched(stage.scene.store).nft_metadata([(1, 0), (1, 4), (1, 999)])
         assert details[1, 0].metadata == NftMetadata(name="N", image_uri="https://i/1.png", attributes='[{"a":1}]')
         assert (details[1, 0].status, details[1, 0].token_uri) == ("INDEXED", f"{url}/good")
         assert (details[1, 4].status, details[1, 999].status) == ("MISSING_TOKEN", "UNINDEXED")

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evm.enriching.enrich_scene import Scene, until_idle, with_upstream
+from tests.evm.enriching.enrich_scene import Scene, enriched, until_idle, with_upstream
 from tests.upstream.evm_recording import CHAINS, recorded_state
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.replay import FOREVER
 
-from icefall.evm.enriching.reader import EnrichReader
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream
 
@@ -53,7 +52,7 @@ def test_every_recorded_token(chain: str, tmp_path: Path) -> None:
         assert read_so_far(scene) == {address: expected(token) for address, token in tokens.items()}
         assert rounds == -(-len(tokens) // 50)
         assert scene.counts.tokens_read == len(tokens)
-        details = await EnrichReader(scene.store).priced_tokens(range(1, 1000), "usd")
+        details = await enriched(scene.store).priced_tokens(range(1, 1000), "usd")
         assert sorted((one.name, one.symbol) for one in details.values()) == sorted(
             expected(token)[:2] for token in tokens.values()
         )

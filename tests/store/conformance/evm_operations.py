@@ -13,7 +13,6 @@ from tests.evm.indexed import ALL_RAW, NO_RAW, Indexing, InlineBlockDecoder, ind
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
-from tests.store.conformance.recorder import ReaderAs
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
@@ -35,9 +34,14 @@ from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.balances import SQL as BALANCES_SQL
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.contracts import ContractReader
-from icefall.evm.reading.kept import KeptRows
+from icefall.evm.reading.directory import lists_of
+from icefall.evm.reading.lists.cached import CachedLists
+from icefall.evm.reading.lists.joined import JoinedLists
+from icefall.evm.reading.lists.per_table import ListsPerTable
+from icefall.evm.reading.lists.protocol import AddressLists
 from icefall.evm.reading.model import PageRange, TransferRead
+from icefall.evm.reading.one_history import CheckedReader, in_one_history
+from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
@@ -202,14 +206,15 @@ def _spans(rows: Sequence[Any]) -> Iterator[PageRange]:
 
 
 async def _read(store: Store, every: int) -> Outcomes:
-    chain, transfers, contracts = ChainReader(store), TransferReader(store), ContractReader(store)
-    enriched = EnrichReader(store)
+    chain, transfers, tokens, lists = ChainReader(store), TransferReader(store), TokenReader(store), lists_of(store)
+    enriched = EnrichReader(store, lists.token_details)
     numbers = {bytes.fromhex(block.hash[2:]): block.number for block in recorded_blocks(CHAIN).values()}
     balances = BalanceReader(store, RecordedStateReader(recorded_state(CHAIN), numbers))
     tip = await chain.tip()
     assert tip is not None
-    found: Outcomes = {"tip": tip, "lowest block": await chain.lowest(), "blocks": await chain.blocks(None, 7)}
+    found: Outcomes = {"tip": tip, "lowest block": await chain.lowest(), "blocks": await chain.page(None, 7)}
     found["by hash"], found["by number"] = await chain.block(tip.block_hash), await chain.block(3)
+    found["of one history"] = await in_one_history(ChainReader(CheckedReader(store)).lowest)
     newest, _ = await chain.newest_txs(None, 40, None)
     found["newest"] = newest
     found["failed"] = [await chain.newest_txs(None, 10, status) for status in (0, 1)]
@@ -221,44 +226,40 @@ async def _read(store: Store, every: int) -> Outcomes:
             await transfers.internals_of_tx(at, 0, 3),
         ]  # fmt: skip
     for address in _addresses()[::every]:
-        await check_flat(store, address)
+        await check_forms(store, address)
         found[f"address {address.hex()}"] = await _of_address(
-            address, tip.number, chain, transfers, contracts, balances, enriched
+            address, tip.number, chain, lists, transfers, tokens, balances, enriched
         )
     return found
 
 
-async def check_flat(reader: Reader, address: bytes) -> None:
-    """Lists read table by table, or of an embedded store completed with what is kept, are those that one statement with
+async def check_forms(reader: Reader, address: bytes) -> None:
+    """Lists read table by table, or of an embedded store completed from a cache, are those that one statement with
     joins returns."""
-    joined, flat = ReaderAs(reader), ReaderAs(reader, prefers_flat=True)
-    kept = joined if reader.opening is None else ReaderAs(reader, opening=1)
-    chain, rows = ChainReader(joined), KeptRows(kept)
-    kept_chain, kept_transfers = ChainReader(kept, rows), TransferReader(kept, rows)
+    transfers, joined, per_table = TransferReader(reader), JoinedLists(reader), ListsPerTable(reader)
+    cached = CachedLists(reader) if reader.is_embedded else joined
     for span in (PageRange(), PageRange(3, 30)):
-        txs = await chain.txs_of(address, span, 4)
-        assert await ChainReader(flat).txs_of(address, span, 4) == await kept_chain.txs_of(address, span, 4) == txs
+        txs = await joined.txs_of(address, span, 4)
+        assert await per_table.txs_of(address, span, 4) == await cached.txs_of(address, span, 4) == txs
         for ascending in (False, True):
-            txs = await chain.touched_txs(address, span, 4, ascending=ascending)
-            assert await kept_chain.touched_txs(address, span, 4, ascending=ascending) == txs
-            parts = await TransferReader(joined).parts_of_page(address, txs)
-            assert await kept_transfers.parts_of_page(address, txs) == parts
+            txs = await joined.touched_txs(address, span, 4, ascending=ascending)
+            assert await cached.touched_txs(address, span, 4, ascending=ascending) == txs
+            parts = await transfers.parts_of_page(joined, address, txs)
+            assert await transfers.parts_of_page(cached, address, txs) == parts
     for standard in (ERC20, ERC721, ERC1155):
-        first = await TransferReader(joined).of_address(standard, address, PageRange(), 5)
+        first = await joined.transfers_of(standard, address, PageRange(), 5)
         for span in _spans(first):
-            page = await TransferReader(joined).of_address(standard, address, span, 3)
-            assert await TransferReader(flat).of_address(standard, address, span, 3) == page
-            assert await kept_transfers.of_address(standard, address, span, 3) == page
+            page = await joined.transfers_of(standard, address, span, 3)
+            assert await per_table.transfers_of(standard, address, span, 3) == page
+            assert await cached.transfers_of(standard, address, span, 3) == page
             if standard == ERC20:
-                found, tokens = await TransferReader(joined).erc20_with_tokens(address, span, 3, "usd")
+                found, tokens = await joined.erc20_with_tokens(address, span, 3, "usd")
                 assert found == page
                 assert tokens is not None
-                await _check_tokens(EnrichReader(joined), page, tokens.details)
-                assert (await TransferReader(flat).erc20_with_tokens(address, span, 3, "usd")) == (page, None)
+                await _check_tokens(EnrichReader(reader, joined.token_details), page, tokens.details)
+                assert await per_table.erc20_with_tokens(address, span, 3, "usd") == (page, None)
         refs = [ref for row in first for ref in (row.token_ref, row.to_ref)]
-        assert await EnrichReader(flat).priced_tokens(refs, "usd") == await EnrichReader(joined).priced_tokens(
-            refs, "usd"
-        )
+        assert await per_table.token_details(refs, "usd") == await joined.token_details(refs, "usd")
 
 
 async def _check_tokens(
@@ -277,19 +278,20 @@ async def _of_address(
     address: bytes,
     last: int,
     chain: ChainReader,
+    lists: AddressLists,
     transfers: TransferReader,
-    contracts: ContractReader,
+    tokens: TokenReader,
     balances: BalanceReader,
     enriched: EnrichReader,
 ) -> list[Any]:
-    found: list[Any] = [await chain.is_known(address), await contracts.contract(address)]
-    found += [await chain.txs_of(address, span, 4) for span in _spans(())]
+    found: list[Any] = [await chain.is_known(address), await tokens.contract(address)]
+    found += [await lists.txs_of(address, span, 4) for span in _spans(())]
     for ascending in (True, False):
-        txs = await chain.touched_txs(address, PageRange(), 5, ascending=ascending)
-        found += [txs, await transfers.parts_of_page(address, txs)]
+        txs = await lists.touched_txs(address, PageRange(), 5, ascending=ascending)
+        found += [txs, await transfers.parts_of_page(lists, address, txs)]
     for standard in (ERC20, ERC721, ERC1155):
-        first = await transfers.of_address(standard, address, PageRange(), 5)
-        found += [await transfers.of_address(standard, address, span, 3) for span in _spans(first)]
+        first = await lists.transfers_of(standard, address, PageRange(), 5)
+        found += [await lists.transfers_of(standard, address, span, 3) for span in _spans(first)]
         details = await enriched.nft_metadata([(row.token_ref, row.token_id) for row in first])
         found.append([details[row.token_ref, row.token_id] for row in first])
     found += [await transfers.in_token(address, PageRange(), 6), await transfers.internals_of(address, PageRange(), 4)]

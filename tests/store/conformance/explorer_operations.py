@@ -8,13 +8,13 @@ from icefall.db.engine import Store, Transaction
 from icefall.evm.enriching.nft_loop import reindex_nft
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.reading.balances import HistoryReader
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.history import HistoryReader
+from icefall.evm.reading.directory import lists_of
 from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.model import AFTER_ALL, PageRange
 from icefall.evm.reading.raw import SQL, LogRead, RawReader
 from icefall.evm.reading.tokens import TokenReader
-from icefall.evm.reading.transfers import TransferReader
 from icefall.evm.storing.holders import count_some
 from icefall.metrics.periods import SPANS
 
@@ -67,13 +67,14 @@ async def _tokens(store: Store) -> list[Any]:
     names += [one.name[:2] for one in listed] + [one.symbol for one in listed]
     searched = sorted({*names, *(name.upper() for name in names), "", "ä", "Ä", "z\0", "z%_"})
     found += [[name, await reader.search(name, 5)] for name in searched]
+    enriched = EnrichReader(store, lists_of(store).token_details)
     for token in listed:
         nfts = await reader.nfts(token.address, b"", 4)
         found += [nfts, [await reader.nft(token.address, one.token_id) for one in nfts]]
         found.append(await reader.nft(token.address, 10**40))
         for currency in CURRENCIES:
             found.append(await reader.prices(token.address, currency, -1, 10**6, 3))
-            found.append(await EnrichReader(store).current_price(token.address, currency))
+            found.append(await enriched.current_price(token.address, currency))
     found.append(await reader.prices(b"", "usd", -1, 10**6, 3))
     return found
 
@@ -116,8 +117,7 @@ async def _raw(store: Store) -> list[Any]:
 
 async def _pieces(store: Store) -> list[Any]:
     """NFTs that are to be read again; transfers of several tokens in one log, piece by piece."""
-    tokens, transfers = TokenReader(store), TransferReader(store)
-    listed, _ = await tokens.tokens(None, 100)
+    listed, _ = await TokenReader(store).tokens(None, 100)
     found: list[Any] = []
     for token in listed:
         for _, token_id in await store.rows(
@@ -126,7 +126,7 @@ async def _pieces(store: Store) -> list[Any]:
             {"address": token.address},
         ):
             await reindex_nft(store, token.address, token_id)
-        moved = await transfers.of_address(ERC1155, token.address, PageRange(), 3)
+        moved = await lists_of(store).transfers_of(ERC1155, token.address, PageRange(), 3)
         found.append(moved)
     found.append(await store.rows("select count(*) from nft where retry_at = 0 and failures = 0"))
     return found

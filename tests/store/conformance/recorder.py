@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from icefall.db.engine import Reader, Row, StatementParams, Store, Transaction
+from icefall.db.engine import Row, StatementParams, Store, Transaction
 
 T = TypeVar("T")
 
@@ -30,19 +30,6 @@ class RecordedTransaction:
         self._tx.run_many(statement, params)
 
 
-class ReaderAs:
-    """As if joins were costly (`prefers_flat`), or every statement were answered at once (`opening`)."""
-
-    def __init__(self, reader: Reader, *, prefers_flat: bool = False, opening: int | None = None) -> None:
-        self.prefers_flat = prefers_flat
-        self.opening = opening
-        self.rows = reader.rows
-        self.rows_of_each = reader.rows_of_each
-        self.version = reader.version
-        self.current_version = reader.current_version
-        self.close = reader.close
-
-
 class RecordedStore:
     """`rows` answers without suspending, so that plain functions can ask."""
 
@@ -58,12 +45,16 @@ class RecordedStore:
         return await self._store.rows_of_each(statement, keys)
 
     @property
-    def prefers_flat(self) -> bool:
-        return self._store.prefers_flat
+    def is_embedded(self) -> bool:
+        return self._store.is_embedded
 
     @property
-    def opening(self) -> int | None:
-        return self._store.opening
+    def joins_are_slow(self) -> bool:
+        return self._store.joins_are_slow
+
+    @property
+    def generation(self) -> int:
+        return self._store.generation
 
     def version(self) -> int | None:
         return self._store.version()

@@ -1,6 +1,7 @@
 """Compilation of the endpoint table to routes: each row with the services its handler takes, grouped by path."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any, get_type_hints
 
@@ -13,6 +14,7 @@ from icefall.api.http.routes import RestRoute, Route
 from icefall.api.http.row import Handler, Rest, Rpc, binder_of
 from icefall.api.http.rpc_params import NodeBinder
 from icefall.evm.reading.directory import ChainDirectory
+from icefall.evm.reading.one_history import in_one_history
 from icefall.observe.counters import CallCounters
 
 OTHERS = "(no endpoint)"
@@ -37,6 +39,15 @@ def with_services(handler: Handler, services: Services) -> Callable[[Any], Await
             return lambda params: handler(params, one, two)
         case _:
             return lambda params: handler(params, *wanted)
+
+
+def reads_chains(row: Rest) -> bool:
+    """Whether answers of a row are made from the stores of chains. A stream reads them piece by piece."""
+    return row.verb == "GET" and not row.is_stream and ChainDirectory in get_type_hints(row.handler).values()
+
+
+async def _from_one_history(call: Callable[[Any], Awaitable[Any]], params: Any) -> Any:
+    return await in_one_history(lambda: call(params))
 
 
 def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
@@ -73,7 +84,10 @@ def routes_of(
     for row in wanted:
         if isinstance(row, Rest):
             version = services[ChainDirectory].version if row.cacheable else None
-            plain = RestRoute(row, binding(row), with_services(row.handler, services), slots[row.label], version)
+            call = with_services(row.handler, services)
+            if reads_chains(row):
+                call = partial(_from_one_history, call)
+            plain = RestRoute(row, binding(row), call, slots[row.label], version)
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):
         group = [row for row in wanted if isinstance(row, Rpc) and row.path == path]

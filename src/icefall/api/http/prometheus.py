@@ -138,7 +138,7 @@ def _reported(source: CounterSource, processes: Processes) -> Processes:
 
 async def _chain_lines(chains: ChainDirectory) -> list[str]:
     """The metrics of all chains, from the status that indexers store: the same after a restart."""
-    found = [(chain.info.id, await chain_health(chain.chain, time.time())) for chain in chains.all()]
+    found = [(chain.info.id, await chain_health(chain.blocks, time.time())) for chain in chains.all()]
     if not found:
         return []
     lines = _family(_SYNCED, [(chain, float(health.synced)) for chain, health in found])

@@ -40,7 +40,7 @@ async def health_check(params: HealthCheckParams, access: AccessReader, chains: 
     await access.check()  # raises an error that becomes a 503
     details = {"store": Indicator(status="up")}
     for chain in chains.all():
-        problem = (await chain_health(chain.chain, time.time())).problem
+        problem = (await chain_health(chain.blocks, time.time())).problem
         details[f"chain-{chain.info.id}"] = Indicator("down" if problem else "up", problem or UNSET)
     up = {name: one for name, one in details.items() if one.status == "up"}
     down = {name: one for name, one in details.items() if one.status == "down"}

@@ -140,7 +140,7 @@ async def nft_holders(params: NftHoldersParams, chains: ChainDirectory, paging: 
     totals = [one for one in await chain.holders.totals(params.address) if one.standard in NFTS]
     total = totals[0] if totals else HolderTotal(NFTS[0], 0, 0)
     rows, more = await chain.holders.by_id(params.address, total.standard, after, params.page_size)
-    contract = await chain.contracts.contract(params.address)
+    contract = await chain.tokens.contract(params.address)
     return NftHolderList(
         next_page_token=UNSET if more is None else paging.token(_NFT_HOLDERS, params, more),
         addresses=[_listed(row) for row in rows],
@@ -168,7 +168,7 @@ async def _first_block(chain: EvmChain, time: int | None, absent: int) -> int:
     """The first block at this time or later."""
     if time is None:
         return absent
-    earlier = await chain.chain.at_or_before(time - 1) if time else None
+    earlier = await chain.blocks.at_or_before(time - 1) if time else None
     return earlier.number + 1 if earlier is not None else 0
 
 

@@ -97,26 +97,6 @@ delete from reputation where token_address = ?;
 
 -- What the API reads, one seek each.
 
--- All tokens of a page at once. :tokens is a list of address IDs, most of which are not tokens; -1: prices.NOW.
--- name: priced_tokens
-select t.token, t.name, t.symbol, t.decimals,
-    (select p.value from price p where p.token_address = a.address and p.currency = :currency and p.day = -1)
-from token t join address a on a.id = t.token
-where t.token in (select value from json_each(:tokens));
-
--- The same, table by table, for stores on Citus (reading/flat.py).
--- name: tokens_alone
-select token, name, symbol, decimals from token where token in (select value from json_each(:tokens));
-
--- name: addresses_alone
-select id, address from address where id in (select value from json_each(:tokens));
-
--- name: prices_alone
-select token_address, value from price where token_address = ? and currency = ? and day = -1;
-
--- postgres: prices_alone
-select token_address, value from price where token_address = any(?) and currency = any(?) and day = -1;
-
 -- name: nft_metadata
 select token, token_id, status, token_uri, read_at, metadata from nft where token = ? and token_id = ?;
 

@@ -1,11 +1,11 @@
 """Reads the results of enrichment for the API: token and NFT metadata, prices, reputations. Each is one index seek."""
 
-import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Literal
 
 import msgspec
 
+from icefall.db.changes import StampedCache
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
@@ -19,12 +19,12 @@ Reputation = Literal["Malicious", "Benign"]
 
 
 SQL = load("icefall.evm.enriching", "queries.sql")
-KEPT_MAX = 50_000  # addresses whose details are kept, most of them of no token
+CACHED_MAX = 50_000  # addresses whose details are cached, most of them of no token
 
 
 class TokenDetails(msgspec.Struct, frozen=True):
     """Name and symbol empty, `decimals` None: the contract returned no valid one, or was not called yet. While they are
-    read again, those that were read before are kept."""
+    read again, those that were read before stay."""
 
     name: str = ""
     symbol: str = ""
@@ -43,77 +43,58 @@ class NftDetails(msgspec.Struct, frozen=True):
 
 class AnswerTokens:
     """What is known of tokens, with prices in one currency. `details` by ID, None for an ID that is no token; `native`
-    is the price of the native token, UNSET if it was not read. `parties`, `erc20_tokens` and `held_tokens` are what
-    presenting has made of it, as JSON by address."""
+    is the price of the native token, UNSET if it was not read. A cache of what is made of it may be keyed by the
+    object: it is replaced whenever the store has changed."""
 
-    __slots__ = ("details", "erc20_tokens", "held_tokens", "native", "parties")
+    __slots__ = ("__weakref__", "details", "native")
 
     def __init__(self) -> None:
         self.details: dict[int, TokenDetails | None] = {}
         self.native: str | msgspec.UnsetType | None = msgspec.UNSET
-        self.parties: dict[bytes, str] = {}
-        self.erc20_tokens: dict[bytes, str] = {}
-        self.held_tokens: dict[bytes, str] = {}
+
+
+ReadDetails = Callable[[list[int], str], Awaitable[dict[int, TokenDetails]]]
 
 
 class EnrichReader:
-    """Details of tokens are kept until the store changes: at the head of a chain that is once per block."""
+    """Details of tokens are cached for one version of the store: at the head of a chain that is once per block.
 
-    def __init__(self, reader: Reader) -> None:
+    `read_details` reads them by ID, in a currency: `token_details` of the chain's lists.
+    """
+
+    def __init__(self, reader: Reader, read_details: ReadDetails) -> None:
         self._reader = reader
-        self._kept: dict[str, AnswerTokens] = {}  # by currency
-        self._kept_at: int | None = None
+        self._read_details = read_details
+        self._cache: StampedCache[dict[str, AnswerTokens]] = StampedCache(dict)  # by currency
 
     async def answer_tokens(self, tokens: Iterable[int], currency: str) -> AnswerTokens:
-        """Of at least these IDs, in one query at most."""
-        kept = self._answer_tokens(currency)
-        if missing := set(tokens).difference(kept.details):
-            found = await self._priced_tokens(list(missing), currency)
-            kept.details.update((token, found.get(token)) for token in missing)
-        return kept
+        """Return details of at least these token IDs; at most one query."""
+        known = self._answer_tokens(currency)
+        if missing := set(tokens).difference(known.details):
+            found = await self._read_details(list(missing), currency)
+            known.details.update((token, found.get(token)) for token in missing)
+        return known
 
     async def priced_tokens(self, tokens: Iterable[int], currency: str) -> dict[int, TokenDetails]:
-        """By token ID, with current prices, in one query at most; IDs that are not tokens are left out."""
+        """Return details with current prices by token ID, in at most one query; IDs that are not tokens are left
+        out."""
         wanted = list(tokens)
-        kept = (await self.answer_tokens(wanted, currency)).details
-        return {token: details for token in wanted if (details := kept[token]) is not None}
+        known = (await self.answer_tokens(wanted, currency)).details
+        return {token: details for token in wanted if (details := known[token]) is not None}
 
     def _answer_tokens(self, currency: str) -> AnswerTokens:
-        """Those that are kept, if the store has not changed since."""
+        """Return those of the cache, if the store has not changed since."""
         version = self._reader.version()
         if version is None:
             return AnswerTokens()
-        if version != self._kept_at:
-            self._kept_at, self._kept = version, {}
-        kept = self._kept.get(currency)
-        if kept is None or len(kept.details) > KEPT_MAX:
-            kept = self._kept[currency] = AnswerTokens()
-        return kept
-
-    async def _priced_tokens(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
-        if self._reader.prefers_flat:
-            return await self._flat_tokens(tokens, currency)
-        rows = await self._reader.rows(SQL.priced_tokens, {"tokens": tokens, "currency": currency})
-        return {
-            token: TokenDetails(name or "", symbol or "", decimals, price)
-            for token, name, symbol, decimals, price in rows
-        }
-
-    async def _flat_tokens(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
-        rows, ids = await asyncio.gather(
-            self._reader.rows(SQL.tokens_alone, {"tokens": tokens}),
-            self._reader.rows(SQL.addresses_alone, {"tokens": tokens}),
-        )
-        address_of: dict[int, bytes] = dict(ids)
-        keys = [(address_of[row[0]], currency) for row in rows if row[0] in address_of]
-        prices: dict[bytes, str] = dict(await self._reader.rows_of_each(SQL.prices_alone, keys))
-        return {
-            token: TokenDetails(name or "", symbol or "", decimals, prices.get(address_of.get(token, b"")))
-            for token, name, symbol, decimals in rows
-        }
+        by_currency = self._cache.of(version)
+        known = by_currency.get(currency)
+        if known is None or len(known.details) > CACHED_MAX:
+            known = by_currency[currency] = AnswerTokens()
+        return known
 
     async def nft_metadata(self, nfts: Iterable[tuple[int, int]]) -> dict[tuple[int, int], NftDetails]:
-        """By token and NFT ID. An NFT that was never transferred is UNINDEXED."""
+        """Return details by token and NFT ID. An NFT that was never transferred is UNINDEXED."""
         found = dict.fromkeys(nfts, NftDetails())
         keys = [(token, pack_uint(token_id)) for token, token_id in found]
         rows = await self._reader.rows_of_each(SQL.nft_metadata, keys)
@@ -127,10 +108,10 @@ class EnrichReader:
 
     async def native_price(self, currency: str) -> str | None:
         """The current price of the native token, as the provider writes it."""
-        kept = self._answer_tokens(currency)
-        if kept.native is msgspec.UNSET:
-            kept.native = await self.current_price(NATIVE_ADDRESS, currency)
-        return kept.native
+        known = self._answer_tokens(currency)
+        if known.native is msgspec.UNSET:
+            known.native = await self.current_price(NATIVE_ADDRESS, currency)
+        return known.native
 
     async def current_price(self, token_address: bytes, currency: str) -> str | None:
         return await self._price(token_address, currency, NOW)

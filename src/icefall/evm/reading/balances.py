@@ -1,4 +1,5 @@
-"""Balances of an address: from the store where they can be derived from logs and state diffs, else from state.
+"""Balances of an address, now and in the past: from the store where logs and state diffs determine them, else from
+state.
 
 State is read at a block by its hash, so that a reorganisation in between is an error and never a wrong number. Zero
 balances are left out of lists. A page looks at CANDIDATES_MAX candidates and makes CALLS_MAX contract calls at most, so
@@ -11,9 +12,10 @@ from functools import partial
 from itertools import chain
 from typing import Any, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
-from icefall.db.engine import Reader
+from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.evm.contract_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
@@ -30,6 +32,14 @@ _PIECE = 200  # owners looked up before other requests can run, about 5 ms
 _LAST_TOKEN = b"\xff" * 20
 
 NftKey = tuple[bytes, int]
+
+
+class BalanceChange(msgspec.Struct, frozen=True, gc=False):
+    """The balance from this block on."""
+
+    block: int
+    time: int
+    balance: int
 
 
 class StateReader(Protocol):
@@ -67,7 +77,7 @@ class BalanceReader:
         self.state_reads = 0  # begun so far: with an answer or without one
 
     async def native(self, address: bytes, block: int) -> int:
-        """In wei, right after the block."""
+        """Return the balance in wei, right after the block."""
         ((has_diffs, balance, block_hash),) = await self._reader.rows(SQL.native, {"address": address, "block": block})
         if balance is not None and has_diffs != "0":
             return unpack_uint(balance)
@@ -113,7 +123,7 @@ class BalanceReader:
         token: bytes | None = None,
         budget: CallBudget | None = None,
     ) -> tuple[list[Erc1155Held], NftKey | None]:
-        """By token address and ID."""
+        """Return balances by token address and ID."""
 
         async def resolve(rows: Sequence[Any]) -> list[Erc1155Held]:
             held = [Erc1155Held(at, unpack_uint(one), unpack_uint(amount), ref) for at, one, ref, _, amount in rows]
@@ -174,7 +184,7 @@ class BalanceReader:
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
     async def _erc20_resolved(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
-        """Of the zero address from state alone: to the logs it is where tokens are minted and burned."""
+        """Read those of the zero address from state alone: to the logs it is where tokens are minted and burned."""
         is_zero = address == ZERO_ADDRESS
         untrusted = [row[0] for row in rows if row[2] or is_zero]
         from_state = await self._erc20_from_state(address, block, untrusted) if untrusted else {}
@@ -297,3 +307,36 @@ async def _page(
         read += len(rows)
         count = min(2 * count, CANDIDATES_MAX)
     return held, start
+
+
+class HistoryReader:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def native(self, address: bytes, low: int, high: int, limit: int) -> list[BalanceChange]:
+        """Changes in the blocks from `low` to before `high`, newest first."""
+        where = {"address": address, "low": low, "high": high, "limit": limit}
+        return [_change(row) for row in await self._reader.rows(SQL.native_changes, where)]
+
+    async def erc20(self, address: bytes, token: bytes, low: int, high: int, limit: int) -> list[BalanceChange]:
+        where = {"address": address, "token": token, "low": low, "high": high, "limit": limit}
+        return [_change(row) for row in await self._reader.rows(SQL.erc20_changes, where)]
+
+    async def is_untrusted(self, address: bytes, token: bytes) -> bool | None:
+        """Whether the stored balances of a holder of this ERC-20 token may be wrong; None: it never held any."""
+        rows = await self._reader.rows(SQL.is_holder, {"address": address, "token": token})
+        return bool(rows[0][0]) if rows else None
+
+    async def periods(self, span: int) -> tuple[int, int] | None:
+        """The first and the last period (metrics/periods.py) with a block; None: there is no block."""
+        ((first, last),) = await self._reader.rows(SQL.periods, {"span": span})
+        return None if first is None else (first, last)
+
+    async def last_block(self, span: int, period: int) -> int | None:
+        """The last block of a period, or of the newest one before it that has blocks."""
+        rows = await self._reader.rows(SQL.last_block_of_period, {"span": span, "period": period})
+        return rows[0][0] if rows else None
+
+
+def _change(row: Row) -> BalanceChange:
+    return BalanceChange(row[0], row[1], unpack_uint(row[2]))

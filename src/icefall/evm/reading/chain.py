@@ -1,44 +1,24 @@
 """Blocks and transactions of one chain. Lists are newest first."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.encoding import (
-    BITS,
-    CALL_TYPES,
-    REPEATS_TRANSFER,
-    above,
-    position_of,
-    selector_of,
-    unpack_data,
-    unpack_input,
-    unpack_uint,
-    unpack_uints,
-)
-from icefall.evm.reading.flat import txs_of_address
-from icefall.evm.reading.kept import SQL as KEPT
-from icefall.evm.reading.kept import KeptRows
-from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, PageRange, TxLocation, TxRead
+from icefall.evm.encoding import REPEATS_TRANSFER, above, position_of, unpack_data, unpack_input, unpack_uint
+from icefall.evm.reading.lists.rows import TX_COLUMNS, tx_of
+from icefall.evm.reading.model import AFTER_ALL, BlockRead, FullTxRead, TxRead
 
 SQL = load("icefall.evm.reading", "chain.sql")
-TX_COLUMNS = (
-    "tx_at", "block_hash", "time", "hash", "sender_address", "recipient_address", "amounts", "kind",
-    "selector", "sender", "recipient",
-)  # fmt: skip  # as `_tx` reads them
 FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee", "transfer_sender", "transfer_recipient", "transfer_value")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
 SHARES_MAX = 6  # steps of a search by time after which it is no longer guessed where the block should be
-_ADDRESS_IDS = slice(5, 7)  # columns of the statements of kept.sql
 
 
 class ChainReader:
-    def __init__(self, reader: Reader, kept: KeptRows | None = None) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._kept = kept or KeptRows(reader)
         self._tip: BlockRead | None = None
-        self._tip_at: int | None = None
+        self._tip_at: int | None = None  # the version of the store that it was read from
 
     # -- blocks ------------------------------------------------------------------------------------------------
 
@@ -55,29 +35,19 @@ class ChainReader:
         return rows[0][0] if rows else None
 
     async def block(self, which: int | bytes) -> BlockRead | None:
-        """By number or by hash."""
+        """Find a block by its number or its hash."""
         if isinstance(which, int):
             return _first_block(await self._reader.rows(SQL.block, {"number": min(which, AFTER_ALL)}))
         return _first_block(await self._reader.rows(SQL.block_by_hash, {"hash": which}))
 
     async def hashes_of(self, numbers: Sequence[int]) -> dict[int, bytes]:
-        """The hashes of blocks by number; those that are not indexed are left out."""
+        """Return the hashes of blocks by number; those that are not indexed are left out."""
         return dict(await self._reader.rows_of_each(SQL.block_hash_of, [(number,) for number in numbers]))
 
-    async def blocks(self, before: int | None, limit: int) -> list[BlockRead]:
-        """Those with a number below `before`."""
+    async def page(self, before: int | None, limit: int) -> list[BlockRead]:
+        """Read the blocks with a number below `before`, or the newest ones."""
         where = {"before": AFTER_ALL if before is None else before, "limit": limit}
-
-        async def read() -> list[BlockRead]:
-            return [_block(row) for row in await self._reader.rows(SQL.blocks, where)]
-
-        if before is not None or self._reader.opening is None:
-            return await read()
-        return await self._kept.newest_blocks(where, read)
-
-    def texts_of_newest(self) -> dict[int, Any]:
-        """What the caller has made of the newest blocks, by number, if it has just read those: dropped with them."""
-        return {} if self._reader.opening is None else self._kept.texts_of_blocks()
+        return [_block(row) for row in await self._reader.rows(SQL.blocks, where)]
 
     async def at_or_before(self, time: int) -> BlockRead | None:
         """The newest block that is not later than a Unix time. Times never decrease and mostly grow evenly: it is first
@@ -116,15 +86,15 @@ class ChainReader:
         return _first_full(await self._reader.rows(SQL.tx_at, {"tx_at": tx_at}))
 
     async def txs_of_block(self, number: int, before_index: int | None, limit: int) -> list[TxRead]:
-        """Those with an index below `before_index`, highest first."""
+        """Read the transactions with an index below `before_index`, highest first."""
         high = above(number) if before_index is None else position_of(number, before_index)
         where = {"low": position_of(number, 0), "high": high, "limit": limit}
-        return [_tx(row) for row in await self._reader.rows(SQL.txs, where)]
+        return [tx_of(row) for row in await self._reader.rows(SQL.txs, where)]
 
     async def newest_txs(
         self, before_at: int | None, limit: int, status: int | None = None
     ) -> tuple[list[TxRead], int | None]:
-        """A page, and where the next one begins; None after the last.
+        """Return a page and where the next one begins; None after the last.
 
         At most SEARCH_MAX transactions are read for a status: with a rare one a page may be short or empty although
         more follow.
@@ -137,42 +107,8 @@ class ChainReader:
             found = await self._reader.rows(SQL.search_end, {"high": where["high"], "read_max": SEARCH_MAX - 1})
             where["low"] = end = found[0][0] if found else 0
             rows = await self._reader.rows(SQL.txs_with_status, {**where, "status": status})
-        txs = [_tx(row) for row in rows[:limit]]
+        txs = [tx_of(row) for row in rows[:limit]]
         return txs, txs[-1].tx_at if len(rows) > limit else end or None
-
-    async def txs_of(self, address: bytes, span: PageRange, limit: int) -> list[TxRead]:
-        """Transactions whose sender, recipient or created contract is the address."""
-        where = {"address": address, "limit": limit, **span.descending()}
-        if self._reader.opening is not None:
-            return await self._with_kept(KEPT.txs_of, where)
-        if self._reader.prefers_flat:
-            return [_tx(row) for row in await txs_of_address(self._reader, where)]
-        return [_tx(row) for row in await self._reader.rows(SQL.txs_of, where)]
-
-    async def touched_txs(
-        self, address: bytes, span: PageRange, limit: int, *, ascending: bool = False
-    ) -> list[TxRead]:
-        """Also those it is part of only by a transfer or an internal transaction."""
-        where = {"address": address, "limit": limit, **(span.ascending() if ascending else span.descending())}
-        if self._reader.opening is not None:
-            return await self._with_kept(KEPT.touched_ascending if ascending else KEPT.touched, where)
-        rows = await self._reader.rows(SQL.touched_ascending if ascending else SQL.touched, where)
-        return [_tx(row) for row in rows]
-
-    async def _with_kept(self, statement: str, where: dict[str, Any]) -> list[TxRead]:
-        return await self._kept.decoded(statement, where, self._completed, 0, _ADDRESS_IDS)
-
-    def _completed(self, rows: list[Row]) -> list[TxRead]:
-        addresses, blocks = self._kept.addresses, self._kept.blocks
-        return [
-            TxRead(
-                TxLocation(*blocks[tx_at >> BITS], txid), tx_at, kind >> 2 & 1, kind >> 3, addresses[sender],
-                addresses[to], value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee,
-                CALL_TYPES[kind & 3], selector_of(kind, selector), sender, to,
-            )
-            for tx_at, txid, amounts, kind, selector, sender, to, _ in rows
-            for value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee in (unpack_uints(amounts),)
-        ]  # fmt: skip
 
     async def is_known(self, address: bytes) -> bool:
         """Whether the address occurs anywhere in the index."""
@@ -200,47 +136,11 @@ def _first_block(rows: list[Row]) -> BlockRead | None:
     return _block(rows[0]) if rows else None
 
 
-def _tx(row: tuple[Any, ...]) -> TxRead:
-    (
-        tx_at,
-        block_hash,
-        time,
-        txid,
-        sender,
-        to,
-        amounts,
-        kind,
-        selector,
-        sender_ref,
-        to_ref,
-    ) = row
-    value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = unpack_uints(amounts)
-    return TxRead(
-        TxLocation(tx_at >> BITS, block_hash, time, txid),
-        tx_at,
-        kind >> 2 & 1,
-        kind >> 3,
-        sender,
-        to,
-        value,
-        nonce,
-        gas_limit,
-        gas_used,
-        gas_price,
-        max_fee,
-        max_priority_fee,
-        CALL_TYPES[kind & 3],
-        selector_of(kind, selector),
-        sender_ref,
-        to_ref,
-    )
-
-
 def _first_full(rows: list[Row]) -> FullTxRead | None:
     if not rows:
         return None
     *row, packed, base_fee, sender, recipient, value = rows[0]
-    tx = _tx(tuple(row))
+    tx = tx_of(tuple(row))
     if packed.startswith(REPEATS_TRANSFER):
         arguments = unpack_input(packed, sender, recipient, unpack_uint(value))
     else:

@@ -1,14 +1,17 @@
 -- Blocks and transactions. A list is a walk along one index, joined by key: one seek per joined table.
 
+-- fragment: block
+number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs;
+
 -- name: tip
-select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
+select {block}
 from block where number >= 0 order by number desc limit 1;
 
 -- name: lowest
 select number, time from block where number >= 0 order by number limit 1;
 
 -- name: block
-select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
+select {block}
 from block where number = :number;
 
 -- name: block_hash_of
@@ -18,15 +21,19 @@ select number, hash from block where number = ?;
 select number, hash from block where number = any(?);
 
 -- name: block_by_hash
-select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
+select {block}
 from block where hash = :hash;
 
 -- name: blocks
-select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs
+select {block}
 from block where number < :before order by number desc limit :limit;
 
 -- name: meta
 select value from meta where name = :name;
+
+-- How often blocks were rolled back; null: never. Every rollback counts itself in its own transaction.
+-- name: rollbacks
+select (select value from meta where name = 'rollbacks');
 
 -- name: is_known
 select 1 from address where address = :address;
@@ -60,64 +67,3 @@ order by tx_at desc limit :limit;
 -- name: search_end
 select tx_at from tx where tx_at < :high order by tx_at desc limit 1 offset :read_max;
 
--- name: txs_of
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from native_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by o.tx_at desc limit :limit;
-
--- Two lists that never share a row, merged by the index they walk.
--- name: touched
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from native_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-union all
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from touch_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by 1 desc limit :limit;
-
--- Each list is bounded by itself: otherwise the server reads and sorts all of both.
--- postgres: touched
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from native_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by o.tx_at desc limit :limit)
-union all
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from touch_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by o.tx_at desc limit :limit)
-order by 1 desc limit :limit;
-
--- name: touched_ascending
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from native_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-union all
-select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from touch_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by 1 limit :limit;
-
--- Each list is bounded by itself: otherwise the server reads and sorts all of both.
--- postgres: touched_ascending
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from native_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by o.tx_at limit :limit)
-union all
-(select o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind,
-    v.selector, v.sender, v.recipient
-from touch_of o join tx_view v on v.tx_at = o.tx_at
-where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
-order by o.tx_at limit :limit)
-order by 1 limit :limit;

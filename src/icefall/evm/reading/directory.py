@@ -3,11 +3,13 @@
 import ipaddress
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
+from icefall.db.changes import StampedCache
 from icefall.db.engine import (
     MigratedReader,
     Reader,
@@ -19,13 +21,15 @@ from icefall.db.engine import (
 )
 from icefall.db.migrate import FIRST, development_text
 from icefall.errors import NotFound
-from icefall.evm.enriching.reader import EnrichReader
-from icefall.evm.reading.balances import BalanceReader, StateReader
+from icefall.evm.enriching.reader import EnrichReader, TokenDetails
+from icefall.evm.reading.balances import BalanceReader, HistoryReader, StateReader
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.contracts import ContractReader
-from icefall.evm.reading.history import HistoryReader
 from icefall.evm.reading.holders import HolderReader
-from icefall.evm.reading.kept import KeptRows
+from icefall.evm.reading.lists.cached import CachedLists
+from icefall.evm.reading.lists.joined import JoinedLists
+from icefall.evm.reading.lists.per_table import ListsPerTable
+from icefall.evm.reading.lists.protocol import AddressLists
+from icefall.evm.reading.one_history import CheckedReader
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
@@ -111,12 +115,16 @@ class LazyChainReader:
             raise
 
     @property
-    def prefers_flat(self) -> bool:
-        return self._reader is not None and self._reader.prefers_flat
+    def is_embedded(self) -> bool:
+        return self._reader is not None and self._reader.is_embedded
 
     @property
-    def opening(self) -> int | None:
-        return self._reader.opening if self._reader is not None else None
+    def joins_are_slow(self) -> bool:
+        return self._reader is not None and self._reader.joins_are_slow
+
+    @property
+    def generation(self) -> int:
+        return self._reader.generation if self._reader is not None else 0
 
     def version(self) -> int | None:
         try:
@@ -170,6 +178,14 @@ class LazyChainReader:
             self._reader = None
 
 
+def lists_of(reader: Reader) -> AddressLists:
+    """Choose the form of the lists: the only place that does. A store that is not open yet takes joins: each engine
+    has them."""
+    if reader.is_embedded:
+        return CachedLists(reader)
+    return ListsPerTable(reader) if reader.joins_are_slow else JoinedLists(reader)
+
+
 class EvmChain:
     """One chain and its readers. `state`, `raw` None: there is no upstream."""
 
@@ -182,25 +198,32 @@ class EvmChain:
         raw: RawSource | None = None,
     ) -> None:
         self.info = info
-        self.reader = reader
-        kept = KeptRows(reader)
-        self.chain = ChainReader(reader, kept)
-        self.transfers = TransferReader(reader, kept)
-        self.balances = BalanceReader(reader, state)
-        self.contracts = ContractReader(reader)
-        self.tokens = TokenReader(reader)
-        self.history = HistoryReader(reader)
-        self.holders = HolderReader(reader)
-        self.raw = RawReader(reader, raw)
-        self.enriched = EnrichReader(reader)
+        self.reader = CheckedReader(reader)
+        self._lists = StampedCache(partial(lists_of, self.reader))
+        self.blocks = ChainReader(self.reader)
+        self.transfers = TransferReader(self.reader)
+        self.balances = BalanceReader(self.reader, state)
+        self.tokens = TokenReader(self.reader)
+        self.history = HistoryReader(self.reader)
+        self.holders = HolderReader(self.reader)
+        self.raw = RawReader(self.reader, raw)
+        self.enriched = EnrichReader(self.reader, self._token_details)
         self.method_names = method_names or {}
 
+    @property
+    def lists(self) -> AddressLists:
+        """The lists of an address, in the form that suits the store. It is chosen each time the store is opened."""
+        return self._lists.of(self.reader.generation)
+
+    async def _token_details(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
+        return await self.lists.token_details(tokens, currency)
+
     async def blockchain_id(self) -> str:
-        """As configured, else as the indexer read it from the chain; empty while it is unknown."""
+        """Return the configured one, else what the indexer read from the chain; empty while it is unknown."""
         if self.info.blockchain_id:
             return self.info.blockchain_id
         try:
-            return await self.chain.meta("blockchain_id") or ""
+            return await self.blocks.meta("blockchain_id") or ""
         except StoreError:
             return ""
 
@@ -251,7 +274,7 @@ class ChainDirectory:
         raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
 
     async def version(self, values: tuple[str, ...]) -> ChainVersion | None:
-        """Of a chain, by the values in a path whose first one names it; None if it is not known."""
+        """Return the version of the chain that the first value in a path names; None if it is not known."""
         chain = self._by_name.get(values[0])
         if chain is None:
             return None
@@ -263,7 +286,7 @@ class ChainDirectory:
         return ChainVersion(store, is_of_server, chain.balances, chain.balances.state_reads)
 
     async def close(self) -> None:
-        """The readers of the stores, and the connections to upstreams."""
+        """Close the readers of the stores, and the connections to upstreams."""
         for chain in self._chains:
             chain.reader.close()
         for state in self._states:
@@ -271,5 +294,5 @@ class ChainDirectory:
         self._close_stores()
 
     def all(self) -> list[EvmChain]:
-        """In the order of the configuration."""
+        """Return all chains in the order of the configuration."""
         return self._chains

@@ -33,7 +33,7 @@ class HolderReader:
         self._reader = reader
 
     async def totals(self, token: bytes) -> list[HolderTotal]:
-        """By standard; empty for a token whose transfers are not counted yet."""
+        """Return totals by standard; none for a token whose transfers are not counted yet."""
         return [HolderTotal(*row) for row in await self._reader.rows(SQL.total, {"address": token})]
 
     async def is_trusted(self, token: bytes) -> bool:
@@ -69,7 +69,7 @@ class HolderReader:
     async def above(
         self, token: bytes, threshold: int, blocks: range, after: int, limit: int
     ) -> tuple[list[HolderRead], int | None]:
-        """Those who held more than the threshold of an ERC-20 token at some block of the range, by ID."""
+        """Find who held more than the threshold of an ERC-20 token at some block of the range, by ID."""
         found: list[HolderRead] = []
         read = 0
         while read < CANDIDATES_MAX:

@@ -33,12 +33,12 @@ class PageRange(msgspec.Struct, frozen=True, gc=False):
         return {"low": self.low, "high": high}
 
     def ascending(self) -> dict[str, int]:
-        """The same, oldest first."""
+        """Return the positions in [low, high) that are not listed yet, oldest first."""
         low = self.low if self.before is None else max(self.low, self.before[0] + 1)
         return {"low": low, "high": self.high}
 
     def inside(self) -> dict[str, int]:
-        """For rows with a second number inside their position: those below (high, inside)."""
+        """Return the bounds of rows with a second number inside their position: those below (high, inside)."""
         if self.before is None or self.before[0] >= self.high:
             return {"low": self.low, "high": self.high, "inside": 0}
         return {"low": self.low, "high": self.before[0], "inside": self.before[1] if len(self.before) > 1 else 0}
@@ -96,7 +96,7 @@ class TxRead(msgspec.Struct, frozen=True, gc=False):
 
 
 class FullTxRead(msgspec.Struct, frozen=True, gc=False):
-    """With the fields that only single transactions return."""
+    """A transaction with the fields that only single ones return."""
 
     tx: TxRead
     input: bytes

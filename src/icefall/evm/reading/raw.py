@@ -59,7 +59,7 @@ class RawReader:
     # -- one transaction -----------------------------------------------------------------------------------------
 
     async def logs_of_tx(self, tx: TxRead, after: int | None, limit: int) -> list[LogRead]:
-        """In log order, behind the position `after`."""
+        """Read the logs in their order, behind the position `after`."""
         number = tx.location.block_number
         low = position_of(number, 0) - 1 if after is None else after
         span = {"after": low, "high": above(number), "tx_index": tx.tx_index, "limit": limit}
@@ -124,7 +124,7 @@ class RawReader:
     async def _upstream_logs(
         self, address: bytes, topics: Sequence[bytes | None], low: int, high: int, limit: int
     ) -> tuple[list[LogRead], int | None]:
-        """From the top down, some blocks at a time."""
+        """Search from the top down, some blocks at a time."""
         source, found = self._upstream(), list[LogRead]()
         tip = await self._tip()
         high = min(high, above(tip))
@@ -141,7 +141,7 @@ class RawReader:
         return found, high if high > low else None
 
     async def _located(self, logs: Sequence[FoundLog]) -> list[LogRead]:
-        """With the times of their blocks, which must be the indexed ones."""
+        """Add the times of their blocks, which must be the indexed ones."""
         blocks: dict[int, tuple[bytes, int]] = {}
         found = []
         for one in logs:

@@ -77,7 +77,7 @@ class RequestState:
         return await self._call(at, lambda client: evm_state.answers(client, calls, at))
 
     async def receipt(self, tx_hash: bytes, at: At) -> Receipt:
-        """Of a transaction in the block `at`."""
+        """Fetch what a transaction in the block `at` did."""
         return await self._call(at, lambda client: evm_state.receipt(client, tx_hash))
 
     async def calls(self, tx_hash: bytes, at: At) -> Calls:
@@ -103,7 +103,7 @@ class RequestState:
             self._waiting -= 1
 
     async def _first_answer(self, work: Callable[[EvmClient], Awaitable[T]]) -> T:
-        """From the upstreams in their order, each called twice at most. The last failure if none has an answer."""
+        """Ask the upstreams in their order, each twice at most. Raises the last failure if none has an answer."""
         failure: UpstreamFailure = UpstreamDown("every upstream timed out a moment ago")
         refused = set()
         for source in (*self._sources, *self._sources):
@@ -121,7 +121,7 @@ class RequestState:
 
 
 def _public_error(failure: UpstreamFailure, at: At) -> BadGateway | Unavailable:
-    """Without text of the upstream, which may contain its URL and an API key."""
+    """Make an error without text of the upstream, which may contain its URL and an API key."""
     where = f"block {at}" if isinstance(at, int) else f"block 0x{at.hex()}"
     if isinstance(failure, InvalidAnswer):
         return BadGateway(f"the upstream's answer for the state at {where} is invalid")

@@ -1,16 +1,17 @@
-"""The tokens of a chain: lists, search by name or symbol, single NFTs, and daily prices."""
+"""The tokens of a chain: lists, search by name or symbol, single contracts and NFTs, and daily prices."""
 
 import msgspec
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.reading.contracts import erc_type
+from icefall.evm.model import ERC20, ERC721, ERC1155, TokenKind
 from icefall.evm.reading.model import AFTER_ALL
 
 SQL = load("icefall.evm.reading", "tokens.sql")
 SEARCH_MAX = 2_000  # contracts read to find those of a standard
 _LAST_CHARACTER = "\U0010ffff"
+_STANDARDS = ((ERC20, "ERC-20"), (ERC721, "ERC-721"), (ERC1155, "ERC-1155"))
 
 
 class TokenRead(msgspec.Struct, frozen=True, gc=False):
@@ -25,6 +26,16 @@ class TokenRead(msgspec.Struct, frozen=True, gc=False):
     @property
     def cursor(self) -> tuple[int, ...]:
         return (self.first_block, self.token_ref)
+
+
+class ContractRead(msgspec.Struct, frozen=True, gc=False):
+    """`erc_type` is empty for a contract without transfers; `decimals` None: its `decimals()` does not decode."""
+
+    erc_type: str
+    name: str
+    symbol: str
+    decimals: int | None
+    has_code: bool
 
 
 class NftRead(msgspec.Struct, frozen=True, gc=False):
@@ -76,6 +87,14 @@ class TokenReader:
                 found.setdefault(row[0], _token(row))
         return list(found.values())[:limit]
 
+    async def contract(self, address: bytes) -> ContractRead | None:
+        """None if the address does not occur in the index."""
+        rows = await self._reader.rows(SQL.contract, {"address": address})
+        if not rows:
+            return None
+        standards, kind, name, symbol, decimals, has_code = rows[0]
+        return ContractRead(erc_type(standards or 0, kind), name or "", symbol or "", decimals, bool(has_code))
+
     async def nfts(self, contract: bytes, after: bytes, limit: int) -> list[NftRead]:
         """NFTs of a contract by ID, behind the packed ID `after`; burned ones too."""
         where = {"address": contract, "after": after, "limit": limit}
@@ -91,6 +110,13 @@ class TokenReader:
         """Newest first. `token_address` is empty for the native token."""
         where = {"token_address": token_address, "currency": currency, "first": first_day, "last": last_day}
         return [DayPrice(*row) for row in await self._reader.rows(SQL.prices, {**where, "limit": limit})]
+
+
+def erc_type(standards: int, kind: str | None) -> str:
+    """The standard found by calling the contract, else the first standard of its transfers."""
+    if standards and kind in (TokenKind.ERC20.value, TokenKind.ERC721.value):
+        return kind
+    return next((name for bit, name in _STANDARDS if standards & bit), "")
 
 
 def _token(row: Row) -> TokenRead:

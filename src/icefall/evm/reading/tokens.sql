@@ -1,33 +1,36 @@
 -- Tokens of a chain, single NFTs and prices. A list is a walk along one index.
 
+-- fragment: token
+t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals;
+
 -- Contracts that moved tokens, the newest first. Those of another standard are read too: the caller bounds the walk.
 -- name: tokens
-select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+select {token}
 from token t join address a on a.id = t.token
 where (t.first_block, t.token) < (:block, :token) and t.standards <> 0
 order by t.first_block desc, t.token desc limit :limit;
 
 -- Two walks, by name and by symbol; a token found by both is there twice.
 -- name: tokens_by_name
-select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+select {token}
 from token t join address a on a.id = t.token
 where t.name is not null and lower(t.name) >= :low and lower(t.name) < :high and t.standards <> 0
 order by lower(t.name), t.token limit :limit;
 
 -- postgres: tokens_by_name
-select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+select {token}
 from token t join address a on a.id = t.token
 where lower(t.name collate "C") >= :low and lower(t.name collate "C") < :high and t.standards <> 0
 order by lower(t.name collate "C"), t.token limit :limit;
 
 -- name: tokens_by_symbol
-select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+select {token}
 from token t join address a on a.id = t.token
 where t.symbol is not null and lower(t.symbol) >= :low and lower(t.symbol) < :high and t.standards <> 0
 order by lower(t.symbol), t.token limit :limit;
 
 -- postgres: tokens_by_symbol
-select t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals
+select {token}
 from token t join address a on a.id = t.token
 where lower(t.symbol collate "C") >= :low and lower(t.symbol collate "C") < :high and t.standards <> 0
 order by lower(t.symbol collate "C"), t.token limit :limit;
@@ -49,3 +52,11 @@ where n.token = (select id from address where address = :address) and n.token_id
 select day, value from price
 where token_address = :token_address and currency = :currency and day >= :first and day <= :last
 order by day desc limit :limit;
+
+-- A single contract. `has_code` is null for an address whose code was never read.
+-- name: contract
+select t.standards, t.kind, t.name, t.symbol, t.decimals,
+    (select c.has_code from code c where c.address = a.id order by c.block desc limit 1)
+from address a
+left join token t on t.token = a.id
+where a.address = :address;

@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
-from icefall.evm.encoding import BITS, PER_BLOCK, above, block_of, index_of, position_of, unpack_uint
-from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
-from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.reading.flat import transfers_of_address
-from icefall.evm.reading.kept import SQL as KEPT
-from icefall.evm.reading.kept import KeptRows
+from icefall.evm.encoding import BITS, above, block_of, index_of, position_of, unpack_uint
+from icefall.evm.reading.lists.protocol import AddressLists
+from icefall.evm.reading.lists.rows import transfers_of
 from icefall.evm.reading.model import (
     AFTER_ALL,
     DeploymentRead,
@@ -26,78 +23,28 @@ from icefall.evm.reading.model import (
 )
 
 SQL = load("icefall.evm.reading", "transfers.sql")
-# The columns of the views, in the order in which `_transfers`, `_internals` and DeploymentRead take them.
-TRANSFER_COLUMNS = (
-    "standard", "log_at", "position", "tx_index", "block_hash", "time", "tx_hash", "token_address", "sender_address",
-    "recipient_address", "token_id", "value", "token", "sender", "recipient",
-)  # fmt: skip
+# The columns of the views, in the order in which `_internals` and DeploymentRead take them.
 INTERNAL_COLUMNS = (
     "tx_at", "frame", "block_hash", "time", "tx_hash", "kind", "sender_address", "recipient_address", "value",
     "gas_limit", "gas_used", "is_reverted", "sender", "recipient",
 )  # fmt: skip
 DEPLOYMENT_COLUMNS = ("address", "tx_at", "frame", "creator_address", "tx_hash", "sender_address")
-_COLUMNS, _REFS = len(TRANSFER_COLUMNS), slice(len(TRANSFER_COLUMNS) - 3, len(TRANSFER_COLUMNS))
 PARTS_MAX = 2_000  # token transfers of one transaction, or of a page of them, and as many internal transactions
 READ_PIECE = 500  # rows read at a time, about 5 ms; other requests can run in between
 DEPLOYMENTS_MAX = 5_000  # read to find those that are the latest of their address
-_BLOCK_BITS = ~(PER_BLOCK - 1)
 T = TypeVar("T", TransferRead, InternalRead)
 
 
-_OF_ADDRESS = {ERC20: SQL.erc20_of, ERC721: SQL.erc721_of, ERC1155: SQL.erc1155_of}
-_OF_ADDRESS_KEPT = {ERC20: KEPT.erc20_of, ERC721: KEPT.erc721_of}
-_NOWHERE = TxLocation(0, b"", 0, b"")
-_POSITION, _ADDRESS_IDS = 1, slice(7, 10)  # columns of the statements of kept.sql
-
-
 class TransferReader:
-    def __init__(self, reader: Reader, kept: KeptRows | None = None) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._kept = kept or KeptRows(reader)
 
     # -- lists ---------------------------------------------------------------------------------------------------
-
-    async def of_address(self, standard: int, address: bytes, span: PageRange, limit: int) -> list[TransferRead]:
-        """Transfers of one standard that an address sent or received. A cursor inside a batch continues the batch."""
-        bounds = span.inside()
-        inside = bounds.pop("inside")
-        where: dict[str, Any] = {"address": address, "limit": limit, **bounds}
-        if self._reader.opening is not None and standard in _OF_ADDRESS_KEPT:
-            return await self._with_kept(_OF_ADDRESS_KEPT[standard], where, self._completed)
-        rows: list[Row] = []
-        flat = self._reader.prefers_flat
-        if inside and standard == ERC1155:
-            rows = (
-                await transfers_of_address(self._reader, standard, where, inside)
-                if flat
-                else await self._reader.rows(SQL.erc1155_rest, {**where, "inside": inside})
-            )
-            where["limit"] = limit - len(rows)
-        if len(rows) < limit:
-            rows += (
-                await transfers_of_address(self._reader, standard, where)
-                if flat
-                else await self._reader.rows(_OF_ADDRESS[standard], where)
-            )
-        return _transfers(rows)
-
-    async def erc20_with_tokens(
-        self, address: bytes, span: PageRange, limit: int, currency: str
-    ) -> tuple[list[TransferRead], AnswerTokens | None]:
-        """ERC-20 transfers of an address. And all that is known of their tokens and parties, if a store on a server can
-        find it in the same round trip."""
-        if self._reader.opening is not None or self._reader.prefers_flat:
-            return await self.of_address(ERC20, address, span, limit), None
-        bounds = span.inside()
-        del bounds["inside"]
-        where = {"address": address, "limit": limit, "currency": currency, **bounds}
-        rows = await self._reader.rows(SQL.erc20_of_with_tokens, where)
-        return _transfers(row[:_COLUMNS] for row in rows), _tokens_of(rows)
 
     async def in_token(self, token: bytes, span: PageRange, limit: int) -> list[TransferRead]:
         """The transfers a contract logged, of all standards, in log order."""
         where = {"address": token, "limit": limit, **span.inside()}
-        return _transfers(await self._reader.rows(SQL.in_token, where))
+        return transfers_of(await self._reader.rows(SQL.in_token, where))
 
     async def internals_of(self, address: bytes, span: PageRange, limit: int) -> list[InternalRead]:
         where = {"address": address, "limit": limit, **span.inside()}
@@ -110,7 +57,7 @@ class TransferReader:
         block = block_of(tx_at)
         low, inside = (position_of(block, 0) - 1, 0) if after is None else (after[0], after[1] if after[1:] else 0)
         where = {"low": low, "inside": inside, "high": above(block), "tx_index": index_of(tx_at), "limit": limit}
-        return _transfers(await self._reader.rows(SQL.transfers_of_tx, where))
+        return transfers_of(await self._reader.rows(SQL.transfers_of_tx, where))
 
     async def internals_of_tx(self, tx_at: int, after: int, limit: int) -> list[InternalRead]:
         """Internal transactions of one transaction in their order, behind the frame `after`."""
@@ -128,15 +75,15 @@ class TransferReader:
 
         return _limited(await _in_pieces(transfers), await _in_pieces(internals))
 
-    async def parts_of_page(self, address: bytes, txs: Sequence[TxRead]) -> dict[int, TxParts]:
-        """By tx_at, the transfers and internal transactions that the address is a party of. `txs` must be consecutive
-        in the list of the address: its rows between the first and the last then belong to one of them.
+    async def parts_of_page(self, lists: AddressLists, address: bytes, txs: Sequence[TxRead]) -> dict[int, TxParts]:
+        """Return the transfers and internal transactions that the address is a party of, by tx_at. `txs` must be
+        consecutive in the list of the address: its rows between the first and the last then belong to one of them.
 
         If there are more than PARTS_MAX, only some of the first transactions are in the result; of a single
         transaction, the first PARTS_MAX."""
         count = len(txs)
         while count:
-            transfers, internals = await self._parts_between(address, txs[:count])
+            transfers, internals = await self._parts_between(lists, address, txs[:count])
             if count == 1:
                 return {txs[0].tx_at: _limited(transfers, internals)}
             if len(transfers) <= PARTS_MAX and len(internals) <= PARTS_MAX:
@@ -145,57 +92,18 @@ class TransferReader:
         return {}
 
     async def _parts_between(
-        self, address: bytes, txs: Sequence[TxRead]
+        self, lists: AddressLists, address: bytes, txs: Sequence[TxRead]
     ) -> tuple[list[TransferRead], list[InternalRead]]:
-        """Not all of them if there are more than PARTS_MAX transfers or internal transactions."""
+        """Read all of them, or more than PARTS_MAX transfers or internal transactions."""
         first, last = sorted((txs[0].tx_at, txs[-1].tx_at))
-        low, high = position_of(block_of(first), 0), above(block_of(last))
-        where: dict[str, int | bytes] = {"address": address, "first_tx": first, "last_tx": last, "high": high}
-
-        async def transfers(row: TransferRead | None, limit: int) -> list[TransferRead]:
-            after = {"low": low, "inside": -1} if row is None else {"low": row.log_at, "inside": row.position}
-            bounds = {**where, **after, "limit": limit}
-            if self._reader.opening is not None:
-                bounds["from_log"] = low if row is None else row.log_at + 1
-                return await self._with_kept(KEPT.transfers_of_page, bounds, partial(self._completed_parts, txs))
-            return _transfers(await self._reader.rows(SQL.transfers_of_page, bounds))
+        where: dict[str, int | bytes] = {"address": address, "last_tx": last}
 
         async def internals(row: InternalRead | None, limit: int) -> list[InternalRead]:
             after = {"low": first, "inside": -1} if row is None else {"low": row.tx_at, "inside": row.frame}
             return _internals(await self._reader.rows(SQL.internals_of_page, {**where, **after, "limit": limit}))
 
+        transfers = partial(lists.transfers_of_page, address, txs)
         return await _in_pieces(transfers), await _in_pieces(internals)
-
-    # -- with kept addresses and blocks ------------------------------------------------------------------------
-
-    async def _with_kept(
-        self, statement: str, where: dict[str, Any], completed: Callable[[list[Row]], list[TransferRead]]
-    ) -> list[TransferRead]:
-        return await self._kept.decoded(statement, where, completed, _POSITION, _ADDRESS_IDS)
-
-    def _completed(self, rows: list[Row]) -> list[TransferRead]:
-        addresses, blocks = self._kept.addresses, self._kept.blocks
-        return [
-            TransferRead(
-                standard, TxLocation(*blocks[at >> BITS], txid), at, position, at & _BLOCK_BITS | index,
-                addresses[token], addresses[sender], addresses[to], 0 if token_id is None else unpack_uint(token_id),
-                0 if value is None else unpack_uint(value), token, sender, to,
-            )
-            for standard, at, position, index, txid, token_id, value, token, sender, to, _ in rows
-        ]  # fmt: skip
-
-    def _completed_parts(self, txs: Sequence[TxRead], rows: list[Row]) -> list[TransferRead]:
-        """With the locations of their transactions; rows of others are not used."""
-        addresses, locations = self._kept.addresses, {tx.tx_at: tx.location for tx in txs}
-        return [
-            TransferRead(
-                standard, locations.get(tx_at, _NOWHERE), at, position, tx_at, addresses[token], addresses[sender],
-                addresses[to], 0 if token_id is None else unpack_uint(token_id),
-                0 if value is None else unpack_uint(value), token, sender, to,
-            )
-            for standard, at, position, index, _, token_id, value, token, sender, to, _ in rows
-            for tx_at in (at & _BLOCK_BITS | index,)
-        ]  # fmt: skip
 
     # -- deployments and messages ------------------------------------------------------------------------------
 
@@ -207,8 +115,8 @@ class TransferReader:
     async def deployed_by(
         self, address: bytes, before: tuple[int, ...] | None, limit: int
     ) -> tuple[list[DeploymentRead], tuple[int, ...] | None]:
-        """Contracts whose latest creation was by its transactions, or by itself if it is a contract: each address once.
-        And the cursor of the next page; None after the last.
+        """Return contracts whose latest creation was by its transactions, or by itself if it is a contract: each
+        address once. And the cursor of the next page; None after the last.
 
         At most DEPLOYMENTS_MAX creations are read: where contracts were deployed again many times, a page may be short
         or empty although more follow.
@@ -258,38 +166,6 @@ def _by_tx(txs: Sequence[TxRead], transfers: list[TransferRead], internals: list
 
 
 # -- rows to structs: most of what a list costs, so without a detour -------------------------------------------------
-
-
-def _transfers(rows: Iterable[Row]) -> list[TransferRead]:
-    return [
-        TransferRead(
-            standard, TxLocation(at >> BITS, block_hash, time, txid), at, position, at & _BLOCK_BITS | index, token,
-            sender, to, 0 if token_id is None else unpack_uint(token_id), 0 if value is None else unpack_uint(value),
-            token_ref, sender_ref, to_ref,
-        )
-        for standard, at, position, index, block_hash, time, txid, token, sender, to, token_id, value, token_ref,
-        sender_ref, to_ref in rows
-    ]  # fmt: skip
-
-
-def _tokens_of(rows: Iterable[Row]) -> AnswerTokens:
-    """Of the rows of `erc20_of_with_tokens`: tokens that were transferred with their prices, parties without."""
-    found = AnswerTokens()
-    transferred: dict[int, TokenDetails | None] = {}
-    for row in rows:
-        token, sender, to = row[_REFS]
-        known = row[_COLUMNS:]
-        if token not in transferred:
-            transferred[token] = _details(*known[:5])
-        found.details[sender], found.details[to] = _details(*known[5:9]), _details(*known[9:])
-    found.details.update(transferred)
-    return found
-
-
-def _details(
-    ref: int | None, name: str | None, symbol: str | None, decimals: int | None, price: str | None = None
-) -> TokenDetails | None:
-    return None if ref is None else TokenDetails(name or "", symbol or "", decimals, price)
 
 
 def _internals(rows: Iterable[Row]) -> list[InternalRead]:

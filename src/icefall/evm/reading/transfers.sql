@@ -1,112 +1,6 @@
 -- Transfers, internal transactions and deployments. A list is a walk along one index, joined by key to the view of its rows.
 
--- name: erc20_of
-select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from erc20_of o join erc20_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-order by o.log_at desc limit :limit;
-
--- The same in one round trip with what is known of tokens: of the token, with its price, and of sender and recipient, which
--- are seldom tokens; null of what is none.
--- name: erc20_of_with_tokens
-select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient, k.token, k.name, k.symbol, k.decimals,
-    (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1) as price,
-    s.token, s.name, s.symbol, s.decimals, r.token, r.name, r.symbol, r.decimals
-from erc20_of o join erc20_view v on v.log_at = o.log_at
-left join token k on k.token = v.token left join token s on s.token = v.sender
-left join token r on r.token = v.recipient
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-order by o.log_at desc limit :limit;
-
--- name: erc721_of
-select v.* from erc721_of o join erc721_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-order by o.log_at desc limit :limit;
-
--- name: erc1155_of
-select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-order by o.log_at desc, v.position desc limit :limit;
-
--- Logs are bounded, and so is each batch: otherwise the server reads and sorts all of a batch.
--- postgres: erc1155_of
-select v.* from (
-    select o.log_at, e.position from (
-        select log_at from erc1155_of
-        where address = (select id from address where address = :address) and log_at >= :low and log_at < :high
-        order by log_at desc limit :limit) o
-    cross join lateral (
-        select position from erc1155 where log_at = o.log_at order by position desc limit :limit) e
-    order by o.log_at desc, e.position desc limit :limit) page
-join erc1155_view v on v.log_at = page.log_at and v.position = page.position
-order by v.log_at desc, v.position desc;
-
--- The remainder of a batch in which the page before ended.
--- name: erc1155_rest
-select v.* from erc1155_of o join erc1155_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at = :high and v.position < :inside
-order by v.position desc limit :limit;
-
--- Of a page of transactions: three lists that never share a log, merged by the index they walk.
--- name: transfers_of_page
-select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from erc20_of o join erc20_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-union all
-select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from erc721_of o join erc721_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-union all
-select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from erc1155_of o join erc1155_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by 2, 3 limit :limit;
-
--- Each list is bounded by itself, and so is a batch of it: otherwise the server may read and sort all of them.
--- postgres: transfers_of_page
-(select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from erc20_of o join erc20_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at, v.position limit :limit)
-union all
-(select v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from erc721_of o join erc721_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at, v.position limit :limit)
-union all
-(select v.standard, v.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
-    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient
-from (
-    select o.log_at, e.position from erc1155_of o
-    cross join lateral (
-        select position from erc1155
-        where log_at = o.log_at and (log_at, position) > (:low, :inside)
-            and (log_at & -16777216 | tx_index) between :first_tx and :last_tx
-        order by position limit :limit) e
-    where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    order by o.log_at, e.position limit :limit) page
-join erc1155_view v on v.log_at = page.log_at and v.position = page.position
-order by v.log_at, v.position limit :limit)
-order by 2, 3 limit :limit;
-
--- Three lists that never share a log, merged. Of ERC-20 tokens the blocks are found first.
+-- The three lists are disjoint; each is read in index order and merged. The blocks of ERC-20 tokens are found first.
 -- name: in_token
 select * from (
     select v.* from erc20_in i
@@ -147,8 +41,8 @@ union all
 order by log_at desc, position desc limit :limit)
 order by log_at desc, position desc limit :limit;
 
--- Of one transaction, in log order behind (:low, :inside): three lists that never share a log, merged. Reads all logs of
--- its block up to the end of the page.
+-- The transfers of one transaction, in log order behind (:low, :inside). The three lists are disjoint; each is read in
+-- index order and merged. Reads all logs of its block up to the end of the page.
 -- name: transfers_of_tx
 select * from erc20_view where log_at > :low and log_at < :high and tx_index = :tx_index
 union all

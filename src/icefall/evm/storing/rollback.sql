@@ -175,7 +175,7 @@ delete from nft_state_owner where block > :ancestor;
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
 
--- A worker's caches of addresses and blocks are valid for one number of rollbacks.
+-- Every answer of a worker, and every cache of it, is of one number of rollbacks (reading/one_history.py).
 -- name: count_rollback
 insert into meta (name, value) values ('rollbacks', '1')
 on conflict (name) do update set value = cast(cast(meta.value as bigint) + 1 as text);

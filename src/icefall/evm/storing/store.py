@@ -53,7 +53,7 @@ class ChainStore:
         self._offset = offset
         self._ids = AddressIds()
         self._erc20: Erc20Balances = {}
-        self._recent = RecentRows() if store.opening is not None else None  # None: on a server
+        self._recent = RecentRows() if store.is_embedded else None  # None: on a server
         self.read = store.read
         self.read_each = store.read_each
 

@@ -65,7 +65,7 @@ class _Page(NamedTuple, Generic[T]):
 
 async def all_blocks(params: AllBlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
     async def read(chain: EvmChain, order: int, before: int | None) -> _Part[BlockRead]:
-        rows = await chain.chain.blocks(before, params.page_size + 1)
+        rows = await chain.blocks.page(before, params.page_size + 1)
         items = [(_Key(row.time, order, row.number), row) for row in rows[: params.page_size]]
         return _Part(chain, order, before, items, items[-1][0] if len(rows) > params.page_size else None)
 
@@ -80,13 +80,13 @@ async def all_transactions(
     """List the newest transactions of all chains. A page with a rare status may be short although more follow."""
 
     async def read(chain: EvmChain, order: int, before: int | None) -> _Part[TxRead]:
-        txs, more = await chain.chain.newest_txs(before, params.page_size, _STATUSES[params.status])
+        txs, more = await chain.blocks.newest_txs(before, params.page_size, _STATUSES[params.status])
         items = [(_Key(tx.location.time, order, tx.tx_at), tx) for tx in txs]
         if more is None:
             return _Part(chain, order, before, items, None)
         if items and items[-1][0].position == more:
             return _Part(chain, order, before, items, items[-1][0])
-        last = await chain.chain.block(block_of(more))
+        last = await chain.blocks.block(block_of(more))
         return _Part(chain, order, before, items, _Key(last.time if last is not None else 0, order, more))
 
     page = await _merged(params, chains, cursor_of("allTransactions", params, paging), read, above)
@@ -123,7 +123,7 @@ async def _merged(
             continue
         order, before = orders[chain.info.id], starts.get(chain.info.id)
         if after is not None and before is None:
-            newest = await chain.chain.at_or_before(time if order < last_order else time - 1)
+            newest = await chain.blocks.at_or_before(time if order < last_order else time - 1)
             before = 0 if newest is None else behind(newest.number)
         parts.append(await read(chain, order, before))
     return _cut(parts, params.page_size)

@@ -198,7 +198,7 @@ async def _start(route: str, params: Any, paging: Paging, chain: EvmChain, block
         first = await _block_at(chain, block)
         return BalanceCursor(first.number, first.block_hash)
     start = unpack_balance_cursor(cursor)
-    pinned = await chain.chain.block(start.block_hash)
+    pinned = await chain.blocks.block(start.block_hash)
     if pinned is None:
         raise BadRequest(
             f"pageToken belongs to a list at block {start.block} (0x{start.block_hash.hex()}), which a reorganisation "
@@ -208,10 +208,10 @@ async def _start(route: str, params: Any, paging: Paging, chain: EvmChain, block
 
 
 async def _block_at(chain: EvmChain, number: int | None) -> BlockRead:
-    found = await (chain.chain.tip() if number is None else chain.chain.block(number))
+    found = await (chain.blocks.tip() if number is None else chain.blocks.block(number))
     if found is not None:
         return found
-    tip, lowest = await chain.chain.tip(), await chain.chain.lowest()
+    tip, lowest = await chain.blocks.tip(), await chain.blocks.lowest()
     if tip is None or lowest is None:
         raise Unavailable(f"no block of chain {chain.info.id} has been indexed yet")
     if number is not None and number < lowest:

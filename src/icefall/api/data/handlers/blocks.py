@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from icefall.api.data.render.context import context_for
 from icefall.api.data.render.pages import cursor_of, pack_cursor
 from icefall.api.data.render.text import RawJson
-from icefall.api.data.render.transactions import block, native, newest_blocks
+from icefall.api.data.render.transactions import block, native
 from icefall.api.data.schema.chains import BlockByTimeParams, BlockParams, BlocksParams, BlockTxsParams, EvmBlockPage
 from icefall.api.data.schema.transactions import NativeTransaction, NativeTransactionPage
 from icefall.api.dialect import Dialect
@@ -22,24 +22,23 @@ PIECE = 200  # transactions of a whole block read at a time, so that other reque
 async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
     chain = await chains.find(params.chain_id)
     (before,) = cursor_of("blocks", params, paging) or (None,)
-    rows = await chain.chain.blocks(before, params.page_size + 1)
+    rows = await chain.blocks.page(before, params.page_size + 1)
     token: str | UnsetType = UNSET
     if len(rows) > params.page_size:
         rows.pop()
         token = paging.token("blocks", params, pack_cursor(rows[-1].number))
-    rendered = newest_blocks(chain, rows) if before is None else [block(chain.info.id, row) for row in rows]
-    return EvmBlockPage(next_page_token=token, blocks=rendered)
+    return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
 
 
 async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> RawJson:
     """The newest block that is not later, or with `closest=after` the oldest one that is not earlier."""
     chain = await chains.find(params.chain_id)
     if params.closest == "before":
-        found = await chain.chain.at_or_before(params.timestamp)
+        found = await chain.blocks.at_or_before(params.timestamp)
     else:
-        earlier = await chain.chain.at_or_before(params.timestamp - 1) if params.timestamp else None
-        number = earlier.number + 1 if earlier is not None else await chain.chain.lowest()
-        found = None if number is None else await chain.chain.block(number)
+        earlier = await chain.blocks.at_or_before(params.timestamp - 1) if params.timestamp else None
+        number = earlier.number + 1 if earlier is not None else await chain.blocks.lowest()
+        found = None if number is None else await chain.blocks.block(number)
     if found is None:
         raise NotFound(f"chain {chain.info.id} has no indexed block {params.closest} {params.timestamp}")
     return block(chain.info.id, found)
@@ -58,7 +57,7 @@ async def block_transactions(
     (before,) = cursor_of("blockTransactions", params, paging) or (None,)
     if params.page_size == 0:
         return NativeTransactionPage(transactions=await _whole(chain, dialect, number, before))
-    found = await chain.chain.txs_of_block(number, before, params.page_size + 1)
+    found = await chain.blocks.txs_of_block(number, before, params.page_size + 1)
     txs = found[: params.page_size]
     context = await context_for(chain, dialect, txs)
     token: str | UnsetType = UNSET
@@ -69,7 +68,7 @@ async def block_transactions(
 
 async def _whole(chain: EvmChain, dialect: Dialect, number: int, before: int | None) -> list[NativeTransaction]:
     rendered: list[NativeTransaction] = []
-    while txs := await chain.chain.txs_of_block(number, before, PIECE):
+    while txs := await chain.blocks.txs_of_block(number, before, PIECE):
         context = await context_for(chain, dialect, txs)
         rendered += [native(context, tx) for tx in txs]
         before = txs[-1].tx_index
@@ -80,7 +79,7 @@ async def _whole(chain: EvmChain, dialect: Dialect, number: int, before: int | N
 
 
 async def _block(chain: EvmChain, block_id: int | bytes) -> BlockRead:
-    found = await chain.chain.block(block_id)
+    found = await chain.blocks.block(block_id)
     if found is None:
         name = block_id if isinstance(block_id, int) else f"0x{block_id.hex()}"
         raise NotFound(f"chain {chain.info.id} has no indexed block {name}")

@@ -38,14 +38,14 @@ async def get_chain(params: ChainParams, chains: ChainDirectory) -> EvmChainResu
 
 
 async def _result(chain: EvmChain) -> EvmChainResult:
-    health = await chain_health(chain.chain, time.time())
+    health = await chain_health(chain.blocks, time.time())
     return chain_result(chain.info, await chain.blockchain_id(), is_available=health.is_available)
 
 
 async def has_blocks(chain: EvmChain) -> bool:
     """Whether at least one block is indexed."""
     try:
-        return await chain.chain.tip() is not None
+        return await chain.blocks.tip() is not None
     except Unavailable:
         return False
 
@@ -53,16 +53,16 @@ async def has_blocks(chain: EvmChain) -> bool:
 async def address_chains(params: AddressChainsParams, chains: ChainDirectory) -> AddressChains:
     """List the chains on which an address occurs. A chain without indexed blocks is left out."""
     indexed = [chain for chain in chains.all() if await has_blocks(chain)]
-    found = [chain for chain in indexed if await chain.chain.is_known(params.address)]
+    found = [chain for chain in indexed if await chain.blocks.is_known(params.address)]
     return AddressChains([await _result(chain) for chain in found], [])
 
 
 async def indexing(params: IndexingParams, chains: ChainDirectory) -> IndexingResult:
     chain = await chains.find(params.chain_id)
-    health = await chain_health(chain.chain, time.time())
-    text = await chain.chain.meta("status")
+    health = await chain_health(chain.blocks, time.time())
+    text = await chain.blocks.meta("status")
     status = decode_status(text) if text is not None else ChainStatus(0.0, False)
-    lowest, tip = await chain.chain.lowest(), await chain.chain.tip()
+    lowest, tip = await chain.blocks.lowest(), await chain.blocks.tip()
     last = tip.number if tip is not None else None
     return IndexingResult(
         chain_id=chain.info.id,
@@ -92,7 +92,7 @@ def _eta_s(status: ChainStatus, last: int | None) -> int | UnsetType:
 
 
 async def _stored_from(chain: EvmChain, name: str) -> str | UnsetType:
-    return await chain.chain.meta(name) or UNSET
+    return await chain.blocks.meta(name) or UNSET
 
 
 def _number(number: int | None) -> str | UnsetType:

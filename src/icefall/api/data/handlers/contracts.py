@@ -19,15 +19,15 @@ from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
-from icefall.evm.reading.contracts import ContractRead
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.reading.model import DeploymentRead
+from icefall.evm.reading.tokens import ContractRead
 
 
 async def contract_metadata(params: ContractParams, chains: ChainDirectory, dialect: Dialect) -> Contract:
     """Return what is known of a contract. An address without code, deployment and token transfers is not a contract."""
     chain = await chains.find(params.chain_id)
-    contract = await chain.contracts.contract(params.address)
+    contract = await chain.tokens.contract(params.address)
     deployment = await chain.transfers.deployment(params.address)
     if deployment is None and (contract is None or not (contract.erc_type or contract.has_code)):
         raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}")
@@ -42,7 +42,7 @@ async def contract_deployments(
     chain = await chains.find(params.chain_id)
     before = cursor_of("deployments", params, paging)
     rows, more = await chain.transfers.deployed_by(params.address, before, params.page_size)
-    rendered = [_result(dialect, row.address, await chain.contracts.contract(row.address), row) for row in rows]
+    rendered = [_result(dialect, row.address, await chain.tokens.contract(row.address), row) for row in rows]
     token = UNSET if more is None else paging.token("deployments", params, pack_cursor(*more))
     return ContractPage(next_page_token=token, contracts=rendered)
 

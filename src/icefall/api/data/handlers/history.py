@@ -10,9 +10,8 @@ from icefall.api.data.schema.explorer import BalanceAtTime, BalanceHistoryPage, 
 from icefall.api.http.paging import Paging
 from icefall.api.http.row import Charged
 from icefall.errors import BadRequest
-from icefall.evm.reading.balances import CallBudget
+from icefall.evm.reading.balances import BalanceChange, CallBudget
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
-from icefall.evm.reading.history import BalanceChange
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.metrics.periods import SPAN_NAMES, first_from, start_of
 
@@ -50,7 +49,7 @@ async def _changes(
     high = high if before is None else min(high, before)
     limit = params.page_size + 1
     if params.contract_address is None:
-        if await chain.chain.meta("has_diffs") == "0":
+        if await chain.blocks.meta("has_diffs") == "0":
             raise BadRequest("the changes of native balances are not indexed on this chain: give timeInterval")
         found = await chain.history.native(params.address, low, high, limit)
     else:
@@ -104,9 +103,9 @@ async def _blocks(chain: EvmChain, params: BalanceHistoryParams) -> tuple[int, i
     """The first block of the time frame, and the first one after it."""
     low, high = 0, AFTER_ALL
     if params.start_timestamp:
-        earlier = await chain.chain.at_or_before(params.start_timestamp - 1)
+        earlier = await chain.blocks.at_or_before(params.start_timestamp - 1)
         low = earlier.number + 1 if earlier is not None else 0
     if params.end_timestamp is not None:
-        latest = await chain.chain.at_or_before(params.end_timestamp - 1)
+        latest = await chain.blocks.at_or_before(params.end_timestamp - 1)
         high = latest.number + 1 if latest is not None else 0
     return low, high

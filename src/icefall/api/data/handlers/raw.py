@@ -83,7 +83,7 @@ async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> Re
 
 
 async def _tx(chain: EvmChain, tx_hash: bytes) -> TxRead:
-    found = await chain.chain.tx(tx_hash)
+    found = await chain.blocks.tx(tx_hash)
     if found is None:
         raise NotFound(f"chain {chain.info.id} has no indexed transaction {hash_text(tx_hash)}")
     return found.tx

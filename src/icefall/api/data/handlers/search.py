@@ -36,7 +36,7 @@ async def search(params: SearchParams, chains: ChainDirectory) -> SearchResult:
         elif _HASH.fullmatch(text):
             found += await _hash(chain, bytes.fromhex(text[2:]))
         elif _NUMBER.fullmatch(text):
-            found += _block(chain, await chain.chain.block(int(text)))
+            found += _block(chain, await chain.blocks.block(int(text)))
     if not (_ADDRESS.fullmatch(text) or _HASH.fullmatch(text)):
         for chain in indexed:
             found += [_token(chain, one) for one in await chain.tokens.search(text, params.page_size)]
@@ -44,9 +44,9 @@ async def search(params: SearchParams, chains: ChainDirectory) -> SearchResult:
 
 
 async def _address(chain: EvmChain, address: bytes) -> list[Found]:
-    if not await chain.chain.is_known(address):
+    if not await chain.blocks.is_known(address):
         return []
-    contract = await chain.contracts.contract(address)
+    contract = await chain.tokens.contract(address)
     if contract is not None and contract.erc_type:
         token = TokenRead(0, address, 0, contract.erc_type, contract.name, contract.symbol, contract.decimals)
         return [_token(chain, token)]
@@ -62,9 +62,9 @@ async def _address(chain: EvmChain, address: bytes) -> list[Found]:
 
 
 async def _hash(chain: EvmChain, wanted: bytes) -> list[Found]:
-    full = await chain.chain.tx(wanted)
+    full = await chain.blocks.tx(wanted)
     if full is None:
-        return _block(chain, await chain.chain.block(wanted))
+        return _block(chain, await chain.blocks.block(wanted))
     return [
         FoundTransaction(
             chain_id=chain.info.id,

@@ -10,6 +10,7 @@ one that is at most four times as far back as the newest. A client drops the blo
 """
 
 import asyncio
+import copy
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
@@ -27,6 +28,7 @@ from icefall.errors import BadRequest, Unavailable
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
+from icefall.evm.reading.one_history import in_one_history
 
 POLL_S = 1.0
 KEEP_ALIVE_S = 15.0
@@ -124,7 +126,7 @@ class _Events:
         while clock() < ends:
             before = self._id()
             for chain in self._chains:
-                async for piece in self._news(chain):
+                for piece in await self._news_of_one_history(chain):
                     yield piece
             moved = self._id() != before
             if moved:
@@ -144,10 +146,22 @@ class _Events:
         places = [(chain, place.id_text(with_older=with_older)) for chain, place in self._places.items()]
         return ",".join(f"{chain}:{text}" for chain, text in places if text)
 
+    async def _news_of_one_history(self, chain: EvmChain) -> list[bytes]:
+        """The news of a chain, read again from where they begin if blocks are rolled back meanwhile."""
+        begin = copy.deepcopy(self._places.get(chain.info.id))
+
+        async def read() -> list[bytes]:
+            self._places.pop(chain.info.id, None)
+            if begin is not None:
+                self._places[chain.info.id] = copy.deepcopy(begin)
+            return [piece async for piece in self._news(chain)]
+
+        return await in_one_history(read)
+
     async def _news(self, chain: EvmChain) -> AsyncGenerator[bytes, None]:
         """Yield the events of the next block of a chain, if there is one."""
         try:
-            tip = await chain.chain.tip()
+            tip = await chain.blocks.tip()
         except Unavailable:
             return  # not indexed yet
         if tip is None:
@@ -162,7 +176,7 @@ class _Events:
             first, place.number, place.has_older = place.number + 1, tip.number - RESUMED_MAX, False
             skipped = SkippedEvent(chain_id=chain.info.id, start_block=str(first), end_block=str(place.number + 1))
             yield event("skipped", skipped)
-        block = await chain.chain.block(place.number + 1)
+        block = await chain.blocks.block(place.number + 1)
         if block is None:
             return
         async for piece in self._of_block(chain, block):
@@ -175,7 +189,7 @@ class _Events:
         """Read the hashes of older blocks that the stream did not send itself: once, wherever it begins."""
         if place.has_older:
             return
-        found = await chain.chain.hashes_of([place.number, *older_numbers(place.number)])
+        found = await chain.blocks.hashes_of([place.number, *older_numbers(place.number)])
         short = {number: block_hash.hex()[:_HASH_SIZE] for number, block_hash in found.items()}
         if short.get(place.number) == place.hashes[place.number]:  # else they are of another branch than what was sent
             place.hashes = short | place.hashes
@@ -192,7 +206,7 @@ class _Events:
         while low < high:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if await _is_part(chain, place, known[middle]) else (low, middle)
-        return known[low - 1] if low else (await chain.chain.lowest() or 0) - 1
+        return known[low - 1] if low else (await chain.blocks.lowest() or 0) - 1
 
     async def _of_block(self, chain: EvmChain, block: BlockRead) -> AsyncGenerator[bytes, None]:
         types = self._params.types
@@ -214,10 +228,10 @@ class _Events:
         """The transactions of a block in their order; those that the address took part in, if one is given."""
         if self._params.address is not None:
             span = PageRange(block.number, block.number + 1)
-            return await chain.chain.touched_txs(self._params.address, span, ROWS_MAX, ascending=True)
+            return await chain.lists.touched_txs(self._params.address, span, ROWS_MAX, ascending=True)
         txs: list[TxRead] = []
         while len(txs) < ROWS_MAX:
-            found = await chain.chain.txs_of_block(block.number, txs[-1].tx_index if txs else None, _PIECE)
+            found = await chain.blocks.txs_of_block(block.number, txs[-1].tx_index if txs else None, _PIECE)
             txs += found
             if len(found) < _PIECE:
                 break
@@ -227,11 +241,11 @@ class _Events:
     @staticmethod
     async def _transfers(chain: EvmChain, block: BlockRead, address: bytes) -> list[TransferRead]:
         span = PageRange(block.number, block.number + 1)
-        found = [await chain.transfers.of_address(one, address, span, ROWS_MAX) for one in (ERC20, ERC721, ERC1155)]
+        found = [await chain.lists.transfers_of(one, address, span, ROWS_MAX) for one in (ERC20, ERC721, ERC1155)]
         return sorted((row for rows in found for row in rows), key=lambda row: (row.log_at, row.position))
 
 
 async def _is_part(chain: EvmChain, place: _Place, number: int) -> bool:
     """Whether a block whose hash is known is still part of the chain."""
-    block = await chain.chain.block(number)
+    block = await chain.blocks.block(number)
     return block is not None and _short_hash(block) == place.hashes[number]

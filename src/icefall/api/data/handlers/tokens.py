@@ -145,14 +145,14 @@ async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: P
     rows = await chain.holders.by_balance(params.address, total.standard, after, params.page_size + 1)
     page = rows[: params.page_size]
     token = UNSET if len(rows) == len(page) else paging.token(_HOLDERS, params, _cursor(page[-1]))
-    contract = await chain.contracts.contract(params.address)
+    contract = await chain.tokens.contract(params.address)
     price = await chain.enriched.current_price(params.address, params.currency) if total.standard == ERC20 else None
     decimals = contract.decimals if contract is not None else None
     money = Money(params.currency, as_numbers=dialect.prices_are_numbers)
     return HolderPage(
         next_page_token=token,
         total_holders=total.holders,
-        counted_to_block=await chain.chain.meta("holders_to") or UNSET,
+        counted_to_block=await chain.blocks.meta("holders_to") or UNSET,
         is_trusted=await chain.holders.is_trusted(params.address),
         holders=[
             TokenHolder(

@@ -45,7 +45,7 @@ async def latest_transactions(
     """List the newest transactions of a chain. A page with a rare status may be short although more follow."""
     chain = await chains.find(params.chain_id)
     (before,) = cursor_of("latest", params, paging) or (None,)
-    txs, more = await chain.chain.newest_txs(before, params.page_size, _STATUSES[params.status])
+    txs, more = await chain.blocks.newest_txs(before, params.page_size, _STATUSES[params.status])
     context = await context_for(chain, dialect, txs)
     token = UNSET if more is None else paging.token("latest", params, pack_cursor(more))
     return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
@@ -55,7 +55,7 @@ async def list_native(
     params: AddressPage, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> NativeTransactionPage:
     chain = await chains.find(params.chain_id)
-    found = await chain.chain.txs_of(params.address, page_range("listNative", params, paging), params.page_size + 1)
+    found = await chain.lists.txs_of(params.address, page_range("listNative", params, paging), params.page_size + 1)
     txs, token = cut("listNative", params, paging, found)
     context = await context_for(chain, dialect, txs)
     return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
@@ -66,9 +66,9 @@ async def list_transactions(
 ) -> TransactionDetailsPage:
     chain = await chains.find(params.chain_id)
     span, ascending = page_range("transactions", params, paging), params.sort_order == "asc"
-    found = await chain.chain.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
+    found = await chain.lists.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
     txs, token = cut("transactions", params, paging, found)
-    parts = await chain.transfers.parts_of_page(params.address, txs)
+    parts = await chain.transfers.parts_of_page(chain.lists, params.address, txs)
     if len(parts) < len(txs):  # too much for one page
         txs = txs[: len(parts)]
         token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))
@@ -107,7 +107,7 @@ async def list_parts(
 
 
 async def _full(chain: EvmChain, tx_hash: bytes) -> FullTxRead:
-    full = await chain.chain.tx(tx_hash)
+    full = await chain.blocks.tx(tx_hash)
     if full is None:
         raise NotFound(f"chain {chain.info.id} has no indexed transaction {hash_text(tx_hash)}")
     return full
@@ -116,7 +116,7 @@ async def _full(chain: EvmChain, tx_hash: bytes) -> FullTxRead:
 async def get_deployment(params: DeploymentParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:
     chain = await chains.find(params.chain_id)
     deployment = await chain.transfers.deployment(params.address)
-    full = await chain.chain.full_tx_at(deployment.tx_at) if deployment else None
+    full = await chain.blocks.full_tx_at(deployment.tx_at) if deployment else None
     if full is None:
         raise NotFound(f"no indexed transaction of chain {chain.info.id} deployed {address_text(params.address)}")
     return await _whole(chain, chains, dialect, full, params.currency)

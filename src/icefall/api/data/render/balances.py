@@ -65,9 +65,9 @@ def native_balance(money: Money, info: ChainInfo, balance: int, price: str | Non
 def erc20_balance(context: AnswerContext, held: Erc20Held) -> RawJson:
     """Render an Erc20TokenBalance. A balance of a token without decimals has no value."""
     details = context.tokens.get(held.token_ref) or _NO_TOKEN
-    token = context.held_tokens.get(held.token)
+    token = context.held_tokens.get((held.token, held.token_ref))
     if token is None:
-        token = context.held_tokens[held.token] = _held_token(context, held.token, details)
+        token = context.held_tokens[held.token, held.token_ref] = _held_token(context, held.token, details)
     value = ""
     if details.price is not None and details.decimals is not None:
         value = f',"balanceValue":{json_text(context.money.value(held.balance, details.decimals, details.price))}'

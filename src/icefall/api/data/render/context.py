@@ -5,6 +5,7 @@ rendered.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -20,8 +21,31 @@ from icefall.evm.reading.tokens import NftRead
 PIECE = 200  # rows rendered or looked up at a time, about 5 ms
 T = TypeVar("T")
 Rendered = TypeVar("Rendered")
+TokenKey = tuple[bytes, int]  # address and its interned ID
 NftRef = tuple[int, int]  # interned ID of the contract, and token ID
 NftKey = tuple[bytes, int]  # address of the contract, and token ID
+
+
+class TokenTexts:
+    """What was made of the details of tokens, as JSON: answers repeat the same addresses. The key has the ID besides
+    the address, as an answer that is read again, because its ID belongs to another address since, leaves its texts."""
+
+    __slots__ = ("erc20_tokens", "held_tokens", "parties")
+
+    def __init__(self) -> None:
+        self.parties: dict[TokenKey, str] = {}
+        self.erc20_tokens: dict[TokenKey, str] = {}
+        self.held_tokens: dict[TokenKey, str] = {}
+
+
+_TEXTS: WeakKeyDictionary[AnswerTokens, TokenTexts] = WeakKeyDictionary()  # valid as long as the details are
+
+
+def _texts_of(tokens: AnswerTokens) -> TokenTexts:
+    texts = _TEXTS.get(tokens)
+    if texts is None:
+        texts = _TEXTS[tokens] = TokenTexts()
+    return texts
 
 
 class AnswerContext(msgspec.Struct, frozen=True):
@@ -35,18 +59,17 @@ class AnswerContext(msgspec.Struct, frozen=True):
     tokens: Mapping[int, TokenDetails | None] = {}
     nfts: Mapping[NftRef, NftDetails] = {}
     owners: Mapping[NftKey, bytes] = {}
-    parties: dict[bytes, str] = {}
-    erc20_tokens: dict[bytes, str] = {}
-    held_tokens: dict[bytes, str] = {}
+    parties: dict[TokenKey, str] = {}
+    erc20_tokens: dict[TokenKey, str] = {}
+    held_tokens: dict[TokenKey, str] = {}
 
 
 async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int], currency: str) -> AnswerContext:
     """Read the details of the tokens in a list of balances."""
     tokens = await chain.enriched.answer_tokens(refs, currency)
     money = money_of(currency, as_numbers=dialect.prices_are_numbers)
-    return AnswerContext(
-        chain.info.id, dialect, money, chain.method_names, tokens.details, held_tokens=tokens.held_tokens
-    )
+    held = _texts_of(tokens).held_tokens
+    return AnswerContext(chain.info.id, dialect, money, chain.method_names, tokens.details, held_tokens=held)
 
 
 async def context_for(
@@ -74,6 +97,7 @@ async def context_for(
                 add(row.token_ref)  # ERC-1155 transfers do not show the name of their token
                 owned.add((row.token, row.token_id))
     tokens = tokens or await chain.enriched.answer_tokens(refs, currency)
+    texts = _texts_of(tokens)
     return AnswerContext(
         chain.info.id,
         dialect,
@@ -82,8 +106,8 @@ async def context_for(
         tokens.details,
         await _nft_metadata(chain, list(nfts)) if nfts else {},
         await _owners(chain, owned) if owned else {},
-        tokens.parties,
-        tokens.erc20_tokens,
+        texts.parties,
+        texts.erc20_tokens,
     )
 
 

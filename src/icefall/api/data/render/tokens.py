@@ -26,12 +26,12 @@ _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 def party(context: AnswerContext, address: bytes, ref: int) -> str:
     """Render a Party as JSON. `address` is empty for a creation that failed."""
-    rendered = context.parties.get(address)
+    rendered = context.parties.get((address, ref))
     if rendered is None:
         text = address_text(address) if address else ""
         details = context.tokens.get(ref)
         rendered = f'{{"address":"{text}"}}' if details is None else json_text(_token_party(details, text))
-        context.parties[address] = rendered
+        context.parties[address, ref] = rendered
     return rendered
 
 
@@ -54,10 +54,12 @@ def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetTy
 
 def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
     """Render an Erc20Token as JSON."""
-    rendered = context.erc20_tokens.get(address)
+    rendered = context.erc20_tokens.get((address, ref))
     if rendered is None:
         details = context.tokens.get(ref) or _NO_TOKEN
-        rendered = context.erc20_tokens[address] = _erc20_text(context.dialect.name, context.money, address, details)
+        rendered = context.erc20_tokens[address, ref] = _erc20_text(
+            context.dialect.name, context.money, address, details
+        )
     return rendered
 
 

@@ -11,7 +11,6 @@ from icefall.api.data.render.tokens import party
 from icefall.api.data.render.transfers import block_fields, nested_internal, nested_transfer
 from icefall.evm.encoding import INDEX_BITS
 from icefall.evm.model import ERC20, ERC721, ERC1155
-from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import BlockRead, FullTxRead, TxParts, TxRead
 
 _TRUNCATED = ',"truncated":true'
@@ -27,16 +26,6 @@ def block(chain_id: str, row: BlockRead) -> RawJson:
         f'"parentHash":"0x{row.parent_hash.hex()}","feesSpent":"{row.fees_spent}",'
         f'"cumulativeTransactions":"{row.cumulative_txs}"}}'
     )
-
-
-def newest_blocks(chain: EvmChain, rows: Sequence[BlockRead]) -> list[RawJson]:
-    """Render the newest blocks, which were just read, as EvmBlocks. Their text is cached: they are asked for again and
-    again."""
-    texts = chain.chain.texts_of_newest()
-    for row in rows:
-        if row.number not in texts:
-            texts[row.number] = block(chain.info.id, row)
-    return [texts[row.number] for row in rows]
 
 
 def native(context: AnswerContext, tx: TxRead) -> RawJson:
@@ -62,8 +51,8 @@ def _native_fields(context: AnswerContext, tx: TxRead) -> str:
         f'{block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
         f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
         f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
-        f'"from":{known.get(sender) or party(context, sender, tx.sender_ref)},'
-        f'"to":{known.get(to) or party(context, to, tx.to_ref)},"method":{method},"value":"{tx.value}"'
+        f'"from":{known.get((sender, tx.sender_ref)) or party(context, sender, tx.sender_ref)},'
+        f'"to":{known.get((to, tx.to_ref)) or party(context, to, tx.to_ref)},"method":{method},"value":"{tx.value}"'
     )
 
 

@@ -44,11 +44,11 @@ def _location(at: TxLocation) -> str:
 def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
     known, sender, to = context.parties, row.sender, row.to
     parties = (
-        f'"from":{known.get(sender) or party(context, sender, row.sender_ref)},'
-        f'"to":{known.get(to) or party(context, to, row.to_ref)},"logIndex":{row.log_at & INDEX_BITS}'
+        f'"from":{known.get((sender, row.sender_ref)) or party(context, sender, row.sender_ref)},'
+        f'"to":{known.get((to, row.to_ref)) or party(context, to, row.to_ref)},"logIndex":{row.log_at & INDEX_BITS}'
     )
     if row.standard == ERC20:
-        token = context.erc20_tokens.get(row.token) or erc20_token(context, row.token, row.token_ref)
+        token = context.erc20_tokens.get((row.token, row.token_ref)) or erc20_token(context, row.token, row.token_ref)
         return f'{parties},"value":"{row.value}","erc20Token":{token}'
     if row.standard == ERC721:
         nft = json_text(erc721_token(context, row.token, row.token_ref, row.token_id))

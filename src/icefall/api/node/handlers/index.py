@@ -1,7 +1,7 @@
 """Handlers of the index of accepted containers.
 
-A range holds up to a thousand of them, so each goes from its row to its JSON without a struct in between, and what was
-made of it is kept for those who ask again.
+A range holds up to a thousand of them, so each goes from its row to its JSON without a struct in between, and its JSON
+is cached for those who ask again.
 """
 
 from functools import lru_cache
@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from icefall.api.dialect import Dialect
+from icefall.api.node.container_cache import ContainerCache
 from icefall.api.node.schema.node import (
     ContainerByIdParams,
     ContainerByIndexParams,
@@ -30,21 +31,25 @@ _NUMBER_MAX = (1 << 63) - 1
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 
 
-async def get_container_by_id(params: ContainerByIdParams, index: IndexReader) -> msgspec.Raw:
+async def get_container_by_id(params: ContainerByIdParams, index: IndexReader, cache: ContainerCache) -> msgspec.Raw:
     number = await index.number_of(params.id)
     if number is None:
         raise CallFailed("not found")
-    return _joined(await _containers(index, number, 1, params.encoding))
+    return _joined(await _containers(index, cache, number, 1, params.encoding))
 
 
-async def get_container_by_index(params: ContainerByIndexParams, index: IndexReader) -> msgspec.Raw:
-    found = await _containers(index, params.index, 1, params.encoding) if params.index <= _NUMBER_MAX else []
+async def get_container_by_index(
+    params: ContainerByIndexParams, index: IndexReader, cache: ContainerCache
+) -> msgspec.Raw:
+    found = await _containers(index, cache, params.index, 1, params.encoding) if params.index <= _NUMBER_MAX else []
     if not found:
         raise CallFailed(f"no container at index {params.index}")
     return _joined(found)
 
 
-async def get_container_range(params: ContainerRangeParams, index: IndexReader, dialect: Dialect) -> msgspec.Raw | None:
+async def get_container_range(
+    params: ContainerRangeParams, index: IndexReader, cache: ContainerCache, dialect: Dialect
+) -> msgspec.Raw | None:
     if params.num_to_fetch > FETCH_MAX or (params.num_to_fetch == 0 and not dialect.empty_range):
         raise CallFailed(
             f"numToFetch must be in [{int(not dialect.empty_range)},{FETCH_MAX}] but is {params.num_to_fetch}"
@@ -57,7 +62,7 @@ async def get_container_range(params: ContainerRangeParams, index: IndexReader, 
     if params.start_index > last:
         raise CallFailed(f"start index ({params.start_index}) > last accepted index ({last})")
     count = min(params.num_to_fetch, last + 1 - params.start_index)
-    found = await _containers(index, params.start_index, count, params.encoding)
+    found = await _containers(index, cache, params.start_index, count, params.encoding)
     return _joined(found, b"[", b"]") if dialect.range_is_array else _joined(found, b'{"containers":[', b"]}")
 
 
@@ -68,25 +73,25 @@ async def get_index(params: ContainerIdParams, index: IndexReader) -> IndexNumbe
     return IndexNumber(str(number))
 
 
-async def get_last_accepted(params: EncodingParams, index: IndexReader) -> msgspec.Raw:
+async def get_last_accepted(params: EncodingParams, index: IndexReader, cache: ContainerCache) -> msgspec.Raw:
     last = await index.last_number()
     if last is None:
         raise CallFailed("no containers have been accepted")
-    return _joined(await _containers(index, last, 1, params.encoding))
+    return _joined(await _containers(index, cache, last, 1, params.encoding))
 
 
 async def is_accepted(params: ContainerIdParams, index: IndexReader) -> IsAccepted:
     return IsAccepted(await index.number_of(params.id) is not None)
 
 
-async def _containers(index: IndexReader, start: int, count: int, encoding: str) -> list[bytes]:
+async def _containers(index: IndexReader, cache: ContainerCache, start: int, count: int, encoding: str) -> list[bytes]:
     """Return the JSON of the containers from number `start` on."""
-    kept, numbers = index.kept(), range(start, start + count)
-    found = kept.find(encoding, numbers)
+    stamp, numbers = index.stamp(), range(start, start + count)
+    found = cache.find(stamp, encoding, numbers)
     if found is None:
         rows = [row for row in await index.run(start, count) if row[0] in numbers]
         found = listed(rows, encoding)
-        index.kept().keep(encoding, zip([row[0] for row in rows], found, strict=True))
+        cache.put(index.stamp(), encoding, zip([row[0] for row in rows], found, strict=True))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Addresses and blocks that a worker keeps are those of the rows it shows, whatever is rolled back meanwhile."""
+"""Addresses and blocks that a worker caches are those of the rows it shows, whatever is rolled back meanwhile."""
 
 import asyncio
 from pathlib import Path
@@ -10,39 +10,35 @@ from tests.evm.indexed import open_store
 from tests.evm.reading_scene import now
 from tests.metrics.synthetic import address
 
-from icefall.db.engine import Row, StatementParams, StoreBusy
+from icefall.db.engine import Reader, Row, StatementParams, StoreBusy
 from icefall.db.migrate import load_schema
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import ERC20
-from icefall.evm.reading import kept as kept_module
-from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.directory import LazyChainReader
-from icefall.evm.reading.kept import SQL, KeptRows
-from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
-from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.reading.directory import ChainInfo, EvmChain, LazyChainReader, TokenInfo
+from icefall.evm.reading.lists import cached
+from icefall.evm.reading.lists.cached import SQL, CachedLists
+from icefall.evm.reading.model import PageRange, TransferRead, TxRead
+from icefall.evm.reading.one_history import in_one_history
 from icefall.evm.storing.store import PACKAGE
 
+INFO = ChainInfo("7", "Seven", TokenInfo("Coin", "C", 18))
 NEW = [address(500 + number) for number in range(6)]
 
 
 class Lists:
-    """What one worker shows of ANN and of the newest blocks."""
+    """What one worker shows of ANN."""
 
-    def __init__(self, reader: SqliteReader) -> None:
-        kept = KeptRows(reader)
-        self.chain, self.transfers = ChainReader(reader, kept), TransferReader(reader, kept)
+    def __init__(self, reader: Reader) -> None:
+        self._chain = EvmChain(INFO, reader)
 
     def transfers_of_ann(self) -> list[TransferRead]:
-        return now(self.transfers.of_address(ERC20, ANN, PageRange(), 10))
+        return now(in_one_history(lambda: self._chain.lists.transfers_of(ERC20, ANN, PageRange(), 10)))
 
     def txs_of_ann(self) -> list[TxRead]:
-        return now(self.chain.touched_txs(ANN, PageRange(), 10))
-
-    def blocks(self) -> list[BlockRead]:
-        return now(self.chain.blocks(None, 10))
+        return now(in_one_history(lambda: self._chain.lists.touched_txs(ANN, PageRange(), 10)))
 
     def all(self) -> tuple[Any, ...]:
-        return self.transfers_of_ann(), self.txs_of_ann(), self.blocks()
+        return self.transfers_of_ann(), self.txs_of_ann()
 
 
 @pytest.fixture
@@ -78,7 +74,7 @@ def test_nothing_is_read_twice(reader: SqliteReader, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(SqliteReader, "read", counted)
     assert lists.all() == shown
-    assert statements == [SQL.erc20_of, SQL.touched, SQL.block_numbers]
+    assert statements == [SQL.erc20_of, SQL.touched]
     reader.close()
 
 
@@ -108,51 +104,26 @@ def test_a_rollback_between_two_statements(
     reader.close()
 
 
-def test_texts_of_blocks_are_dropped_with_them(
-    reader: SqliteReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the rollback comes between the numbers and the blocks."""
-    lists = Lists(reader)
-    for row in lists.blocks():
-        lists.chain.texts_of_newest()[row.number] = row.block_hash
-    put(tmp_path, [erc20(4, BEN, ANN, 1)])  # not kept: the page is read again
-    read = SqliteReader.read
-
-    def interrupted(self: SqliteReader, statement: str, params: StatementParams = ()) -> list[Row]:
-        rows = read(self, statement, params)
-        if statement is SQL.block_numbers:
-            monkeypatch.setattr(SqliteReader, "read", read)
-            replace_two_blocks(tmp_path)
-        return rows
-
-    monkeypatch.setattr(SqliteReader, "read", interrupted)
-    rows = lists.blocks()
-    texts = lists.chain.texts_of_newest()
-    assert all(texts.get(row.number, row.block_hash) == row.block_hash for row in rows)
-    reader.close()
-
-
-def test_little_is_kept(reader: SqliteReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded(reader: SqliteReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [address(600 + number) for number in range(40)]
     put(tmp_path, [erc20(4 + number, one, BEN, 1) for number, one in enumerate(others)])
-    for name in ("ADDRESSES_MAX", "BLOCKS_MAX", "WHOLE_BLOCKS_MAX"):
-        monkeypatch.setattr(kept_module, name, 20)
-    kept = KeptRows(reader)
-    chain, transfers = ChainReader(reader, kept), TransferReader(reader, kept)
-    expected = Lists(SqliteReader(reader._path)).all()
+    for name in ("ADDRESSES_MAX", "BLOCKS_MAX"):
+        monkeypatch.setattr(cached, name, 20)
+    lists = CachedLists(reader)
+    expected = Lists(SqliteReader(reader._path)).transfers_of_ann()
     for _ in range(3):
         for one in others:
-            assert [row.sender for row in now(transfers.of_address(ERC20, one, PageRange(), 10))] == [one]
-        assert now(transfers.of_address(ERC20, ANN, PageRange(), 10)) == expected[0]
-        assert now(chain.blocks(None, 10)) == expected[2]
-    assert len(kept.addresses) <= 20 + 5  # those of one page come on top
-    assert len(kept.blocks) <= 20 + 3
+            assert [row.sender for row in now(lists.transfers_of(ERC20, one, PageRange(), 10))] == [one]
+        assert now(lists.transfers_of(ERC20, ANN, PageRange(), 10)) == expected
+    names = lists._cache._names.of((reader.generation, None))
+    assert 10 <= len(names.addresses) <= 20 + 5  # those of one page come on top
+    assert 10 <= len(names.blocks) <= 20 + 3
     reader.close()
 
 
 def test_a_store_that_starts_anew(reader: SqliteReader, tmp_path: Path) -> None:
     lists = Lists(reader)
-    assert len(lists.blocks()) == 4
+    assert len(lists.transfers_of_ann()) == 3
 
     async def start_anew() -> None:
         store = open_store(store_at(tmp_path))
@@ -173,13 +144,11 @@ def test_another_file_in_its_place(tmp_path: Path) -> None:
     put(folders[1], [block(0), erc20(1, NEW[1], ANN, 5)])
     paths = iter([store_at(folder) for folder in folders])
     reader = LazyChainReader(lambda: SqliteReader(next(paths)), "chain 7", load_schema(PACKAGE, "sqlite").number)
-    kept = KeptRows(reader)
-    chain, transfers = ChainReader(reader, kept), TransferReader(reader, kept)
+    lists = Lists(reader)
     versions = []
     for sender in NEW[:2]:
-        assert now(chain.tip()) is not None
-        for _ in range(2):  # opens it, and then keeps what it read
-            assert [row.sender for row in now(transfers.of_address(ERC20, ANN, PageRange(), 10))] == [sender]
+        for _ in range(3):  # opens it, reads it with a cache, and then from the cache
+            assert [row.sender for row in lists.transfers_of_ann()] == [sender]
         versions.append(reader.version())
         reader.close()
     assert versions[0] != versions[1]

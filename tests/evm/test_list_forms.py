@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from tests.api.made_chain import ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, block, erc20, erc721, minted, put, store_at
 from tests.metrics.synthetic import address
-from tests.store.conformance.evm_operations import check_flat
+from tests.store.conformance.evm_operations import check_forms
 
 from icefall.db.sqlite import SqliteReader
 from icefall.evm.model import Erc1155TransferRow
@@ -30,4 +30,4 @@ def test_they_are_the_same(tmp_path: Path) -> None:
     name_tokens(store_at(tmp_path))
     with closing(SqliteReader(store_at(tmp_path))) as reader:
         for one in (ANN, BEN, EVE, TOKEN, ZERO_ADDRESS, address(77)):
-            asyncio.run(check_flat(reader, one))
+            asyncio.run(check_forms(reader, one))

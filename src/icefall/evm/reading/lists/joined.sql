@@ -1,0 +1,168 @@
+-- Lists of one address, for stores that join cheaply: an index is walked (o) and joined by key to the view of its rows (v).
+
+-- The columns of the views, in the order in which lists/rows.py reads them. The position is that of the walked index.
+-- fragment: tx
+o.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind, v.selector, v.sender,
+    v.recipient;
+
+-- fragment: transfer
+v.standard, o.log_at, v.position, v.tx_index, v.block_hash, v.time, v.tx_hash, v.token_address, v.sender_address,
+    v.recipient_address, v.token_id, v.value, v.token, v.sender, v.recipient;
+
+-- name: txs_of
+select {tx}
+from native_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at desc limit :limit;
+
+-- The two lists are disjoint; each is read in index order and merged.
+-- name: touched
+select {tx}
+from native_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+union all
+select {tx}
+from touch_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by 1 desc limit :limit;
+
+-- Each list is bounded by itself: otherwise the server reads and sorts all of both.
+-- postgres: touched
+(select {tx}
+from native_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at desc limit :limit)
+union all
+(select {tx}
+from touch_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at desc limit :limit)
+order by 1 desc limit :limit;
+
+-- name: touched_ascending
+select {tx}
+from native_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+union all
+select {tx}
+from touch_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by 1 limit :limit;
+
+-- Each list is bounded by itself: otherwise the server reads and sorts all of both.
+-- postgres: touched_ascending
+(select {tx}
+from native_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at limit :limit)
+union all
+(select {tx}
+from touch_of o join tx_view v on v.tx_at = o.tx_at
+where o.address = (select id from address where address = :address) and o.tx_at >= :low and o.tx_at < :high
+order by o.tx_at limit :limit)
+order by 1 limit :limit;
+
+-- name: erc20_of
+select {transfer}
+from erc20_of o join erc20_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+order by o.log_at desc limit :limit;
+
+-- The same in one round trip with the details of the token and its price, and of sender and recipient, which are seldom
+-- tokens; null for an address that is none.
+-- name: erc20_of_with_tokens
+select {transfer}, k.token, k.name, k.symbol, k.decimals,
+    (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1) as price,
+    s.token, s.name, s.symbol, s.decimals, r.token, r.name, r.symbol, r.decimals
+from erc20_of o join erc20_view v on v.log_at = o.log_at
+left join token k on k.token = v.token left join token s on s.token = v.sender
+left join token r on r.token = v.recipient
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+order by o.log_at desc limit :limit;
+
+-- name: erc721_of
+select {transfer} from erc721_of o join erc721_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+order by o.log_at desc limit :limit;
+
+-- name: erc1155_of
+select {transfer} from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+order by o.log_at desc, v.position desc limit :limit;
+
+-- Logs are bounded, and so is each batch: otherwise the server reads and sorts all of a batch.
+-- postgres: erc1155_of
+select {transfer} from (
+    select o.log_at, e.position from (
+        select log_at from erc1155_of
+        where address = (select id from address where address = :address) and log_at >= :low and log_at < :high
+        order by log_at desc limit :limit) o
+    cross join lateral (
+        select position from erc1155 where log_at = o.log_at order by position desc limit :limit) e
+    order by o.log_at desc, e.position desc limit :limit) o
+join erc1155_view v on v.log_at = o.log_at and v.position = o.position
+order by o.log_at desc, v.position desc;
+
+-- The remainder of a batch in which the page before ended.
+-- name: erc1155_rest
+select {transfer} from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at = :high and v.position < :inside
+order by v.position desc limit :limit;
+
+-- The transfers of a page of transactions. The three lists are disjoint; each is read in index order and merged.
+-- name: transfers_of_page
+select {transfer}
+from erc20_of o join erc20_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+union all
+select {transfer}
+from erc721_of o join erc721_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+union all
+select {transfer}
+from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+order by 2, 3 limit :limit;
+
+-- Each list is bounded by itself, and so is a batch of it: otherwise the server may read and sort all of them.
+-- postgres: transfers_of_page
+(select {transfer}
+from erc20_of o join erc20_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+order by o.log_at, v.position limit :limit)
+union all
+(select {transfer}
+from erc721_of o join erc721_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+order by o.log_at, v.position limit :limit)
+union all
+(select {transfer}
+from (
+    select o.log_at, e.position from erc1155_of o
+    cross join lateral (
+        select position from erc1155
+        where log_at = o.log_at and (log_at, position) > (:low, :inside)
+            and (log_at & -16777216 | tx_index) between :first_tx and :last_tx
+        order by position limit :limit) e
+    where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    order by o.log_at, e.position limit :limit) o
+join erc1155_view v on v.log_at = o.log_at and v.position = o.position
+order by o.log_at, v.position limit :limit)
+order by 2, 3 limit :limit;
+
+-- All tokens of a page at once. :tokens is a list of address IDs, most of which are not tokens; day -1 is the current price.
+-- name: priced_tokens
+select t.token, t.name, t.symbol, t.decimals,
+    (select p.value from price p where p.token_address = a.address and p.currency = :currency and p.day = -1)
+from token t join address a on a.id = t.token
+where t.token in (select value from json_each(:tokens));

@@ -1,0 +1,105 @@
+"""Rows of lists, decoded to structs: the one place that knows the order of their columns.
+
+Rows of the views have all columns. Rows of the tables (stored.sql) have IDs where views have addresses, and no block:
+`whole_txs` and `whole_transfers` complete them. Decoding is most of what a list costs, so it makes no detour.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from icefall.db.engine import Row
+from icefall.evm.encoding import BITS, CALL_TYPES, PER_BLOCK, selector_of, unpack_uint, unpack_uints
+from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
+from icefall.evm.reading.model import TransferRead, TxLocation, TxRead
+
+TX_COLUMNS = (
+    "tx_at", "block_hash", "time", "hash", "sender_address", "recipient_address", "amounts", "kind", "selector",
+    "sender", "recipient",
+)  # fmt: skip
+TRANSFER_COLUMNS = (
+    "standard", "log_at", "position", "tx_index", "block_hash", "time", "tx_hash", "token_address", "sender_address",
+    "recipient_address", "token_id", "value", "token", "sender", "recipient",
+)  # fmt: skip
+_BLOCK_BITS = ~(PER_BLOCK - 1)
+_WHOLE, _REFS = len(TRANSFER_COLUMNS), slice(len(TRANSFER_COLUMNS) - 3, len(TRANSFER_COLUMNS))
+# Columns of stored.sql: where a row is in the chain, and the IDs of addresses.
+STORED_TX_AT, STORED_TX_IDS = 0, slice(5, 7)
+STORED_LOG_AT, STORED_TRANSFER_IDS = 1, slice(6, 9)
+
+BlockName = tuple[bytes, int]  # hash and time
+
+
+def tx_of(row: Row) -> TxRead:
+    tx_at, block_hash, time, txid, sender, to, amounts, kind, selector, sender_ref, to_ref = row
+    value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = unpack_uints(amounts)
+    return TxRead(
+        TxLocation(tx_at >> BITS, block_hash, time, txid), tx_at, kind >> 2 & 1, kind >> 3, sender, to, value, nonce,
+        gas_limit, gas_used, gas_price, max_fee, max_priority_fee, CALL_TYPES[kind & 3], selector_of(kind, selector),
+        sender_ref, to_ref,
+    )  # fmt: skip
+
+
+def transfers_of(rows: Iterable[Row]) -> list[TransferRead]:
+    return [
+        TransferRead(
+            standard, TxLocation(at >> BITS, block_hash, time, txid), at, position, at & _BLOCK_BITS | index, token,
+            sender, to, 0 if token_id is None else unpack_uint(token_id), 0 if value is None else unpack_uint(value),
+            token_ref, sender_ref, to_ref,
+        )
+        for standard, at, position, index, block_hash, time, txid, token, sender, to, token_id, value, token_ref,
+        sender_ref, to_ref in rows
+    ]  # fmt: skip
+
+
+# -- rows of tables: KeyError for an address or a block that is not in the mappings ------------------------------------
+
+
+def whole_txs(rows: Iterable[Row], blocks: Mapping[int, BlockName], addresses: Mapping[int, bytes]) -> Iterable[Row]:
+    """Complete rows of the table tx. Their last column is the rollback count."""
+    return (
+        (at, *blocks[at >> BITS], txid, addresses[sender], addresses[to], amounts, kind, selector, sender, to)
+        for at, txid, amounts, kind, selector, sender, to, _ in rows
+    )
+
+
+def whole_transfers(
+    rows: Iterable[Row], hashes: Iterable[bytes], blocks: Mapping[int, BlockName], addresses: Mapping[int, bytes]
+) -> Iterable[Row]:
+    """Complete rows of the three tables of transfers with the hashes of their transactions. The last columns of a row
+    are such a hash, where the statement has it, and the rollback count."""
+    return (
+        (
+            standard, at, position, index, *blocks[at >> BITS], txid, addresses[token], addresses[sender],
+            addresses[to], token_id, value, token, sender, to,
+        )
+        for (standard, at, position, index, token_id, value, token, sender, to, _, _), txid in zip(
+            rows, hashes, strict=True
+        )
+    )  # fmt: skip
+
+
+def positions_of_txs(rows: Iterable[Row]) -> list[int]:
+    """The positions of the transactions that rows of transfers belong to."""
+    return [row[1] & _BLOCK_BITS | row[3] for row in rows]
+
+
+# -- transfers with the details of their tokens --------------------------------------------------------------------
+
+
+def transfers_with_tokens(rows: Sequence[Row]) -> tuple[list[TransferRead], AnswerTokens]:
+    """Decode rows of `erc20_of_with_tokens`: details of transferred tokens have a price, those of parties none."""
+    tokens = AnswerTokens()
+    transferred: dict[int, TokenDetails | None] = {}
+    for row in rows:
+        token, sender, to = row[_REFS]
+        known = row[_WHOLE:]
+        if token not in transferred:
+            transferred[token] = _details(*known[:5])
+        tokens.details[sender], tokens.details[to] = _details(*known[5:9]), _details(*known[9:])
+    tokens.details.update(transferred)
+    return transfers_of(row[:_WHOLE] for row in rows), tokens
+
+
+def _details(
+    ref: int | None, name: str | None, symbol: str | None, decimals: int | None, price: str | None = None
+) -> TokenDetails | None:
+    return None if ref is None else TokenDetails(name or "", symbol or "", decimals, price)

@@ -46,10 +46,6 @@ def reads_chains(row: Rest) -> bool:
     return row.verb == "GET" and not row.is_stream and ChainDirectory in get_type_hints(row.handler).values()
 
 
-async def _from_one_history(call: Callable[[Any], Awaitable[Any]], params: Any) -> Any:
-    return await in_one_history(lambda: call(params))
-
-
 def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
     """The function that makes a row's parameters from the values in the path and the query."""
     binder = binder_of(row)
@@ -86,7 +82,7 @@ def routes_of(
             version = services[ChainDirectory].version if row.cacheable else None
             call = with_services(row.handler, services)
             if reads_chains(row):
-                call = partial(_from_one_history, call)
+                call = partial(in_one_history, call)
             plain = RestRoute(row, binding(row), call, slots[row.label], version)
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):

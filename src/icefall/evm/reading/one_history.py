@@ -6,7 +6,7 @@ back and committed in between. Every rollback counts itself in the meta row `rol
 answer whose statements all lie between two readings of the same count is of one history.
 
 The count is read once at the end of an answer: the first reading is the last one of an answer before it. If the store
-has not changed since that one, only its version is compared, which costs an embedded store 2 us and a server the check
+has not changed since that one, only its version is compared, which costs an embedded store 4 us and a server the check
 that many requests share (db/postgres_version.py). An answer of one statement from a server is not checked.
 """
 
@@ -31,13 +31,15 @@ class HistoryChanged(StoreBusy):
 
 
 class _Read:
-    """The statements of one answer in one chain, and the stamp from before the first of them."""
+    """The statements of one answer in one chain, and the stamp from before the first of them. `version`: of the store
+    after the last of them, if it was asked for."""
 
-    __slots__ = ("stamp", "statements")
+    __slots__ = ("stamp", "statements", "version")
 
     def __init__(self, stamp: Stamp) -> None:
         self.stamp = stamp
         self.statements = 0
+        self.version: int | None = None
 
 
 _ANSWER: ContextVar["dict[CheckedReader, _Read] | None"] = ContextVar("answer", default=None)
@@ -50,7 +52,6 @@ class CheckedReader:
         self._reader = reader
         self._stamp: Stamp | None = None
         self._version: int | None = None  # of the store when the stamp was read
-        self.version = reader.version
         self.current_version = reader.current_version
         self.close = reader.close
 
@@ -69,21 +70,35 @@ class CheckedReader:
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         answer = _ANSWER.get()
         if answer is not None:
-            await self._count(answer)
+            self._count(answer.get(self) or await self._begin(answer))
         return await self._reader.rows(statement, params)
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         answer = _ANSWER.get()
         if answer is not None and keys:
-            await self._count(answer)
+            self._count(answer.get(self) or await self._begin(answer))
         return await self._reader.rows_of_each(statement, keys)
 
-    async def _count(self, answer: "dict[CheckedReader, _Read]") -> None:
-        read = answer.get(self)
-        if read is None:
-            stamp = self._stamp or await self._read_stamp()
-            read = answer.setdefault(self, _Read(stamp))
+    def version(self) -> int | None:
+        version = self._reader.version()
+        answer = _ANSWER.get()
+        if answer is not None and (read := answer.get(self)) is not None:
+            read.version = version
+        return version
+
+    @staticmethod
+    def _count(read: _Read) -> None:
         read.statements += 1
+        read.version = None
+
+    async def _begin(self, answer: "dict[CheckedReader, _Read]") -> _Read:
+        stamp = self._stamp or await self._read_stamp()
+        return answer.setdefault(self, _Read(stamp))
+
+    def is_unchanged(self, read: _Read) -> bool:
+        """Whether nothing at all was committed since before the first statement, as far as that is known at once."""
+        version = self._reader.version() if read.version is None else read.version
+        return version is not None and version == self._version and read.stamp == self._stamp
 
     async def has_changed(self, read: _Read) -> bool:
         """Whether blocks were rolled back since before the first statement. Caches of an embedded store count as
@@ -102,7 +117,7 @@ class CheckedReader:
         return self._stamp
 
 
-async def in_one_history(read: Callable[[], Awaitable[T]]) -> T:
+async def in_one_history(read: Callable[..., Awaitable[T]], *args: Any) -> T:
     """Return what `read` returns, or raise what it raises, read from one history of each chain. HistoryChanged if
     blocks are rolled back again and again."""
     for _ in range(TRIES_MAX):
@@ -110,15 +125,16 @@ async def in_one_history(read: Callable[[], Awaitable[T]]) -> T:
         token = _ANSWER.set(answer)
         failure: Exception | None = None
         try:
-            result = await read()
-        except HistoryChanged as error:
-            failure = error
-        except Exception as error:  # one that two histories may have caused together
+            result = await read(*args)
+        except Exception as error:  # also one that two histories may have caused together
             failure = error
         finally:
             _ANSWER.reset(token)
-        changed = [await chain.has_changed(one) for chain, one in answer.items()]
-        if any(changed) or isinstance(failure, HistoryChanged):
+        changed = isinstance(failure, HistoryChanged)
+        for chain, one in answer.items():
+            if not chain.is_unchanged(one) and await chain.has_changed(one):
+                changed = True
+        if changed:
             continue
         if failure is not None:
             raise failure

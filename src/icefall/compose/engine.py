@@ -210,7 +210,13 @@ async def _chain_services(context: EngineContext) -> ChainServices:
     foreign = foreign_chains(network, store, indexed=config.index_enabled)
     chains = {}
     for spec in network.asset_chains:
-        chain = AssetChain(_ledger(context, spec), pace, logs[spec.chain.name], check_space=context.disk.check)
+        chain = AssetChain(
+            _ledger(context, spec),
+            pace,
+            logs[spec.chain.name],
+            check_space=context.disk.check,
+            remembers_all_refusals=DIALECTS[config.dialect].remembers_all_refusals,
+        )
         await chain.ledger.start()
         if spec.chain.chain_id == network.genesis.x_chain_id:
             await import_history(store, chain.ledger, foreign, logs["main"])

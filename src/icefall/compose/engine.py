@@ -1,6 +1,7 @@
 """The engine process: the only writer of the node's store. This is its composition root."""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -13,7 +14,7 @@ from icefall import __version__
 from icefall.access.budget_server import serve_budgets
 from icefall.api.dialect import DIALECTS
 from icefall.compose.chain_checks import chain_check, watch_chain_checks
-from icefall.compose.child import DRAINING, READY, watch_stop
+from icefall.compose.child import DRAINING, ENGINE, READY, watch_stop
 from icefall.compose.node_setup import configured_network, node_logs, unstored_path
 from icefall.compose.stores import Stores, stores_of
 from icefall.config.settings import Config
@@ -30,7 +31,9 @@ from icefall.node.health.runner import Check, Health, UnstoredFailure
 from icefall.node.identity import ensure_identity
 from icefall.node.store import SQL, NodeReader, StartRequest, admit, put_learned, read_learned, read_meta, refusal
 from icefall.observe import counters
+from icefall.observe.cpu_samples import SampledProgram, samples_directory
 from icefall.observe.log import Log, Logs
+from icefall.observe.program import program_pid, program_processes
 from icefall.primary.chains import foreign_chains, genesis_time, import_history, index_x, put_state
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.primary.sync import NodeFollowing, check_upstreams, learn
@@ -277,13 +280,21 @@ async def _admin(context: EngineContext) -> Admin:
         Chains(network.chains, NodeReader(store)),
         NODE_BASES,
         logs,
-        Profiles(Path(config.profile_dir), locks),
+        Profiles(Path(config.profile_dir), locks, _sampled_program(Path(config.data_dir))),
         Path(config.plugin_dir),
         locks,
         alias_in_bytes=DIALECTS[config.dialect].alias_in_bytes,
     )
     await admin.restore_levels()
     return admin
+
+
+def _sampled_program(data_dir: Path) -> SampledProgram:
+    def processes() -> dict[int, str]:
+        found = {one.pid: one.role for one in program_processes(program_pid())}
+        return found or {os.getpid(): ENGINE}  # no /proc
+
+    return SampledProgram(samples_directory(data_dir / "run", program_pid()), processes)
 
 
 async def _health(context: EngineContext, services: ChainServices, traffic: EngineTraffic) -> Health:

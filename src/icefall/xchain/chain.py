@@ -65,8 +65,8 @@ def build(
             dropped.append(Refusal(tx.txid, str(refusal), refusal.is_final))
         else:
             bytes_left -= len(tx.raw)
-    for refusal in dropped:
-        mempool.drop(refusal)
+    for one in dropped:
+        mempool.drop(one)
     if not effects:
         return BuiltBlock(None, (), tuple(dropped))
     time = max(now_s, parent.time)

@@ -134,6 +134,10 @@ def head_everywhere(server: Server) -> Any:
     return reply.status
 
 
+def shows_idle_times(server: Server) -> list[str]:
+    return list(server.ask("GET", "/ext/health").json()["checks"]["network"]["message"])
+
+
 def four_tx_states(server: Server) -> list[str]:
     with gzip.open(SCENARIO) as lines:
         accepted = [row for row in map(json.loads, lines) if row["chain"] == "X" and row["accepted"]]
@@ -232,6 +236,11 @@ CASES = (
     Case(no_aliases, {"aliases": []}, {"aliases": None}),
     Case(alias_of_endpoint, [{}, 200], [{}, 404]),
     Case(head_everywhere, 200, 405),
+    Case(
+        shows_idle_times,
+        ["connectedPeers", "sendFailRate", "timeSinceLastMsgReceived", "timeSinceLastMsgSent"],
+        ["connectedPeers", "sendFailRate"],
+    ),
     Case(four_tx_states, ["Unknown", "Rejected", "Accepted"], ["Unknown", "Unknown", "Accepted"]),
     Case(shows_source_chain, ["P", "absent"], ["absent", "absent"]),
     Case(range_is_array, ["0"], ["containers"]),

@@ -114,6 +114,7 @@ def test_network_stands_alone() -> None:
         "timeSinceLastMsgReceived": "2s",
         "timeSinceLastMsgSent": "2s",
     }
+    assert asyncio.run(network(None, None, 1)) == shown
     end = traffic.call()
     now = 8 * SECOND_NS
     end()

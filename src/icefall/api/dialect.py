@@ -84,6 +84,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         "HEAD of `/ext/health`",
         True, "as GET, without the body",
         False, "405")]
+    shows_idle_times: Annotated[bool, DialectDifference(
+        "`timeSinceLastMsgReceived` and `timeSinceLastMsgSent` of the network check, without an upstream",
+        True, "present",
+        False, "absent")]
     four_tx_states: Annotated[bool, DialectDifference(
         "avm.getTxStatus",
         True, "Accepted, Processing, Rejected (the last 64 whose refusal is final) or Unknown",

@@ -299,7 +299,8 @@ def _sampled_program(data_dir: Path) -> SampledProgram:
 
 async def _health(context: EngineContext, services: ChainServices, traffic: EngineTraffic) -> Health:
     config, network, store, logs, *_ = context
-    unstored = UnstoredFailure(unstored_path(Path(config.data_dir)))
+    data_dir = Path(config.data_dir)
+    unstored = UnstoredFailure(unstored_path(data_dir))
     health = Health(store, logs["main"], config.health_check_frequency, config.health_check_timeout, unstored)
     await health.begin()
     limits = Thresholds(
@@ -320,7 +321,8 @@ async def _health(context: EngineContext, services: ChainServices, traffic: Engi
     peers = following.peers if following else None
     if following:
         following.on_progress = health.refresh
-    for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, peers):
+    shows_idle_times = DIALECTS[config.dialect].shows_idle_times
+    for check in node_checks(statuses, store, data_dir, limits, traffic, peers, shows_idle_times=shows_idle_times):
         await health.register(check)
     for check in _chain_checks(context):
         await health.register(check)

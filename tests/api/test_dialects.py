@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from bench.ledger import issue, richest, transfer
 from tests.api.inputs import RICH, SCENARIO, TX
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S
@@ -17,6 +18,10 @@ from icefall.api.dialect import BATCH_MAX, DIALECTS, DIFFERENCES, Dialect
 from icefall.api.http.failure import failure_body
 from icefall.api.http.row import NODE
 from icefall.errors import Unavailable
+from icefall.wire.avm.codec import pack_tx, unpack_tx
+from icefall.wire.avm.utxos import produced
+from icefall.wire.ids import id_text
+from icefall.wire.text import checksum_hex
 
 INFO, ADMIN, X, INDEX = "/ext/info", "/ext/admin", "/ext/bc/X", "/ext/index/X/block"
 AVAX_ID = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"  # a transaction, and no chain
@@ -154,13 +159,29 @@ def head_everywhere(server: Server) -> Any:
     return reply.status
 
 
+def shows_idle_times(server: Server) -> list[str]:
+    return list(server.ask("GET", "/ext/health").json()["checks"]["network"]["message"])
+
+
 def four_tx_states(server: Server) -> list[str]:
     with gzip.open(SCENARIO) as lines:
         accepted = [row for row in map(json.loads, lines) if row["chain"] == "X" and row["accepted"]]
-    refused = accepted[-1]  # what it spends does not exist yet
-    assert "error" in server.call(X, "avm.issueTx", {"tx": refused["tx"]})
-    requested = (refused["txID"], AVAX_ID)
+    early = accepted[-1]  # what it spends does not exist yet
+    unsigned = unpack_tx(checksum_hex.decode(accepted[0]["tx"])).unsigned
+    malformed = pack_tx(unsigned)  # without credentials
+    for tx in (early["tx"], checksum_hex.encode(malformed.raw)):
+        assert "error" in server.call(X, "avm.issueTx", {"tx": tx})
+    requested = (early["txID"], id_text(malformed.txid), AVAX_ID)
     return [server.call(X, "avm.getTxStatus", {"txID": txid})["result"]["status"] for txid in requested]
+
+
+def remembers_all_refusals(server: Server) -> str:
+    first = transfer(richest(server), 3)
+    child = {"tx": checksum_hex.encode(transfer(produced(first)[0], 1).raw)}
+    refused = server.call(X, "avm.issueTx", child)["error"]["message"]
+    issue(server, first)
+    answer = server.call(X, "avm.issueTx", child)
+    return "refused again" if answer.get("error", {}).get("message") == refused else str(list(answer["result"]))
 
 
 def shows_source_chain(server: Server) -> list[Any]:
@@ -250,13 +271,19 @@ CASES = (
     Case(admin_params_required, [-32602] * 5, [{}, {}, {}, {}, -32000]),
     Case(alias_of_endpoint, [{}, 200], [{}, 404]),
     Case(head_everywhere, 200, 405),
-    Case(four_tx_states, ["Rejected", "Accepted"], ["Unknown", "Accepted"]),
+    Case(
+        shows_idle_times,
+        ["connectedPeers", "sendFailRate", "timeSinceLastMsgReceived", "timeSinceLastMsgSent"],
+        ["connectedPeers", "sendFailRate"],
+    ),
+    Case(four_tx_states, ["Unknown", "Rejected", "Accepted"], ["Unknown", "Unknown", "Accepted"]),
     Case(shows_source_chain, ["P", "absent"], ["absent", "absent"]),
     Case(range_is_array, ["0"], ["containers"]),
     Case(index_encoding_checked, ["0", -32602, -32602, True, -32602, -32602], ["0"] * 3 + [True] * 3),
     Case(empty_range, None, "numToFetch must be in [1,1024] but is 0"),
     Case(block_by_container_id, "the block", "not found"),
     Case(alias_in_bytes, {}, "alias length is too long"),
+    Case(remembers_all_refusals, "['txID']", "refused again"),
 )
 
 

@@ -15,6 +15,7 @@ from icefall.node.admin.commands import Admin, loggers_named
 from icefall.node.admin.profiles import LockStats, Profiles
 from icefall.node.chains import ALIASES_FOLLOWED_MAX, Chains, primary_chains
 from icefall.node.store import PACKAGE, NodeReader
+from icefall.observe.cpu_samples import SampledProgram
 from icefall.observe.log import LevelPage, Logs
 from icefall.wire.ids import AVM_ID, id_text
 
@@ -43,7 +44,7 @@ class Scene:
             self.chains,
             frozenset({"admin", "health", "info", "metrics"}),
             Logs("engine", self.page, folder / "logs", "json"),
-            Profiles(folder / "profiles", self.locks),
+            Profiles(folder / "profiles", self.locks, SampledProgram(folder / "samples", dict)),
             self.plugins,
             self.locks,
         )

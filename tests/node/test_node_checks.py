@@ -105,7 +105,25 @@ def test_disk_space_of_the_real_disk(tmp_path: Path) -> None:
 
 
 def test_network_stands_alone() -> None:
-    assert asyncio.run(network(None, 1)) == {"connectedPeers": 0, "sendFailRate": 0}
+    """Without upstreams the messages are the calls to the engine; before the first of them the time since the start."""
+    now = 5 * SECOND_NS
+    traffic = EngineTraffic(lambda: now)
+    now = 7 * SECOND_NS
+    shown = {"connectedPeers": 0, "sendFailRate": 0}
+    assert asyncio.run(network(traffic, None, 1)) == shown | {
+        "timeSinceLastMsgReceived": "2s",
+        "timeSinceLastMsgSent": "2s",
+    }
+    assert asyncio.run(network(None, None, 1)) == shown
+    end = traffic.call()
+    now = 8 * SECOND_NS
+    end()
+    now = 12 * SECOND_NS
+    end()
+    assert asyncio.run(network(traffic, None, 1)) == shown | {
+        "timeSinceLastMsgReceived": "5s",
+        "timeSinceLastMsgSent": "4s",
+    }
 
 
 def test_router_counts_what_is_outstanding() -> None:

@@ -197,7 +197,7 @@ def target(row: Rest) -> tuple[tuple[str, ...], str]:
     for part, contract in OF_TOKENS.items():
         own |= {"address": f"0x{contract.hex()}"} if part in row.path else {}
     binder = binding(row).__self__  # type: ignore[attr-defined]
-    known = {param.name: own.get(param.name, row.examples.get(param.name, param.kind.example)) for param in binder.all}
+    known = {param.name: own.get(param.name, row.examples.get(param.name, param.type.example)) for param in binder.all}
     names = [part.strip("{}").partition("}")[0] for part in row.path.split("/") if is_parameter(part.partition(":")[0])]
     asked = [param.name for param in binder.all if not param.in_path and (param.required or param.name == "pageSize")]
     return tuple(known[name] for name in names), "&".join(f"{name}={known[name]}" for name in asked)

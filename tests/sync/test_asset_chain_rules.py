@@ -30,6 +30,7 @@ from icefall.node.store import PACKAGE, store_path
 from icefall.wire.avm.types import CreateAssetTx, ExportTx, ImportTx, TransferOutput
 from icefall.wire.ids import PLATFORM_CHAIN, id_from_text, id_text, input_id
 from icefall.wire.text import checksum_hex
+from icefall.xchain.mempool import Refusal
 from icefall.xchain.store import put_refusals
 
 LIMIT_MAX = 1024
@@ -97,7 +98,7 @@ async def _all_four_states(config: Config) -> None:
     processing, rejected = b"\x01" * 32, b"\x02" * 32
     data_dir = Path(config.data_dir)
     store = SqliteStore(store_path(data_dir), PACKAGE)
-    await store.write(lambda tx: put_refusals(tx, 1, [(rejected, "because")]))
+    await store.write(lambda tx: put_refusals(tx, 1, [Refusal(rejected, "because", is_final=True)]))
     store.close()
     commands = {"tx_state": lambda chain, txid: "Processing" if txid == processing else ""}
     engine = SocketServer(socket_path(data_dir), commands, lambda: lambda: None)

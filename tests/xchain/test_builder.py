@@ -135,9 +135,10 @@ def test_invalid_ones_are_dropped(mempool: Mempool, world: World) -> None:
     assert block is not None
     assert block.txs == (good, last)
     missing = f"failed to verify transfer: failed to get utxo {id_text(spent)}: not found"
-    assert dropped == ((gone.txid, missing), (malformed.txid, "insufficient funds"))
+    assert dropped == ((gone.txid, missing, False), (malformed.txid, "insufficient funds", True))
     assert list(mempool) == [good, last]
-    assert mempool.refusal(gone.txid) == missing
+    assert mempool.refusal(gone.txid) is None
+    assert mempool.refusal(malformed.txid) == "insufficient funds"
     assert refusal_of(issue, gone, mempool, RULES, world, NOW_S) == missing
 
 
@@ -163,7 +164,8 @@ def test_a_lock_is_held_against_the_clock_again(mempool: Mempool, world: World) 
     locked = world.fund(TransferOutput(10 * FEE, Owners(NOW_S, 1, ALICE.addresses)))
     tx = signed(base([], [spend(locked)]))
     mempool.put(tx)
-    assert built(mempool, world, NOW_S - 1).dropped == ((tx.txid, "failed to verify transfer: output is time locked"),)
+    text = "failed to verify transfer: output is time locked"
+    assert built(mempool, world, NOW_S - 1).dropped == ((tx.txid, text, False),)
 
 
 def test_imports_are_built_too(mempool: Mempool, world: World) -> None:

@@ -1,11 +1,15 @@
 """The mempool: which transactions enter, the error of the others, and how long errors are kept."""
 
+from collections.abc import Callable
+
 import pytest
 from tests.xchain.craft import (
     ALICE,
+    AVAX,
     C_CHAIN,
     FEE,
     KEYS,
+    LATER,
     NO_OWNERS,
     NOW_S,
     World,
@@ -28,9 +32,10 @@ from icefall.wire.avm.types import (
     PropertyOwnedOutput,
     TransferOutput,
     Tx,
+    Utxo,
 )
-from icefall.wire.ids import id_text
-from icefall.xchain.mempool import SIZE_MAX, TX_SIZE_MAX, Mempool, issue, verify_tx
+from icefall.wire.ids import id_text, input_id
+from icefall.xchain.mempool import SIZE_MAX, TX_SIZE_MAX, Mempool, Refusal, issue, verify_tx
 from icefall.xchain.model import TxRefused
 
 
@@ -95,9 +100,21 @@ def test_a_conflict_names_the_refused_transaction(mempool: Mempool, world: World
     assert issued(first, mempool, world) is None
     text = f"tx conflicts with other tx: {id_text(second.txid)}"
     assert issued(second, mempool, world) == text
-    assert mempool.refusal(second.txid) == text
-    mempool.accepted([first])
+    assert mempool.refusal(second.txid) is None, "the first may still be dropped"
+    assert mempool.accepted([first]) == [Refusal(second.txid, text, is_final=True)]
     assert issued(second, mempool, world) == text  # remembered
+
+
+def test_a_conflict_ends_with_the_transaction_that_was_first(mempool: Mempool, world: World) -> None:
+    utxo = world.fund()
+    first, second, other = (signed(base([out(amount)], [spend(utxo)])) for amount in (1, 2, 3))
+    for tx in (first, second, other):
+        issued(tx, mempool, world)
+    mempool.drop(Refusal(first.txid, "why", is_final=True))
+    assert issued(second, mempool, world) is None
+    assert mempool.accepted([second]) == [
+        Refusal(other.txid, f"tx conflicts with other tx: {id_text(other.txid)}", is_final=True)
+    ]
 
 
 def test_rivals_over_operations_and_imports(mempool: Mempool, world: World) -> None:
@@ -166,7 +183,8 @@ def test_full_comes_before_conflict_and_too_large_before_full(world: World) -> N
     assert (issued(sized(world, TX_SIZE_MAX + 1), mempool, world) or "").startswith("tx too large: ")
 
 
-def test_what_was_refused_is_not_looked_at_again(mempool: Mempool, world: World) -> None:
+def test_what_the_live_dialect_has_refused_is_not_verified_again(world: World) -> None:
+    mempool = Mempool(remembers_all=True)
     tx = payment(world)
     held = dict(world.utxos)
     world.utxos.clear()
@@ -175,6 +193,62 @@ def test_what_was_refused_is_not_looked_at_again(mempool: Mempool, world: World)
     assert issued(tx, mempool, world) == text
     assert mempool.refusal(tx.txid) == text
     assert refusal_of(verify_tx, tx, RULES, world, NOW_S) is None
+
+
+def _missing_input(world: World) -> Tx:
+    tx = payment(world)
+    world.utxos.clear()
+    return tx
+
+
+def _spent_input(world: World) -> Tx:
+    spent = payment(world)
+    tx = signed(base([out(1)], [spend(world.fund(txid=spent.txid))]))
+    world.txs[spent.txid] = spent
+    del world.utxos[input_id(spent.txid, 0)]
+    return tx
+
+
+def _missing_operand(world: World) -> Tx:
+    token = world.fund(PropertyOwnedOutput(ALICE), world.asset(2))
+    del world.utxos[input_id(token.txid, token.output_index)]
+    burn = operate(on(token, PropertyBurnOperation((0,))), inputs=[spend(world.fund())])
+    return signed(burn, KEYS[:1], KEYS[:1], fxs=[Credential, PropertyCredential])
+
+
+FINALITY: list[tuple[Callable[[World], Tx], bool]] = [
+    (_missing_input, False),
+    (_spent_input, True),
+    (_missing_operand, False),
+    (lambda world: signed(base([out(1)], [spend(world.fund(TransferOutput(10 * FEE, LATER)))])), False),
+    (lambda world: signed(base([out(1)], [spend(world.fund())]), KEYS[1:2]), True),  # another's signature
+    (lambda world: signed(base([], [])), True),  # malformed
+    (lambda world: signed(base([out(1)], [spend(world.fund(asset_id=b"\x07" * 32)), spend(world.fund())])), False),
+    (
+        lambda world: signed(import_(spend(Utxo(b"\x08" * 32, 0, AVAX, TransferOutput(10 * FEE, ALICE)))), KEYS[:1]),
+        False,
+    ),
+    (lambda world: sized(world, TX_SIZE_MAX + 1), True),
+]
+
+
+@pytest.mark.parametrize(("tx_of", "is_final"), FINALITY)
+def test_only_final_refusals_are_remembered(
+    tx_of: Callable[[World], Tx], is_final: bool, mempool: Mempool, world: World
+) -> None:
+    tx = tx_of(world)
+    text = issued(tx, mempool, world)
+    assert text
+    assert mempool.refusal(tx.txid) == (text if is_final else None)
+
+
+def test_one_that_was_refused_for_a_missing_input_is_taken_once_it_is_there(mempool: Mempool, world: World) -> None:
+    tx = payment(world)
+    held = dict(world.utxos)
+    world.utxos.clear()
+    assert issued(tx, mempool, world)
+    world.utxos.update(held)
+    assert issued(tx, mempool, world) is None
 
 
 def test_64_refusals_are_remembered(mempool: Mempool, world: World) -> None:
@@ -195,16 +269,16 @@ def test_64_refusals_are_remembered(mempool: Mempool, world: World) -> None:
 
 def test_asking_for_a_refusal_does_not_keep_it(mempool: Mempool) -> None:
     for number in range(64):
-        mempool.drop(bytes([number]), "why")
+        mempool.drop(Refusal(bytes([number]), "why", is_final=True))
     assert mempool.refusal(b"\0") == "why"
-    mempool.drop(b"new", "why")
+    mempool.drop(Refusal(b"new", "why", is_final=True))
     assert mempool.refusal(b"\0") is None
 
 
 def test_put_overrules_a_refusal(mempool: Mempool, world: World) -> None:
     """The wallet's way in: without a look, and without regard to what was said before."""
     tx = payment(world)
-    mempool.drop(tx.txid, "why")
+    mempool.drop(Refusal(tx.txid, "why", is_final=True))
     mempool.put(tx)
     mempool.put(tx)
     assert list(mempool) == [tx]
@@ -215,7 +289,7 @@ def test_dropping_makes_room(mempool: Mempool, world: World) -> None:
     utxo = world.fund()
     first, second = (signed(base([out(amount)], [spend(utxo)])) for amount in (1, 2))
     mempool.add(first, accept_all)
-    mempool.drop(first.txid, "why")
+    mempool.drop(Refusal(first.txid, "why", is_final=True))
     assert (len(mempool), mempool.size) == (0, 0)
     mempool.add(second, accept_all)
     assert list(mempool) == [second]

@@ -54,7 +54,7 @@ class Replay:
 
     def __init__(self) -> None:
         self.state = MemoryState()
-        self.mempool = Mempool()
+        self.mempool = Mempool(remembers_all=True)  # as the node that was recorded
         self.signers = Signers()
         self.tip: Block = BLOCK_0
         self.built: list[Block] = []

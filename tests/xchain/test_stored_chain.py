@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.steps import Steps
-from tests.xchain.craft import base, signed
+from tests.xchain.craft import ADDRESSES, KEYS, base, signed, spend
 from tests.xchain.memory_state import BLOCK_0, RULES, MemoryState
 from tests.xchain.stored import StoredChain, digest, history
 from tests.xchain.wallet import AVAX, NOW_S, PEERS, Wallet, _amount_of
@@ -96,6 +96,43 @@ async def _refusals(directory: Path) -> None:
     reader = AssetChainReader(SqliteReader(store_path(directory)), RULES.chain_id)
     kept = [tx for tx in txs if await reader.refusal(tx.txid) is not None]
     assert kept == txs[-64:]
+
+
+def test_a_refusal_that_is_not_final_is_neither_stored_nor_rejected(tmp_path: Path) -> None:
+    asyncio.run(_child_before_parent(tmp_path))
+
+
+async def _child_before_parent(directory: Path) -> None:
+    stored = StoredChain(directory)
+    chain = stored.chain
+    await chain.ledger.start()
+    parent, child = _parent_and_child()
+    with pytest.raises(CallFailed, match="not found"):
+        await chain.issue(checksum_hex.encode(child.raw), "hex")
+    assert chain.state_of(child.txid) == ""
+    await chain.issue(checksum_hex.encode(parent.raw), "hex")
+    assert await chain.accept_pending()
+    assert await chain.issue(checksum_hex.encode(child.raw), "hex") == child.txid
+    assert chain.state_of(child.txid) == "Processing"
+    assert await chain.accept_pending()
+    rival = signed(base([], [spend(produced(parent)[0])], b"rival"), KEYS[:1])
+    with pytest.raises(CallFailed, match="not found"):
+        await chain.issue(checksum_hex.encode(rival.raw), "hex")
+    assert chain.state_of(rival.txid) == "Rejected"
+    await chain.accept_pending()
+    stored.store.close()
+    reader = AssetChainReader(SqliteReader(store_path(directory)), RULES.chain_id)
+    assert await reader.refusal(child.txid) is None
+    assert await reader.refusal(rival.txid) is not None
+
+
+def _parent_and_child() -> tuple[Tx, Tx]:
+    wallet = Wallet(SEED)
+    utxo_id, utxo = max(wallet.transfers.items(), key=lambda row: _amount_of(row[1]))
+    amount = _amount_of(utxo) - RULES.tx_fee
+    output = TransferableOutput(AVAX, TransferOutput(amount, Owners(0, 1, ADDRESSES[:1])))
+    parent = wallet._finish(BaseTx, [wallet._spend(utxo_id, utxo)], [output])
+    return parent, signed(base([], [spend(produced(parent)[0])]), KEYS[:1])
 
 
 def run_child(directory: Path, *more: str) -> int:

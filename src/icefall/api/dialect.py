@@ -96,10 +96,18 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         "HEAD of `/ext/health`",
         True, "as GET, without the body",
         False, "405")]
+    shows_idle_times: Annotated[bool, DialectDifference(
+        "`timeSinceLastMsgReceived` and `timeSinceLastMsgSent` of the network check, without an upstream",
+        True, "present",
+        False, "absent")]
     four_tx_states: Annotated[bool, DialectDifference(
         "avm.getTxStatus",
-        True, "Accepted, Processing, Rejected (the last 64 refused) or Unknown",
+        True, "Accepted, Processing, Rejected (the last 64 whose refusal is final) or Unknown",
         False, "Accepted or Unknown")]
+    remembers_all_refusals: Annotated[bool, DialectDifference(
+        "avm.issueTx of a transaction that was refused for a missing input, a lock or a conflict",
+        False, "verified again",
+        True, "refused with the same text while it is among the last 64 refused")]
     shows_source_chain: Annotated[bool, DialectDifference(
         "`sourceChain` in the answer of avm.getUTXOs",
         True, "present when `sourceChain` was given",

@@ -9,7 +9,8 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_of
-from icefall.compose.indexer import chain_log_name, indexer_logs, proves_roots, run_indexer
+from icefall.compose.indexer import indexer_logs, proves_roots, run_indexer
+from icefall.compose.node_setup import chain_log_name
 from icefall.compose.stores import create_data_dir, put_chain_configs, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError

@@ -13,7 +13,7 @@ from icefall.config.settings import ChainConfig
 from icefall.db.engine import StoreError
 from icefall.evm.health import SILENT_S, chain_health
 from icefall.evm.reading.chain import ChainReader
-from icefall.node.health.runner import Check, Health, Unhealthy
+from icefall.node.health.runner import UNFILTERED, Check, Health, Unhealthy
 
 _MEASURE_EVERY_S = 30.0
 _WATCH_EVERY_S = 1.0
@@ -39,23 +39,45 @@ class ChainLocation:
 
 def chain_check(chain: ChainConfig, stores: Stores, *, is_indexed_here: bool) -> Check:
     """The health of an EVM chain's indexer, from its store. Being far behind the head is no failure, nor is a chain
-    that neither this program indexes nor another has begun to."""
+    that neither this program indexes nor another has begun to. Its tags are its subnet and its blockchain ID."""
     reader = ChainReader(stores.chain_reader(chain.id))
     location = ChainLocation(stores, chain.id)
     is_begun = is_indexed_here
+    blockchain_id = chain.blockchain_id
+
+    def tags() -> tuple[str, ...]:
+        return tuple([tag for tag in (chain.subnet_id, blockchain_id) if tag]) or UNFILTERED
 
     async def run() -> Any:
-        nonlocal is_begun
+        nonlocal is_begun, blockchain_id
         is_begun = is_begun or await asyncio.to_thread(stores.has_chain_store, chain.id)
         if not is_begun:
             return {"indexed": False}
         found = await chain_health(reader, time.time())
-        details = found.details | await location.details() if found.details else {}
+        details = found.details
+        if details:
+            blockchain_id = blockchain_id or await reader.meta("blockchain_id") or ""
+            consensus = await _consensus(reader, connected=found.is_fresh)
+            details = consensus | details | await location.details()
         if found.problem:
             raise Unhealthy(found.problem, details or None)
         return details
 
-    return Check(f"chain-{chain.id}", run, starting_s=SILENT_S)  # its indexer starts after the engine
+    return Check(f"chain-{chain.id}", run, tags, starting_s=SILENT_S)  # its indexer starts after the engine
+
+
+async def _consensus(reader: ChainReader, *, connected: bool) -> dict[str, Any]:
+    """The fields that the check of any chain has. A stored block is accepted, so none is being processed."""
+    tip = await reader.tip()
+    consensus: dict[str, Any] = {}
+    if tip is not None:
+        consensus = {
+            "lastAcceptedHeight": tip.number,
+            "lastAcceptedID": f"0x{tip.block_hash.hex()}",
+            "longestProcessingBlock": "0s",
+            "processingBlocks": 0,
+        }
+    return {"engine": {"consensus": consensus, "vm": None}, "networking": {"percentConnected": int(connected)}}
 
 
 async def watch_chain_checks(checks: list[Check], health: Health) -> None:

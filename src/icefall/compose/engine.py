@@ -1,6 +1,7 @@
 """The engine process: the only writer of the node's store. This is its composition root."""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -13,7 +14,7 @@ from icefall import __version__
 from icefall.access.budget_server import serve_budgets
 from icefall.api.dialect import DIALECTS
 from icefall.compose.chain_checks import chain_check, watch_chain_checks
-from icefall.compose.child import DRAINING, READY, watch_stop
+from icefall.compose.child import DRAINING, ENGINE, READY, watch_stop
 from icefall.compose.node_setup import configured_network, node_logs, unstored_path
 from icefall.compose.stores import Stores, stores_of
 from icefall.config.settings import Config
@@ -30,7 +31,9 @@ from icefall.node.health.runner import Check, Health, UnstoredFailure
 from icefall.node.identity import ensure_identity
 from icefall.node.store import SQL, NodeReader, StartRequest, admit, put_learned, read_learned, read_meta, refusal
 from icefall.observe import counters
+from icefall.observe.cpu_samples import SampledProgram, samples_directory
 from icefall.observe.log import Log, Logs
+from icefall.observe.program import program_pid, program_processes
 from icefall.primary.chains import foreign_chains, genesis_time, import_history, index_x, put_state
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.primary.sync import NodeFollowing, check_upstreams, learn
@@ -210,7 +213,13 @@ async def _chain_services(context: EngineContext) -> ChainServices:
     foreign = foreign_chains(network, store, indexed=config.index_enabled)
     chains = {}
     for spec in network.asset_chains:
-        chain = AssetChain(_ledger(context, spec), pace, logs[spec.chain.name], check_space=context.disk.check)
+        chain = AssetChain(
+            _ledger(context, spec),
+            pace,
+            logs[spec.chain.name],
+            check_space=context.disk.check,
+            remembers_all_refusals=DIALECTS[config.dialect].remembers_all_refusals,
+        )
         await chain.ledger.start()
         if spec.chain.chain_id == network.genesis.x_chain_id:
             await import_history(store, chain.ledger, foreign, logs["main"])
@@ -271,7 +280,7 @@ async def _admin(context: EngineContext) -> Admin:
         Chains(network.chains, NodeReader(store)),
         NODE_BASES,
         logs,
-        Profiles(Path(config.profile_dir), locks),
+        Profiles(Path(config.profile_dir), locks, _sampled_program(Path(config.data_dir))),
         Path(config.plugin_dir),
         locks,
         alias_in_bytes=DIALECTS[config.dialect].alias_in_bytes,
@@ -280,9 +289,18 @@ async def _admin(context: EngineContext) -> Admin:
     return admin
 
 
+def _sampled_program(data_dir: Path) -> SampledProgram:
+    def processes() -> dict[int, str]:
+        found = {one.pid: one.role for one in program_processes(program_pid())}
+        return found or {os.getpid(): ENGINE}  # no /proc
+
+    return SampledProgram(samples_directory(data_dir / "run", program_pid()), processes)
+
+
 async def _health(context: EngineContext, services: ChainServices, traffic: EngineTraffic) -> Health:
     config, network, store, logs, *_ = context
-    unstored = UnstoredFailure(unstored_path(Path(config.data_dir)))
+    data_dir = Path(config.data_dir)
+    unstored = UnstoredFailure(unstored_path(data_dir))
     health = Health(store, logs["main"], config.health_check_frequency, config.health_check_timeout, unstored)
     await health.begin()
     limits = Thresholds(
@@ -303,7 +321,8 @@ async def _health(context: EngineContext, services: ChainServices, traffic: Engi
     peers = following.peers if following else None
     if following:
         following.on_progress = health.refresh
-    for check in node_checks(statuses, store, Path(config.data_dir), limits, traffic, peers):
+    shows_idle_times = DIALECTS[config.dialect].shows_idle_times
+    for check in node_checks(statuses, store, data_dir, limits, traffic, peers, shows_idle_times=shows_idle_times):
         await health.register(check)
     for check in _chain_checks(context):
         await health.register(check)

@@ -15,7 +15,7 @@ from icefall.access.store import ReopenedStore
 from icefall.access.usage_store import UsageStore
 from icefall.compose.child import watch_stop
 from icefall.compose.indexed_chain import IndexedChain
-from icefall.compose.node_setup import log_rotation
+from icefall.compose.node_setup import chain_log_name, configured_network, log_rotation, node_logs
 from icefall.compose.stores import Stores, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, DiskLow
@@ -47,7 +47,7 @@ async def run_indexer(config: Config, *, show: bool) -> int:
     gc.freeze()  # modules live as long as the process: they need not be scanned again and again
     gc.set_threshold(*GC_THRESHOLDS)
     display = Display() if show else None
-    logs = indexer_logs(config, display)
+    logs = indexer_logs(config, display) if show else _shared_logs(config)
     decoder = ProcessBlockDecoder(config.decoders or default_processes())
     async with AsyncExitStack() as opened:
         opened.callback(decoder.close)
@@ -258,8 +258,9 @@ async def store_status(chain: IndexedChain, *, last: bool = False) -> StoreError
     return None
 
 
-def chain_log_name(chain: ChainConfig) -> str:
-    return f"chain-{chain.id}"
+def _shared_logs(config: Config) -> Logs:
+    """The loggers of an indexer beside an engine, whose levels an administrator can change."""
+    return node_logs(config, "indexer", configured_network(config, int(time.time())), create=False)
 
 
 def indexer_logs(config: Config, display: Display | None = None) -> Logs:

@@ -1,8 +1,8 @@
-"""What the engine and the workers of a node build alike: the configured network and the loggers."""
+"""What the engine, the indexer and the workers of a node build alike: the configured network and the loggers."""
 
 from pathlib import Path
 
-from icefall.config.settings import Config
+from icefall.config.settings import ChainConfig, Config
 from icefall.observe.log import Logs, open_logs
 from icefall.observe.log_file import MIB, Rotation
 from icefall.primary.network import AssetChainSource, LearnedNetwork, Network, NetworkSettings, network_of
@@ -31,11 +31,17 @@ def log_rotation(config: Config) -> Rotation:
     return Rotation(config.log_rotater_max_size * MIB, config.log_rotater_max_files)
 
 
+def chain_log_name(chain: ChainConfig) -> str:
+    """Return the name of the logger to which the indexer writes what concerns one chain."""
+    return f"chain-{chain.id}"
+
+
 def node_logs(config: Config, process: str, network: Network, *, create: bool) -> Logs:
-    """The engine creates the page of log levels, workers share it."""
+    """The loggers of one process of a node. The engine creates the page of their levels, all others share it, so each
+    of them must name the same loggers."""
     return open_logs(
         process,
-        ["main", "vm-factory", *(chain.name for chain in network.chains)],
+        ["main", "vm-factory", *(chain.name for chain in network.chains), *map(chain_log_name, config.chain)],
         Path(config.log_dir),
         (config.log_level.upper(), config.log_display_level.upper()),
         config.log_format,

@@ -23,6 +23,7 @@ from icefall.config.settings import Config
 from icefall.db.engine import StoreCorrupt, StoreError
 from icefall.demo.chains import tables, tour_lines
 from icefall.errors import StartRefused
+from icefall.observe.cpu_samples import samples_directory, watch_requests
 from icefall.observe.program import PROGRAM, name_process
 from icefall.processes.forked import Child
 from icefall.processes.listening import Address, ListeningSocket, listen
@@ -57,6 +58,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
 
     os.environ[PROGRAM] = str(os.getpid())
     name_process()
+    watch_requests(samples_directory(Path(config.data_dir) / "run", os.getpid()))
     opened = [*sockets.values(), *([replay] if replay else [])]
     supervisor = Supervisor(
         verb, config, run_child, [listening.socket for listening in opened], _print_error, engine_started

@@ -6,7 +6,7 @@ the mempool, so that a conflicting transaction is refused at once instead of bei
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ from icefall.wire.avm.types import Block
 from icefall.wire.container.proposer import Container, next_epoch, pack_container
 from icefall.xchain.execute import Overlay, execute
 from icefall.xchain.ledger import Ledger
-from icefall.xchain.mempool import REFUSALS_MAX, Mempool, issue, parse_issue
+from icefall.xchain.mempool import REFUSALS_MAX, Mempool, Refusal, issue, parse_issue
 from icefall.xchain.model import AcceptedBlock, ChainRules, LedgerState, TxEffects, TxRefused
 from icefall.xchain.ownership import Recover, Signers
 from icefall.xchain.store import put_refusals
@@ -33,7 +33,7 @@ class BuiltBlock(NamedTuple):
 
     block: Block | None
     effects: tuple[TxEffects, ...]
-    dropped: tuple[tuple[bytes, str], ...]  # transaction ID, reason
+    dropped: tuple[Refusal, ...]
 
 
 def build(
@@ -53,7 +53,7 @@ def build(
     overlay = Overlay(state)
     signers = Signers() if recover is None else recover
     effects: list[TxEffects] = []
-    dropped: list[tuple[bytes, str]] = []
+    dropped: list[Refusal] = []
     bytes_left = BLOCK_SIZE_TARGET
     for tx in mempool:
         if len(tx.raw) > bytes_left or (txs_max and len(effects) == txs_max):
@@ -62,11 +62,11 @@ def build(
             verify_syntax(tx, rules)  # transactions issued through the wallet API were not verified
             effects.append(execute(tx, rules, overlay, now_s, signers))
         except TxRefused as refusal:
-            dropped.append((tx.txid, str(refusal)))
+            dropped.append(Refusal(tx.txid, str(refusal), refusal.is_final))
         else:
             bytes_left -= len(tx.raw)
-    for txid, reason in dropped:
-        mempool.drop(txid, reason)
+    for one in dropped:
+        mempool.drop(one)
     if not effects:
         return BuiltBlock(None, (), tuple(dropped))
     time = max(now_s, parent.time)
@@ -88,7 +88,8 @@ class BlockPace(msgspec.Struct, frozen=True):
 
 class AssetChain:
     """`check_space` raises a StoreError while the disk has too little space: then nothing is accepted, so that nothing
-    waits in memory for a disk that may stay full."""
+    waits in memory for a disk that may stay full. `remembers_all_refusals` is explained at `Mempool`; stored are only
+    the final ones."""
 
     def __init__(
         self,
@@ -97,21 +98,23 @@ class AssetChain:
         log: Log,
         now: Callable[[], float] = time.time,
         check_space: Callable[[], None] = lambda: None,
+        *,
+        remembers_all_refusals: bool = False,
     ) -> None:
         self.ledger = ledger
         self._check_space = check_space
         self._pace = pace
         self._log = log
         self._now = now
-        self._mempool = Mempool()
+        self._mempool = Mempool(remembers_all=remembers_all_refusals)
         self._signers = Signers()  # so that building a block does not recover again what issuing has recovered
         self._wake = asyncio.Event()
-        self._refusals: list[tuple[bytes, str]] = []  # not stored yet
+        self._refusals: list[Refusal] = []  # final, and not stored yet
 
     # -- calls from workers ----------------------------------------------------------------------------------------
 
     async def issue(self, tx: str, encoding: str) -> bytes:
-        """The transaction's ID, once it is in the mempool. Refusals are remembered."""
+        """Return the transaction's ID once it is in the mempool. Final refusals are remembered."""
         try:
             parsed = parse_issue(tx, encoding)
         except TxRefused as refused:
@@ -120,13 +123,14 @@ class AssetChain:
         try:
             issue(parsed, self._mempool, self.ledger.rules, self.ledger.state, int(self._now()), self._signers)
         except TxRefused as refused:
-            self._remember(parsed.txid, str(refused))
+            self._remember([Refusal(parsed.txid, str(refused), refused.is_final)])
             raise CallFailed(str(refused)) from refused
         self._wake.set()
         return parsed.txid
 
     def state_of(self, txid: bytes) -> str:
-        """Return the state of a transaction that is in no block; empty for an unknown one."""
+        """Return the state of a transaction that is in no block; empty for an unknown one, which includes those whose
+        refusal is not final."""
         if txid in self._mempool:
             return PROCESSING
         return REJECTED if self._mempool.refusal(txid) is not None else ""
@@ -152,7 +156,7 @@ class AssetChain:
         """Build, commit and accept one block; whether there was one."""
         ledger, now_s = self.ledger, int(self._now())
         built = build(self._mempool, ledger.tip, ledger.rules, ledger.state, now_s, self._pace.txs_max, self._signers)
-        self._refusals.extend(built.dropped)
+        self._remember(built.dropped)
         refusals, self._refusals = self._refusals, []
         try:
             if built.block is None:
@@ -161,11 +165,13 @@ class AssetChain:
             self._check_space()
             container = self._wrapped(built.block)
             accepted = AcceptedBlock(built.block, container.container_id, container.raw, time.time_ns(), built.effects)
-            await ledger.commit([accepted], lambda tx: put_refusals(tx, ledger.at.chain, refusals))
+            conflicts = self._mempool.conflicts_with(built.block.txs)
+            await ledger.commit([accepted], lambda tx: put_refusals(tx, ledger.at.chain, refusals + conflicts))
         except StoreError:
             self._refusals = refusals + self._refusals
             raise
-        self._mempool.accepted(built.block.txs)
+        # what conflicted while the block was being stored
+        self._remember(one for one in self._mempool.accepted(built.block.txs) if one not in conflicts)
         self._log.debug("block accepted", height=ledger.height, txs=len(built.block.txs))
         return True
 
@@ -177,11 +183,14 @@ class AssetChain:
         when = max(block.time, parent.timestamp)
         return pack_container(parent.container_id, when, parent.p_chain_height, block.raw, epoch=next_epoch(parent))
 
-    def _remember(self, txid: bytes, reason: str) -> None:
-        self._refusals.append((txid, reason))
-        del self._refusals[:-REFUSALS_MAX]
-        self._wake.set()
+    def _remember(self, refusals: Iterable[Refusal]) -> None:
+        """Has the final ones stored with the next block, or by themselves."""
+        final = [one for one in refusals if one.is_final]
+        if final:
+            self._refusals.extend(final)
+            del self._refusals[:-REFUSALS_MAX]
+            self._wake.set()
 
-    async def _store_refusals(self, refusals: list[tuple[bytes, str]]) -> None:
+    async def _store_refusals(self, refusals: list[Refusal]) -> None:
         if refusals:
             await self.ledger.store.write(lambda tx: put_refusals(tx, self.ledger.at.chain, refusals))

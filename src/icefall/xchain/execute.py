@@ -87,7 +87,7 @@ class Overlay:
     def add(self, effects: TxEffects) -> None:
         """Adds the effects of a transaction, unless it imports what an earlier one imports."""
         if not self._imported.isdisjoint(effects.imported):
-            raise TxRefused("block contains conflicting transactions")
+            raise TxRefused("block contains conflicting transactions", is_final=False)
         self._imported.update(effects.imported)
         for utxo_id in effects.spent:
             self._utxos[utxo_id] = None

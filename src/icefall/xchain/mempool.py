@@ -1,10 +1,11 @@
 """Transactions that wait for a block: how one is issued, and the pool that holds them.
 
-The pool is ordered by arrival, no two of its transactions spend the same UTXO, and it is limited in bytes. Refusals are
-remembered for a while: the same transaction gets the same answer without being verified again.
+The pool is ordered by arrival, no two of its transactions spend the same UTXO, and it is limited in bytes. Final
+refusals are remembered for a while: the same transaction gets the same answer without being verified again.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from icefall.wire.avm.codec import unpack_tx
 from icefall.wire.avm.types import Tx
@@ -21,18 +22,34 @@ TX_SIZE_MAX = 65_536
 SIZE_MAX = 64 * 2**20
 REFUSALS_MAX = 64
 
+Value = TypeVar("Value")
+
+
+class Refusal(NamedTuple):
+    """A transaction that was refused, and why. `is_final` is explained at `TxRefused`."""
+
+    txid: bytes
+    reason: str
+    is_final: bool
+
 
 class Mempool:
-    """Plain memory, no clock and no I/O. `in` takes an ID; iterating gives the transactions, oldest first."""
+    """Plain memory, no clock and no I/O. `in` takes an ID; iterating gives the transactions, oldest first.
 
-    __slots__ = ("_refusals", "_size_max", "_spenders", "_txs", "size")
+    `remembers_all`: refusals that are not final are remembered too, so that such a transaction is refused until enough
+    others were.
+    """
 
-    def __init__(self, size_max: int = SIZE_MAX) -> None:
+    __slots__ = ("_conflicts", "_refusals", "_remembers_all", "_size_max", "_spenders", "_txs", "size")
+
+    def __init__(self, size_max: int = SIZE_MAX, *, remembers_all: bool = False) -> None:
         self.size = 0  # bytes of all waiting transactions
         self._size_max = size_max
+        self._remembers_all = remembers_all
         self._txs: dict[bytes, Tx] = {}
         self._spenders: dict[bytes, bytes] = {}  # UTXO ID -> ID of the transaction that spends it
         self._refusals: dict[bytes, str] = {}  # the most recently used last
+        self._conflicts: dict[bytes, Tx] = {}  # refused for a conflict that is not decided yet
 
     def add(self, tx: Tx, verify: Callable[[Tx], None]) -> None:
         """Adds a transaction after verifying it, or raises TxRefused. Adding one that is already there does nothing."""
@@ -45,7 +62,7 @@ class Mempool:
         try:
             verify(tx)
         except TxRefused as refusal:
-            self.drop(tx.txid, str(refusal))
+            self.drop(Refusal(tx.txid, str(refusal), refusal.is_final))
             raise
         self.put(tx)
 
@@ -58,31 +75,44 @@ class Mempool:
         if size > TX_SIZE_MAX:
             raise self._refused(tx, f"tx too large: {id_text(tx.txid)} size ({size}) > max size ({TX_SIZE_MAX})")
         if size > available:  # not the fault of the transaction, so it is not remembered
-            raise TxRefused(f"mempool is full: {id_text(tx.txid)} size ({size}) > available space ({available})")
+            text = f"mempool is full: {id_text(tx.txid)} size ({size}) > available space ({available})"
+            raise TxRefused(text, is_final=False)
         if not self._spenders.keys().isdisjoint(spent):
-            raise self._refused(tx, f"tx conflicts with other tx: {id_text(tx.txid)}")
+            _put_bounded(self._conflicts, tx.txid, tx)
+            raise self._refused(tx, _conflict(tx), is_final=False)
         self._txs[tx.txid] = tx
         self.size += size
         for utxo_id in spent:
             self._spenders[utxo_id] = tx.txid
         self._refusals.pop(tx.txid, None)
+        self._conflicts.pop(tx.txid, None)
 
-    def drop(self, txid: bytes, reason: str) -> None:
-        """Removes a transaction that turned out invalid, and remembers why."""
-        self._take(txid)
-        self._refusals.pop(txid, None)
-        self._refusals[txid] = reason
-        if len(self._refusals) > REFUSALS_MAX:
-            del self._refusals[next(iter(self._refusals))]
+    def drop(self, refusal: Refusal) -> None:
+        """Removes a transaction that turned out invalid, and remembers why if that is final."""
+        self._take(refusal.txid)
+        if refusal.is_final or self._remembers_all:
+            _put_bounded(self._refusals, refusal.txid, refusal.reason)
 
-    def accepted(self, txs: Iterable[Tx]) -> None:
-        """Removes transactions that are in a block now, and those that spend the same UTXOs."""
+    def accepted(self, txs: Sequence[Tx]) -> list[Refusal]:
+        """Removes transactions that are in a block now, and those that spend the same UTXOs. Returns the refusals that
+        became final (`conflicts_with`)."""
+        refusals = self.conflicts_with(txs)
         for tx in txs:
             if not self._take(tx.txid):
                 for utxo_id in input_ids(tx):
                     conflicting = self._spenders.get(utxo_id)
                     if conflicting is not None:
                         self._take(conflicting)
+        for refusal in refusals:
+            del self._conflicts[refusal.txid]
+            self.drop(refusal)
+        return refusals
+
+    def conflicts_with(self, txs: Sequence[Tx]) -> list[Refusal]:
+        """The refusals that become final when `txs` are accepted: of transactions refused for a conflict with them."""
+        spent = {utxo_id for tx in txs for utxo_id in input_ids(tx)}
+        losers = [tx for tx in self._conflicts.values() if not spent.isdisjoint(input_ids(tx))]
+        return [Refusal(tx.txid, _conflict(tx), is_final=True) for tx in losers]
 
     def __contains__(self, txid: bytes) -> bool:
         return txid in self._txs
@@ -106,9 +136,21 @@ class Mempool:
             self._spenders.pop(utxo_id, None)
         return True
 
-    def _refused(self, tx: Tx, reason: str) -> TxRefused:
-        self.drop(tx.txid, reason)
-        return TxRefused(reason)
+    def _refused(self, tx: Tx, reason: str, *, is_final: bool = True) -> TxRefused:
+        self.drop(Refusal(tx.txid, reason, is_final))
+        return TxRefused(reason, is_final=is_final)
+
+
+def _conflict(tx: Tx) -> str:
+    return f"tx conflicts with other tx: {id_text(tx.txid)}"
+
+
+def _put_bounded(known: dict[bytes, Value], txid: bytes, value: Value) -> None:
+    """Puts the newest entry last and drops the oldest above the limit."""
+    known.pop(txid, None)
+    known[txid] = value
+    if len(known) > REFUSALS_MAX:
+        del known[next(iter(known))]
 
 
 def parse_issue(tx_text: str, encoding: str = "hex") -> Tx:

@@ -11,7 +11,15 @@ from icefall.wire.ids import id_text
 
 
 class TxRefused(Exception):
-    """A transaction or block that breaks a rule; the text is the one a node answers with."""
+    """A transaction or block that breaks a rule; the text is the one a node answers with.
+
+    `is_final`: no later state of the chain makes it valid. A missing input that may still be created, a lock that ends
+    and a conflict with a transaction that is in no block yet are not final.
+    """
+
+    def __init__(self, text: str, *, is_final: bool = True) -> None:
+        super().__init__(text)
+        self.is_final = is_final
 
 
 class ChainRules(msgspec.Struct, frozen=True):

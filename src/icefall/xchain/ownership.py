@@ -50,7 +50,7 @@ def verify_ownership(
 ) -> None:
     """Each signature must be of the address its index names, and there must be exactly `threshold` of them."""
     if owners.locktime > now_s:
-        raise TxRefused("output is time locked")
+        raise TxRefused("output is time locked", is_final=False)
     if owners.threshold < len(indices):
         raise TxRefused("input has more signers than expected")
     if owners.threshold > len(indices):

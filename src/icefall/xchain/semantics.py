@@ -130,7 +130,8 @@ def fx_of(value: Any) -> int:
 def unknown_chain(chain_id: bytes) -> TxRefused:
     """The refusal of a `LedgerState` for a chain that does not exist."""
     text = id_text(chain_id)
-    return TxRefused(f'failed to get subnet of "{text}": problem retrieving blockchain "{text}": not found')
+    reason = f'failed to get subnet of "{text}": problem retrieving blockchain "{text}": not found'
+    return TxRefused(reason, is_final=False)  # it may be created later
 
 
 class _Verification:
@@ -154,12 +155,12 @@ class _Verification:
             try:
                 self.transfer(given, credential, self._utxo_of(given))
             except TxRefused as refusal:
-                raise TxRefused(f"failed to verify transfer: {refusal}") from None
+                raise TxRefused(f"failed to verify transfer: {refusal}", is_final=refusal.is_final) from None
         for row in tx.outputs:
             try:
                 self.output(row)
             except TxRefused as refusal:
-                raise TxRefused(f"failed to verify fx usage: {refusal}") from None
+                raise TxRefused(f"failed to verify fx usage: {refusal}", is_final=refusal.is_final) from None
 
     def transfer(self, given: TransferableInput, credential: Verifiable, utxo: Utxo) -> None:
         """An input spends exactly the UTXO it names."""
@@ -190,7 +191,7 @@ class _Verification:
         for at in operation.utxo_ids:
             utxo = self.state.utxo(input_id(at.txid, at.output_index))
             if utxo is None:
-                raise TxRefused("not found")
+                raise self._missing(at.txid, "not found")
             if utxo.asset_id != operation.asset_id:
                 raise TxRefused("asset IDs in the input don't match the utxo")
             outputs.append(utxo.output)
@@ -221,13 +222,18 @@ class _Verification:
         utxo_id = input_id(given.txid, given.output_index)
         utxo = self.state.utxo(utxo_id)
         if utxo is None:
-            raise TxRefused(f"failed to get utxo {id_text(utxo_id)}: not found")
+            raise self._missing(given.txid, f"failed to get utxo {id_text(utxo_id)}: not found")
         return utxo
+
+    def _missing(self, txid: bytes, text: str) -> TxRefused:
+        """The refusal of an input that is not there: final if the transaction that makes it is accepted, for then the
+        output is spent or was never made."""
+        return TxRefused(text, is_final=self.state.tx(txid) is not None)
 
     def _fxs_of(self, asset_id: bytes) -> tuple[int, ...]:
         tx = self.state.tx(asset_id)
         if tx is None:
-            raise TxRefused("not found")
+            raise TxRefused("not found", is_final=False)
         if not isinstance(tx.unsigned, CreateAssetTx):
             raise TxRefused("not an asset")
         return tuple([state.fx_index for state in tx.unsigned.initial_states])
@@ -246,8 +252,8 @@ def _verify_import(verification: _Verification, tx: ImportTx) -> None:
     utxos = []
     for given in tx.imported_inputs:
         utxo = verification.state.atomic_utxo(tx.source_chain, input_id(given.txid, given.output_index))
-        if utxo is None:
-            raise TxRefused("not found")
+        if utxo is None:  # the peer may export it later; what was imported already leaves no trace
+            raise TxRefused("not found", is_final=False)
         utxos.append(utxo)
     credentials = verification.credentials[len(tx.inputs) :]
     for given, credential, utxo in zip(tx.imported_inputs, credentials, utxos, strict=True):

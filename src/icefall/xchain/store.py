@@ -12,10 +12,10 @@ from icefall.db.changes import LastRead, unknown_version
 from icefall.db.engine import Reader, Store, StoreError, Transaction
 from icefall.db.statements import load
 from icefall.wire.avm.codec import unpack_tx, unpack_utxo
-from icefall.wire.avm.types import Tx, Utxo
+from icefall.wire.avm.types import CreateAssetTx, Tx, Utxo
 from icefall.wire.ids import hash256
 from icefall.wire.packer import GENESIS_SIZE_MAX
-from icefall.xchain.mempool import REFUSALS_MAX
+from icefall.xchain.mempool import REFUSALS_MAX, Refusal
 from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of
 
 SQL = load("icefall.xchain", "queries.sql")
@@ -178,9 +178,9 @@ def take_atomic(tx: Transaction, destination: bytes, source: bytes, utxo_id: byt
     tx.run_many(SQL.take_atomic_owner, [sides | {"address": address} for address in owners])
 
 
-def put_refusals(tx: Transaction, chain: int, refusals: Iterable[tuple[bytes, str]]) -> None:
-    for txid, reason in refusals:
-        tx.run(SQL.put_refused, {"chain": chain, "txid": txid, "reason": reason})
+def put_refusals(tx: Transaction, chain: int, refusals: Iterable[Refusal]) -> None:
+    for one in refusals:
+        tx.run(SQL.put_refused, {"chain": chain, "txid": one.txid, "reason": one.reason})
     tx.run(SQL.trim_refused, {"chain": chain, "keep": REFUSALS_MAX})
 
 
@@ -208,7 +208,7 @@ class StoredState:
             if not rows:
                 return None
             known = unpack_tx(rows[0][0], GENESIS_SIZE_MAX)
-            if len(self._assets) < 4096:
+            if len(self._assets) < 4096 and isinstance(known.unsigned, CreateAssetTx):
                 self._assets[txid] = known
         return known
 

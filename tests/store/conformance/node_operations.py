@@ -16,6 +16,7 @@ from icefall.node.store import SQL, NodeReader, StoredResult, put_learned, read_
 from icefall.node.sync.foreign import ForeignChain, ForeignContainer
 from icefall.wire.avm.utxos import consumed
 from icefall.wire.ids import input_id
+from icefall.xchain.mempool import Refusal
 from icefall.xchain.store import NEWEST, AssetChainReader, StoredState, put_refusals, take_atomic
 from icefall.xchain.store import SQL as X_SQL
 
@@ -90,7 +91,8 @@ async def xchain_outcomes(store: Store, folder: Path) -> dict[str, Any]:
     await store.write(lambda tx: take_atomic(tx, chain_id, _name(1), _name(2)))  # before it was exported
     moved = {"chain": ledger.at.chain, "next_seq": 1, "next_position": 1, "seq_before": 0}
     assert await store.write(lambda tx: tx.run(X_SQL.advance_before_blocks, moved)) == 0
-    await store.write(lambda tx: put_refusals(tx, ledger.at.chain, [(_name(n), str(n)) for n in range(70)]))
+    refusals = [Refusal(_name(n), str(n), is_final=True) for n in range(70)]
+    await store.write(lambda tx: put_refusals(tx, ledger.at.chain, refusals))
     found: dict[str, Any] = {"height": await reader.height(), "series": await _series(store, chain_id)}
     found["refused"] = [await reader.refusal(_name(number)) for number in (0, 5, 6, 69)]
     found["blocks"] = [await reader.block_at(height) for height in (0, 1, BLOCKS, BLOCKS + 1, 2**70)]

@@ -109,7 +109,7 @@ NODE_ENDPOINTS: tuple[Rest | Rpc, ...] = (
     Rpc(path=ADMIN, method="admin.loadVMs", result=LoadedVms, handler=admin.load_vms, needs=ADMIN_ON,
         summary="Load VM plugins that were installed since the start."),
     Rpc(path=ADMIN, method="admin.startCPUProfiler", result=Empty, handler=admin.start_cpu_profiler, needs=ADMIN_ON,
-        summary="Start a CPU profile of the engine."),
+        summary="Start a CPU profile of all processes."),
     Rpc(path=ADMIN, method="admin.stopCPUProfiler", result=Empty, handler=admin.stop_cpu_profiler, needs=ADMIN_ON,
         summary="Stop it and write `cpu.profile` (pprof format)."),
     Rpc(path=ADMIN, method="admin.memoryProfile", result=Empty, handler=admin.memory_profile, needs=ADMIN_ON,

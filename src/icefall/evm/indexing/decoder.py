@@ -23,6 +23,7 @@ from icefall.evm.deriving.derive import contract_lookups, derive, raw_rows
 from icefall.evm.deriving.packing import packed
 from icefall.evm.model import NO_RAW, CodeChange, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
 from icefall.evm.packed import PackedBlock, to_bytes
+from icefall.observe.cpu_samples import watch_requests
 from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.types import FullBlock, RootMismatch
@@ -209,6 +210,7 @@ def serve(requests: "Sequence[Connection[Any, Any]]", answers: "Connection[Any, 
     closes them or ends in any other way."""
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    watch_requests()
     with suppress(BrokenPipeError), ExitStack() as opened:
         files = [opened.enter_context(open(pipe.fileno(), "rb", closefd=False)) for pipe in requests]
         incoming = itertools.cycle(files)

@@ -1,4 +1,4 @@
-"""Profiles of the engine: where it spends CPU, what fills its heap, which locks it waits for.
+"""Profiles: where all processes spend CPU time, what fills the engine's heap, which locks it waits for.
 
 Each profile is a pprof file in the profile directory, replaced as a whole. Refusals carry the texts of the Go node.
 """
@@ -11,17 +11,14 @@ import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, Literal, TypeVar
 
 from icefall.node.admin.pprof import Measure, Profile, Sample, StackFrame, encode
+from icefall.observe.cpu_samples import PERIOD_S, STACKS_MAX, ProcessSamples, SampledProgram, described
 
-CPU_PERIOD_S = 0.01
-STACKS_MAX = 20_000  # distinct stacks a profiler left running may keep
-STACK_DEPTH_MAX = 256
 OBJECTS_LOOKED_AT_MAX = 250_000  # enough for a census, and a heap of any size takes well under 2 s
 TRACES_LOOKED_AT_MAX = 50_000
 TRACES_MEMORY_MAX = 32 << 20  # of tracemalloc's own tables; a snapshot costs several times that
@@ -40,33 +37,40 @@ class ProfileError(Exception):
 
 
 class Profiles:
-    """The profiles of this process, written into `directory`, which is made when first needed."""
+    """The profiles of this process and, of CPU time, of all that `sampled` reaches. They are written into `directory`,
+    which is made when first needed."""
 
-    def __init__(self, directory: Path, locks: "LockStats") -> None:
+    def __init__(self, directory: Path, locks: "LockStats", sampled: SampledProgram) -> None:
         self._directory = directory
         self._locks = locks
-        self._sampler: _CpuSampler | None = None
+        self._sampled = sampled
+        self._began: tuple[int, int] | None = None  # the time and the clock at which the CPU profile was begun
         self._turn = threading.Lock()  # calls may come from several threads
 
     def start_cpu(self) -> None:
-        """Begin to sample every thread. An empty cpu.profile marks the run."""
+        """Begin to sample every thread of every process. An empty cpu.profile marks the run."""
         with self._turn:
-            if self._sampler is not None:
+            if self._began is not None:
                 raise ProfileError("cpu profiler already running")
             with self._opened_directory() as folder:
                 try:
                     os.close(os.open("cpu.profile", _NEW_FILE, 0o640, dir_fd=folder))
                 except OSError as failure:
                     raise _refusal("open", self._directory / "cpu.profile", failure) from failure
-            self._sampler = _CpuSampler()
+            try:
+                self._sampled.begin()
+            except OSError as failure:
+                raise _refusal("open", Path(failure.filename or self._directory), failure) from failure
+            self._began = time.time_ns(), time.perf_counter_ns()
 
     def stop_cpu(self) -> None:
         """End the sampling and write cpu.profile. The profiler is gone even when the file cannot be written."""
         with self._turn:
-            if self._sampler is None:
+            if self._began is None:
                 raise ProfileError("cpu profiler doesn't exist")
-            sampler, self._sampler = self._sampler, None
-            self._write("cpu.profile", sampler.stop())
+            (started_ns, began_ns), self._began = self._began, None
+            duration_ns = time.perf_counter_ns() - began_ns
+            self._write("cpu.profile", _cpu(self._sampled.end(), started_ns, duration_ns))
 
     def memory(self) -> None:
         """Write mem.profile: live objects by type or, while tracemalloc is tracing, memory by allocation site."""
@@ -123,91 +127,24 @@ def _refusal(verb: str, path: Path, failure: OSError) -> ProfileError:
 # CPU
 
 
-class _CpuSampler:
-    """A thread that looks at all others every 10 ms and credits each one's stack with the CPU time it took since.
-
-    If the CPU time of a thread is not available, the elapsed time is used instead.
-    """
-
-    def __init__(self) -> None:
-        self._credited: dict[tuple[StackFrame, ...], list[int]] = {}
-        self._started_ns = time.time_ns()
-        self._began_ns = self._sampled_ns = time.perf_counter_ns()
-        self._cpu_ns = {tid: _cpu_ns(tid) for tid in _native_ids().values()}  # what each took before we began
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="cpu-profiler", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> Profile:
-        self._stopping.set()
-        self._thread.join()
-        return Profile(
-            measures=(Measure("samples", "count"), CPU),
-            samples=[Sample(stack, (seen, spent_ns)) for stack, (seen, spent_ns) in self._credited.items()],
-            time_ns=self._started_ns,
-            duration_ns=time.perf_counter_ns() - self._began_ns,
-            period_measure=CPU,
-            period=int(CPU_PERIOD_S * 1e9),
-        )
-
-    def _run(self) -> None:
-        while not self._stopping.wait(CPU_PERIOD_S):
-            self._take_sample()
-
-    def _take_sample(self) -> None:
-        now_ns = time.perf_counter_ns()
-        passed_ns, self._sampled_ns = now_ns - self._sampled_ns, now_ns
-        native_ids = _native_ids()
-        cpu_ns: dict[int, int | None] = {}
-        for ident, frame in sys._current_frames().items():
-            if ident == threading.get_ident():
-                continue
-            native_id = native_ids.get(ident, 0)
-            taken_ns = cpu_ns[native_id] = _cpu_ns(native_id)
-            before_ns = self._cpu_ns.get(native_id) or 0
-            spent_ns = passed_ns if taken_ns is None else taken_ns - before_ns
-            if spent_ns > 0:
-                self._credit(_stack(frame), spent_ns)
-        self._cpu_ns = cpu_ns
-
-    def _credit(self, stack: tuple[StackFrame, ...], spent_ns: int) -> None:
-        if stack not in self._credited and len(self._credited) >= STACKS_MAX:
-            stack = OTHER_STACKS
-        credit = self._credited.setdefault(stack, [0, 0])
-        credit[0] += 1
-        credit[1] += spent_ns
-
-
-def _native_ids() -> dict[int, int]:
-    return {thread.ident or 0: thread.native_id or 0 for thread in threading.enumerate()}
-
-
-def _cpu_ns(native_id: int) -> int | None:
-    """CPU time a thread has taken so far, None if it is not available.
-
-    The clock's number is what pthread_getcpuclockid makes on Linux. That function reads the thread's memory and may
-    crash if the thread has just ended; the kernel only refuses the number.
-    """
-    if sys.platform != "linux" or not native_id:
-        return None
-    try:
-        return time.clock_gettime_ns((~native_id << 3) | 6)
-    except OSError:
-        return None
-
-
-def _stack(frame: FrameType | None) -> tuple[StackFrame, ...]:
-    stack: list[StackFrame] = []
-    while frame is not None and len(stack) < STACK_DEPTH_MAX:
-        stack.append(_frame(frame))
-        frame = frame.f_back
-    return tuple(stack)
-
-
-def _frame(frame: FrameType) -> StackFrame:
-    code = frame.f_code
-    function = f"{frame.f_globals.get('__name__', '?')}.{code.co_qualname}"
-    return StackFrame(function, code.co_filename, frame.f_lineno or 0, code.co_firstlineno)
+def _cpu(processes: Mapping[str, ProcessSamples], started_ns: int, duration_ns: int) -> Profile:
+    """The samples of all processes; the outermost frame of each stack is its process."""
+    samples = []
+    for process, found in processes.items():
+        frames = [StackFrame(*frame) for frame in found.frames]
+        root = StackFrame(process)
+        for stack, count, spent_ns in found.stacks:
+            named = tuple([frames[number] for number in stack]) or OTHER_STACKS
+            samples.append(Sample((*named, root), (count, spent_ns)))
+    return Profile(
+        measures=(Measure("samples", "count"), CPU),
+        samples=samples,
+        time_ns=started_ns,
+        duration_ns=duration_ns,
+        period_measure=CPU,
+        period=int(PERIOD_S * 1e9),
+        comments=(f"processes: {', '.join(processes)}",),
+    )
 
 
 # Memory
@@ -345,7 +282,7 @@ def _call_site() -> StackFrame:
     frame = sys._getframe()
     while frame.f_code.co_filename in _LOCK_FILES and frame.f_back is not None:
         frame = frame.f_back
-    return _frame(frame)
+    return StackFrame(*described(frame))
 
 
 _LOCK_FILES = {_call_site.__code__.co_filename, asyncio.Lock.acquire.__code__.co_filename}

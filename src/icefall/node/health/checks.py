@@ -121,14 +121,16 @@ class EngineTraffic:
         self._clock_ns = clock_ns
         self._began: dict[int, int] = {}
         self._next = 0
+        self._received_ns = self._sent_ns = clock_ns()  # when the last call began, and ended; at first when we started
 
     def begin(self) -> int:
         self._next += 1
-        self._began[self._next] = self._clock_ns()
+        self._began[self._next] = self._received_ns = self._clock_ns()
         return self._next
 
     def end(self, ticket: int) -> None:
-        self._began.pop(ticket, None)
+        if self._began.pop(ticket, None) is not None:
+            self._sent_ns = self._clock_ns()
 
     def call(self) -> Callable[[], None]:
         """Begin a call; the returned function ends it."""
@@ -141,10 +143,16 @@ class EngineTraffic:
             return 0, 0
         return len(self._began), self._clock_ns() - min(self._began.values())
 
+    def idle(self) -> PeerStats:
+        """The traffic of a node without upstreams: its messages are the calls to its engine."""
+        now_ns = self._clock_ns()
+        return PeerStats(since_received_ns=now_ns - self._received_ns, since_sent_ns=now_ns - self._sent_ns)
 
-async def network(peers: Callable[[], PeerStats] | None, peers_min: int) -> Any:
-    """Upstreams are counted as peers. A standalone node has none and needs none."""
-    stats = peers() if peers else PeerStats()
+
+async def network(traffic: EngineTraffic | None, peers: Callable[[], PeerStats] | None, peers_min: int) -> Any:
+    """Upstreams are counted as peers. A standalone node has none and needs none; without `traffic` the times of its
+    messages are left out."""
+    stats = peers() if peers else traffic.idle() if traffic else PeerStats()
     message: dict[str, Any] = {"connectedPeers": stats.connected, "sendFailRate": stats.fail_rate}
     if stats.since_received_ns is not None:
         message["timeSinceLastMsgReceived"] = format_duration(stats.since_received_ns)
@@ -201,13 +209,16 @@ def node_checks(
     limits: Thresholds,
     traffic: EngineTraffic,
     peers: Callable[[], PeerStats] | None = None,
+    *,
+    shows_idle_times: bool = True,
 ) -> Iterator[Check]:
     """The table of checks, in the order they are registered."""
+    idle = traffic if shows_idle_times else None
     yield Check("bootstrapped", lambda: bootstrapped(chains), kind=READINESS, latches=True, starting_s=CONNECTING_S)
     yield Check("bootstrapped", lambda: bootstrapped(chains), starting_s=CONNECTING_S)
     for status in chains:
         yield Check(status.chain.name, status.check, tags=(id_text(status.chain.subnet_id),))
     yield Check("database", lambda: database(store))
     yield Check("diskspace", lambda: diskspace(data_dir, limits.disk_warn_percent, limits.disk_required_percent))
-    yield Check("network", lambda: network(peers, limits.peers_min), starting_s=CONNECTING_S)
+    yield Check("network", lambda: network(idle, peers, limits.peers_min), starting_s=CONNECTING_S)
     yield Check("router", lambda: router(traffic, peers, limits.outstanding_max))

@@ -88,10 +88,15 @@ class Freshness(msgspec.Struct, frozen=True):
         return msgspec.json.encode(CheckResult(None, text, rfc3339_nano(now_ns), 0))
 
 
+UNFILTERED = ("",)  # the tags of a check that is part of answers without a filter only
+
+
 class Check(msgspec.Struct, frozen=True):
+    """A check as it is registered. A function as `tags` is called with each result: they may be learned later."""
+
     name: str
     run: Callable[[], Awaitable[Any]]
-    tags: tuple[str, ...] = ()  # none: the check is global and part of every answer
+    tags: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()  # none: it is global and part of every answer
     kind: str = HEALTH
     latches: bool = False
     starting_s: float = 0.0  # a failure within these seconds of the start is reported, but not logged as a warning
@@ -228,7 +233,7 @@ async def _timed(check: Check, state: _State) -> Any:
 
 
 def _put(tx: Transaction, check: Check, *, passed: bool, answer: bytes) -> None:
-    tags = msgspec.json.encode(check.tags).decode()
+    tags = msgspec.json.encode(check.tags() if callable(check.tags) else check.tags).decode()
     tx.run(
         SQL.put_health_result,
         {

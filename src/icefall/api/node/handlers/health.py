@@ -6,7 +6,7 @@ import msgspec
 
 from icefall.api.http.structs import NoParams
 from icefall.api.node.schema.node import HealthReport, TagQuery, TagsParams
-from icefall.node.health.runner import HEALTH, READINESS, Freshness
+from icefall.node.health.runner import HEALTH, READINESS, UNFILTERED, Freshness
 from icefall.node.store import NodeReader
 
 ALL = "all"
@@ -18,7 +18,8 @@ async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[
     results = await node.health_results(kind)
     stale = fresh.stale_result(max((result.stored_ns for result in results), default=0)) if kind == HEALTH else None
     if tags and ALL not in tags:
-        results = [result for result in results if not result.tags or not set(tags).isdisjoint(result.tags)]
+        wanted = set(tags).difference(UNFILTERED)
+        results = [result for result in results if not result.tags or not wanted.isdisjoint(result.tags)]
     checks = {result.name: result.answer for result in results}
     if stale is not None:
         return HealthReport(checks | {"engine": msgspec.Raw(stale)}, False)

@@ -7,7 +7,6 @@ are here too.
 from collections.abc import Callable
 from pathlib import Path
 
-from icefall.commands.status import running_programs
 from icefall.compose.stores import chain_files
 from icefall.config.settings import ChainConfig, Config
 from icefall.config.values import bare
@@ -15,6 +14,7 @@ from icefall.db.disk import StoreLock
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 from icefall.evm.storing.store import store_path
+from icefall.processes.process_file import running_programs
 
 
 def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
@@ -31,8 +31,8 @@ def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
         stored = sorted(bare(one.stem) for one in (data_dir / "chains").glob("*.sqlite"))
         known = f"stored are {', '.join(stored)}" if stored else "no chain is"
         raise StartRefused(f"chain {bare(name)} is not stored in {data_dir}: {known}")
-    program = next(iter(running_programs(data_dir)), None)
-    if program is not None:  # its workers would go on serving the deleted file
+    program = next((one for one in running_programs(data_dir) if one.urls), None)
+    if program is not None:  # its workers would go on serving the deleted file; an indexer holds the lock of its chains
         raise StartRefused(f"Icefall runs on {data_dir} as process {program.pid}: stop it first")
     try:
         lock = StoreLock(path.with_suffix(".lock"))

@@ -20,6 +20,8 @@ from icefall.evm.indexing.reorgs import Reorganisations, ReorgRules, roll_back
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Logs
+from icefall.observe.program import name_process
+from icefall.processes.process_file import left_while_indexing
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 
@@ -34,7 +36,9 @@ def run_index(config: Config) -> int:
             return asyncio.run(run_accept_reorg(config, indexer_logs(config), lambda text: print(text, flush=True)))
         with closing(stores_of(config)) as stores:
             put_chain_configs(config, stores)
-        return asyncio.run(run_indexer(config, show=True))
+        name_process()
+        with left_while_indexing(Path(config.data_dir)):
+            return asyncio.run(run_indexer(config, show=True))
     except StoreError as error:
         raise StartRefused(str(error)) from error
     finally:

@@ -10,7 +10,7 @@ import msgspec
 
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.statements import load
-from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.encoding import block_of, pack_uint, unpack_uint
 from icefall.evm.model import BlockRow
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.storing.addresses import AddressIds
@@ -73,6 +73,11 @@ class ChainStore:
     def block_hash(self, number: int) -> bytes | None:
         rows = self.read(SQL.block_hash, {"number": number})
         return rows[0][0] if rows else None
+
+    def newest_busy_block(self) -> int | None:
+        """The number of the newest block with transactions."""
+        rows = self.read(SQL.newest_tx)
+        return block_of(rows[0][0]) if rows else None
 
     def hash_at(self, number: int) -> bytes | None:
         """As `block_hash`; also of the block before the first stored one, which that one names as its parent."""

@@ -32,6 +32,7 @@ from icefall.wire.ids import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
 HAS_ENGINE = ("up", "node")
 INDEXES = "up"
+_NO_FILE = "No settings file was read: icefall.toml is neither here nor in the data directory"
 
 
 def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
@@ -160,7 +161,8 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
 
 def _start_text(verb: str, config: Config, stores: Stores, addresses: dict[str, Address], *, demo: bool) -> str:
     of_network = f"network {network_name(config.network_id)}, " if verb in HAS_ENGINE else ""
-    lines = [f"Icefall {__version__} is up: {of_network}data in {config.data_dir}", ""]
+    lines = [f"Icefall {__version__} is up: {of_network}data in {config.data_dir}"]
+    lines += [f"Settings from {config.config_file}" if config.config_file else _NO_FILE, ""]
     lines += [f"  {name:<8} {address.url}   (read {address.url}/docs)" for name, address in addresses.items()]
     if DATA in addresses and config.explorer:
         lines += [f"  explorer {addresses[DATA].url}/   (open it in a browser)"]

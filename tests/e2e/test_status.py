@@ -14,11 +14,11 @@ from tests.upstream.threaded import in_thread
 from tests.waiting import until
 
 from icefall.commands.status import status as operate_status
+from icefall.compose.process_file import running_programs
 from icefall.compose.stores import Stores
 from icefall.config.load import load
 from icefall.evm.status import ChainStatus, UpstreamStatus, encode_status
 from icefall.evm.storing.store import ChainStore
-from icefall.processes.process_file import running_programs
 
 
 def test_status(tmp_path: Path) -> None:

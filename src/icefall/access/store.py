@@ -85,6 +85,12 @@ def is_chain_shared(reader: BlockingReader, chain_id: str) -> bool:
     return any(one == chain_id for one, _ in reader.read(SQL.chain_configs))
 
 
+def drop_chain_command(schema: str, chain_id: str) -> str:
+    """The statement that deletes the settings of a chain, for a user to run on a server."""
+    named = SQL.drop_chain_config.strip().rstrip(";").replace("chain_config", f"{schema}.chain_config")
+    return named.replace(":chain_id", f"'{chain_id}'")
+
+
 class NameTaken(Exception):
     """An active key has this name already."""
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from icefall.access.store import is_chain_shared
+from icefall.access.store import drop_chain_command, is_chain_shared
+from icefall.compose.process_file import running_programs
 from icefall.compose.stores import Stores, chain_files, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.config.values import bare
@@ -16,7 +17,6 @@ from icefall.db.disk import StoreLock
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 from icefall.evm.storing.store import store_path
-from icefall.processes.process_file import running_programs
 
 
 def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
@@ -47,10 +47,10 @@ def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
         size = sum(file.stat().st_size for file in files)
         if not confirm(f"This deletes {size / 1e6:,.1f} MB: everything stored of chain {chain_id} in {data_dir}."):
             return "Nothing was deleted."
-        if is_shared:  # first: what is left when this is interrupted can be forgotten again
-            stores.access_writer().drop_chain_config(chain_id)
         for file in files:
             file.unlink()
+        if is_shared:  # last: a full disk has room for it only now
+            stores.access_writer().drop_chain_config(chain_id)
         path.with_suffix(".lock").unlink()
     except (StoreError, OSError) as error:
         raise StartRefused(f"chain {chain_id} cannot be deleted: {error}") from error
@@ -90,7 +90,7 @@ def refuse_chain_on_server(config: Config, chain: ChainConfig | None, chain_id: 
     """StartRefused where the store of this chain is a schema of a server."""
     if config.store or (chain is not None and chain.store):
         schema = f"{config.store_prefix}_chain_{chain_id}"
-        delete = f"delete from {config.store_prefix}_access.chain_config where chain_id = '{chain_id}'"
+        delete = drop_chain_command(f"{config.store_prefix}_access", chain_id)
         unlist = (
             f" and `{delete}` there"  # else readers would go on listing it
             if config.store

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_of
 from icefall.compose.indexer import chain_log_name, indexer_logs, proves_roots, run_indexer
+from icefall.compose.process_file import left_while_indexing
 from icefall.compose.stores import create_data_dir, put_chain_configs, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
@@ -21,7 +22,6 @@ from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Logs
 from icefall.observe.program import name_process
-from icefall.processes.process_file import left_while_indexing
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 

@@ -15,6 +15,7 @@ from icefall.access.store import AccessReader
 from icefall.access.usage import total
 from icefall.access.usage_store import UsageReader
 from icefall.compose.node_setup import freshness
+from icefall.compose.process_file import running_programs
 from icefall.compose.stores import Stores, stores_of, with_stored_chains
 from icefall.config.settings import Config
 from icefall.db.disk import free_space
@@ -26,7 +27,6 @@ from icefall.evm.reading.chain import ChainReader
 from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status
 from icefall.node.health.runner import HEALTH, reported_results
 from icefall.node.store import NodeReader
-from icefall.processes.process_file import running_programs
 
 _ERRORS_SHOWN = 5
 _LINE_MAX = 160  # columns of a line that quotes an error

@@ -17,6 +17,7 @@ from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
 from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.compose.node_setup import health_limit_ns
+from icefall.compose.process_file import process_file, put_process_file
 from icefall.compose.stores import Stores, create_data_dir, put_chain_configs, stores_of, with_stored_chains
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
@@ -26,7 +27,6 @@ from icefall.errors import StartRefused
 from icefall.observe.program import PROGRAM, name_process
 from icefall.processes.forked import Child
 from icefall.processes.listening import Address, ListeningSocket, listen
-from icefall.processes.process_file import process_file, put_process_file
 from icefall.processes.supervisor import Supervisor
 from icefall.wire.ids import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 

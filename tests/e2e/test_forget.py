@@ -1,6 +1,8 @@
 """`icefall forget CHAIN`: what it deletes, and what it refuses."""
 
+import shutil
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
+from icefall.compose.stores import stores_of, with_stored_chains
+from icefall.config.load import load
 from icefall.config.values import bare
 from icefall.db.disk import StoreLock
 
@@ -80,4 +84,34 @@ def test_names_are_quoted(tmp_path: Path) -> None:
     refused = forget(tmp_path, "\u00b2", "--yes", "--store=postgresql://nowhere/db")
     assert "is not in the configuration" in refused.stderr, "a digit, but none of an ID"
     refused = forget(tmp_path, "7", "--yes", "--store=postgresql://nowhere/db")
-    assert "drop schema icefall_chain_7 cascade" in refused.stderr
+    delete = "delete from icefall_access.chain_config where chain_id = '7'"
+    assert f"drop schema icefall_chain_7 cascade` and `{delete}` there" in refused.stderr
+
+
+def listed(folder: Path) -> list[str]:
+    """The chains that a reader without a config file serves."""
+    config = load("data", (f"--data-dir={folder / 'data'}",), {}, folder / "data").config
+    with closing(stores_of(config)) as stores:
+        return [chain.id for chain in with_stored_chains(config, stores).chain]
+
+
+def test_readers_no_longer_list_a_forgotten_chain(indexed: Path) -> None:
+    assert listed(indexed) == ["43112"]
+    assert forget(indexed, "43112", "--yes").returncode == 0
+    assert listed(indexed) == []
+
+
+def test_a_chain_whose_files_are_gone_is_unlisted(indexed: Path) -> None:
+    """Its store was deleted by hand, or was a schema of a server that was dropped."""
+    shutil.rmtree(indexed / "data" / "chains")
+    done = forget(indexed, "43112", "--yes")
+    assert (done.returncode, listed(indexed)) == (0, []), done.stderr
+    assert "is not stored" in forget(indexed, "43112", "--yes").stderr
+
+
+def test_a_chain_on_a_server_of_its_own_is_unlisted_here_afterwards(tmp_path: Path) -> None:
+    config = tmp_path / "icefall.toml"
+    config.write_text('[[chain]]\nid = "7"\nrpc = ["http://127.0.0.1:1"]\nstore = "postgresql://nowhere/db"\n')
+    refused = forget(tmp_path, "7", "--yes")
+    assert "drop schema icefall_chain_7 cascade` there; take the chain out of icefall.toml" in refused.stderr
+    assert "run `icefall forget 7` again" in refused.stderr

@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 from tests.awaited import awaited
-from tests.evm.indexed import Log, open_store
+from tests.evm.indexed import Log, indexing, open_store
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import slept, upstream_of
 from tests.upstream.replay import FOREVER
 
+from icefall.compose import indexed_chain
+from icefall.config.load import load
 from icefall.db.disk import DiskLow
 from icefall.db.engine import StoreError
 from icefall.evm.indexing.binding import Binding, bind
+from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.storing.store import ChainStore
 
 BINDING = Binding("1337", b"", 0)
@@ -89,3 +92,16 @@ async def test_too_little_disk_space_is_waited_for(tmp_path: Path, monkeypatch: 
         store.close()
     assert reported == ["2 % of the disk is free"] * 3 + [""]
     assert issubclass(DiskLow, StoreError)
+
+
+@awaited
+async def test_upstreams_are_probed_with_the_newest_stored_block_that_has_transactions(tmp_path: Path) -> None:
+    (tmp_path / "icefall.toml").write_text('[[chain]]\nid = "1337"\nrpc = ["http://127.0.0.1:1"]\n')
+    (chain,) = load("index", [f"--data-dir={tmp_path}"], {}, tmp_path).config.chain
+    replay = EvmReplay()
+    async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange(last=35), audited=False) as found:
+        upstream = indexed_chain.upstream_of(chain, found.store, Log())  # type: ignore[arg-type]
+        assert upstream._busy_block() is None
+        await found.follower.run()
+        assert (replay.blocks[34].txids != (), upstream._busy_block()) == (True, 34)
+        await upstream.close()

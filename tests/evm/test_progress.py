@@ -6,7 +6,7 @@ import re
 import pytest
 
 from icefall.evm.indexing.follower import FollowerStatus
-from icefall.evm.indexing.progress import ChainProgress, Display, describe, terminal_line
+from icefall.evm.indexing.progress import ChainProgress, Display, describe, duration_text, terminal_line
 
 FETCHING = FollowerStatus(head=9_999, tip=2_499, target=9_999, blocks=100)
 SYNCED = FollowerStatus(head=9_999, tip=9_999, target=9_999)
@@ -29,6 +29,14 @@ FAILING = FollowerStatus(head=9_999, tip=5, target=9_999, problem="http://node a
 )
 def test_lines_without_a_terminal(status: FollowerStatus, text: str) -> None:
     assert describe("c", ChainProgress(status, 50.0, "http://n")) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(59.9, "59 s"), (150, "2 min 30 s"), (7_260, "2 h 1 min"), (86_399, "23 h 59 min"), (90_000, "1 d 1 h")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
 
 
 def test_a_terminal_shows_rate_eta_lag_and_upstream() -> None:

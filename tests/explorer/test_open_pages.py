@@ -221,6 +221,44 @@ def test_operations_says_what_is_true_now(explorer: Tab) -> None:
     explorer.await_text("synced")
 
 
+FULL_DISK = "health results could not be stored: the disk is full"
+
+
+def on_a_full_disk(route: Route) -> None:
+    """Answers health as the node does that cannot store results: those stored passed, and newer ones are missing."""
+    reply = route.fetch(timeout=LIMIT_S * 1000)
+    body = reply.json()
+    if "checks" in body.get("result", {}):
+        body["result"]["checks"]["engine"] = {"error": FULL_DISK, "timestamp": "2026-01-01T00:00:00Z", "duration": 0}
+        body["result"]["healthy"] = False
+    route.fulfill(response=reply, json=body)
+
+
+def test_an_open_page_says_that_the_disk_is_full(explorer: Tab) -> None:
+    page = explorer.page
+    page.clock.install()
+    explorer.open("/")
+    explorer.await_text("All checks pass")
+    page.route("**/ext/health", on_a_full_disk)
+    page.clock.run_for(MINUTE)
+    page.locator(".home-head", has_text="1 check fails").wait_for()
+    assert "All checks pass" not in explorer.text()
+    explorer.go("/operations")
+    checks = page.locator("section[aria-label='Health checks of the node']")
+    checks.get_by_text(FULL_DISK).wait_for()
+    assert checks.get_by_text("passes", exact=True).count() == 0
+    assert checks.get_by_text("passed earlier").count() > 5
+    page.locator("section[aria-label='Services']").get_by_text(f"engine: {FULL_DISK}").wait_for()
+
+
+def test_an_upstream_is_not_called_usable_when_its_indexer_is_silent(explorer: Tab) -> None:
+    explorer.page.route("**/v1/chains/*/indexing", with_changes(isRunning=False))
+    explorer.open("/operations")
+    upstreams = explorer.page.locator("section[aria-label='Upstreams']")
+    upstreams.get_by_text("no answer").first.wait_for()
+    assert upstreams.get_by_text("usable").count() == 0
+
+
 def test_copying_leaves_the_keyboard_where_it_is(explorer: Tab) -> None:
     """Without https there is no clipboard interface, and a text field is used."""
     page = explorer.page

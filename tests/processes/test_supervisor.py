@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.ports import held_port, port_of
 from tests.waiting import until
 
 from icefall.compose.child import ENGINE, INDEXER, ChildArguments
@@ -57,6 +58,29 @@ def test_a_port_in_use_is_refused_with_the_setting_to_change() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(StartRefused, match=rf"cannot listen on 127\.0\.0\.1:{port} .* use another --http-port"):
             listen("node", Address("127.0.0.1", port))
+
+
+def test_all_ports_in_use_are_named_at_once_and_the_others_are_free_again(tmp_path: Path) -> None:
+    here = "127.0.0.1", 0
+    with socket.create_server(here) as one, socket.create_server(here) as other, held_port() as free:
+        taken, too = port_of(one), port_of(other)
+        flags = f"--http-port={taken}", f"--data-port={free}", f"--metrics-port={too}"
+        with pytest.raises(StartRefused) as refused:
+            open_sockets("up", config_of(tmp_path, "up", *flags))
+        assert [f"127.0.0.1:{port} " in str(refused.value) for port in (taken, free, too)] == [True, False, True]
+        assert str(refused.value).endswith("use another --metrics-port")
+        listen("data", Address("127.0.0.1", free)).socket.close()
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+def test_the_start_says_which_settings_file_was_read(tmp_path: Path, has_file: bool) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text("http-workers = 1\n")
+    config = config_of(tmp_path, "up", *([f"--config-file={file}"] if has_file else []))
+    with closing(stores_of(config)) as stores:
+        text = start._start_text("up", config, stores, {}, demo=False)
+    said = f"Settings from {file}" if has_file else "No settings file was read: icefall.toml is neither here nor in"
+    assert text.splitlines()[1].startswith(said)
 
 
 def test_every_listener_of_a_verb_gets_a_port_of_its_own(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.upstream.replay import FOREVER
 from tests.upstream.threaded import in_thread
 
 from icefall.upstream.client import UpstreamDown, WrongUpstream
+from icefall.upstream.evm import probe
 from icefall.upstream.evm.errors import WrongChain
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 
@@ -265,6 +266,47 @@ def test_a_chain_without_transactions_is_no_fault_of_its_upstream() -> None:
         assert [message for message, _ in logged.lines[1:]] == ["upstream lacks features"]
 
     on(scene, replay)
+
+
+UNTESTED = "no block with transactions was found: traces are tested when there is one"
+
+
+@pytest.mark.parametrize("off", [set(), {"prestateTracer", "muxTracer", "callTracer", "trace_block"}])
+def test_an_upstream_is_probed_again_with_the_first_transactions(off: set[str]) -> None:
+    """Also one that has no tracers, whose blocks with transactions are fetched without."""
+    replay = EvmReplay()
+    replay.shown = 5
+    replay.off |= off
+    required = RequiredTraces(calls=not off, diffs=not off)
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.probe_all()
+        assert upstream.degraded().count(UNTESTED) == 1
+        replay.shown = None
+        assert len(await fetched(upstream, RUN)) == len(RUN)
+        assert upstream.degraded().count(UNTESTED) == 0
+
+    on(scene, replay, required=required)
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_an_upstream_is_probed_with_a_stored_block(is_archive: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transactions may be so rare that a search from the head on finds none. Where state is pruned, that of the stored
+    block may be too: it proves nothing about the tracers."""
+    monkeypatch.setattr(probe, "_candidates", lambda _head, known: iter([[] if known is None else [known]]))
+    replay = EvmReplay()
+    if not is_archive:
+        replay.evm_faults = [EvmFault("eth_getBalance", error=(-32000, "missing trie node"), times=FOREVER)]
+
+    async def scene(upstream: EvmUpstream) -> None:
+        await upstream.probe_all()
+        logged = upstream._log
+        assert isinstance(logged, RecordingLog)
+        (found,) = upstream.capabilities().values()
+        assert found.sample == (20 if is_archive else None)
+        assert any("no transactions found yet" in message for message, _ in logged.lines) is not is_archive
+
+    on(scene, replay, busy_block=lambda: 20)
 
 
 def test_an_upstream_in_another_thread() -> None:

@@ -88,6 +88,9 @@ select chain_id, config from chain_config order by position, chain_id;
 insert into chain_config (chain_id, position, config) values (:chain_id, :position, :config)
 on conflict (chain_id) do update set position = excluded.position, config = excluded.config;
 
+-- name: drop_chain_config
+delete from chain_config where chain_id = :chain_id;
+
 -- Serves: leases of budgets on a server. The row of a caller is locked until its lease is stored.
 -- name: open_spent
 insert into budget_spent (caller, minute, minute_units, day, day_units) values (:caller, :minute, 0, :day, 0)

@@ -80,6 +80,17 @@ def stored_chain_configs(reader: BlockingReader) -> list[str]:
     return [config for _, config in reader.read(SQL.chain_configs)]
 
 
+def is_chain_shared(reader: BlockingReader, chain_id: str) -> bool:
+    """Whether the settings of this chain are stored."""
+    return any(one == chain_id for one, _ in reader.read(SQL.chain_configs))
+
+
+def drop_chain_command(schema: str, chain_id: str) -> str:
+    """The statement that deletes the settings of a chain, for a user to run on a server."""
+    named = SQL.drop_chain_config.strip().rstrip(";").replace("chain_config", f"{schema}.chain_config")
+    return named.replace(":chain_id", f"'{chain_id}'")
+
+
 class NameTaken(Exception):
     """An active key has this name already."""
 
@@ -164,6 +175,10 @@ class AccessWriter:
             )
 
         self._write(change)
+
+    def drop_chain_config(self, chain_id: str) -> None:
+        """Delete the settings of a chain, so that readers no longer list it."""
+        self._write(lambda tx: tx.run(SQL.drop_chain_config, {"chain_id": chain_id}))
 
     def all_keys(self) -> list[ListedKey]:
         return self._write(lambda tx: [ListedKey(*row) for row in tx.rows(SQL.all_keys)])

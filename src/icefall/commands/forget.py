@@ -5,10 +5,12 @@ are here too.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-from icefall.commands.status import running_programs
-from icefall.compose.stores import chain_files
+from icefall.access.store import drop_chain_command, is_chain_shared
+from icefall.compose.process_file import running_programs
+from icefall.compose.stores import Stores, chain_files, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.config.values import bare
 from icefall.db.disk import StoreLock
@@ -26,17 +28,19 @@ def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
     if config.store and not is_id:  # it would become part of a command to copy
         raise StartRefused(f"chain {bare(name)} is not in the configuration: name it by its EVM chain ID")
     refuse_chain_on_server(config, configured, chain_id)
-    path = store_path(data_dir, chain_id)
-    if not is_id or not path.exists():
+    path, stores = store_path(data_dir, chain_id), stores_of(config)
+    is_shared = _is_shared(stores, chain_id)
+    if not is_id or not (path.exists() or is_shared):
         stored = sorted(bare(one.stem) for one in (data_dir / "chains").glob("*.sqlite"))
         known = f"stored are {', '.join(stored)}" if stored else "no chain is"
         raise StartRefused(f"chain {bare(name)} is not stored in {data_dir}: {known}")
-    program = next(iter(running_programs(data_dir)), None)
-    if program is not None:  # its workers would go on serving the deleted file
+    program = next((one for one in running_programs(data_dir) if one.urls), None)
+    if program is not None:  # its workers would go on serving the deleted file; an indexer holds the lock of its chains
         raise StartRefused(f"Icefall runs on {data_dir} as process {program.pid}: stop it first")
     try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         lock = StoreLock(path.with_suffix(".lock"))
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         raise StartRefused(str(error)) from error
     try:
         files = [file for file in chain_files(data_dir, chain_id) if file.exists()]
@@ -45,13 +49,24 @@ def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
             return "Nothing was deleted."
         for file in files:
             file.unlink()
+        if is_shared:  # last: a full disk has room for it only now
+            stores.access_writer().drop_chain_config(chain_id)
         path.with_suffix(".lock").unlink()
-    except OSError as error:
+    except (StoreError, OSError) as error:
         raise StartRefused(f"chain {chain_id} cannot be deleted: {error}") from error
     finally:
         lock.release()
     again = " It is in the configuration: the next start indexes it from its first block." if configured else ""
     return f"Chain {chain_id} is forgotten.{again}"
+
+
+def _is_shared(stores: Stores, chain_id: str) -> bool:
+    """Whether readers without a config file list the chain."""
+    try:
+        with closing(stores.access_reader()) as reader:
+            return is_chain_shared(reader, chain_id)
+    except StoreError:
+        return False  # there is no such store yet
 
 
 def _configured(chains: tuple[ChainConfig, ...], name: str) -> ChainConfig | None:
@@ -75,7 +90,13 @@ def refuse_chain_on_server(config: Config, chain: ChainConfig | None, chain_id: 
     """StartRefused where the store of this chain is a schema of a server."""
     if config.store or (chain is not None and chain.store):
         schema = f"{config.store_prefix}_chain_{chain_id}"
+        delete = drop_chain_command(f"{config.store_prefix}_access", chain_id)
+        unlist = (
+            f" and `{delete}` there"  # else readers would go on listing it
+            if config.store
+            else f" there; take the chain out of icefall.toml and run `icefall forget {chain_id}` again"
+        )
         raise StartRefused(
             f"chain {chain_id} is stored on a PostgreSQL server: stop its indexers, keep a copy with "
-            f"`pg_dump --schema={schema}` if you want one, then run `drop schema {schema} cascade` there"
+            f"`pg_dump --schema={schema}` if you want one, then run `drop schema {schema} cascade`{unlist}"
         )

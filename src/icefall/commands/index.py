@@ -11,6 +11,7 @@ from pathlib import Path
 from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_of
 from icefall.compose.indexer import indexer_logs, proves_roots, run_indexer
 from icefall.compose.node_setup import chain_log_name
+from icefall.compose.process_file import left_while_indexing
 from icefall.compose.stores import create_data_dir, put_chain_configs, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
@@ -21,6 +22,7 @@ from icefall.evm.indexing.reorgs import Reorganisations, ReorgRules, roll_back
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Logs
+from icefall.observe.program import name_process
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
 
@@ -35,7 +37,9 @@ def run_index(config: Config) -> int:
             return asyncio.run(run_accept_reorg(config, indexer_logs(config), lambda text: print(text, flush=True)))
         with closing(stores_of(config)) as stores:
             put_chain_configs(config, stores)
-        return asyncio.run(run_indexer(config, show=True))
+        name_process()
+        with left_while_indexing(Path(config.data_dir)):
+            return asyncio.run(run_indexer(config, show=True))
     except StoreError as error:
         raise StartRefused(str(error)) from error
     finally:

@@ -5,7 +5,7 @@ import json
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -14,41 +14,50 @@ from icefall.access.budgets import DAY_S
 from icefall.access.store import AccessReader
 from icefall.access.usage import total
 from icefall.access.usage_store import UsageReader
+from icefall.compose.node_setup import freshness
+from icefall.compose.process_file import running_programs
 from icefall.compose.stores import Stores, stores_of, with_stored_chains
 from icefall.config.settings import Config
 from icefall.db.disk import free_space
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
-from icefall.evm.health import chain_health
+from icefall.evm.health import SILENT_S, chain_health
+from icefall.evm.indexing.progress import duration_text
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.status import UpstreamStatus, decode_status
-from icefall.node.health.runner import HEALTH
+from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status
+from icefall.node.health.runner import HEALTH, reported_results
 from icefall.node.store import NodeReader
-from icefall.observe.counters import alive
 
 _ERRORS_SHOWN = 5
+_LINE_MAX = 160  # columns of a line that quotes an error
 _LOG_TAIL = 256 << 10  # bytes of each log that are searched for errors
 
 
 class ProgramState(msgspec.Struct, frozen=True, rename="camel"):
+    """`urls`: the addresses of its listeners, by name. `verb`: `up`, `node`, `data`, `metrics` or `index`."""
+
     pid: int
     urls: dict[str, str]
+    verb: str = ""
 
 
 class ChainState(msgspec.Struct, frozen=True, rename="camel"):
-    """`lag`: blocks behind the head. `upstreams`: each with why it cannot be used, empty if it can."""
+    """`lag`: blocks behind the head. `block_at`: when the newest block was made, in Unix time. `upstreams`: each with
+    why it cannot be used, empty if it can. `is_reporting`: its indexer has reported lately."""
 
     id: str
     name: str
     problem: str
     synced: bool = False
     block: int | None = None
+    block_at: int | None = None
     head: int | None = None
     lag: int | None = None
     blocks_per_second: float = 0.0
     upstreams: dict[str, str] = {}
     last_problem: str = ""
     last_problem_at: int = 0
+    is_reporting: bool = False
 
 
 class StoreState(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,10 +82,13 @@ class LoggedError(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):
+    """`health`: whether each check of the node passes. `failures`: why not, of those that do not."""
+
     version: str
     data_dir: str
     programs: list[ProgramState]
     health: dict[str, bool]
+    failures: dict[str, str]
     chains: list[ChainState]
     stores: list[StoreState]
     free_bytes: int
@@ -96,7 +108,9 @@ def status(config: Config, *, as_json: bool) -> str:
 
 async def _status(config: Config, stores: Stores) -> Status:
     data_dir = stores.data_dir
-    programs = [ProgramState(one.pid, one.urls) for one in running_programs(data_dir)]
+    running = running_programs(data_dir)
+    programs = [ProgramState(one.pid, one.urls, one.verb) for one in running]
+    node = next((one for one in running if one.health_limit_ns), None)
     listed = [chain.id for chain in config.chain]
     names = {chain.id: chain.name for chain in with_stored_chains(config, stores).chain}  # of the demo's chains too
     try:
@@ -104,11 +118,13 @@ async def _status(config: Config, stores: Stores) -> Status:
         sizes = stores.sizes()
     except StoreError as error:
         raise StartRefused(str(error)) from error
+    failures = await _failures(stores, node.health_limit_ns) if node is not None else {}
     return Status(
         version=__version__,
         data_dir=str(data_dir),
         programs=programs,
-        health=await _health(stores) if any("node" in one.urls for one in programs) else {},
+        health={name: not error for name, error in failures.items()},
+        failures={name: error for name, error in failures.items() if error},
         chains=[await _chain(stores, chain_id, names.get(chain_id, "")) for chain_id in ids],
         stores=[StoreState(*one) for one in sizes],
         free_bytes=free_space(data_dir).available_bytes,
@@ -117,12 +133,18 @@ async def _status(config: Config, stores: Stores) -> Status:
     )
 
 
-async def _health(stores: Stores) -> dict[str, bool]:
+async def _failures(stores: Stores, limit_ns: int) -> dict[str, str]:
+    """Return why each check fails, empty if it passes: the checks that /ext/health serves."""
     try:
         with closing(stores.node_reader()) as reader:
-            return {one.name: bool(one.passed) for one in await NodeReader(reader).health_results(HEALTH)}
-    except StoreError:
-        return {}
+            results = await reported_results(NodeReader(reader), freshness(stores.data_dir, limit_ns), HEALTH)
+    except StoreError as error:
+        return {"database": str(error)}
+    return {one.name: "" if one.passed else _error_of(one.answer) for one in results}
+
+
+def _error_of(answer: msgspec.Raw) -> str:
+    return str(msgspec.json.decode(answer, type=dict[str, Any]).get("error") or "it fails")
 
 
 async def _chain(stores: Stores, chain_id: str, name: str) -> ChainState:
@@ -130,14 +152,14 @@ async def _chain(stores: Stores, chain_id: str, name: str) -> ChainState:
     try:
         chain = ChainReader(reader)
         health = await chain_health(chain, time.time())
-        text = await chain.meta("status") if health.details else None
+        text, tip = (await chain.meta("status"), await chain.tip()) if health.details else (None, None)
     except StoreError as error:
         return ChainState(chain_id, name, str(error))
     finally:
         reader.close()
     if text is None:
         return ChainState(chain_id, name, health.problem)
-    stored, details = decode_status(text), health.details
+    stored, details, now = decode_status(text), health.details, time.time()
     block, head = details["lastIndexedBlock"], details["head"]
     return ChainState(
         chain_id,
@@ -145,12 +167,14 @@ async def _chain(stores: Stores, chain_id: str, name: str) -> ChainState:
         health.problem,
         synced=health.synced,
         block=block,
+        block_at=tip.time if tip is not None else None,
         head=head,
         lag=None if head is None else max(0, head - (-1 if block is None else block)),
         blocks_per_second=round(stored.blocks_per_s, 1),
-        upstreams={one.name: "" if one.state == "usable" else _why(one) for one in stored.upstreams},
+        upstreams={one.name: _why_not(one, stored, now) for one in stored.upstreams},
         last_problem=stored.last_problem,
         last_problem_at=int(stored.last_problem_at),
+        is_reporting=now - stored.at <= SILENT_S,
     )
 
 
@@ -202,11 +226,12 @@ def screen(status: Status, now: float) -> str:
     """Write the status as a screen for a terminal."""
     lines = [f"Icefall {status.version}, data in {status.data_dir}, {status.free_bytes / 1e9:,.1f} GB free", ""]
     lines += [
-        f"process {one.pid}: " + ", ".join(f"{name} {url}" for name, url in one.urls.items()) for one in status.programs
+        f"process {one.pid}: {', '.join(f'{name} {url}' for name, url in one.urls.items()) or f'icefall {one.verb}'}"
+        for one in status.programs
     ] or ["no program runs on it"]
-    failed = [name for name, passed in status.health.items() if not passed]
     if status.health:
-        lines.append(f"health: {'failing: ' + ', '.join(failed) if failed else 'all checks pass'}")
+        lines.append(f"health: {'failing: ' + ', '.join(status.failures) if status.failures else 'all checks pass'}")
+        lines += [f"  {name}: {error}"[:_LINE_MAX] for name, error in status.failures.items()]
     for chain in status.chains:
         lines += ["", *_chain_lines(chain, now)]
     lines += ["", "stores:", *(f"  {one.path:<28} {one.bytes / 1e6:>12,.1f} MB" for one in status.stores)]
@@ -216,51 +241,27 @@ def screen(status: Status, now: float) -> str:
                   for one in status.keys]  # fmt: skip
     if status.errors:
         lines += ["", "last errors:"]
-        lines += [f"  {one.time[:19]} {one.logger}: {one.message}"[:160] for one in status.errors]
+        lines += [f"  {one.time[:19]} {one.logger}: {one.message}"[:_LINE_MAX] for one in status.errors]
     return "\n".join(lines)
 
 
 def _chain_lines(chain: ChainState, now: float) -> list[str]:
     where = "no block yet" if chain.block is None else f"block {chain.block:,}"
     lag = "" if chain.lag is None else f", {chain.lag:,} behind the head"
-    how = "synced" if chain.synced else f"{chain.blocks_per_second:,.1f} blocks/s"
-    lines = [f"chain {chain.id}{f' ({chain.name})' if chain.name else ''}: {where}{lag}, {how}"]
+    age = "" if chain.block_at is None else f", {duration_text(max(0.0, now - chain.block_at))} old"
+    rate = f", {chain.blocks_per_second:,.1f} blocks/s" if chain.is_reporting else ""
+    how = ", synced" if chain.synced else rate
+    lines = [f"chain {chain.id}{f' ({chain.name})' if chain.name else ''}: {where}{age}{lag}{how}"]
     lines += [f"  problem: {chain.problem}"] if chain.problem else []
-    lines += [f"  upstream {name}: {problem or 'in use'}" for name, problem in chain.upstreams.items()]
-    if chain.last_problem and not chain.problem:
-        lines.append(f"  last problem, {max(0, int(now) - chain.last_problem_at):,} s ago: {chain.last_problem}")
+    lines += [f"  upstream {name}: {problem or 'usable'}" for name, problem in chain.upstreams.items()]
     return lines
 
 
-def _why(upstream: UpstreamStatus) -> str:
+def _why_not(upstream: UpstreamStatus, chain: ChainStatus, now: float) -> str:
+    """Return why the upstream cannot be used, empty if it can. What an indexer last knew of it is not true for ever."""
+    if now - chain.at > SILENT_S:
+        return "not known: no indexer asks it"
+    if upstream.state == "usable":
+        silent_s = int(now - chain.upstream_seen_at)
+        return f"no answer for {silent_s:,} s" if chain.upstream_seen_at and silent_s > SILENT_S else ""
     return f"{upstream.state}: {upstream.problem}" if upstream.problem else upstream.state
-
-
-class RunningProgram(NamedTuple):
-    """`urls`: the addresses of its listeners, by name."""
-
-    pid: int
-    urls: dict[str, str]
-
-
-def running_programs(data_dir: Path) -> list[RunningProgram]:
-    """`icefall up`, `node`, `data` and `metrics`. A program that was killed leaves its file, and is not listed."""
-    found = []
-    for path in sorted(data_dir.glob("process*.json")):
-        try:
-            content = json.loads(path.read_bytes())
-            pid = int(content["pid"])
-        except (OSError, ValueError, TypeError, KeyError):
-            continue
-        if alive(pid) and _is_ours(pid):
-            urls = {key.removesuffix("Uri"): url for key, url in content.items() if key.endswith("Uri")}
-            found.append(RunningProgram(pid, urls))
-    return found
-
-
-def _is_ours(pid: int) -> bool:
-    """Not another process that has got the same ID since; without /proc nothing is known, and it counts."""
-    try:
-        return any(b"icefall" in Path(f"/proc/{pid}/{file}").read_bytes() for file in ("comm", "cmdline"))
-    except OSError:
-        return not Path("/proc/self").exists()

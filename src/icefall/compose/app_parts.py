@@ -32,6 +32,7 @@ from icefall.config.settings import ChainConfig, Config
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, shown_rpc_url
 from icefall.evm.reading.state import RequestState
 from icefall.ipc.socket import SocketClient
+from icefall.node.health.runner import Freshness
 from icefall.node.store import NodeReader
 from icefall.observe.counters import CallCounters, counters_directory
 from icefall.observe.log import Log, Logs, open_logs
@@ -79,6 +80,7 @@ def listener_app(
             ProcessReader(program_pid()),
             Path(config.data_dir) if reports_program else None,
             node,
+            services.get(Freshness),
         ),
     }
     paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))

@@ -241,7 +241,9 @@ def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
     calls, diffs = store.meta("has_calls"), store.meta("has_diffs")
     required = RequiredTraces(calls == "1", diffs == "1") if calls and diffs else None
     genesis = None if chain.development else partial(store.block_hash, 0)
-    return EvmUpstream(chain.rpc, int(chain.id), log, required=required, genesis=genesis)
+    return EvmUpstream(
+        chain.rpc, int(chain.id), log, required=required, genesis=genesis, busy_block=store.newest_busy_block
+    )
 
 
 def reorg_rules(chain: ChainConfig, upstream: EvmUpstream, depth_max: int) -> ReorgRules:

@@ -14,14 +14,14 @@ from icefall.api.node.addresses import AddressParser
 from icefall.api.node.container_cache import ContainerCache
 from icefall.api.node.endpoints import INDEX, P, X
 from icefall.compose.app_parts import chain_directory, links_page, listener_app, node_origins
-from icefall.compose.node_setup import configured_network, node_logs, unstored_path
+from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.db.engine import Reader
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.ipc.socket import SocketClient, socket_path
 from icefall.node.chains import Chain, Chains
-from icefall.node.health.runner import Freshness, UnstoredFailureReader
+from icefall.node.health.runner import Freshness
 from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.info import NodeInfo, read_node_id
 from icefall.node.store import NodeReader, read_learned
@@ -30,8 +30,6 @@ from icefall.primary.network import LearnedNetwork, Network, is_public
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text, network_name
 from icefall.xchain.model import ChainView
 from icefall.xchain.store import AssetChainReader
-
-_SLACK_NS = 10 * 10**9  # a busy machine delays health checks without the engine being unhealthy
 
 
 def node_app(config: Config) -> App:
@@ -51,10 +49,7 @@ def node_app(config: Config) -> App:
         LevelPage: logs.page,
         SocketClient: SocketClient(socket_path(data_dir), "the engine"),
         NodeInfo: info,
-        Freshness: Freshness(
-            2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS,
-            UnstoredFailureReader(unstored_path(data_dir)),
-        ),
+        Freshness: freshness(data_dir, health_limit_ns(config)),
         ChainDirectory: chain_directory(config, stores),
     }
     return listener_app(

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from icefall.config.settings import ChainConfig, Config
+from icefall.node.health.runner import Freshness, UnstoredFailureReader
 from icefall.observe.log import Logs, open_logs
 from icefall.observe.log_file import MIB, Rotation
 from icefall.primary.network import AssetChainSource, LearnedNetwork, Network, NetworkSettings, network_of
+
+_SLACK_NS = 10 * 10**9  # a busy machine delays health checks without the engine being unhealthy
 
 
 def configured_network(config: Config, now: int, learned: LearnedNetwork | None = None) -> Network:
@@ -25,6 +28,16 @@ def configured_network(config: Config, now: int, learned: LearnedNetwork | None 
 def unstored_path(data_dir: Path) -> Path:
     """Return the path at which the engine leaves a health failure that it could not store."""
     return data_dir / "run" / "health"
+
+
+def health_limit_ns(config: Config) -> int:
+    """Return how old the newest health result of a working engine may be."""
+    return 2 * config.health_check_frequency + config.health_check_timeout + _SLACK_NS
+
+
+def freshness(data_dir: Path, limit_ns: int) -> Freshness:
+    """Tell until when the health results of the engine count, for all who report them."""
+    return Freshness(limit_ns, UnstoredFailureReader(unstored_path(data_dir)))
 
 
 def log_rotation(config: Config) -> Rotation:

@@ -64,13 +64,20 @@ def fill_standard_files() -> None:
 
 
 def open_sockets(verb: str, config: Config) -> tuple[Config, dict[str, ListeningSocket]]:
-    """The configuration with real ports in place of 0, and the listening socket of each listener."""
+    """The configuration with real ports in place of 0, and the listening socket of each listener. StartRefused names
+    every address that is in use, so that all of them can be changed at once."""
     fill_standard_files()
     config = msgspec.structs.replace(config, http_host=listen_host(config.http_host))
-    sockets = {
-        listener: listen(listener, Address(config.http_host, getattr(config, _PORTS[listener])))
-        for listener in LISTENERS_OF[verb]
-    }
+    sockets, refusals = {}, []
+    for listener in LISTENERS_OF[verb]:
+        try:
+            sockets[listener] = listen(listener, Address(config.http_host, getattr(config, _PORTS[listener])))
+        except StartRefused as refused:
+            refusals.append(str(refused))
+    if refusals:
+        for opened in sockets.values():
+            opened.socket.close()
+        raise StartRefused("; ".join(refusals))
     changed = {_PORTS[listener]: listening.address.port for listener, listening in sockets.items()}
     return msgspec.structs.replace(config, **changed), sockets
 

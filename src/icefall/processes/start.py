@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,8 @@ from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
 from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.compose.node_setup import health_limit_ns
+from icefall.compose.process_file import process_file, put_process_file
 from icefall.compose.stores import Stores, create_data_dir, put_chain_configs, stores_of, with_stored_chains
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
@@ -32,6 +33,7 @@ from icefall.wire.ids import FUJI_ID, LOCAL_ID, MAINNET_ID, network_name
 
 HAS_ENGINE = ("up", "node")
 INDEXES = "up"
+_NO_FILE = "No settings file was read: icefall.toml is neither here nor in the data directory"
 
 
 def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
@@ -45,8 +47,10 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     config = _with_shared_chains(verb, config, stores)
     start_text = _start_text(verb, config, stores, addresses, demo=replay is not None)
     stores.close()  # a connection cannot be used by two processes
-    process_file = data_dir / ("process.json" if verb in HAS_ENGINE else f"process-{verb}.json")  # not that of a node
-    processes: dict[str, Any] = {"pid": os.getpid(), "enginePid": None}
+    own_file = process_file(data_dir, verb)
+    processes: dict[str, Any] = {"pid": os.getpid(), "verb": verb, "enginePid": None}
+    if verb in HAS_ENGINE:
+        processes["healthLimitNs"] = health_limit_ns(config)  # flags of this program, which `icefall status` has not
     processes |= {f"{name}Uri": address.url for name, address in addresses.items()}
 
     def engine_started(engine: Child) -> None:
@@ -54,7 +58,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         processes["enginePid"] = engine.pid
         if engine.arguments.restarted:
             with suppress(StartRefused):  # a full disk
-                _put_process_file(process_file, processes)
+                put_process_file(own_file, processes)
 
     os.environ[PROGRAM] = str(os.getpid())
     name_process()
@@ -69,10 +73,10 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         _start(supervisor, verb, config, sockets, replay)
         if verb == INDEXES and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
-        _put_process_file(process_file, processes)
+        put_process_file(own_file, processes)
         print(start_text, flush=True)
         code = supervisor.watch()
-        process_file.unlink(missing_ok=True)
+        own_file.unlink(missing_ok=True)
         return code
     except StartRefused as refused:
         if str(refused):
@@ -142,16 +146,6 @@ def _with_shared_chains(verb: str, config: Config, stores: Stores) -> Config:
     return config
 
 
-def _put_process_file(process_file: Path, content: dict[str, Any]) -> None:
-    """Process IDs and addresses, for scripts."""
-    beside = process_file.with_suffix(".new")
-    try:
-        beside.write_text(json.dumps(content, indent=2))
-        beside.replace(process_file)  # a reader never sees half of it
-    except OSError as error:
-        raise StartRefused(f"{process_file} cannot be written: {error.strerror}") from error
-
-
 def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
     """The recorded chains added to those to index, and where they are replayed; only for a local network.
 
@@ -169,7 +163,8 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
 
 def _start_text(verb: str, config: Config, stores: Stores, addresses: dict[str, Address], *, demo: bool) -> str:
     of_network = f"network {network_name(config.network_id)}, " if verb in HAS_ENGINE else ""
-    lines = [f"Icefall {__version__} is up: {of_network}data in {config.data_dir}", ""]
+    lines = [f"Icefall {__version__} is up: {of_network}data in {config.data_dir}"]
+    lines += [f"Settings from {config.config_file}" if config.config_file else _NO_FILE, ""]
     lines += [f"  {name:<8} {address.url}   (read {address.url}/docs)" for name, address in addresses.items()]
     if DATA in addresses and config.explorer:
         lines += [f"  explorer {addresses[DATA].url}/   (open it in a browser)"]

@@ -14,7 +14,7 @@ import msgspec
 from icefall.api.http.structs import NoParams
 from icefall.evm.health import ChainHealth, chain_health
 from icefall.evm.reading.directory import ChainDirectory
-from icefall.node.health.runner import HEALTH
+from icefall.node.health.runner import HEALTH, Freshness, reported_results
 from icefall.node.store import NodeReader
 from icefall.observe.counters import FIELDS, totals
 from icefall.observe.program import Processes, ProcessReader, ProgramProcess
@@ -24,7 +24,7 @@ COUNTER, GAUGE = "counter", "gauge"
 
 class CounterSource(msgspec.Struct, frozen=True):
     """The sources of a listener's metrics. `directory` holds its counters. `data_dir` and `node` are given only where
-    it reports the whole program, `node` only where there is one."""
+    it reports the whole program, `node` and `fresh` only where there is one."""
 
     directory: Path
     labels: list[str]
@@ -33,6 +33,7 @@ class CounterSource(msgspec.Struct, frozen=True):
     processes: ProcessReader
     data_dir: Path | None = None
     node: NodeReader | None = None
+    fresh: Freshness | None = None
 
 
 class CounterFamily(NamedTuple):
@@ -111,9 +112,9 @@ async def prometheus(_: NoParams, source: CounterSource, chains: ChainDirectory)
 
 async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDirectory) -> list[str]:
     lines = []
-    if source.node is not None:
-        checks = [(result.name, float(result.passed)) for result in await source.node.health_results(HEALTH)]
-        lines += _family(_CHECK, checks)
+    if source.node is not None and source.fresh is not None:
+        results = await reported_results(source.node, source.fresh, HEALTH)
+        lines += _family(_CHECK, [(result.name, float(result.passed)) for result in results])
     lines += await _chain_lines(chains)
     lines += _family(_STORE, _sizes(data_dir))
     return lines + _family(_BUILD, [(source.version, 1.0)])

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from icefall.db.engine import Store, Transaction
-from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.encoding import block_of, pack_uint, unpack_uint
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.standards import load_statements
 from icefall.evm.storing.batch import BatchWriter, TokenKinds
@@ -66,6 +66,11 @@ class ChainStore:
     def block_hash(self, number: int) -> bytes | None:
         rows = self.read(SQL.block_hash, {"number": number})
         return rows[0][0] if rows else None
+
+    def newest_busy_block(self) -> int | None:
+        """The number of the newest block with transactions."""
+        rows = self.read(SQL.newest_tx)
+        return block_of(rows[0][0]) if rows else None
 
     def hash_at(self, number: int) -> bytes | None:
         """The hash of a stored block, or of the one before the first, which that one names as its parent."""

@@ -13,6 +13,9 @@ select number, hash, time, cumulative_txs from block order by number desc limit 
 -- name: block_hash
 select hash from block where number = :number;
 
+-- name: newest_tx
+select tx_at from tx order by tx_at desc limit 1;
+
 -- name: parent_hash
 select parent_hash from block where number = :number;
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from icefall.db.engine import Store, StoreError, Transaction
-from icefall.node.store import SQL
+from icefall.node.store import SQL, NodeReader, StoredResult
 from icefall.observe.counters import map_allocated, map_existing
 from icefall.observe.log import Log
 from icefall.wire.text.go_text import format_duration, rfc3339_nano
@@ -89,6 +89,18 @@ class Freshness(msgspec.Struct, frozen=True):
 
 
 UNFILTERED = ("",)  # the tags of a check that is part of answers without a filter only
+ENGINE_CHECK = "engine"  # the name of the result that no check has stored
+
+
+async def reported_results(node: NodeReader, fresh: Freshness, kind: str) -> list[StoredResult]:
+    """Return the results as all who report health show them: those stored, and a failed one of the engine if they are
+    outdated or newer ones could not be stored."""
+    results = await node.health_results(kind)
+    newest_ns = max((result.stored_ns for result in results), default=0)
+    stale = fresh.stale_result(newest_ns) if kind == HEALTH else None
+    if stale is None:
+        return results
+    return [*results, StoredResult(ENGINE_CHECK, [], False, msgspec.Raw(stale), newest_ns)]
 
 
 class Check(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ async def fetch_run(
     """
     partial_blocks = await _blocks(client, capabilities, numbers, budget)
     traced = [partial for partial in partial_blocks if partial.header.txids]
-    if traced and capabilities.sample is None and (capabilities.may_have_calls or capabilities.may_have_diffs):
+    if traced and capabilities.sample is None:
         raise TracerUntested(traced[0].header.number)
     calls_format, diffs_format = capabilities.calls_format, capabilities.diffs_format
     if traced and (calls_format or diffs_format):

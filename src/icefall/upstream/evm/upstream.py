@@ -61,9 +61,14 @@ def _unknown_genesis() -> bytes | None:
     return None
 
 
+def _unknown_block() -> int | None:
+    return None
+
+
 class EvmUpstream:
     """Several upstreams of one chain. `required` is what the most capable of them provides, unless it is passed in.
-    `genesis`: the hash of block 0, where it is known; None where it may change."""
+    `genesis`: the hash of block 0, where it is known; None where it may change. `busy_block`: the number of a block
+    with transactions, where one is known."""
 
     def __init__(
         self,
@@ -73,6 +78,7 @@ class EvmUpstream:
         *,
         required: RequiredTraces | None = None,
         genesis: Callable[[], bytes | None] | None = _unknown_genesis,
+        busy_block: Callable[[], int | None] = _unknown_block,
         clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
         limits: Limits = EVM_LIMITS,
@@ -85,6 +91,7 @@ class EvmUpstream:
         self.chain_id = chain_id
         self.required = required
         self._genesis = genesis
+        self._busy_block = busy_block
         self.last_prefetch: Prefetcher | None = None
         self._retry = retry
         self._chance = chance
@@ -142,6 +149,9 @@ class EvmUpstream:
         """Probe one upstream. If it serves another chain it backs off like one that fails: what it answers may
         change."""
         found = await probe(source.client, self.chain_id)
+        busy = self._busy_block() if found.sample is None and found.archive else None  # else its state may be pruned
+        if busy is not None:
+            found = await probe(source.client, self.chain_id, sample=busy)
         if self.chain_id not in (None, found.chain_id):  # learnt from another while this one was probed
             raise WrongChain(f"{source.name} serves chain {found.chain_id}, not {self.chain_id}")
         self.chain_id = found.chain_id

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from icefall.api.http.structs import NoParams
 from icefall.api.node.schema.node import HealthReport, TagQuery, TagsParams
-from icefall.node.health.runner import HEALTH, READINESS, UNFILTERED, Freshness
+from icefall.node.health.runner import HEALTH, READINESS, UNFILTERED, Freshness, reported_results
 from icefall.node.store import NodeReader
 
 ALL = "all"
@@ -15,14 +13,11 @@ _ALIVE = HealthReport({}, True)
 
 async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[str]) -> HealthReport:
     """Make a report of every check, or with tags of those that carry one, and of the global ones."""
-    results = await node.health_results(kind)
-    stale = fresh.stale_result(max((result.stored_ns for result in results), default=0)) if kind == HEALTH else None
+    results = await reported_results(node, fresh, kind)
     if tags and ALL not in tags:
         wanted = set(tags).difference(UNFILTERED)
         results = [result for result in results if not result.tags or not wanted.isdisjoint(result.tags)]
     checks = {result.name: result.answer for result in results}
-    if stale is not None:
-        return HealthReport(checks | {"engine": msgspec.Raw(stale)}, False)
     return HealthReport(checks, all(result.passed for result in results))
 
 

@@ -18,18 +18,19 @@ export async function render({ signal }) {
   const elements = [...cards.values()].map((one) => one.element);
   const onBlock = (block) => cards.get(block.chainId)?.arrive(block);
   const onRollback = (chainId) => cards.get(chainId)?.refresh();
-  const timer = setInterval(() => document.hidden || refresh(cards), REFRESH_MS);
+  const ask = () => node("/ext/health", "health.health", {}, signal).catch(() => null);
+  const report = hasNode() ? ask() : Promise.resolve(null);
+  const verdict = hasNode() ? later(() => health(report), { rows: 1 }) : null;
+  const timer = setInterval(() => {
+    if (document.hidden) return;
+    refresh(cards);
+    if (verdict) ask().then((found) => verdict.isConnected && verdict.replaceChildren(healthLink(found)));
+  }, REFRESH_MS);
   signal.addEventListener("abort", () => clearInterval(timer));
-  const report = hasNode() ? node("/ext/health", "health.health", {}, signal).catch(() => null) : Promise.resolve(null);
   const content = h(
     "div.page",
     {},
-    h(
-      "header.home-head",
-      {},
-      h("h1", { tabindex: "-1" }, "Chains"),
-      hasNode() ? later(() => health(report), { rows: 1 }) : null,
-    ),
+    h("header.home-head", {}, h("h1", { tabindex: "-1" }, "Chains"), verdict),
     all.length ? h("section", { "aria-label": "Chains" }, h("div.grid.fit", {}, elements)) : card("", empty(NO_CHAIN)),
     all.length > DETAILED_MAX ? others(all.slice(DETAILED_MAX)) : null,
     all.length ? latest({ names, tokens, signal, onBlock, onRollback }) : null,
@@ -48,11 +49,13 @@ async function refresh(cards) {
 // Without an answer of the node both are left out: Operations says why.
 async function health(report) {
   const found = await report;
-  if (!found) return null;
-  const failed = Object.values(found.checks || {}).filter((check) => check.error).length;
-  const verdict = failed
-    ? badge(failed === 1 ? "1 check fails" : `${failed} checks fail`, "bad")
-    : badge("All checks pass", "good");
+  return found ? healthLink(found) : null;
+}
+
+function healthLink(report) {
+  const failed = Object.values(report?.checks || {}).filter((check) => check.error).length;
+  const text = failed === 1 ? "1 check fails" : failed ? `${failed} checks fail` : "Node unhealthy";
+  const verdict = report?.healthy ? badge("All checks pass", "good") : badge(report ? text : "No answer", "bad");
   return h("a", { href: "#/operations" }, verdict);
 }
 

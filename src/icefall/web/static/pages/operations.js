@@ -143,11 +143,16 @@ function progressTable(rows) {
   );
 }
 
-const STATES = { usable: "good", "backing off": "warn", disabled: "bad" };
+const STATES = { usable: "good", "backing off": "warn", disabled: "bad", "no answer": "bad" };
+
+// What an indexer knew last is no longer true when it, or the upstream that it waits for, is silent.
+function stateOf(upstream, now) {
+  return upstream.state === "usable" && !now.isRunning ? "no answer" : upstream.state;
+}
 
 function upstreams(known) {
   const rows = known.flatMap(({ chain, now }) =>
-    (now.upstreams || []).map((one) => ({ of: chain.chainName || chain.chainId, ...one })),
+    (now.upstreams || []).map((one) => ({ of: chain.chainName || chain.chainId, ...one, state: stateOf(one, now) })),
   );
   if (!rows.length) return null;
   return card(
@@ -165,16 +170,22 @@ function upstreams(known) {
   );
 }
 
+// The check `engine` fails when the others could not be run or stored since: on a full disk, for example.
 async function checks(signal) {
   const health = await nodeReport(signal);
   const rows = Object.entries(health.checks).map(([name, check]) => ({ name, ...check }));
+  const areOld = Boolean(health.checks.engine?.error);
+  const result = (row) => {
+    if (row.error) return badge("fails", "bad");
+    return areOld ? badge("passed earlier", "warn") : badge("passes", "good");
+  };
   return card(
     "Health checks of the node",
     table(
       "Health checks",
       [
         { name: "Check", on: "lead", cell: (row) => row.name },
-        { name: "Result", on: "side", cell: (row) => (row.error ? badge("fails", "bad") : badge("passes", "good")) },
+        { name: "Result", on: "side", cell: result },
         { name: "Measured", cell: (row) => ago(Date.parse(row.timestamp) / 1000) },
         { name: "Details", on: "rest", wide: true, cell: (row) => clip(row.error || summary(row.message), 400) },
       ],

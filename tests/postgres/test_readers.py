@@ -28,6 +28,7 @@ from icefall.access.budgets import Tier
 from icefall.cli import main
 from icefall.compose.stores import Stores, put_chain_configs, stores_of, with_stored_chains
 from icefall.config.load import load
+from icefall.db.postgres_pool import POOL_SIZE
 from icefall.observe.log import quiet
 
 CHAIN = "berlin-1"
@@ -131,6 +132,34 @@ def test_the_role_of_a_reader_stores_usage_and_may_change_nothing_else(readers: 
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 role.execute(change)
+
+
+def test_health_does_not_wait_for_the_sessions_of_others(readers: Readers) -> None:
+    """The key of its caller is looked up too. More queries than there are sessions wait for a table before it."""
+    server = readers.servers[0]
+    header = {"x-service-api-key": readers.stores.access_writer().add_key("prober", "pro", 5)}
+    target = f"/v1/chains/{chain_id(CHAIN)}/transactions/0x{{}}"
+    waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%tx%'"
+    server.ask("GET", "/v1/health-check", headers=header, listener="data")
+    with (
+        ThreadPoolExecutor(30) as clients,
+        psycopg.connect(server_url()) as lock,
+        psycopg.connect(server_url(), autocommit=True) as admin,
+    ):
+        lock.execute(f"lock table {readers.prefix}_chain_{chain_id(CHAIN)}.tx in access exclusive mode")
+        others = [
+            clients.submit(server.ask, "GET", target.format(f"{number:064x}"), listener="data") for number in range(30)
+        ]
+        until(lambda: int(admin.execute(waiting).fetchall()[0][0]) == POOL_SIZE, "all sessions of the pool are in use")
+        answer = server.ask("GET", "/v1/health-check", headers=header, listener="data")
+        unanswered = sum(not one.done() for one in others)
+        lock.rollback()
+        assert {one.result(LIMIT_S).status for one in others} <= {
+            404,
+            503,
+        }  # 503: a busy machine has reached their limit
+        assert answer.status == 200, answer.body
+        assert unanswered, "it waited for all of them"
 
 
 def test_usage_is_stored_again_after_the_sessions_were_ended(readers: Readers) -> None:

@@ -65,7 +65,7 @@ class PostgresReader:
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
-            return await self._pool.of_loops.query(self._kind, statement, params)
+            return await self._pool.sessions.query(self._kind, statement, params)
         except psycopg.Error as error:
             raise _translated(error) from error
 
@@ -82,7 +82,7 @@ class PostgresReader:
         """By the whole name of its table: of a schema without rights, a short name would only be unknown."""
         text = SQL.schema_version.replace("schema_version", f"{self._schema}.schema_version")
         try:
-            return int((await self._pool.of_loops.query(self._kind, text, ()))[0][0])
+            return int((await self._pool.sessions.query(self._kind, text, ()))[0][0])
         except errors.UndefinedTable:
             return 0
         except psycopg.Error as error:

@@ -23,8 +23,10 @@ from icefall.db.postgres_session import (
 )
 from icefall.db.postgres_version import VersionChecks, VersionSession
 from icefall.db.statements import for_postgres
+from icefall.db.urgent import is_urgent
 
 POOL_SIZE = 8
+_URGENT_SIZE = 1
 _BLOCKING_SIZE = 2
 WAITING_MAX = 256
 _NO_ANSWER_S = 3.0  # after the server's own limit on a query
@@ -176,15 +178,23 @@ class BlockingSessions:
 
 
 class ServerPool:
-    """All sessions for reading: both kinds, and one for versions."""
+    """All sessions of a process for reading: those of event loops, one more for urgent queries, those of plain
+    functions, and one for versions."""
 
     def __init__(self, url: str, size: int = POOL_SIZE) -> None:
         self.url = url
         self.of_loops = AsyncSessions(url, size)
+        self.urgent = AsyncSessions(url, _URGENT_SIZE)
         self.blocking = BlockingSessions(url)
         self.versions = VersionChecks(VersionSession(url))
 
+    @property
+    def sessions(self) -> AsyncSessions:
+        """The sessions that take a query of the running task: a health check does not wait for what others ask."""
+        return self.urgent if is_urgent() else self.of_loops
+
     def close(self) -> None:
         self.of_loops.close()
+        self.urgent.close()
         self.blocking.close()
         self.versions.close()

@@ -170,7 +170,8 @@ class AccessWriter:
 
     def _write(self, change: Callable[[Transaction], T]) -> T:
         def whole(tx: Transaction) -> T:
-            tx.run(SQL.add_secret, {"name": PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
+            if not tx.rows(SQL.secret, {"name": PAGE_TOKENS}):  # the role of a reader may not even try to insert one
+                tx.run(SQL.add_secret, {"name": PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
             return change(tx)
 
         with self._place.opened() as store:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from icefall.access.budgets import DAY_S, Spent
-from icefall.access.store import PAGE_TOKENS, SQL
+from icefall.access.store import SQL
 from icefall.access.usage import AnsweredRequest, UsageCounts, UsageKey, UsageRow, count
 from icefall.db.engine import Reader, StoreError, Transaction
 from icefall.errors import IcefallError
@@ -73,7 +73,8 @@ class UsageStore:
 def _save(
     tx: Transaction, spent: Iterable[Spent], usage: Iterable[UsageRow], requests: Iterable[AnsweredRequest]
 ) -> None:
-    tx.rows(SQL.lock_usage, {"name": PAGE_TOKENS})
+    tx.run(SQL.open_usage_lock)
+    tx.rows(SQL.lock_usage)
     tx.run_many(SQL.put_spent, [one._asdict() for one in spent])
     for row in usage:
         key, counts = msgspec.structs.asdict(row.key), UsageCounts()

@@ -351,6 +351,24 @@ def test_a_migration_may_take_longer_than_any_other_statement(
             store.write_here(lambda tx: tx.run("insert into note select 1, 'x' from pg_sleep(0.3)"))
 
 
+def test_arrays_come_to_the_server_as_they_are(kit: PostgresKit) -> None:
+    columns: list[tuple[str, list[object]]] = [
+        ("bigint", [0, 1, -1, 2**63 - 1, -(2**63)]),
+        ("bigint", [None, 5, None]),
+        ("bigint", [None]),
+        ("bigint", [True, 7]),
+        ("bigint", list(range(5_000))),
+        ("bytea", [b"", b"\0a", None]),
+        ("text", ["", "a", None]),
+    ]
+    with closing(kit.open(V1)) as store:
+        for kind, values in columns:
+            each = Statement("select 1")
+            each.postgres = f"select value from unnest(%s::{kind}[]) with ordinality as k(value, at) order by at"
+            assert store.read(each, [values]) == [(value,) for value in values]
+            assert asyncio.run(store.rows(each, [values])) == [(value,) for value in values]
+
+
 def test_arrays_of_one_statement_may_have_numbers_of_any_size(kit: PostgresKit) -> None:
     """The first one alone would fit into a smallint, the first two into an integer."""
     pairs = [(1, 1 << 20, 1 << 40), (2, -1, 3)]

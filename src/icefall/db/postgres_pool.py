@@ -48,7 +48,8 @@ class AsyncSessions:
         self._slots = asyncio.Semaphore(size)
 
     async def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
-        """StoreBusy if the server does not answer long after it should have."""
+        """Run a query when a session is free. StoreBusy if too many wait, or the server does not answer long after it
+        should have."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._slots, self._waiting = loop, asyncio.Semaphore(self._size), 0
@@ -64,7 +65,7 @@ class AsyncSessions:
             self._waiting -= 1
 
     async def _asked(self, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:
-        """Once more on a new connection if the one at hand was broken: it only reads."""
+        """Run a query, once more on a new connection if the one at hand was broken: it only reads."""
         if (idle := self._take_idle(kind)) is not None:
             try:
                 return await self._rows(*idle, kind, text, params)
@@ -97,7 +98,7 @@ class AsyncSessions:
                 self._end(connection)
 
     def _take_idle(self, kind: SessionKind) -> tuple[SessionKind, AsyncConnection] | None:
-        """One of the same kind, or any if there may be no more."""
+        """Take an idle session of the same kind, or any if no more may be opened."""
         index = next((at for at in reversed(range(len(self._idle))) if self._idle[at][0] == kind), None)
         if index is None and self._idle and self._open >= self._size:
             index = 0
@@ -115,7 +116,7 @@ class AsyncSessions:
         return await connect_async(self._url, kind.settings())
 
     def close(self) -> None:
-        """Ends the idle sessions."""
+        """End the idle sessions."""
         dropped, self._idle = self._idle, []
         for _, connection in dropped:
             self._end(connection)
@@ -170,7 +171,7 @@ class BlockingSessions:
         connection.close()
 
     def close(self) -> None:
-        """Ends the idle sessions."""
+        """End the idle sessions."""
         with self._guard:
             dropped, self._idle = self._idle, []
         for _, connection in dropped:

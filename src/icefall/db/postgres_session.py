@@ -103,19 +103,19 @@ def register_types(adapters: AdaptersMap) -> None:
 
 
 def session_settings(host: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Sockets of this machine have no keepalive, and need none."""
+    """Return the settings of a session: these, and those of all. Sockets of this machine need no keepalive."""
     keepalive = {} if host.startswith("/") else _SERVER_KEEPALIVE
     return {"timezone": "UTC", **_PLANNING, **keepalive, **settings}
 
 
 def set_configs(settings: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Settings of a session, as one statement and its parameters."""
+    """Return the statement that sets these settings in a session, and its parameters."""
     calls = ", ".join("set_config(%s, %s, false)" for _ in settings)
     return f"select {calls}", [part for setting in settings.items() for part in setting]
 
 
 def connect(url: str, settings: Mapping[str, str]) -> Connection:
-    """A session with these settings. StoreUnreachable where there is none to be had."""
+    """Open a session with these settings. StoreUnreachable where there is none to be had."""
     try:
         connection = psycopg.Connection.connect(connection_info(url), autocommit=True, prepare_threshold=1)
     except psycopg.Error as error:
@@ -134,7 +134,7 @@ def connect(url: str, settings: Mapping[str, str]) -> Connection:
 
 
 async def connect_async(url: str, settings: Mapping[str, str]) -> AsyncConnection:
-    """The same for an event loop, without the checks of a server."""
+    """Open a session for an event loop, without the checks of the server that `connect` makes."""
     connection: AsyncConnection | None = None
     try:
         connection = await psycopg.AsyncConnection.connect(connection_info(url), autocommit=True, prepare_threshold=1)
@@ -160,7 +160,7 @@ def _check_server(url: str, connection: Connection) -> None:
 
 
 def _is_shared(url: str, connection: Connection) -> bool:
-    """Whether a pooler is between us that gives one session to two clients."""
+    """Tell whether a pooler is between us and the server that gives one session to two clients."""
     with psycopg.Connection.connect(url, autocommit=True, prepare_threshold=None) as other:
         for _ in range(3):
             ours, theirs = (one.execute(SQL.session.postgres).fetchall() for one in (connection, other))
@@ -170,7 +170,7 @@ def _is_shared(url: str, connection: Connection) -> bool:
 
 
 class SessionKind(NamedTuple):
-    """What a session for reading is set to."""
+    """The settings of a session for reading."""
 
     schema: str
     limit_s: float
@@ -197,5 +197,5 @@ def shown_url(url: str) -> str:
 
 
 def params_of_each(keys: Any) -> list[list[Any]]:
-    """Keys, column by column: each column is one array parameter."""
+    """Return keys column by column: each column is one array parameter."""
     return [list(column) for column in zip(*keys, strict=True)]

@@ -26,6 +26,7 @@ from icefall.evm.reading.contracts import ContractReader
 from icefall.evm.reading.history import HistoryReader
 from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.kept import KeptRows
+from icefall.evm.reading.large_answers import LargeAnswers
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
@@ -231,6 +232,7 @@ class ChainDirectory:
         self._chains = list(chains)
         self._states = states
         self._close_stores = close_stores
+        self.large_answers = LargeAnswers()
         self._by_name: dict[str, EvmChain] = {}
         self._by_alias: dict[str, EvmChain] = {}
         for chain in self._chains:

@@ -1,39 +1,60 @@
 """Measures liveness while the node listener has three times the connections that use its capacity, and more; needs wrk.
 
 It also does so beside silent connections, clients that ask for much and read nothing, and clients that send heads and
-read nothing. `before`, `peak` and `after` are the resident memory of the worker in MiB; `after`, when the connections
-of the row are closed. `load` is the machine's: above the number of its cores, others add to every time.
+read nothing. The last row is the health of the chain data listener on PostgreSQL, beside many requests at once for a
+transaction with as many transfers as an answer can have.
+
+`before`, `peak` and `after` are the resident memory of the worker in MiB; `after`, when the connections of the row are
+closed. `load` is the machine's: above the number of its cores, others add to every time.
 """
 
+import asyncio
 import http.client
 import json
 import os
 import re
+import selectors
 import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+from tests.api.made_chain import ANN, ID, TOKEN, block
 from tests.e2e.program import workers
+from tests.metrics.synthetic import address
+from tests.postgres.server import new_prefix, programs, server_url
 from tests.server import Server, serving
 
 from bench.ledger import ADDRESS_TEXT, fund
 from bench.load import SECONDS
 from bench.serving import call
 from icefall.api.dialect import BATCH_MAX
+from icefall.compose.stores import Stores
 from icefall.compose.worker import raise_file_limit
+from icefall.evm.deriving.packing import packed
+from icefall.evm.model import Erc20TransferRow
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.reading.transfers import PARTS_MAX
+from icefall.evm.storing.store import ChainStore
+from icefall.metrics.store import RollupWriter
 
 CAPACITY, OVERLOAD = 64, (192, 1000)
 SILENT, STALLED, PIPELINED, UTXOS = 5000, 40, 4, 600
 HEADS_BEHIND, HEADERS = 1200, 2600
+LARGEST = 250  # requests at once
+HEALTH_MS = 50.0  # the aim for the health of chain data beside them, on a machine that does nothing else
 BUFFERED_MIB = 64  # --http-max-buffered
 RETURNED_MIB = 12  # memory that a worker may keep when its clients are gone
 _PAUSE_S = 0.02
+_OK = b"HTTP/1.1 200"
 _CLOSED_S = 20.0
 
 
@@ -46,10 +67,10 @@ class MemoryUse(NamedTuple):
 
 
 class WorkerMemory:
-    """Measures the memory of the node listener's worker from now on."""
+    """Measures the memory of a listener's worker from now on."""
 
-    def __init__(self, server: Server) -> None:
-        self._folder = Path(f"/proc/{workers(server)[0].pid}")
+    def __init__(self, server: Server, listener: str = "node") -> None:
+        self._folder = Path(f"/proc/{workers(server, listener)[0].pid}")
         self._files = self._open_files()
         self._before = self._mebibytes("VmRSS")
         (self._folder / "clear_refs").write_text("5")  # the peak begins anew
@@ -96,6 +117,11 @@ def run() -> None:
         ):
             _holding(server, label, count, sent)
         _heads_behind(server)
+    if programs() is None:
+        print("  skipped: PostgreSQL is not installed")
+        return
+    with TemporaryDirectory() as folder:
+        _largest_transaction(Path(folder))
 
 
 def _overload(server: Server, label: str, connections: int, body: bytes) -> None:
@@ -168,12 +194,83 @@ def _push(opened: list[socket.socket], data: bytes) -> None:
             one.send(data, socket.MSG_DONTWAIT)
 
 
+def _largest_transaction(folder: Path) -> None:
+    """Ask for the largest transaction many times at once, and meanwhile for the health of the data listener."""
+    config, prefix = folder / "icefall.toml", new_prefix()
+    config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:1"\n')
+    with closing(Stores(folder / "data", server_url(), prefix)) as stores:
+        tx_hash = asyncio.run(_put_largest(stores))
+    settings = (f"--config-file={config}", f"--store={server_url()}", f"--store-prefix={prefix}")
+    with serving("data", folder, *settings) as server:
+        target = f"/v1/chains/{ID}/transactions/0x{tx_hash.hex()}"
+        size = len(server.ask("GET", target, listener="data").body)
+        label = f"{LARGEST} GETs of {PARTS_MAX} transfers, {size >> 10} KiB each"
+        memory, parts, latencies_ms = WorkerMemory(server, "data"), urlsplit(server.url("data")), []
+        assert parts.hostname
+        assert parts.port
+        began = time.perf_counter()
+        with ThreadPoolExecutor(1) as clients:
+            asked = clients.submit(_ask_at_once, (parts.hostname, parts.port), target, LARGEST)
+            while not asked.done():
+                latencies_ms.append(_health_ms(server.url("data")))
+                time.sleep(_PAUSE_S)
+        answered, seconds = asked.result(), time.perf_counter() - began
+        _print(label, f"{answered / seconds:>8.0f}{LARGEST - answered:>9}", latencies_ms, memory)
+        latencies_ms.sort()
+        p99 = latencies_ms[int(len(latencies_ms) * 0.99)]
+        print(f"  health of chain data, p99: {p99:.1f} ms (aim {HEALTH_MS:.0f} ms on a quiet machine)", flush=True)
+
+
+async def _put_largest(stores: Stores) -> bytes:
+    """Store a chain whose block 1 has one transaction with PARTS_MAX transfers, and return its hash."""
+    moved = tuple(Erc20TransferRow(0, at, TOKEN, ANN, address(10_000 + at), 10**18 + at) for at in range(PARTS_MAX))
+    blocks = [block(0), replace(block(1), erc20_transfers=moved), block(2)]
+    store = ChainStore(stores.chain_store(ID), [RollupWriter()])
+    await store.commit([ResolvedBlock(packed(rows), (), ()) for rows in blocks])
+    store.close()
+    return blocks[1].txs[0].tx_hash
+
+
+def _ask_at_once(server: tuple[str, int], target: str, count: int) -> int:
+    """Send a request on each of many connections, read all answers, and return how many were 200."""
+    answered, request = 0, f"GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+    with selectors.DefaultSelector() as waiting:
+        for one in [socket.create_connection(server) for _ in range(count)]:
+            one.sendall(request)
+            waiting.register(one, selectors.EVENT_READ, bytearray())
+        while waiting.get_map():
+            for key, _ in waiting.select():
+                assert isinstance(key.fileobj, socket.socket)
+                piece = key.fileobj.recv(1 << 20)
+                if not key.data:
+                    key.data.extend(piece[: len(_OK)])
+                if not piece:
+                    waiting.unregister(key.fileobj)
+                    key.fileobj.close()
+                    answered += key.data == _OK
+    return answered
+
+
 def _liveness_ms(url: str) -> float:
+    return _answer_ms(
+        url,
+        lambda connection: connection.request(
+            "POST", "/ext/health", call("health.liveness"), {"Content-Type": "application/json"}
+        ),
+    )
+
+
+def _health_ms(url: str) -> float:
+    return _answer_ms(url, lambda connection: connection.request("GET", "/v1/health-check"))
+
+
+def _answer_ms(url: str, send: Callable[[http.client.HTTPConnection], None]) -> float:
+    """Return the milliseconds of one request on a new connection."""
     parts = urlsplit(url)
     assert parts.hostname
     began = time.perf_counter()
     with closing(http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)) as connection:
-        connection.request("POST", "/ext/health", call("health.liveness"), {"Content-Type": "application/json"})
+        send(connection)
         reply = connection.getresponse()
         reply.read()
         assert reply.status == 200, reply.status

@@ -11,6 +11,8 @@ from tests.api.made_chain import ANN, BEN, ID, TOKEN, ZERO_ADDRESS, block, of, p
 from tests.counted_calls import counted_calls
 from tests.metrics.synthetic import address
 
+from icefall.api.data.handlers import transactions
+from icefall.api.data.render.transactions import whole_lists
 from icefall.db.engine import Reader, Row
 from icefall.evm.model import (
     BlockRows,
@@ -20,6 +22,7 @@ from icefall.evm.model import (
     InternalTx,
     NftOwner,
 )
+from icefall.evm.reading.large_answers import AT_ONCE_MAX, LargeAnswers, Place
 from icefall.evm.reading.transfers import PARTS_MAX
 
 EACH, CALLS, LARGE, SMALL = 1500, 2500, 5, 6
@@ -125,6 +128,67 @@ def test_pages_of_an_address_are_shortened_to_the_large_one(order: str, app: InP
     assert [n for n, one in zip(numbers, found, strict=True) if one.get("truncated")] == [LARGE]
     (cut,) = (one for one in found if "truncated" in one)
     assert len(transfers_in(cut)) == PARTS_MAX
+
+
+def test_a_worker_makes_few_large_answers_at_once(app: InProcess, tx: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds its rows until it is encoded."""
+    running, most, made = 0, 0, whole_lists
+
+    async def counted(*arguments: Any) -> Any:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return await made(*arguments)
+        finally:
+            running -= 1
+
+    async def ask_all() -> list[int]:
+        return [reply.status for reply in await asyncio.gather(*(app.ask(tx) for _ in range(3 * AT_ONCE_MAX)))]
+
+    monkeypatch.setattr(transactions, "whole_lists", counted)
+    assert app.run(ask_all()) == [200] * 3 * AT_ONCE_MAX
+    assert most == AT_ONCE_MAX
+
+
+def test_other_transactions_do_not_wait_for_large_ones(
+    app: InProcess, tx: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shown,) = app.result(f"/v1/chains/{ID}/blocks/{SMALL}/transactions")["transactions"]
+
+    async def taken(_: Place) -> None:
+        await asyncio.Event().wait()
+
+    async def ask_both() -> None:
+        large = asyncio.ensure_future(app.ask(tx))
+        assert (await app.ask(f"/v1/chains/{ID}/transactions/{shown['txHash']}")).status == 200
+        assert not large.done()
+        large.cancel()
+
+    monkeypatch.setattr(Place, "take", taken)
+    app.run(ask_both())
+
+
+def test_a_place_is_given_back_when_its_request_is_cancelled() -> None:
+    async def scene() -> None:
+        answers, begun = LargeAnswers(1), asyncio.Event()
+
+        async def make() -> None:
+            async with answers.place() as place:
+                await place.take()
+                await place.take()
+                begun.set()
+                await asyncio.Event().wait()
+
+        first = asyncio.ensure_future(make())
+        await begun.wait()
+        begun.clear()
+        second = asyncio.ensure_future(make())
+        first.cancel()
+        await begun.wait()
+        second.cancel()
+
+    asyncio.run(scene())
 
 
 @pytest.mark.parametrize("what", ["getTransaction", "listTransactions"])

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 import msgspec
@@ -97,7 +97,9 @@ class Running:
 
 
 @asynccontextmanager
-async def running(**limits: float) -> AsyncIterator[Running]:
+async def running(
+    urgently: Callable[[], AbstractContextManager[None]] = nullcontext, **limits: float
+) -> AsyncIterator[Running]:
     app = PathApp()
     failures: list[str] = []
     listener = Listener(
@@ -105,6 +107,7 @@ async def running(**limits: float) -> AsyncIterator[Running]:
         msgspec.structs.replace(LIMITS, **limits),
         ("/urgent",),
         lambda what, bug: failures.append(f"{what}: {bug}"),
+        urgently,
     )
     listening = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
     stop = asyncio.Event()

@@ -1,14 +1,17 @@
 """A turn of the event loop is short however many requests are in progress, and health waits for a few turns only."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import pairwise
 
 import pytest
 from tests.http_server.serving import Running, get, read_answer, run, running
 
 from icefall.server import listener as listener_module
+from icefall.server.request import HttpRequest
+from icefall.server.response import Response
 from icefall.server.time_slicer import SLICE_S, TimeSlicer
 
 STEP_S = SLICE_S / 2
@@ -96,6 +99,34 @@ def test_a_flood_of_urgent_requests_is_no_long_turn_either() -> None:
             assert at_once <= listener_module._URGENT_PER_ITERATION + listener_module._STARTS_PER_ITERATION
             for reader, _ in clients:
                 assert (await read_answer(reader))[0] == 200
+
+    run(scenario())
+
+
+def test_urgent_requests_are_marked_and_others_are_not() -> None:
+    """Nor are those that come behind an urgent one on the same connection."""
+    mark: ContextVar[bool] = ContextVar("mark", default=False)
+    marked: list[tuple[str, bool]] = []
+
+    @contextmanager
+    def urgently() -> Iterator[None]:
+        before = mark.set(True)
+        yield
+        mark.reset(before)
+
+    async def scenario() -> None:
+        async with running(urgently) as server:
+            respond = server.app.respond
+
+            async def noted(request: HttpRequest) -> Response:
+                response = await respond(request)
+                marked.append((request.path, mark.get()))
+                return response
+
+            server.listener.respond = noted
+            paths = ["/urgent", "/a", "/urgent", "/urgent", "/b"]
+            await server.exchange(b"".join(get(path) for path in paths))
+            assert marked == [(path, path == "/urgent") for path in paths]
 
     run(scenario())
 

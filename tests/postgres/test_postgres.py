@@ -28,6 +28,7 @@ from icefall.db.postgres import PostgresReader, PostgresStore
 from icefall.db.postgres_pool import ServerPool
 from icefall.db.postgres_session import SessionKind, connect
 from icefall.db.statements import Statement
+from icefall.db.urgent import urgent_queries
 from icefall.errors import StartRefused
 from icefall.evm.storing.holders import SQL as HOLDERS
 from icefall.evm.storing.store import PACKAGE
@@ -128,6 +129,36 @@ def test_connections_are_bounded_and_shared_by_schemas(kit: PostgresKit) -> None
     asyncio.run(ask_all())
     assert 0 < len(pool.of_loops._idle) <= 2
     assert [reader.read("select current_schema()")[0][0] for reader in readers] == [kit.schema, "public", "pg_catalog"]
+    pool.close()
+
+
+def test_urgent_queries_do_not_wait_for_the_sessions_of_others(
+    kit: PostgresKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit.open(V1)
+    monkeypatch.setattr(postgres_pool, "WAITING_MAX", 20)
+    pool = ServerPool(server_url(), size=2)
+    reader = PostgresReader(pool, kit.schema)
+    key = {"key": 20261117}
+
+    async def ask_all(holder: psycopg.Connection[tuple[object, ...]]) -> None:
+        others = [
+            asyncio.ensure_future(reader.rows("select pg_advisory_xact_lock_shared(:key)", key)) for _ in range(20)
+        ]
+        await asyncio.sleep(0)
+        with urgent_queries():
+            counts = await asyncio.gather(*(reader.rows("select count(*) from note") for _ in range(10)))
+            assert await reader.schema_number() > 0
+        with pytest.raises(StoreBusy, match="too many"):
+            await reader.rows("select count(*) from note")
+        assert counts == [[(0,)]] * 10
+        assert not any(one.done() for one in others)
+        holder.rollback()
+        await asyncio.gather(*others)
+
+    with psycopg.connect(server_url()) as holder:
+        holder.execute("select pg_advisory_xact_lock(%(key)s)", key)
+        asyncio.run(ask_all(holder))
     pool.close()
 
 
@@ -318,6 +349,24 @@ def test_a_migration_may_take_longer_than_any_other_statement(
         assert store.read("select count(*) from slow") == [(1,)]
         with pytest.raises(StoreError, match="stopped at its time limit"):
             store.write_here(lambda tx: tx.run("insert into note select 1, 'x' from pg_sleep(0.3)"))
+
+
+def test_arrays_come_to_the_server_as_they_are(kit: PostgresKit) -> None:
+    columns: list[tuple[str, list[object]]] = [
+        ("bigint", [0, 1, -1, 2**63 - 1, -(2**63)]),
+        ("bigint", [None, 5, None]),
+        ("bigint", [None]),
+        ("bigint", [True, 7]),
+        ("bigint", list(range(5_000))),
+        ("bytea", [b"", b"\0a", None]),
+        ("text", ["", "a", None]),
+    ]
+    with closing(kit.open(V1)) as store:
+        for kind, values in columns:
+            each = Statement("select 1")
+            each.postgres = f"select value from unnest(%s::{kind}[]) with ordinality as k(value, at) order by at"
+            assert store.read(each, [values]) == [(value,) for value in values]
+            assert asyncio.run(store.rows(each, [values])) == [(value,) for value in values]
 
 
 def test_arrays_of_one_statement_may_have_numbers_of_any_size(kit: PostgresKit) -> None:

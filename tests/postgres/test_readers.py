@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psycopg
@@ -28,6 +28,7 @@ from icefall.access.budgets import Tier
 from icefall.cli import main
 from icefall.compose.stores import Stores, put_chain_configs, stores_of, with_stored_chains
 from icefall.config.load import load
+from icefall.db.postgres_pool import POOL_SIZE
 from icefall.observe.log import quiet
 
 CHAIN = "berlin-1"
@@ -111,7 +112,7 @@ def test_keys_are_known_to_all(readers: Readers) -> None:
     until(lambda: share(next(names)), "what the first was granted is gone for the second")
 
 
-def test_the_role_of_a_reader_stores_usage_and_may_change_nothing_else(readers: Readers) -> None:
+def test_the_role_of_a_reader_stores_usage(readers: Readers) -> None:
     header = {"x-service-api-key": readers.stores.access_writer().add_key("bob", "pro", 5)}
     target = f"/v1/chains/{chain_id(CHAIN)}/blocks?pageSize=1"
     assert readers.servers[1].ask("GET", target, headers=header, listener="data").status == 200
@@ -122,15 +123,83 @@ def test_the_role_of_a_reader_stores_usage_and_may_change_nothing_else(readers: 
             return int(role.execute(counted).fetchall()[0][0])
 
         until(lambda: calls() == 1, "the reader has stored its usage")
-        for change in (
-            f"delete from {readers.prefix}_access.usage_day",
-            f"delete from {readers.prefix}_chain_{chain_id(CHAIN)}.block",
-            f"update {readers.prefix}_chain_{chain_id(CHAIN)}.meta set value = ''",
-            f"insert into {readers.prefix}_node.meta (name, value) values ('a', 'b')",
-            f"create table {readers.prefix}_access.mine (id bigint)",
-        ):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                role.execute(change)
+        until(lambda: logged(role, readers.prefix) == 1, "and the request")
+
+
+def logged(role: psycopg.Connection[tuple[Any, ...]], prefix: str) -> int:
+    return int(role.execute(f"select count(*) from {prefix}_access.request_log where caller = 'bob'").fetchall()[0][0])
+
+
+FORBIDDEN = [
+    "insert into {p}_access.api_key (hash, name, tier, created) values ('x', 'mallory', 'pro', 1)",
+    "update {p}_access.api_key set tier = 'unlimited'",
+    "update {p}_access.api_key set revoked = null",
+    "delete from {p}_access.api_key",
+    "select 1 from {p}_access.api_key for update",
+    "insert into {p}_access.secret (name, value) values ('other', 'x')",
+    "insert into {p}_access.secret (name, value) values ('page_tokens', 'x') on conflict (name) do nothing",
+    "update {p}_access.secret set value = 'x'",
+    "update {p}_access.secret set name = 'x'",
+    "delete from {p}_access.secret",
+    "insert into {p}_access.chain_config (chain_id, position, config) values ('1', 1, '{{}}')",
+    "update {p}_access.chain_config set config = '{{}}'",
+    "delete from {p}_access.chain_config",
+    "update {p}_access.schema_version set number = 1",
+    "update {p}_access.request_log set caller = ''",
+    "delete from {p}_access.request_log",
+    "delete from {p}_access.usage_day",
+    "delete from {p}_access.budget_spent",
+    "truncate {p}_access.usage_day",
+    "create table {p}_access.mine (id bigint)",
+    "delete from {p}_chain_{c}.block",
+    "update {p}_chain_{c}.meta set value = ''",
+    "insert into {p}_node.meta (name, value) values ('a', 'b')",
+]
+
+
+@pytest.mark.parametrize("change", FORBIDDEN)
+def test_the_role_of_a_reader_may_change_nothing_else(readers: Readers, change: str) -> None:
+    with psycopg.connect(readers.role_url) as role, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        role.execute(change.format(p=readers.prefix, c=chain_id(CHAIN)).encode())
+
+
+def test_the_role_of_a_reader_leases_budgets(readers: Readers, tmp_path: Path) -> None:
+    """Without a socket of an owner: readers with a server lease from the store itself."""
+    with closing(Stores(tmp_path, readers.role_url, readers.prefix)) as stores:
+        owner = StoredBudgets(stores.access_store, lambda: 86_400.0 * 20_030 + 5)
+        params = {"caller": "role", "per_minute": 1_000, "per_day": 1_500}
+        grants = [asyncio.run(owner.call("lease", need=20, **params)) for _ in range(2)]
+        owner.close()
+    assert grants[0].units > 0
+    assert grants[1].units > 0
+
+
+def test_health_does_not_wait_for_the_sessions_of_others(readers: Readers) -> None:
+    """The key of its caller is looked up too. More queries than there are sessions wait for a table before it."""
+    server = readers.servers[0]
+    header = {"x-service-api-key": readers.stores.access_writer().add_key("prober", "pro", 5)}
+    target = f"/v1/chains/{chain_id(CHAIN)}/transactions/0x{{}}"
+    waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%tx%'"
+    server.ask("GET", "/v1/health-check", headers=header, listener="data")
+    with (
+        ThreadPoolExecutor(30) as clients,
+        psycopg.connect(server_url()) as lock,
+        psycopg.connect(server_url(), autocommit=True) as admin,
+    ):
+        lock.execute(f"lock table {readers.prefix}_chain_{chain_id(CHAIN)}.tx in access exclusive mode")
+        others = [
+            clients.submit(server.ask, "GET", target.format(f"{number:064x}"), listener="data") for number in range(30)
+        ]
+        until(lambda: int(admin.execute(waiting).fetchall()[0][0]) == POOL_SIZE, "all sessions of the pool are in use")
+        answer = server.ask("GET", "/v1/health-check", headers=header, listener="data")
+        unanswered = sum(not one.done() for one in others)
+        lock.rollback()
+        assert {one.result(LIMIT_S).status for one in others} <= {
+            404,
+            503,
+        }  # 503: a busy machine has reached their limit
+        assert answer.status == 200, answer.body
+        assert unanswered, "it waited for all of them"
 
 
 def test_usage_is_stored_again_after_the_sessions_were_ended(readers: Readers) -> None:

@@ -20,7 +20,7 @@ CallOwner = Callable[..., Awaitable[Any]]  # `SocketClient.call` of the owner's 
 
 
 class BudgetDecision(NamedTuple):
-    """Whether a call is allowed, and the window (minute or day) with the least budget left."""
+    """The decision whether a call is allowed, and the window (minute or day) with the least budget left."""
 
     allowed: bool
     limit: int
@@ -79,7 +79,7 @@ class BudgetLeases:
         return _decision(lease, tier, now, allowed=allowed)
 
     async def _owner_grant(self, caller: str, tier: Tier, need: int) -> Grant | None:
-        """None while the owner does not answer."""
+        """Ask the owner for a lease. None while it does not answer."""
         if time.monotonic() >= self._owner_retry_at:
             try:
                 async with asyncio.timeout(LEASE_TIMEOUT_S):

@@ -56,7 +56,7 @@ class OwnedUsage:
         self._taken: dict[str, int] = {}  # the last batch of each sender
 
     def record(self, sender: str, number: int, usage: list[Any], requests: list[Any]) -> None:
-        """The command of workers. A batch that is sent again is not counted again. With a store that fails for long,
+        """Take a batch of a worker. One that is sent again is not counted again. With a store that fails for long,
         the newest are dropped."""
         if number <= self._taken.get(sender, 0):
             return
@@ -77,8 +77,8 @@ class OwnedUsage:
                 raise
 
     async def save_until(self, stopped: asyncio.Event) -> None:
-        """Once a second and at the end. Not to be cancelled: the store may commit what was begun, and what was put back
-        would be counted twice."""
+        """Save once a second and at the end. It must not be cancelled: the store may commit what was begun, and what
+        was put back would be counted twice."""
         while True:
             is_last = stopped.is_set()
             with suppress(StoreError):  # a full disk, a server that is gone: the budgets in memory hold on

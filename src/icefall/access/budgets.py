@@ -28,7 +28,7 @@ class Tier(NamedTuple):
         return f"{self.per_minute};w={MINUTE_S}, {self.per_day};w={DAY_S}"
 
     def share(self, workers: int) -> "Tier":
-        """What one of several workers may grant without the owner."""
+        """Return the units that one of several workers may grant without the owner."""
         return Tier(self.name, max(1, self.per_minute // workers), max(1, self.per_day // workers))
 
 
@@ -54,7 +54,7 @@ def key_tiers(tiers: Iterable[str]) -> list[str]:
 
 
 def limits_are_on(mode: str, host: str) -> bool:
-    """`auto`: on unless the listener is on loopback; loopback callers are not rate limited."""
+    """Tell whether budgets are enforced. `auto`: unless the listener is on loopback, whose callers are not limited."""
     if mode != "auto":
         return mode == "on"
     try:
@@ -98,7 +98,7 @@ class Budgets:
         self._callers_max = callers_max
 
     def load(self, stored: Iterable[Spent]) -> None:
-        """What was spent before a restart."""
+        """Take over what was spent before a restart."""
         for one in stored:
             spent = self._spent[one.caller] = _Spent(one.minute, one.day)
             spent.minute_units, spent.day_units = one.minute_units, one.day_units
@@ -110,7 +110,7 @@ class Budgets:
         return [Spent(caller, it.minute, it.minute_units, it.day, it.day_units) for caller, it in found]
 
     def lease(self, caller: str, tier: Tier, need: int, now: int) -> Grant:
-        """A slice of the budget, or `need` where that is more; nothing where less than `need` is left."""
+        """Grant a slice of the budget, or `need` where that is more; nothing where less than `need` is left."""
         spent = self._of(caller, now)
         minute_left, day_left = tier.per_minute - spent.minute_units, tier.per_day - spent.day_units
         left = min(minute_left, day_left)
@@ -121,7 +121,7 @@ class Budgets:
         return Grant(units, max(0, minute_left - units), max(0, day_left - units))
 
     def keep_changes(self, spent: Iterable[Spent]) -> None:
-        """They could not be stored, and belong to the next changes."""
+        """Put changes that could not be stored among the next ones."""
         self._changed.update(one.caller for one in spent)
 
     def give_back(self, caller: str, units: int, minute: int) -> None:

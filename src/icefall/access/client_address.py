@@ -65,15 +65,15 @@ def _address(text: str) -> Address | None:
 
 
 def _client_name(address: Address | None) -> str:
-    """An IPv6 address counts as its /64, which usually belongs to one client."""
+    """Return the name of a client. An IPv6 address counts as its /64, which usually belongs to one client."""
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.IPv6Network((address, 64), strict=False))
     return str(address) if address is not None else _UNKNOWN
 
 
 class Caller(NamedTuple):
-    """`key`: the name of the key, empty without one. `is_trusted`: a caller on this machine, where limits are off and
-    no key is required; it may see everything."""
+    """The caller of a request. `key`: the name of its key, empty without one. `is_trusted`: a caller on this machine,
+    where limits are off and no key is required; it may see everything."""
 
     key: str = ""
     is_trusted: bool = False

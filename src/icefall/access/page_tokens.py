@@ -29,7 +29,7 @@ _INVALID = "pageToken is not one that this service issued for this query"
 
 
 def _key(secret: bytes, use: bytes) -> bytes:
-    """A separate key for each kind of token, so that one kind is never valid as another."""
+    """Return the key of one kind of token. Each has its own, so that one kind is never valid as another."""
     return hmac.digest(secret, b"icefall page token " + use, "sha256")
 
 
@@ -46,7 +46,7 @@ def _issue_time(now: int) -> int:
 
 
 def _check_age(issued: int, now: int) -> None:
-    """A token from the future is valid: it is signed, so our clock was set back."""
+    """Raise BadRequest for an expired token. One from the future is valid: it is signed, so our clock was set back."""
     if now - issued >= LIFETIME_S + ISSUE_STEP_S:
         raise BadRequest(_EXPIRED)
 
@@ -68,7 +68,7 @@ class PageTokens:
         return _text(head + self._mac(head, cursor) + cursor)
 
     def read(self, token: str, scope: bytes | str, now: int) -> bytes:
-        """The cursor. BadRequest says what is wrong with the token."""
+        """Return the cursor of a token. BadRequest says what is wrong with it."""
         raw = _raw(token)
         head, mac, cursor = raw[:_HEAD_SIZE], raw[_HEAD_SIZE : _HEAD_SIZE + _MAC_SIZE], raw[_HEAD_SIZE + _MAC_SIZE :]
         if raw[:1] != bytes((_VERSION,)) or not hmac.compare_digest(mac, self._mac(head, cursor)):
@@ -87,7 +87,8 @@ def _text(raw: bytes) -> str:
 
 
 def _raw(token: str) -> bytes:
-    """Accepts only what `_text` returns: the decoder itself ignores stray characters and unused bits."""
+    """Decode a token. Only what `_text` returns is accepted: the decoder itself ignores stray characters and unused
+    bits."""
     try:
         raw = base64.urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4))
     except ValueError:

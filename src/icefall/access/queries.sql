@@ -36,12 +36,18 @@ on conflict (caller) do update set minute = excluded.minute, minute_units = excl
 -- name: drop_spent
 delete from budget_spent where day < :day;
 
+-- Serves: lock_usage, which needs a row of a table that the role of a reader may update. Its day never comes, so it is
+-- neither read as a budget nor dropped.
+-- name: open_usage_lock
+insert into budget_spent (caller, minute, minute_units, day, day_units)
+values ('lock of usage', 0, 0, 9223372036854775807, 0) on conflict (caller) do nothing;
+
 -- Before usage is read to be written again: several machines may do so with one server.
 -- name: lock_usage
-select value from secret where name = :name;
+select 1 from budget_spent where caller = 'lock of usage';
 
 -- postgres: lock_usage
-select value from secret where name = :name for update;
+select 1 from budget_spent where caller = 'lock of usage' for update;
 
 -- name: usage_row
 select calls, units, durations from usage_day

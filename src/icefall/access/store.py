@@ -44,7 +44,7 @@ def new_key() -> str:
 
 
 def key_hash(key: str) -> bytes:
-    """Plain SHA-256: a key is 32 random bytes, so a slow hash would not make guessing harder."""
+    """Return the plain SHA-256 of a key: it is 32 random bytes, so a slow hash would not make guessing harder."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -59,12 +59,12 @@ class AccessReader:
         return Key(*rows[0]) if rows else None
 
     async def active_keys(self) -> list[tuple[str, str]]:
-        """Names and tiers."""
+        """Return the names and tiers of the keys that are not revoked."""
         rows = await self._reader.rows(SQL.all_keys)
         return [(name, tier) for name, tier, _, revoked in rows if revoked is None]
 
     async def check(self) -> None:
-        """Raises StoreError where the store cannot be read."""
+        """Raise StoreError where the store cannot be read."""
         await self._reader.rows(SQL.secret, {"name": PAGE_TOKENS})
 
 
@@ -145,11 +145,11 @@ class AccessWriter:
         return self._place.exists()
 
     def ensure(self) -> None:
-        """Creates the store and its secret if they are missing. Any number of processes may do this at once."""
+        """Create the store and its secret if they are missing. Any number of processes may do this at once."""
         self._write(lambda _: None)
 
     def add_key(self, name: str, tier: str, now: int) -> str:
-        """A new key; only its hash is stored."""
+        """Return a new key; only its hash is stored."""
         key = new_key()
 
         def change(tx: Transaction) -> None:
@@ -161,7 +161,7 @@ class AccessWriter:
         return key
 
     def revoke_key(self, name: str, now: int) -> bool:
-        """Whether there was such a key."""
+        """Revoke the key of that name, and tell whether there was one."""
         return bool(self._write(lambda tx: tx.run(SQL.revoke_key, {"name": name, "revoked": now})))
 
     def put_chain_configs(self, configs: Mapping[str, str]) -> None:
@@ -185,7 +185,8 @@ class AccessWriter:
 
     def _write(self, change: Callable[[Transaction], T]) -> T:
         def whole(tx: Transaction) -> T:
-            tx.run(SQL.add_secret, {"name": PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
+            if not tx.rows(SQL.secret, {"name": PAGE_TOKENS}):  # the role of a reader may not even try to insert one
+                tx.run(SQL.add_secret, {"name": PAGE_TOKENS, "value": secrets.token_bytes(_SECRET_SIZE)})
             return change(tx)
 
         with self._place.opened() as store:

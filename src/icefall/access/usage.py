@@ -56,7 +56,8 @@ class UsageRow(msgspec.Struct, frozen=True):
 
 
 def count(counts: dict[UsageKey, UsageCounts], request: AnsweredRequest) -> None:
-    """The chain counts only where the request succeeded: otherwise callers could invent any number of names."""
+    """Count a request. The chain counts only where the request succeeded: otherwise callers could invent any number of
+    names."""
     chain = request.chain if request.status < 400 else ""
     key = UsageKey(int(request.at) // DAY_S, request.caller, request.route, chain, request.status)
     of_key = counts.get(key)

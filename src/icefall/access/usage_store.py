@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from icefall.access.budgets import DAY_S, Spent
-from icefall.access.store import PAGE_TOKENS, SQL
+from icefall.access.store import SQL
 from icefall.access.usage import AnsweredRequest, UsageCounts, UsageKey, UsageRow, count
 from icefall.db.engine import Reader, StoreError, Transaction
 from icefall.errors import IcefallError
@@ -48,7 +48,7 @@ class UsageStore:
     async def save(
         self, spent: Sequence[Spent], usage: Sequence[UsageRow], requests: Sequence[AnsweredRequest]
     ) -> None:
-        """All of it in one transaction; usage is added to what is stored."""
+        """Store all of it in one transaction; usage is added to what is stored."""
         await self._store.write(lambda tx: _save(tx, spent, usage, requests))
 
     async def drop_old(self, now: float) -> None:
@@ -73,7 +73,8 @@ class UsageStore:
 def _save(
     tx: Transaction, spent: Iterable[Spent], usage: Iterable[UsageRow], requests: Iterable[AnsweredRequest]
 ) -> None:
-    tx.rows(SQL.lock_usage, {"name": PAGE_TOKENS})
+    tx.run(SQL.open_usage_lock)
+    tx.rows(SQL.lock_usage)
     tx.run_many(SQL.put_spent, [one._asdict() for one in spent])
     for row in usage:
         key, counts = msgspec.structs.asdict(row.key), UsageCounts()
@@ -109,7 +110,7 @@ class UsageReader:
     async def requests(
         self, *, caller: str, before: int, first: float, last: float, path: str, chain: str, status: int, count: int
     ) -> list[LoggedRequest]:
-        """Newest first, with IDs below `before`. Empty texts and status 0 stand for all."""
+        """Return logged requests with IDs below `before`, newest first. Empty texts and status 0 stand for all."""
         params = {"caller": caller, "before": before, "first": first, "last": last}
         params |= {"path": path, "chain": chain, "status": status, "count": count}
         rows = await self._reader.rows(SQL.requests_before, params)
@@ -147,7 +148,7 @@ class UsageRecorder:
         self._flushing: asyncio.Task[None] | None = None
 
     def note(self, request: AnsweredRequest) -> None:
-        """Requests without a key are counted together and not logged one by one."""
+        """Count a request. Those without a key are counted together and not logged one by one."""
         if len(self._counts) < KEYS_MAX:
             count(self._counts, request)
         if request.caller and len(self._requests) < REQUESTS_MAX:
@@ -161,7 +162,7 @@ class UsageRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """What the owner does not take is sent again later, before newer counts."""
+        """Send the counts to the owner. What it does not take is sent again later, before newer counts."""
         async with self._sending:
             if self._unanswered is None or await self._is_taken(self._unanswered):
                 await self._send_counts()

@@ -20,6 +20,7 @@ from icefall.compose.child import ENGINE_READY, ChildArguments, watch_stop
 from icefall.compose.warming_app import starting_app
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError
+from icefall.db.urgent import urgent_queries
 from icefall.errors import StartRefused
 from icefall.observe.log import Log
 from icefall.server.connection import HttpLimits
@@ -57,7 +58,7 @@ async def _serve(app: App, arguments: ChildArguments) -> int:
                 end(1)
 
     watch_stop(end, received=received)
-    server = Listener(app, _limits(config), URGENT, partial(_report, app.log))
+    server = Listener(app, _limits(config), URGENT, partial(_report, app.log), urgent_queries)
     await server.serve(arguments.own_socket, stop, config.http_shutdown_timeout / 1e9)
     await app.close()
     return codes[-1]

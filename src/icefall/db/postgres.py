@@ -69,7 +69,7 @@ class PostgresReader:
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
-            return await self._pool.of_loops.query(self._kind, statement, params)
+            return await self._pool.sessions.query(self._kind, statement, params)
         except psycopg.Error as error:
             raise _translated(error) from error
 
@@ -83,10 +83,10 @@ class PostgresReader:
         return await self._pool.versions.version(self._schema)
 
     async def schema_number(self) -> int:
-        """By the whole name of its table: of a schema without rights, a short name would only be unknown."""
+        """Ask by the whole name of the table: in a schema without rights, a short name would only be unknown."""
         text = SQL.schema_version.replace("schema_version", f"{self._schema}.schema_version")
         try:
-            return int((await self._pool.of_loops.query(self._kind, text, ()))[0][0])
+            return int((await self._pool.sessions.query(self._kind, text, ()))[0][0])
         except errors.UndefinedTable:
             return 0
         except psycopg.Error as error:
@@ -107,12 +107,12 @@ class PostgresReader:
         return found
 
     def close(self) -> None:
-        """The connections belong to the pool."""
+        """Close nothing: the connections belong to the pool."""
 
 
 class _PostgresTransaction:
-    """Rows of a plain insert are copied to the server, which takes them in while the caller makes those of the next
-    table: a COPY is ended by the next statement that is another one."""
+    """One transaction of the writer. Rows of a plain insert are copied to the server, which takes them in while the
+    caller makes those of the next table: a COPY is ended by the next statement that is another one."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -121,7 +121,7 @@ class _PostgresTransaction:
         self._open = ExitStack()
 
     def end_copy(self) -> None:
-        """Raises what the server says to the rows."""
+        """End the COPY that is open, and raise the error with which the server refuses its rows."""
         self._copied, self._copy = "", None
         self._open.close()
 
@@ -168,7 +168,7 @@ def _copy_of(text: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def _of_each(text: str) -> tuple[Statement, list[str]]:
-    """The query for many params at once, each of which is an array, and the names of the params."""
+    """Return the query for many params at once, each of which is an array, and the names of the params."""
     names = list(dict.fromkeys(_NAMED.findall(text)))
     whole = SQL.of_each.replace("/* arrays */", ", ".join(f"%({name})s" for name in names))
     whole = whole.replace("/* names */", ", ".join(names)).replace("/* query */", _NAMED.sub(r"k.\1", text))
@@ -178,9 +178,9 @@ def _of_each(text: str) -> tuple[Statement, list[str]]:
 
 
 class PostgresStore(PostgresReader):
-    """For the process that writes: migrated when opened, one transaction at a time.
+    """A store of the process that writes: it is migrated when opened, and runs one transaction at a time.
 
-    `exclusive`: as the only writer. StoreInUse while there is another.
+    `exclusive`: the process is the only writer; StoreInUse is raised while there is another.
     """
 
     def __init__(
@@ -229,7 +229,8 @@ class PostgresStore(PostgresReader):
         return bool(self._one(SQL.citus))
 
     def _prepare(self, package: str) -> None:
-        """Each step is a transaction: what was interrupted goes on where it was. Several processes may do this."""
+        """Migrate the schema. Each step is a transaction, so an interrupted migration goes on where it was; several
+        processes may do this at once."""
         schema = load_schema(package, "postgres")
         if not schema.pending(self._version(), self._where()):
             return
@@ -261,7 +262,8 @@ class PostgresStore(PostgresReader):
         return int(self._one(SQL.schema_version)) if ours else 0
 
     async def current_version(self) -> int | None:
-        """Writers next to others do not count: each would wait for the row until the one before has committed."""
+        """Return None for a writer next to others. Those do not count commits: each would wait for the row until the
+        one before has committed."""
         return await super().current_version() if self._is_exclusive else None
 
     @contextmanager
@@ -282,7 +284,7 @@ class PostgresStore(PostgresReader):
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
 
     async def write_in_steps(self, change: Callable[[Transaction], Iterator[None]]) -> None:
-        """In the thread, which mostly waits for the server."""
+        """Run all steps in the thread of the writer, which mostly waits for the server."""
 
         def whole(tx: Transaction) -> None:
             for _ in change(tx):
@@ -310,7 +312,7 @@ class PostgresStore(PostgresReader):
                 raise (StoreLost(_LOST) if self._writer.closed else _translated(error)) from error
 
     def close(self) -> None:
-        """The lock is free then: a session that is only closed holds it until the server has noticed."""
+        """Free the lock before the session ends: the server may notice the end of a session late."""
         self._thread.shutdown(wait=True)
         if self._is_exclusive:
             with suppress(psycopg.Error):  # of a session that was ended

@@ -23,8 +23,10 @@ from icefall.db.postgres_session import (
 )
 from icefall.db.postgres_version import VersionChecks, VersionSession
 from icefall.db.statements import for_postgres
+from icefall.db.urgent import is_urgent
 
 POOL_SIZE = 8
+_URGENT_SIZE = 1
 _BLOCKING_SIZE = 2
 WAITING_MAX = 256
 _NO_ANSWER_S = 3.0  # after the server's own limit on a query
@@ -46,7 +48,8 @@ class AsyncSessions:
         self._slots = asyncio.Semaphore(size)
 
     async def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
-        """StoreBusy if the server does not answer long after it should have."""
+        """Run a query when a session is free. StoreBusy if too many wait, or the server does not answer long after it
+        should have."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._slots, self._waiting = loop, asyncio.Semaphore(self._size), 0
@@ -62,7 +65,7 @@ class AsyncSessions:
             self._waiting -= 1
 
     async def _asked(self, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:
-        """Once more on a new connection if the one at hand was broken: it only reads."""
+        """Run a query, once more on a new connection if the one at hand was broken: it only reads."""
         if (idle := self._take_idle(kind)) is not None:
             try:
                 return await self._rows(*idle, kind, text, params)
@@ -95,7 +98,7 @@ class AsyncSessions:
                 self._end(connection)
 
     def _take_idle(self, kind: SessionKind) -> tuple[SessionKind, AsyncConnection] | None:
-        """One of the same kind, or any if there may be no more."""
+        """Take an idle session of the same kind, or any if no more may be opened."""
         index = next((at for at in reversed(range(len(self._idle))) if self._idle[at][0] == kind), None)
         if index is None and self._idle and self._open >= self._size:
             index = 0
@@ -113,7 +116,7 @@ class AsyncSessions:
         return await connect_async(self._url, kind.settings())
 
     def close(self) -> None:
-        """Ends the idle sessions."""
+        """End the idle sessions."""
         dropped, self._idle = self._idle, []
         for _, connection in dropped:
             self._end(connection)
@@ -168,7 +171,7 @@ class BlockingSessions:
         connection.close()
 
     def close(self) -> None:
-        """Ends the idle sessions."""
+        """End the idle sessions."""
         with self._guard:
             dropped, self._idle = self._idle, []
         for _, connection in dropped:
@@ -176,15 +179,23 @@ class BlockingSessions:
 
 
 class ServerPool:
-    """All sessions for reading: both kinds, and one for versions."""
+    """All sessions of a process for reading: those of event loops, one more for urgent queries, those of plain
+    functions, and one for versions."""
 
     def __init__(self, url: str, size: int = POOL_SIZE) -> None:
         self.url = url
         self.of_loops = AsyncSessions(url, size)
+        self.urgent = AsyncSessions(url, _URGENT_SIZE)
         self.blocking = BlockingSessions(url)
         self.versions = VersionChecks(VersionSession(url))
 
+    @property
+    def sessions(self) -> AsyncSessions:
+        """The sessions that take a query of the running task: a health check does not wait for what others ask."""
+        return self.urgent if is_urgent() else self.of_loops
+
     def close(self) -> None:
         self.of_loops.close()
+        self.urgent.close()
         self.blocking.close()
         self.versions.close()

@@ -2,7 +2,9 @@
 
 import os
 import re
+import struct
 from collections.abc import Mapping
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -38,6 +40,8 @@ _READER_PLANNING = {
     "enable_hashjoin": "off", "enable_mergejoin": "off", "enable_bitmapscan": "off",
     "plan_cache_mode": "force_generic_plan",
 }  # fmt: skip
+_INT8_OID, _INT8_ARRAY_OID = 20, 1016
+_ARRAY_HEAD = struct.Struct("!iiIii")  # dimensions, whether it has nulls, type of the elements; size and first index
 Connection = psycopg.Connection[Row]
 AsyncConnection = psycopg.AsyncConnection[Row]
 
@@ -50,14 +54,32 @@ class _TextDumper(StrDumperUnknown):
 
 
 class _BinaryTextDumper(StrBinaryDumper):
-    """The same for COPY."""
+    """Replaces the zero character of text in COPY, as `_TextDumper` does elsewhere."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
+class _ArrayDumper(ListBinaryDumper):
+    """Dumps lists as arrays. Those of numbers, which may be thousands of IDs, are packed at once: the driver looks at
+    each element three times. It can do so because ours are flat, and every number is an int8."""
+
+    def _find_list_element(self, elements: list[Any], _format: PyFormat) -> Any:
+        """Return the element whose type is that of the array."""
+        return next((one for one in elements if one is not None), None)
+
+    def dump(self, obj: list[Any]) -> Buffer | None:
+        if self.oid != _INT8_ARRAY_OID or not obj:
+            return super().dump(obj)
+        try:
+            values = struct.pack("!" + "iq" * len(obj), *chain.from_iterable(zip(repeat(8), obj)))
+        except struct.error:  # it has nulls
+            return super().dump(obj)
+        return _ARRAY_HEAD.pack(1, 0, _INT8_OID, len(obj), 1) + values
+
+
 class _BoolLoader(Loader):
-    """0 and 1, as the embedded engine answers."""
+    """Loads truth values as 0 and 1, as the embedded engine answers."""
 
     format = Format.BINARY
 
@@ -74,26 +96,26 @@ def register_types(adapters: AdaptersMap) -> None:
     adapters.register_dumper(int, psycopg.adapters.get_dumper(Int8, PyFormat.BINARY))  # one plan for every number
     adapters.register_dumper(bool, Int8BinaryDumper)
     # As text, all arrays of a statement would be of the smallest type of number that holds those of the first one.
-    adapters.register_dumper(list, ListBinaryDumper)
+    adapters.register_dumper(list, _ArrayDumper)
     adapters.register_dumper(str, _BinaryTextDumper)
     adapters.register_dumper(str, _TextDumper)
     adapters.register_loader("bool", _BoolLoader)
 
 
 def session_settings(host: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Sockets of this machine have no keepalive, and need none."""
+    """Return the settings of a session: these, and those of all. Sockets of this machine need no keepalive."""
     keepalive = {} if host.startswith("/") else _SERVER_KEEPALIVE
     return {"timezone": "UTC", **_PLANNING, **keepalive, **settings}
 
 
 def set_configs(settings: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Settings of a session, as one statement and its parameters."""
+    """Return the statement that sets these settings in a session, and its parameters."""
     calls = ", ".join("set_config(%s, %s, false)" for _ in settings)
     return f"select {calls}", [part for setting in settings.items() for part in setting]
 
 
 def connect(url: str, settings: Mapping[str, str]) -> Connection:
-    """A session with these settings. StoreUnreachable where there is none to be had."""
+    """Open a session with these settings. StoreUnreachable where there is none to be had."""
     try:
         connection = psycopg.Connection.connect(connection_info(url), autocommit=True, prepare_threshold=1)
     except psycopg.Error as error:
@@ -112,7 +134,7 @@ def connect(url: str, settings: Mapping[str, str]) -> Connection:
 
 
 async def connect_async(url: str, settings: Mapping[str, str]) -> AsyncConnection:
-    """The same for an event loop, without the checks of a server."""
+    """Open a session for an event loop, without the checks of the server that `connect` makes."""
     connection: AsyncConnection | None = None
     try:
         connection = await psycopg.AsyncConnection.connect(connection_info(url), autocommit=True, prepare_threshold=1)
@@ -138,7 +160,7 @@ def _check_server(url: str, connection: Connection) -> None:
 
 
 def _is_shared(url: str, connection: Connection) -> bool:
-    """Whether a pooler is between us that gives one session to two clients."""
+    """Tell whether a pooler is between us and the server that gives one session to two clients."""
     with psycopg.Connection.connect(url, autocommit=True, prepare_threshold=None) as other:
         for _ in range(3):
             ours, theirs = (one.execute(SQL.session.postgres).fetchall() for one in (connection, other))
@@ -148,7 +170,7 @@ def _is_shared(url: str, connection: Connection) -> bool:
 
 
 class SessionKind(NamedTuple):
-    """What a session for reading is set to."""
+    """The settings of a session for reading."""
 
     schema: str
     limit_s: float
@@ -175,5 +197,5 @@ def shown_url(url: str) -> str:
 
 
 def params_of_each(keys: Any) -> list[list[Any]]:
-    """Keys, column by column: each column is one array parameter."""
+    """Return keys column by column: each column is one array parameter."""
     return [list(column) for column in zip(*keys, strict=True)]

@@ -27,14 +27,15 @@ Failed = Callable[[], None]
 
 class CheckSession(Protocol):
     def send(self, schema: str, done: Done, failed: Failed) -> None:
-        """Sends one check, in the running event loop; one of the two is called, once, unless it is closed before."""
+        """Send one check, in the running event loop. One of the two is called, once, unless the session is closed
+        before."""
         ...
 
     def close(self) -> None: ...
 
 
 class VersionChecks:
-    """One check at a time; schemas take turns."""
+    """Sends one check at a time; schemas take turns."""
 
     def __init__(self, session: CheckSession, clock: Callable[[], float] = time.monotonic) -> None:
         self._session = session
@@ -48,7 +49,7 @@ class VersionChecks:
         self._paused_until: dict[str, float] = {}
 
     async def version(self, schema: str) -> int | None:
-        """None if there is none, or it cannot be had: reading the store tells why."""
+        """Return the version of a schema. None if there is none, or it cannot be had: reading the store tells why."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._begin(loop)
@@ -62,12 +63,12 @@ class VersionChecks:
         return await own
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Those that waited in another loop have ended with it."""
+        """Begin anew in this loop: requests that waited in another one have ended with it."""
         self.close()
         self._loop, self._waiting, self._served, self._is_running = loop, {}, [], False
 
     def _next(self) -> None:
-        """Sends a check for the schema that waits longest."""
+        """Send a check for the schema that waits longest."""
         self._schema = next(iter(self._waiting), "")
         self._is_running = bool(self._schema)
         if self._is_running:
@@ -86,7 +87,8 @@ class VersionChecks:
         self._next()
 
     def _fail(self) -> None:
-        """Those that wait for other schemas go on too: on a server that hangs, each would wait for all before it."""
+        """Let all requests go on without a version, also those for other schemas: on a server that hangs, each would
+        wait for all before it."""
         self._session.close()
         self._paused_until[self._schema] = self._clock() + _PAUSE_S
         waiting, self._waiting = self._waiting, {}
@@ -94,7 +96,7 @@ class VersionChecks:
         self._end(None)
 
     def close(self) -> None:
-        """The next check opens another session."""
+        """Close the session. The next check opens another one."""
         if self._timer is not None:
             self._timer.cancel()
         self._session.close()
@@ -123,7 +125,8 @@ class VersionSession:
             self._preparing = self._loop.create_task(self._prepare(schema, self._loop))
 
     async def _prepare(self, schema: str, loop: asyncio.AbstractEventLoop) -> None:
-        """Opens the session where there is none. The driver waits for the socket by itself."""
+        """Prepare the check of a schema, and open the session where there is none. The driver waits for the socket by
+        itself."""
         name = f"version_{len(self._prepared)}"
         text = SQL.commits.postgres.replace("schema_version", f"{schema}.schema_version")
         try:
@@ -151,7 +154,7 @@ class VersionSession:
             self._fail()
 
     def _receive(self) -> None:
-        """Whatever the server has sent, which may also be the end of the session."""
+        """Take in what the server has sent, which may also be the end of the session."""
         assert self._connection is not None
         server = self._connection.pgconn
         try:

@@ -10,7 +10,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from email.utils import formatdate
 from typing import Any, Protocol
 
@@ -47,7 +47,8 @@ class Application(Protocol):
 class Listener:
     """All connections of one worker.
 
-    `urgent` are the beginnings of the paths whose requests do not wait for others. `report` gets what failed and why.
+    `urgent` are the beginnings of the paths whose requests do not wait for others. They are answered inside
+    `urgently()`, which can mark them in a context variable. `report` gets what failed and why.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class Listener:
         limits: HttpLimits,
         urgent: tuple[str, ...],
         report: Callable[[str, Exception], None],
+        urgently: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.limits = limits
         self.use(app)
         self.report = report
         self._urgent = urgent
+        self._urgently = urgently
         self._connections: dict[Connection, None] = {}  # those used last at the end
         self._waiting: deque[tuple[Connection, HttpRequest]] = deque()
         self._running = 0
@@ -150,7 +153,7 @@ class Listener:
         if self._urgent_left and request.is_small and request.path.startswith(self._urgent):
             self._urgent_left -= 1
             self._plan_iteration()
-            self._start(connection, request, self.respond)
+            self._start(connection, request, self._respond_urgently)
         elif len(self._waiting) >= WAITING_MAX or self._running >= RUNNING_MAX:
             self._loop.call_soon(connection.refuse, request, self.failure(overloaded()))
         else:
@@ -160,6 +163,11 @@ class Listener:
     def _start(self, connection: Connection, request: HttpRequest, respond: Respond) -> None:
         self._running += 1
         connection.start(request, respond)
+
+    async def _respond_urgently(self, request: HttpRequest) -> Response:
+        """Answer with the mark of urgent requests, which the next request of this connection must not inherit."""
+        with self._urgently():
+            return await self.respond(request)
 
     def _respond_in_slices(self, request: HttpRequest) -> Awaitable[Response]:
         return self._slicer.run(self.respond(request))

@@ -25,6 +25,7 @@ from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.reading.balances import BalanceReader, HistoryReader, StateReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.holders import HolderReader
+from icefall.evm.reading.large_answers import LargeAnswers
 from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
@@ -254,6 +255,7 @@ class ChainDirectory:
         self._chains = list(chains)
         self._states = states
         self._close_stores = close_stores
+        self.large_answers = LargeAnswers()
         self._by_name: dict[str, EvmChain] = {}
         self._by_alias: dict[str, EvmChain] = {}
         for chain in self._chains:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.encoding import BITS, above, block_of, index_of, position_of, unpack_uint
+from icefall.evm.reading.large_answers import Place
 from icefall.evm.reading.lists.protocol import AddressLists
 from icefall.evm.reading.lists.rows import transfers_of
 from icefall.evm.reading.model import (
@@ -64,8 +65,9 @@ class TransferReader:
         where = {"tx_at": tx_at, "after": after, "limit": limit}
         return _internals(await self._reader.rows(SQL.internals_of_tx, where))
 
-    async def parts_of_tx(self, tx_at: int) -> TxParts:
-        """What is inside one transaction: the first PARTS_MAX transfers and internal transactions."""
+    async def parts_of_tx(self, tx_at: int, place: Place | None = None) -> TxParts:
+        """What is inside one transaction: the first PARTS_MAX transfers and internal transactions. `place` is taken
+        before more than READ_PIECE of either are read."""
 
         async def transfers(last: TransferRead | None, limit: int) -> list[TransferRead]:
             return await self.of_tx(tx_at, last.cursor if last else None, limit)
@@ -73,7 +75,7 @@ class TransferReader:
         async def internals(last: InternalRead | None, limit: int) -> list[InternalRead]:
             return await self.internals_of_tx(tx_at, last.frame if last else -1, limit)
 
-        return _limited(await _in_pieces(transfers), await _in_pieces(internals))
+        return _limited(await _in_pieces(transfers, place), await _in_pieces(internals, place))
 
     async def parts_of_page(self, lists: AddressLists, address: bytes, txs: Sequence[TxRead]) -> dict[int, TxParts]:
         """Return the transfers and internal transactions that the address is a party of, by tx_at. `txs` must be
@@ -135,10 +137,12 @@ class TransferReader:
         return MessageRead(rows[0][0], rows[0][1], bool(rows[0][2])) if rows else None
 
 
-async def _in_pieces(read: Callable[[T | None, int], Awaitable[list[T]]]) -> list[T]:
+async def _in_pieces(read: Callable[[T | None, int], Awaitable[list[T]]], place: Place | None = None) -> list[T]:
     """PARTS_MAX + 1 rows at most. `read` returns up to a limit of rows behind the last one of the piece before."""
     rows = await read(None, READ_PIECE)
     size = len(rows)
+    if place is not None and size == READ_PIECE:
+        await place.take()
     while size == READ_PIECE:
         await asyncio.sleep(0)
         piece = await read(rows[-1], min(READ_PIECE, PARTS_MAX + 1 - len(rows)))

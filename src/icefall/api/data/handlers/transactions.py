@@ -125,16 +125,17 @@ async def get_deployment(params: DeploymentParams, chains: ChainDirectory, diale
 async def _whole(
     chain: EvmChain, chains: ChainDirectory, dialect: Dialect, full: FullTxRead, currency: str
 ) -> WholeTransaction:
-    parts = await chain.transfers.parts_of_tx(full.tx.tx_at)
     message = await chain.transfers.message(full.tx.tx_at)
-    context = await context_for(chain, dialect, [full.tx, *_rows_in([parts])], currency)
-    return WholeTransaction(
-        *await whole_lists(context, parts),
-        await _network_token(chain, context, full.tx.location.time, currency),
-        full_native(context, full),
-        await _message(message, chains) if message else UNSET,
-        parts.truncated or UNSET,
-    )
+    async with chains.large_answers.place() as place:
+        parts = await chain.transfers.parts_of_tx(full.tx.tx_at, place)
+        context = await context_for(chain, dialect, [full.tx, *_rows_in([parts])], currency)
+        return WholeTransaction(
+            *await whole_lists(context, parts),
+            await _network_token(chain, context, full.tx.location.time, currency),
+            full_native(context, full),
+            await _message(message, chains) if message else UNSET,
+            parts.truncated or UNSET,
+        )
 
 
 def _rows_in(parts: Iterable[TxParts]) -> Iterator[TransferRead | InternalRead]:

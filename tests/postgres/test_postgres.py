@@ -23,12 +23,19 @@ from tests.waiting import until
 from icefall.cli import main
 from icefall.compose.stores import DRIVER, Stores
 from icefall.db import postgres_pool, postgres_session
-from icefall.db.engine import StoreBusy, StoreError, StoreInUse, StoreLost, StoreUnreachable, Transaction
+from icefall.db.engine import (
+    StoreBusy,
+    StoreError,
+    StoreInUse,
+    StoreLost,
+    StoreUnreachable,
+    Transaction,
+    urgent_queries,
+)
 from icefall.db.postgres import PostgresReader, PostgresStore
 from icefall.db.postgres_pool import ServerPool
 from icefall.db.postgres_session import SessionKind, connect
 from icefall.db.statements import Statement
-from icefall.db.urgent import urgent_queries
 from icefall.errors import StartRefused
 from icefall.evm.storing.holders import SQL as HOLDERS
 from icefall.evm.storing.store import PACKAGE

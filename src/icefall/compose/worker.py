@@ -19,8 +19,7 @@ from icefall.api.http.row import DATA, NODE
 from icefall.compose.child import ENGINE_READY, ChildArguments, watch_stop
 from icefall.compose.warming_app import starting_app
 from icefall.config.settings import Config
-from icefall.db.engine import StoreError
-from icefall.db.urgent import urgent_queries
+from icefall.db.engine import StoreError, urgent_queries
 from icefall.errors import StartRefused
 from icefall.observe.log import Log
 from icefall.server.connection import HttpLimits

@@ -6,6 +6,8 @@ the embedded engine answers without suspending, while a client/server engine may
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
 from icefall.errors import Unavailable
@@ -142,3 +144,27 @@ class StoreInUse(StoreError):
     def __init__(self, text: str, *, can_wait: bool = False) -> None:
         super().__init__(text)
         self.can_wait = can_wait
+
+
+# -- urgent queries ----------------------------------------------------------------------------------------------
+
+# A store on a server has few sessions, and every query of a worker waits for one of them. Those of health checks use a
+# session of their own instead (`ServerPool.sessions`). The listener of a worker marks the requests that it answers
+# before others. The mark is a context variable, so that it reaches every query of such a request, whichever reader asks
+# it, and also the one for the caller's API key.
+_is_urgent: ContextVar[bool] = ContextVar("is_urgent", default=False)
+
+
+@contextmanager
+def urgent_queries() -> Iterator[None]:
+    """Mark the queries of this block, and of the tasks that are created in it, as urgent."""
+    before = _is_urgent.set(True)
+    try:
+        yield
+    finally:
+        _is_urgent.reset(before)
+
+
+def is_urgent() -> bool:
+    """Tell whether queries of the running task are urgent."""
+    return _is_urgent.get()

@@ -10,7 +10,7 @@ import threading
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from icefall.db.engine import Row, StatementParams, StoreBusy
+from icefall.db.engine import Row, StatementParams, StoreBusy, is_urgent
 from icefall.db.postgres_session import (
     CONNECT_LIMIT_S,
     SQL,
@@ -23,7 +23,6 @@ from icefall.db.postgres_session import (
 )
 from icefall.db.postgres_version import VersionChecks, VersionSession
 from icefall.db.statements import for_postgres
-from icefall.db.urgent import is_urgent
 
 POOL_SIZE = 8
 _URGENT_SIZE = 1

@@ -197,7 +197,7 @@ def _read_token(directory: Path) -> str:
 
 
 def _put_samples(path: Path, samples: ProcessSamples) -> None:
-    """Where they cannot be stored, on a full disk, they are lost."""
+    """Store the samples of a process; they are lost where they cannot be stored, as on a full disk."""
     running = path.with_name(f"{path.name}.running")
     try:
         unfinished = path.with_name(f"{path.name}.part")

@@ -20,13 +20,12 @@ from tests.store.counted_statements import LocalRequest
 from bench.evm_rows import address, mark_audited
 from icefall.access.page_tokens import NumberTokens, PageTokens
 from icefall.access.store import page_token_secret
-from icefall.api.data.render.pages import pack_cursor
 from icefall.api.data.schema.chains import AllBlocksParams
 from icefall.api.data.schema.explorer import BalanceHistoryParams, TokensParams
 from icefall.api.data.schema.tokens import CollectionParams, HoldersParams
 from icefall.api.data.schema.transactions import AllTxsParams
 from icefall.api.http.app import App
-from icefall.api.http.paging import NumberPaging, Paging
+from icefall.api.http.paging import NumberPaging, Paging, pack_cursor
 from icefall.api.http.row import DATA, METRICS
 from icefall.api.metrics.schema import NftHoldersParams
 from icefall.compose.rest_apps import data_app, metrics_app

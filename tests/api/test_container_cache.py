@@ -5,8 +5,13 @@ from hypothesis import strategies as st
 from tests.evm.reading_scene import now
 
 from icefall.api.dialect import INTERFACE
-from icefall.api.node.container_cache import ContainerCache
-from icefall.api.node.handlers.index import get_container_by_index, get_container_range, get_last_accepted, listed
+from icefall.api.node.handlers.index import (
+    ContainerCache,
+    get_container_by_index,
+    get_container_range,
+    get_last_accepted,
+    listed,
+)
 from icefall.api.node.schema.node import ContainerByIndexParams, ContainerRangeParams, EncodingParams
 from icefall.db.engine import Row, StatementParams
 from icefall.node.index import C_BLOCK, SQL, IndexReader

@@ -8,9 +8,9 @@ from tests.api.data_naive import naive
 from tests.api.data_scene import InProcess, put_chains, walked
 from tests.store.counted_statements import StatementCount
 
-from icefall.api.data.render.pages import pack_cursor
 from icefall.api.data.schema.chains import AllBlocksParams
 from icefall.api.data.schema.transactions import AllTxsParams
+from icefall.api.http.paging import pack_cursor
 from icefall.evm.encoding import position_of
 
 CHAINS = ("geth-1", "anvil-1", "berlin-1")

@@ -21,7 +21,7 @@ from tests.api.data_scene import (
 from tests.api.test_data_balances import hexed, holders
 from tests.upstream.evm_recording import recorded_state
 
-from icefall.metrics.periods import SPAN_NAMES, period_of, start_of
+from icefall.metrics.rollup import SPAN_NAMES, period_of, start_of
 
 CHAINS = ("cchain-1", "anvil-1")
 

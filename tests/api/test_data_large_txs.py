@@ -22,8 +22,7 @@ from icefall.evm.model import (
     InternalTx,
     NftOwner,
 )
-from icefall.evm.reading.large_answers import AT_ONCE_MAX, LargeAnswers, Place
-from icefall.evm.reading.transfers import PARTS_MAX
+from icefall.evm.reading.transfers import AT_ONCE_MAX, PARTS_MAX, LargeAnswers, Place
 
 EACH, CALLS, LARGE, SMALL = 1500, 2500, 5, 6
 ROWS_PER_TURN_MAX, CALLS_PER_TURN_MAX = 600, 20_000

@@ -9,11 +9,11 @@ from tests.api.data_naive import address_text
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS
 from icefall.api.data.render.balances import BalanceCursor, unpack_balance_cursor
-from icefall.api.data.render.pages import pack_cursor, unpack_cursor
 from icefall.api.data.render.text import Money
 from icefall.api.data.schema.tokens import Price
 from icefall.api.describing.docs import api_markdown
 from icefall.api.describing.openapi import document
+from icefall.api.http.paging import pack_cursor, unpack_cursor
 from icefall.api.http.row import DATA, Weight
 from icefall.evm.reading.directory import shown_rpc_url
 from icefall.wire.evm.hex import checksummed

@@ -11,7 +11,7 @@ from tests.server import serving
 from tests.waiting import LIMIT_S
 
 from icefall.metrics.catalogue import METRICS
-from icefall.metrics.periods import SPAN_NAMES
+from icefall.metrics.rollup import SPAN_NAMES
 
 HERE = Path(__file__).parent / "avacloud"
 CHAIN, ID = "anvil-1", "31337"

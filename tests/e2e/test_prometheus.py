@@ -15,7 +15,7 @@ from tests.e2e.program import family
 from tests.server import Server
 from tests.waiting import until
 
-from icefall.api.http.prometheus import METRICS
+from icefall.api.http.service import METRICS
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -23,7 +23,7 @@ from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.directory import lists_of
-from icefall.evm.reading.lists.protocol import AddressLists
+from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.transfers import TransferReader
 from icefall.upstream.evm.errors import Reverted

@@ -12,7 +12,7 @@ from tests.http_server.serving import LIMIT_S, Running, get, read_answer, run, r
 from icefall.server import head as head_module
 from icefall.server.connection import READ_AHEAD_MAX, SMALL_SIZE
 from icefall.server.head import HEADERS_MAX, HeadReader, RequestHead
-from icefall.server.output import SMALL_ANSWER_SIZE
+from icefall.server.response import SMALL_ANSWER_SIZE
 
 WAITING = get("/wait")
 MANY_HEADERS = get("/many", *(f"h{number}: v{number}" for number in range(HEADERS_MAX - 1)))

@@ -13,8 +13,8 @@ from icefall.evm.model import BlockRows
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.catalogue import METRICS
-from icefall.metrics.periods import SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, SeriesPage
+from icefall.metrics.rollup import SPAN_NAMES
 from icefall.metrics.rows import unpack_earlier, unpack_fresh
 from icefall.metrics.store import RollupWriter
 

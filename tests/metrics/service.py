@@ -18,9 +18,9 @@ from icefall.api.http.asgi import AsgiApp
 from icefall.api.http.assemble import bases_of, counter_labels, routes_of
 from icefall.api.http.guards import Hosts, Origins
 from icefall.api.http.paging import NumberPaging
-from icefall.api.http.prometheus import CounterSource
 from icefall.api.http.routes import Routes
 from icefall.api.http.row import METRICS as LISTENER
+from icefall.api.http.service import CounterSource
 from icefall.api.metrics.handlers import MetricsClock
 from icefall.api.table import rows_of
 from icefall.compose.stores import Stores

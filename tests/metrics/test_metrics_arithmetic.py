@@ -9,18 +9,26 @@ from hypothesis import strategies as st
 from tests.metrics import naive
 
 from icefall.metrics.catalogue import METRIC_BY_CAMEL_NAME, METRICS, MetricInput
-from icefall.metrics.periods import DAY, HOUR_S, MONTH, SPAN_NAMES, SPANS, WEEK, first_from, period_of, start_of
 from icefall.metrics.rollup import (
+    DAY,
+    HOUR_S,
+    MONTH,
     NEVER,
+    SPAN_NAMES,
+    SPANS,
+    WEEK,
     BlockStats,
     CumulativeTotals,
     PeriodRollup,
     Sums,
     count_distinct,
+    first_from,
     mean_price,
     merge_periods,
     merge_sums,
+    period_of,
     rate,
+    start_of,
     sums_of,
     with_times,
 )

@@ -19,7 +19,7 @@ from icefall.api.http.row import METRICS as LISTENER
 from icefall.api.table import rows_of
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.metrics.catalogue import METRICS, Metric
-from icefall.metrics.periods import SPAN_NAMES
+from icefall.metrics.rollup import SPAN_NAMES
 
 DAY = 86_400
 LONG_DAYS = 250

@@ -12,7 +12,7 @@ from tests.metrics import naive
 from tests.metrics.scene import NOW, Scene
 
 from icefall.metrics.catalogue import METRICS, WINDOWS_S
-from icefall.metrics.periods import SPAN_NAMES
+from icefall.metrics.rollup import SPAN_NAMES
 
 DAYS = Path(__file__).parent.parent / "vectors" / "metrics"
 CASES = [(metric.name, SPAN_NAMES[span]) for metric in METRICS for span in metric.spans]

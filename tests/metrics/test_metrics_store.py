@@ -18,7 +18,7 @@ from icefall.db.sqlite import SqliteStore
 from icefall.evm.model import BlockRows
 from icefall.evm.storing.store import PACKAGE
 from icefall.metrics.catalogue import METRICS, WINDOWS_S
-from icefall.metrics.periods import SPAN_NAMES
+from icefall.metrics.rollup import SPAN_NAMES
 from icefall.metrics.rows import RollupRow
 from icefall.metrics.store import SQL, RollupWriter
 

@@ -47,7 +47,7 @@ PURE = {
     "xchain": {"model", "syntax", "semantics", "execute", "ownership"},
     "evm": {"model", "encoding"},
     "access": {"budgets", "page_tokens", "client_address", "usage"},
-    "metrics": {"periods", "rollup", "catalogue"},
+    "metrics": {"rollup", "catalogue"},
 }
 
 

@@ -4,7 +4,7 @@ and its handler.
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, USAGE_ENDPOINTS
 from icefall.api.describing import site
-from icefall.api.http import prometheus
+from icefall.api.http import service
 from icefall.api.http.row import LISTENERS, Rest, Rpc
 from icefall.api.metrics.endpoints import METRICS_ENDPOINTS
 from icefall.api.node.endpoints import NODE_ENDPOINTS
@@ -14,7 +14,7 @@ _JS, _CSS = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 # fmt: off
 # Served by every listener.
 COMMON_ENDPOINTS: tuple[Rest, ...] = (
-    Rest(verb="*", path="/ext/metrics", result=str, handler=prometheus.prometheus, needs="api-metrics-enabled",
+    Rest(verb="*", path="/ext/metrics", result=str, handler=service.prometheus, needs="api-metrics-enabled",
          listeners=LISTENERS, never_limited=True,
          media="text/plain; version=0.0.4; charset=utf-8",
          summary="Counters of this program and its chains in Prometheus' text format."),

@@ -1,4 +1,6 @@
-"""What the apps of the three listeners have in common."""
+"""The parts that the apps of the three listeners have in common, and the app that serves liveness and health until the
+engine is ready.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -22,22 +24,24 @@ from icefall.api.http.app import App, Site
 from icefall.api.http.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.http.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.http.guards import Hosts, Origins
-from icefall.api.http.prometheus import CounterSource
-from icefall.api.http.routes import EndpointNames, Routes
+from icefall.api.http.routes import EndpointNames, Route, Routes
 from icefall.api.http.row import DATA, METRICS, NODE
+from icefall.api.http.service import CounterSource
 from icefall.api.table import rows_of
 from icefall.compose.node_setup import configured_network, log_rotation, node_logs
-from icefall.compose.stores import Stores
+from icefall.compose.stores import Stores, stores_of
 from icefall.config.settings import ChainConfig, Config
+from icefall.errors import Unavailable
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, shown_rpc_url
 from icefall.evm.reading.state import RequestState
 from icefall.ipc.socket import SocketClient
-from icefall.node.health.runner import Freshness
-from icefall.node.store import NodeReader
+from icefall.node.health.runner import CheckResult, Freshness
+from icefall.node.store import NodeReader, StoredResult
 from icefall.observe.counters import CallCounters, counters_directory
-from icefall.observe.log import Log, Logs, open_logs
+from icefall.observe.log import Log, Logs, open_logs, quiet
 from icefall.observe.program import ProcessReader, program_pid
 from icefall.web.site import Link, LinksPage
+from icefall.wire.text.go_text import rfc3339_nano
 
 FOREVER_NS = 24 * 3600 * 10**9  # a timeout of 0 means none, as with the node
 _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
@@ -172,3 +176,46 @@ def _chain_info(chain: ChainConfig) -> ChainInfo:
 def links_page(title: str, config: Config) -> LinksPage:
     """What is at `/` of a listener without the Explorer."""
     return LinksPage(title, Link(port=config.data_port if config.explorer else 0))
+
+
+_STARTING = "Icefall is starting: the engine is not ready yet, it may be waiting for an upstream; try again later"
+_SERVED = ("/ext/health", "/v1/health-check")
+
+
+class _StartingNode:
+    """Takes the place of NodeReader, whose store may not exist yet."""
+
+    async def health_results(self, _kind: str) -> list[StoredResult]:
+        now_ns = time.time_ns()
+        result = CheckResult(None, _STARTING, rfc3339_nano(now_ns), 0)
+        return [StoredResult("engine", [], False, msgspec.Raw(msgspec.json.encode(result)), now_ns)]
+
+
+class _StartingRoutes(Routes):
+    async def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
+        raise Unavailable(_STARTING)
+
+
+def starting_app(listener: str, config: Config) -> App:
+    dialect = DIALECTS[config.dialect]
+    rows = [row for row in rows_of(listener) if row.path.startswith(_SERVED)]
+    counters = CallCounters(counter_labels(rows), None)
+    paths = routes_of(rows, lambda _: config.api_health_enabled, _services(listener, config), dialect, counters)
+    return App(
+        listener,
+        _StartingRoutes(paths, frozenset(), None, full=False),
+        dialect,
+        Hosts(config.http_allowed_hosts),
+        node_origins(config) if listener == NODE else service_origins(config),
+        counters,
+        quiet(),
+        [],
+        (config.http_read_timeout or FOREVER_NS) / 1e9,
+    )
+
+
+def _services(listener: str, config: Config) -> dict[type, Any]:
+    if listener == NODE:
+        return {NodeReader: _StartingNode(), Freshness: Freshness(FOREVER_NS)}
+    stores = stores_of(config)
+    return {AccessReader: AccessReader(stores.access_reader()), ChainDirectory: chain_directory(config, stores)}

@@ -11,8 +11,8 @@ from icefall.api.http.app import App
 from icefall.api.http.assemble import Mount
 from icefall.api.http.row import NODE
 from icefall.api.node.addresses import AddressParser
-from icefall.api.node.container_cache import ContainerCache
 from icefall.api.node.endpoints import INDEX, P, X
+from icefall.api.node.handlers.index import ContainerCache
 from icefall.compose.app_parts import chain_directory, links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
 from icefall.compose.stores import stores_of

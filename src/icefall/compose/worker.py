@@ -16,8 +16,8 @@ import uvloop
 
 from icefall.api.http.app import BODY_MAX, App
 from icefall.api.http.row import DATA, NODE
+from icefall.compose.app_parts import starting_app
 from icefall.compose.child import ENGINE_READY, ChildArguments, watch_stop
-from icefall.compose.warming_app import starting_app
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError, urgent_queries
 from icefall.errors import StartRefused

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from icefall.metrics.periods import DAY, SPANS
-from icefall.metrics.rollup import CumulativeTotals, Sums, mean_price, rate
+from icefall.metrics.rollup import DAY, SPANS, CumulativeTotals, Sums, mean_price, rate
 
 Number = int | float
 EVERY_SPAN = tuple(SPANS)

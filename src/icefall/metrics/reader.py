@@ -6,8 +6,21 @@ from typing import NamedTuple
 from icefall.db.engine import Reader
 from icefall.evm.standards import load_statements
 from icefall.metrics.catalogue import WINDOWS_S, Metric, MetricInput, Number
-from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, first_from, period_of, start_of
-from icefall.metrics.rollup import CumulativeTotals, Sums, TimedBlock, merge_sums, sums_of, with_times
+from icefall.metrics.rollup import (
+    DAY,
+    HOUR,
+    HOUR_S,
+    MONTH,
+    CumulativeTotals,
+    Sums,
+    TimedBlock,
+    first_from,
+    merge_sums,
+    period_of,
+    start_of,
+    sums_of,
+    with_times,
+)
 from icefall.metrics.rows import RollupRow, unpack_block_stats, unpack_rollup, unpack_sums
 
 SQL = load_statements("icefall.metrics", "queries.sql")

@@ -16,9 +16,14 @@ from icefall.evm.model import ZERO_ADDRESS, CallType
 from icefall.evm.packed import PackedBlock
 from icefall.evm.standards import load_statements
 from icefall.evm.storing.writing import BlockIds
-from icefall.metrics.periods import DAY, HOUR, HOUR_S, MONTH, SPANS, WEEK, period_of, start_of
 from icefall.metrics.rollup import (
+    DAY,
+    HOUR,
+    HOUR_S,
+    MONTH,
     NEVER,
+    SPANS,
+    WEEK,
     BlockStats,
     CumulativeTotals,
     DistinctCounts,
@@ -26,6 +31,8 @@ from icefall.metrics.rollup import (
     TimedBlock,
     count_distinct,
     merge_periods,
+    period_of,
+    start_of,
     sums_of,
     with_times,
 )

@@ -15,9 +15,8 @@ import msgspec
 from icefall.errors import IcefallError, Unavailable, UnreadableRequest
 from icefall.server.body import InvalidChunk
 from icefall.server.head import HeadReader
-from icefall.server.output import SMALL_ANSWER_SIZE, Output
 from icefall.server.request import HttpRequest, cut_off, overloaded
-from icefall.server.response import CLOSE, KEEP_ALIVE, WITHOUT_BODY, PackedHeads, Response
+from icefall.server.response import CLOSE, KEEP_ALIVE, SMALL_ANSWER_SIZE, WITHOUT_BODY, Output, PackedHeads, Response
 
 READ_AHEAD_MAX = 16 << 10  # bytes behind an unfinished request; then nothing more is read for now
 SMALL_SIZE = 8 << 10  # bytes of memory that a connection may hold for requests when there is no room for more

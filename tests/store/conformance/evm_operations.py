@@ -38,7 +38,7 @@ from icefall.evm.reading.directory import lists_of
 from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
-from icefall.evm.reading.lists.protocol import AddressLists
+from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.model import PageRange, TransferRead
 from icefall.evm.reading.one_history import CheckedReader, in_one_history
 from icefall.evm.reading.tokens import TokenReader

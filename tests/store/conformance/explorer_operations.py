@@ -16,7 +16,7 @@ from icefall.evm.reading.model import AFTER_ALL, PageRange
 from icefall.evm.reading.raw import SQL, LogRead, RawReader
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.storing.holders import count_some
-from icefall.metrics.periods import SPANS
+from icefall.metrics.rollup import SPANS
 
 CURRENCIES = ("usd", "none")
 

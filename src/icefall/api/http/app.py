@@ -15,10 +15,9 @@ import msgspec
 
 from icefall.api.dialect import LIVE, Dialect
 from icefall.api.http.answer_cache import AnswerCache, RestAnswer
-from icefall.api.http.body_timeout import BodyTimeout
 from icefall.api.http.failure import failure_body, failure_headers
 from icefall.api.http.gate import AccessGate, Admission
-from icefall.api.http.guards import Hosts, Origins, takes_gzip
+from icefall.api.http.guards import BodyTimeout, Hosts, Origins, takes_gzip
 from icefall.api.http.jsonrpc import is_unavailable
 from icefall.api.http.routes import ROOT, RestRoute, Route, Routes, cleaned, location
 from icefall.api.http.row import NODE, Charged

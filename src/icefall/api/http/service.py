@@ -1,17 +1,22 @@
-"""The health check of the chain data and metrics interfaces: its parameters, its result in the shape that clients
-check, and its handler.
-"""
+"""The endpoints about the service itself: its health check, and the counters of a program in Prometheus' format."""
 
 import time
-from typing import Literal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from icefall.access.store import AccessReader
 from icefall.api.http.rest_params import Switch
-from icefall.api.http.structs import RestParams, RestResult
-from icefall.evm.health import chain_health
+from icefall.api.http.structs import NoParams, RestParams, RestResult
+from icefall.evm.health import ChainHealth, chain_health
 from icefall.evm.reading.directory import ChainDirectory
+from icefall.node.health.runner import HEALTH, Freshness, reported_results
+from icefall.node.store import NodeReader
+from icefall.observe.counters import FIELDS, totals
+from icefall.observe.program import Processes, ProcessReader, ProgramProcess
 
 
 class Indicator(RestResult, frozen=True):
@@ -50,3 +55,160 @@ async def health_check(params: HealthCheckParams, access: AccessReader, chains: 
 
 def verdict(health: ServiceHealth) -> int:
     return 503 if isinstance(health, StrictFailure) else 200
+
+
+COUNTER, GAUGE = "counter", "gauge"
+
+
+class CounterSource(msgspec.Struct, frozen=True):
+    """The sources of a listener's metrics. `directory` holds its counters. `data_dir` and `node` are given only where
+    it reports the whole program, `node` and `fresh` only where there is one."""
+
+    directory: Path
+    labels: list[str]
+    version: str
+    listener: str
+    processes: ProcessReader
+    data_dir: Path | None = None
+    node: NodeReader | None = None
+    fresh: Freshness | None = None
+
+
+class CounterFamily(NamedTuple):
+    name: str
+    type: str
+    label: str
+    summary: str
+
+
+_CALLS = {
+    "calls": (CounterFamily("icefall_api_calls_total", COUNTER, "endpoint", "Calls answered"), 1.0),
+    "failures": (CounterFamily("icefall_api_failures_total", COUNTER, "endpoint", "Calls answered with an error"), 1.0),
+    "duration_ns": (
+        CounterFamily("icefall_api_duration_seconds_total", COUNTER, "endpoint", "Time spent answering"),
+        1e-9,
+    ),
+    "cached": (
+        CounterFamily("icefall_api_cached_total", COUNTER, "endpoint", "Calls answered from the answer cache"),
+        1.0,
+    ),
+    "in_flight": (CounterFamily("icefall_api_in_flight", GAUGE, "endpoint", "Calls being answered now"), 1.0),
+}
+_PROCESS = {
+    "cpu_seconds": CounterFamily("icefall_process_cpu_seconds_total", COUNTER, "process", "CPU time used"),
+    "resident_bytes": CounterFamily("icefall_process_resident_memory_bytes", GAUGE, "process", "Memory held"),
+    "open_files": CounterFamily("icefall_process_open_fds", GAUGE, "process", "Open files"),
+    "started_unix": CounterFamily("icefall_process_start_time_seconds", GAUGE, "process", "When it started"),
+}
+_CHECK = CounterFamily("icefall_health_check_passing", GAUGE, "check", "1 when the check passed last")
+_SYNCED = CounterFamily("icefall_chain_synced", GAUGE, "chain", "1 when everything up to the head is stored")
+_HEALTHY = CounterFamily("icefall_chain_healthy", GAUGE, "chain", "1 when the chain is followed without a problem")
+_CHAIN_GAUGES = {
+    "lastIndexedBlock": CounterFamily("icefall_chain_block", GAUGE, "chain", "The newest stored block"),
+    "head": CounterFamily("icefall_chain_head", GAUGE, "chain", "The newest block of the upstream"),
+    "secondsSinceProgress": CounterFamily(
+        "icefall_chain_progress_age_seconds", GAUGE, "chain", "Time since a block was stored, or all were"
+    ),
+    "auditedTo": CounterFamily("icefall_chain_audited_block", GAUGE, "chain", "The newest audited block"),
+}
+_CHAIN_COUNTS = {
+    field: CounterFamily(f"icefall_chain_{field}_total", COUNTER, "chain", summary)
+    for field, summary in {
+        "blocks": "Blocks stored",
+        "txs": "Transactions stored",
+        "transfers": "Token transfers stored",
+        "skipped_logs": "Token events of a wrong shape, skipped",
+        "reorgs": "Reorganisations followed",
+        "reorged_blocks": "Blocks dropped by reorganisations",
+        "fetched_bytes": "Bytes fetched of blocks",
+    }.items()
+}
+_STORE = CounterFamily("icefall_store_size_bytes", GAUGE, "store", "Size of a store with its -wal file")
+_BUILD = CounterFamily("icefall_build_info", GAUGE, "version", "Version of this program")
+METRICS = (
+    *(metric for metric, _ in _CALLS.values()),
+    *_PROCESS.values(),
+    *(_CHECK, _SYNCED, _HEALTHY, *_CHAIN_GAUGES.values(), *_CHAIN_COUNTS.values(), _STORE, _BUILD),
+)
+
+
+async def prometheus(_: NoParams, source: CounterSource, chains: ChainDirectory) -> str:
+    lines: list[str] = []
+    counts = totals(source.directory, len(source.labels))
+    for index, field in enumerate(FIELDS):
+        metric, scale = _CALLS[field]
+        lines += _family(
+            metric, [(label, row[index] * scale) for label, row in zip(source.labels, counts, strict=True)]
+        )
+    if source.data_dir is not None:
+        lines += await _program_lines(source, source.data_dir, chains)
+    stats = _reported(source, await source.processes.read())
+    for field, metric in _PROCESS.items():
+        lines += _process_family(metric, [(one, getattr(known, field)) for one, known in stats])
+    return "\n".join(lines) + "\n"
+
+
+async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDirectory) -> list[str]:
+    lines = []
+    if source.node is not None and source.fresh is not None:
+        results = await reported_results(source.node, source.fresh, HEALTH)
+        lines += _family(_CHECK, [(result.name, float(result.passed)) for result in results])
+    lines += await _chain_lines(chains)
+    lines += _family(_STORE, _sizes(data_dir))
+    return lines + _family(_BUILD, [(source.version, 1.0)])
+
+
+def _sizes(data_dir: Path) -> list[tuple[str, float]]:
+    found = []
+    for path in sorted((*data_dir.glob("*.sqlite"), *(data_dir / "chains").glob("*.sqlite"))):
+        files = [one for one in (path, Path(f"{path}-wal")) if one.exists()]
+        found.append((path.stem, float(sum(one.stat().st_size for one in files))))
+    return found
+
+
+def _reported(source: CounterSource, processes: Processes) -> Processes:
+    """The processes that a listener reports: its own, and those of no listener if it reports the whole program."""
+    others = {"node", "data", "metrics"} - {source.listener}
+    whole = source.data_dir is not None
+    return [
+        (one, stats) for one, stats in processes if one.role == source.listener or (whole and one.role not in others)
+    ]
+
+
+async def _chain_lines(chains: ChainDirectory) -> list[str]:
+    """The metrics of all chains, from the status that indexers store: the same after a restart."""
+    found = [(chain.info.id, await chain_health(chain.blocks, time.time())) for chain in chains.all()]
+    if not found:
+        return []
+    lines = _family(_SYNCED, [(chain, float(health.synced)) for chain, health in found])
+    lines += _family(_HEALTHY, [(chain, float(not health.problem)) for chain, health in found])
+    for field, metric in _CHAIN_GAUGES.items():
+        lines += _family(metric, [(chain, value) for chain, health in found if (value := _detail(health, field)) >= 0])
+    for field, metric in _CHAIN_COUNTS.items():
+        lines += _family(metric, [(chain, float(health.counts.get(field, 0))) for chain, health in found])
+    return lines
+
+
+def _detail(health: ChainHealth, field: str) -> float:
+    """The value of a gauge; -1 while it is unknown, and then there is no sample."""
+    value = health.details.get(field)
+    return -1.0 if value is None else float(value)
+
+
+def _family(metric: CounterFamily, values: Iterable[tuple[str, float]]) -> list[str]:
+    """A metric and its values, each by the value of its label."""
+    return _head(metric) + [f'{metric.name}{{{metric.label}="{one}"}} {_number(value)}' for one, value in values]
+
+
+def _process_family(metric: CounterFamily, values: Iterable[tuple[ProgramProcess, float]]) -> list[str]:
+    """A metric of processes, by role and process ID: several workers have one role."""
+    samples = [f'{metric.name}{{process="{one.role}",pid="{one.pid}"}} {_number(value)}' for one, value in values]
+    return _head(metric) + samples
+
+
+def _head(metric: CounterFamily) -> list[str]:
+    return [f"# HELP {metric.name} {metric.summary}.", f"# TYPE {metric.name} {metric.type}"]
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.9g}"

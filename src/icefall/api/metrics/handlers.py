@@ -36,8 +36,8 @@ from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.holders import NFTS, HolderRead, HolderTotal
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.metrics.catalogue import METRIC_BY_CAMEL_NAME, METRICS, Metric
-from icefall.metrics.periods import DAY, SPAN_NAMES
 from icefall.metrics.reader import MetricsReader, SeriesPage
+from icefall.metrics.rollup import DAY, SPAN_NAMES
 
 DAYS_PER_PAGE = 100
 CHAINS_PER_PAGE = 100

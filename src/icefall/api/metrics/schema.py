@@ -18,7 +18,7 @@ from icefall.api.http.rest_params import (
 )
 from icefall.api.http.structs import Page, RestParams, RestResult
 from icefall.metrics.catalogue import METRICS
-from icefall.metrics.periods import SpanName
+from icefall.metrics.rollup import SpanName
 
 ChainMetric = Annotated[str, one_of(*(metric.camel_name for metric in METRICS))]
 RollingMetric = Annotated[str, one_of(*(metric.camel_name for metric in METRICS if metric.has_rolling))]

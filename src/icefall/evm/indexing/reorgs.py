@@ -18,8 +18,8 @@ import msgspec
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.upstream.client import UpstreamDown, UpstreamFailure
 from icefall.upstream.evm.errors import ReorgDuringFetch
+from icefall.upstream.evm.fetch import UpstreamView
 from icefall.upstream.evm.upstream import EvmUpstream
-from icefall.upstream.evm.view import UpstreamView
 
 LAG_S = 15.0  # how long upstreams may be below the stored tip, or have different blocks, before that is reported
 OTHERS_S = 5.0  # between two comparisons of all upstreams while there is no new block

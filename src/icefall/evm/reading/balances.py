@@ -328,7 +328,7 @@ class HistoryReader:
         return bool(rows[0][0]) if rows else None
 
     async def periods(self, span: int) -> tuple[int, int] | None:
-        """The first and the last period (metrics/periods.py) with a block; None: there is no block."""
+        """The first and the last period (metrics/rollup.py) with a block; None: there is no block."""
         ((first, last),) = await self._reader.rows(SQL.periods, {"span": span})
         return None if first is None else (first, last)
 

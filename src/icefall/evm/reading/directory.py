@@ -25,15 +25,14 @@ from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.reading.balances import BalanceReader, HistoryReader, StateReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.holders import HolderReader
-from icefall.evm.reading.large_answers import LargeAnswers
 from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
-from icefall.evm.reading.lists.protocol import AddressLists
+from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.one_history import CheckedReader
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
-from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.reading.transfers import LargeAnswers, TransferReader
 
 if TYPE_CHECKING:  # it loads an HTTP client, which only the data listener needs
     from icefall.evm.reading.state import RequestState

@@ -21,11 +21,10 @@ from icefall.upstream.evm import state as evm_state
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, EvmClient, Lane
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, WrongChain
-from icefall.upstream.evm.fetch import TracerUntested, fetch_run
+from icefall.upstream.evm.fetch import TracerUntested, UpstreamView, fetch_run, read_block_hash, read_head
 from icefall.upstream.evm.prefetch import PREFETCH_LIMITS, Prefetcher, PrefetchLimits
 from icefall.upstream.evm.probe import Capabilities, limitations, probe
 from icefall.upstream.evm.state import At, ContractCall, StateCall
-from icefall.upstream.evm.view import UpstreamView, read_block_hash, read_head
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import Pool, PoolLog
 

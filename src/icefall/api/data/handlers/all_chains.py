@@ -13,12 +13,11 @@ from msgspec import UNSET, UnsetType
 from icefall.access.page_tokens import CURSOR_SIZE_MAX
 from icefall.api.data.handlers.chains import has_blocks, is_of_network
 from icefall.api.data.render.context import context_for
-from icefall.api.data.render.pages import cursor_of, pack_cursor
 from icefall.api.data.render.transactions import block, native
 from icefall.api.data.schema.chains import AllBlocksParams, EvmBlockPage
 from icefall.api.data.schema.transactions import AllTxsParams, NativeTransaction, NativeTransactionPage
 from icefall.api.dialect import Dialect
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.evm.encoding import above, block_of
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead, TxRead

@@ -1,10 +1,10 @@
 """Handlers of the indexed chains: their list, the chains on which an address occurs, and how far one is indexed."""
 
 import time
+from typing import Literal, cast
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.data.render.chains import chain_result
 from icefall.api.data.schema.chains import (
     AddressChains,
     AddressChainsParams,
@@ -12,12 +12,46 @@ from icefall.api.data.schema.chains import (
     ChainsParams,
     EvmChainResult,
     EvmChains,
+    UtilityAddresses,
 )
 from icefall.api.data.schema.explorer import IndexingParams, IndexingResult, UpstreamResult
+from icefall.api.data.schema.tokens import NetworkToken
+from icefall.api.http.structs import address_text
 from icefall.errors import Unavailable
 from icefall.evm.health import chain_health
-from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.status import ChainStatus, decode_status
+
+Features = list[Literal["nftIndexing", "webhooks", "teleporter"]]
+
+
+def chain_result(info: ChainInfo, blockchain_id: str, *, is_available: bool) -> EvmChainResult:
+    return EvmChainResult(
+        chain_id=info.id,
+        status="OK" if is_available else "UNAVAILABLE",
+        chain_name=info.shown_name,
+        description=info.description,
+        platform_chain_id=blockchain_id or UNSET,
+        subnet_id=info.subnet_id or UNSET,
+        vm_id=info.vm_id or UNSET,
+        explorer_url=info.explorer_url or UNSET,
+        rpc_url=info.rpc_url,
+        ws_url=info.ws_url or UNSET,
+        is_testnet=info.testnet,
+        utility_addresses=UtilityAddresses(_checksummed(info.multicall)) if info.multicall else UNSET,
+        network_token=network_token(info.token),
+        chain_logo_uri=info.logo or UNSET,
+        private=info.private,
+        enabled_features=cast(Features, list(info.features)),
+    )
+
+
+def _checksummed(address: str) -> str:
+    return address_text(bytes.fromhex(address[2:]))
+
+
+def network_token(token: TokenInfo) -> NetworkToken:
+    return NetworkToken(token.name, token.symbol, token.decimals, token.logo_uri or UNSET, token.description or UNSET)
 
 
 async def supported_chains(params: ChainsParams, chains: ChainDirectory) -> EvmChains:

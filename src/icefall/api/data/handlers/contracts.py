@@ -2,7 +2,6 @@
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.data.render.pages import cursor_of, pack_cursor
 from icefall.api.data.render.tokens import decimals_or_unknown, text_or_unknown
 from icefall.api.data.schema.tokens import (
     Contract,
@@ -16,7 +15,7 @@ from icefall.api.data.schema.tokens import (
     UnknownContract,
 )
 from icefall.api.dialect import Dialect
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
 from icefall.evm.reading.directory import ChainDirectory

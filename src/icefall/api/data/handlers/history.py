@@ -5,15 +5,14 @@ import asyncio
 from msgspec import UNSET
 
 from icefall.api.data.handlers.balances import charged
-from icefall.api.data.render.pages import cursor_of, pack_cursor
 from icefall.api.data.schema.explorer import BalanceAtTime, BalanceHistoryPage, BalanceHistoryParams
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.http.row import Charged
 from icefall.errors import BadRequest
 from icefall.evm.reading.balances import BalanceChange, CallBudget
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import AFTER_ALL
-from icefall.metrics.periods import SPAN_NAMES, first_from, start_of
+from icefall.metrics.rollup import SPAN_NAMES, first_from, start_of
 
 _LIST = "balanceHistory"
 _AT_ONCE = 16  # points whose balance is read from state at the same time

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.data.render.pages import cursor_of, cut, pack_cursor, page_range
 from icefall.api.data.schema.transactions import (
     AddressLogsParams,
     CallPage,
@@ -16,7 +15,7 @@ from icefall.api.data.schema.transactions import (
     TransactionParams,
     TxLogsParams,
 )
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import Paging, cursor_of, cut, pack_cursor, page_range
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain

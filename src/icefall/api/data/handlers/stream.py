@@ -18,8 +18,7 @@ import msgspec
 
 from icefall.api.data.render.context import context_for
 from icefall.api.data.render.transactions import block as rendered_block
-from icefall.api.data.render.transactions import native
-from icefall.api.data.render.transfers import transfer
+from icefall.api.data.render.transactions import native, transfer
 from icefall.api.data.schema.chains import RollbackEvent, SkippedEvent, StreamParams, TransferEvent
 from icefall.api.dialect import Dialect
 from icefall.api.http.rest_params import EVENT_ID_SIZE_MAX

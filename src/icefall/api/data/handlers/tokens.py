@@ -6,7 +6,6 @@ from typing import cast
 from msgspec import UNSET
 
 from icefall.api.data.render.context import nft_context
-from icefall.api.data.render.pages import cursor_of, pack_cursor
 from icefall.api.data.render.text import Money
 from icefall.api.data.render.tokens import erc721_token, erc1155_token
 from icefall.api.data.schema.explorer import (
@@ -30,7 +29,7 @@ from icefall.api.data.schema.tokens import (
     TokenHolder,
 )
 from icefall.api.dialect import Dialect
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.http.structs import address_text
 from icefall.errors import NotFound
 from icefall.evm.encoding import pack_uint

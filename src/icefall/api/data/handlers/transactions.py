@@ -6,11 +6,9 @@ from contextlib import suppress
 
 from msgspec import UNSET
 
-from icefall.api.data.render.chains import network_token
+from icefall.api.data.handlers.chains import network_token
 from icefall.api.data.render.context import AnswerContext, context_for
-from icefall.api.data.render.pages import cursor_of, cut, pack_cursor, page_range
-from icefall.api.data.render.transactions import details, full_native, native, whole_lists
-from icefall.api.data.render.transfers import internal, transfer
+from icefall.api.data.render.transactions import details, full_native, internal, native, transfer, whole_lists
 from icefall.api.data.schema.transactions import (
     DeploymentParams,
     LatestTxsParams,
@@ -26,7 +24,7 @@ from icefall.api.data.schema.transactions import (
 )
 from icefall.api.data.schema.transfers import AddressPage
 from icefall.api.dialect import Dialect
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import Paging, cursor_of, cut, pack_cursor, page_range
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import NATIVE_ADDRESS

@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from icefall.api.data.render.context import AnswerContext, context_for
-from icefall.api.data.render.pages import cut, page_range
-from icefall.api.data.render.transfers import internal, transfer
+from icefall.api.data.render.transactions import internal, transfer
 from icefall.api.data.schema.transfers import (
     AddressPage,
     Erc20TransferPage,
@@ -15,7 +14,7 @@ from icefall.api.data.schema.transfers import (
     TokenTransferPage,
 )
 from icefall.api.dialect import Dialect
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import Paging, cut, page_range
 from icefall.api.http.row import Handler
 from icefall.api.http.structs import Page
 from icefall.evm.enriching.reader import AnswerTokens

@@ -12,6 +12,7 @@ from tests.counted_calls import counted_calls
 from tests.metrics.synthetic import address
 
 from icefall.api.data.handlers import transactions
+from icefall.api.data.render.transactions import whole_lists
 from icefall.db.engine import Reader, Row
 from icefall.evm.model import (
     BlockRows,
@@ -131,7 +132,7 @@ def test_pages_of_an_address_are_shortened_to_the_large_one(order: str, app: InP
 
 def test_a_worker_makes_few_large_answers_at_once(app: InProcess, tx: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each holds its rows until it is encoded."""
-    running, most, made = 0, 0, transactions.whole_lists
+    running, most, made = 0, 0, whole_lists
 
     async def counted(*arguments: Any) -> Any:
         nonlocal running, most

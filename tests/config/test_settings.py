@@ -21,7 +21,7 @@ from icefall.config.types import (
     TABLE,
     TEXT,
     URL,
-    SettingKind,
+    SettingType,
     choice,
     duration,
     masked,
@@ -59,12 +59,12 @@ def test_what_workers_show_of_a_chain_is_configured_under_the_same_name() -> Non
 def test_a_row_is_complete(row: Setting) -> None:
     assert row.help.endswith(".")
     assert row.help[0].isupper()
-    assert row.kind.shape
+    assert row.value_type.shape
     assert set(row.verbs) <= set(VERBS)
     for default in (row.default, *row.defaults.values()):
         if default is not None and not row.keys:
-            shown = row.kind.show(row.kind.accept(default))
-            assert row.kind.accept(shown) == row.kind.accept(default)
+            shown = row.value_type.show(row.value_type.accept(default))
+            assert row.value_type.accept(shown) == row.value_type.accept(default)
 
 
 def test_every_verb_takes_the_shared_settings() -> None:
@@ -94,7 +94,7 @@ def test_the_page_names_every_row() -> None:
 ID_TEXT = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 WORDS = choice(Literal["interface", "live"])
 DURATION = duration(0, 2**63 - 1, "")
-GOOD: list[tuple[SettingKind, object, Any]] = [
+GOOD: list[tuple[SettingType, object, Any]] = [
     (FLAG, "true", True),
     (FLAG, "F", False),
     (FLAG, False, False),
@@ -129,7 +129,7 @@ GOOD: list[tuple[SettingKind, object, Any]] = [
     (or_empty(whole(0, 9), None), "", None),
     (or_empty(whole(0, 9), None), 9, 9),
 ]
-BAD: list[tuple[SettingKind, object]] = [
+BAD: list[tuple[SettingType, object]] = [
     (FLAG, "yes"),
     (FLAG, ""),
     (FLAG, 1),
@@ -179,12 +179,12 @@ BAD: list[tuple[SettingKind, object]] = [
 
 
 @pytest.mark.parametrize(("kind", "value", "expected"), GOOD, ids=type_name)
-def test_kinds_accept(kind: SettingKind, value: object, expected: object) -> None:
+def test_kinds_accept(kind: SettingType, value: object, expected: object) -> None:
     assert kind.accept(value) == expected
 
 
 @pytest.mark.parametrize(("kind", "value"), BAD, ids=type_name)
-def test_kinds_refuse(kind: SettingKind, value: object) -> None:
+def test_kinds_refuse(kind: SettingType, value: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - most carry no text: the kind's shape describes what is expected
         kind.accept(value)
 

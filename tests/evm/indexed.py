@@ -19,7 +19,7 @@ from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import POLL_S, BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
-from icefall.evm.model import ContractInfo, RawKinds
+from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
 from icefall.metrics.store import RollupWriter
@@ -29,8 +29,8 @@ from icefall.upstream.evm.upstream import EvmUpstream
 MESSENGER = bytes.fromhex("253b2784c75e510dd0ff1da844684a1ac0aa5fcf")
 
 AUDIT_INTERVAL = 5_000
-ALL_RAW = RawKinds(logs=True, calls=True)
-NO_RAW = RawKinds()
+ALL_RAW = StoredRaw(logs=True, calls=True)
+NO_RAW = StoredRaw()
 DEPTH_MAX = 128  # the default of --reorg-depth-max
 RULES = ReorgRules("1", DEPTH_MAX)
 
@@ -47,14 +47,14 @@ class InlineBlockDecoder:
         self._tickets = itertools.count()
 
     async def verify(
-        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, raw: RawKinds
+        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, raw: StoredRaw
     ) -> VerifiedChunk:
         return self._state.verify((chain, next(self._tickets)), parts_of(blocks), roots, raw, fixed)
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         return self._state.derive(ticket, indices, info)
 
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: RawKinds) -> RawChunk:
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: StoredRaw) -> RawChunk:
         return decode_raw(parts_of(blocks), roots, raw)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ def indexing_of(
     roots: bool = False,
     messenger: bytes = MESSENGER,
     rules: ReorgRules = RULES,
-    kept: RawKinds = ALL_RAW,
+    kept: StoredRaw = ALL_RAW,
     poll_s: float = POLL_S,
 ) -> Indexing:
     log = Log()
@@ -115,7 +115,7 @@ def indexing_of(
     return Indexing(follower, store, upstream, log)
 
 
-async def fill(path: Path, upstream: EvmUpstream, kinds: RawKinds = ALL_RAW) -> int:
+async def fill(path: Path, upstream: EvmUpstream, kinds: StoredRaw = ALL_RAW) -> int:
     """Logs and calls of blocks that were stored without. The number of steps."""
     store, steps = store_at(path, PACKAGE), 0
     filling = RawFilling(store, upstream, InlineBlockDecoder(), kinds, verify_roots=True)
@@ -132,7 +132,7 @@ async def indexing(
     blocks: BlockRange | None = None,
     roots: bool = False,
     rules: ReorgRules = RULES,
-    kept: RawKinds = ALL_RAW,
+    kept: StoredRaw = ALL_RAW,
     poll_s: float = POLL_S,
     audited: bool = True,
     **options: Any,

@@ -22,12 +22,12 @@ from icefall.evm.deriving.packing import packed
 from icefall.evm.indexing.batches import CHUNK_BYTES
 from icefall.evm.indexing.decoder import BlockDecoder, DecoderDied, VerifiedChunk
 from icefall.evm.indexing.decoder_processes import ProcessBlockDecoder, pipe_size_for
-from icefall.evm.model import ContractInfo, RawKinds
+from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.wire.evm.decode import decode_full
 
-NOTHING, NO_INFO = RawKinds(), ContractInfo()
+NOTHING, NO_INFO = StoredRaw(), ContractInfo()
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from icefall.evm.model import (
     InternalTx,
     MetadataChange,
     NftOwner,
-    RawKinds,
+    StoredRaw,
 )
 from icefall.evm.packed import PackedBlock, from_bytes, to_bytes
 from icefall.evm.storing.writing import INSERTS, BatchRows
@@ -71,7 +71,7 @@ def assert_same(rows: Sequence[BlockRows], blocks: Sequence[PackedBlock]) -> Non
 def test_recorded_blocks(name: str) -> None:
     recorded = derived(name)
     rows = [
-        msgspec.structs.replace(one.rows, raw=raw_rows(one.full, None, "", RawKinds(logs=index % 2 == 0)))
+        msgspec.structs.replace(one.rows, raw=raw_rows(one.full, None, "", StoredRaw(logs=index % 2 == 0)))
         for index, one in enumerate(recorded)
     ]
     assert any(one.internals for one in rows) or name.startswith("berlin")

@@ -29,7 +29,7 @@ from icefall.db.engine import BlockingReader
 from icefall.evm.indexing.decoder import RawChunk
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange
-from icefall.evm.model import RawKinds
+from icefall.evm.model import StoredRaw
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.model import PageRange, TxRead
 from icefall.evm.reading.raw import LogRead, RawReader
@@ -173,9 +173,9 @@ async def test_with_both_settings_off_nothing_is_stored(tmp_path: Path) -> None:
 @awaited
 async def test_one_of_the_two(parts: str, tmp_path: Path) -> None:
     path, replay = tmp_path / "chain.sqlite", EvmReplay("berlin-1")
-    async with indexing(path, replay, kept=RawKinds(**{parts: True})) as it:
+    async with indexing(path, replay, kept=StoredRaw(**{parts: True})) as it:
         await it.follower.run()
-        await fill(path, it.upstream, RawKinds(**{parts: True}))
+        await fill(path, it.upstream, StoredRaw(**{parts: True}))
     assert await marks(path) == {f"{parts}_from": 0}
     with tables_of(path) as tables:
         assert bool(tables.rows("log")[1]) == (parts == "logs")
@@ -226,7 +226,7 @@ async def test_each_kind_goes_on_where_it_is(tmp_path: Path) -> None:
     async with indexing(path, replay, kept=NO_RAW) as it:
         await it.follower.run()
         store = open_store(path, PACKAGE)
-        logs = RawFilling(store, it.upstream, InlineBlockDecoder(), RawKinds(logs=True), verify_roots=True)
+        logs = RawFilling(store, it.upstream, InlineBlockDecoder(), StoredRaw(logs=True), verify_roots=True)
         for _ in range(4):
             assert await logs.step()
         store.close()
@@ -242,7 +242,7 @@ class _Interrupted(InlineBlockDecoder):
         super().__init__()
         self._store, self._ancestor = store, ancestor
 
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: RawKinds) -> RawChunk:
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: StoredRaw) -> RawChunk:
         await self._store.roll_back(self._ancestor)
         return await super().raw(blocks, roots=roots, raw=raw)
 
@@ -307,8 +307,8 @@ async def test_switched_off_and_on_again(tmp_path: Path) -> None:
     expected("berlin-1")
     path = copied("berlin-1", tmp_path / "chain.sqlite")
     store = open_store(path, PACKAGE)
-    await store.write(partial(drop_marks, kinds=RawKinds(calls=True)))
-    while await store.write(partial(drop_some, kinds=RawKinds(calls=True))):
+    await store.write(partial(drop_marks, kinds=StoredRaw(calls=True)))
+    while await store.write(partial(drop_some, kinds=StoredRaw(calls=True))):
         pass
     assert await marks(path) == {"calls_from": 0}
     assert store.read(SQL.hashes, {"first": 0, "end": 1})

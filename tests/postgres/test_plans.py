@@ -11,7 +11,7 @@ from tests.postgres.server import server_url
 from tests.store.opened import open_store, schema_of
 
 from icefall.db.engine import Transaction
-from icefall.db.postgres_session import Connection, SessionKind, connect
+from icefall.db.postgres_session import Connection, SessionSettings, connect
 from icefall.evm.reading.chain import SQL as CHAIN
 from icefall.evm.reading.lists.cached import SQL as STORED
 from icefall.evm.reading.lists.joined import SQL as JOINED
@@ -55,7 +55,7 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
     store.write_here(fill)
     store.close()
-    opened = connect(server_url(), SessionKind(schema_of(path), 30).settings())
+    opened = connect(server_url(), SessionSettings(schema_of(path), 30).settings())
     yield opened
     opened.close()
 

@@ -34,7 +34,7 @@ from icefall.db.engine import (
 )
 from icefall.db.postgres import PostgresReader, PostgresStore
 from icefall.db.postgres_pool import ServerPool
-from icefall.db.postgres_session import SessionKind, connect
+from icefall.db.postgres_session import SessionSettings, connect
 from icefall.db.statements import Statement
 from icefall.errors import StartRefused
 from icefall.evm.storing.holders import SQL as HOLDERS
@@ -261,7 +261,7 @@ def test_a_transaction_pooler_is_refused_and_a_session_pooler_is_not(
     pooler: dict[str, str], kit: PostgresKit, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kit.open(V1)
-    with closing(connect(pooler["own"], SessionKind(kit.schema, 5.0).settings())) as session:
+    with closing(connect(pooler["own"], SessionSettings(kit.schema, 5.0).settings())) as session:
         assert session.execute("select count(*) from note").fetchall() == [(0,)]
     with pytest.raises(StoreError, match="this is a transaction pooler, which gives one session to several clients"):
         connect(pooler["shared"], {})

@@ -19,7 +19,7 @@ from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
-from icefall.evm.model import RawKinds
+from icefall.evm.model import StoredRaw
 from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status, encode_status, serve_indexer_calls, status_of
 from icefall.evm.storing.holders import count_all, count_some
 from icefall.evm.storing.raw import drop_marks, has_unwanted_marks
@@ -72,7 +72,7 @@ class IndexedChain:
         self._background = upstream_of(chain, self._chain_store, log)
         self.auditor = Auditor(self._chain_store, self._background, audit_interval, log)
         self._contracts = ContractCache(self._chain_store, self._upstream, bytes.fromhex(chain.teleporter[2:]))
-        self._kept = kept = RawKinds(chain.store_logs, chain.store_traces)
+        self._kept = kept = StoredRaw(chain.store_logs, chain.store_traces)
         self._filling = RawFilling(self._store, self._background, decoder, kept, verify_roots=verify_roots)
         maker = BatchMaker(
             self._chain_store,

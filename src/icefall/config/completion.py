@@ -56,7 +56,7 @@ def _of(verb: str) -> list[Setting]:
 def _bash(verbs: Mapping[str, str], words: Mapping[str, tuple[str, ...]]) -> str:
     cases = []
     for verb in verbs:
-        flags = [one.flag if one.kind is FLAG else f"{one.flag}=" for one in _of(verb)]
+        flags = [one.flag if one.value_type is FLAG else f"{one.flag}=" for one in _of(verb)]
         cases.append(f'      {verb}) words="{" ".join([*words.get(verb, ()), *flags, "--help"])}" ;;')
     return _BASH.format(verbs=" ".join(verbs), cases="\n".join(cases))
 
@@ -75,9 +75,9 @@ def _zsh(verbs: Mapping[str, str], words: Mapping[str, tuple[str, ...]]) -> str:
 
 def _zsh_spec(setting: Setting) -> str:
     summary = setting.help.replace("[", "(").replace("]", ")")
-    if setting.kind is FLAG:
+    if setting.value_type is FLAG:
         return f"{setting.flag}[{summary}]"
-    action = f"({' '.join(_choices(setting))})" if setting.kind.is_choice else "_files"
+    action = f"({' '.join(_choices(setting))})" if setting.value_type.is_choice else "_files"
     return f"{setting.flag}=[{summary}]:{setting.name}:{action}"
 
 
@@ -92,15 +92,15 @@ def _fish(verbs: Mapping[str, str], words: Mapping[str, tuple[str, ...]]) -> str
             how = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"
             lines.append(f"complete -c icefall -f {used} {how}")
         for one in _of(verb):
-            value = "" if one.kind is FLAG else " -r"
-            if one.kind.is_choice:
+            value = "" if one.value_type is FLAG else " -r"
+            if one.value_type.is_choice:
                 value = f" -x -a {_quoted(' '.join(_choices(one)))}"
             lines.append(f"complete -c icefall {used} -l {one.name}{value} -d {_quoted(one.help)}")
     return "\n".join(lines)
 
 
 def _choices(setting: Setting) -> list[str]:
-    return setting.kind.shape.replace(" or ", ", ").split(", ")
+    return setting.value_type.shape.replace(" or ", ", ").split(", ")
 
 
 def _quoted(text: str) -> str:

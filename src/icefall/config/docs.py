@@ -25,7 +25,8 @@ def settings_markdown() -> str:
 
 def _table(settings: Sequence[Setting]) -> str:
     lines = [
-        f"| `{one.name}` | {_cell(one.kind.shape)} | {_default(one)} | {_cell(_help(one))} |\n" for one in settings
+        f"| `{one.name}` | {_cell(one.value_type.shape)} | {_default(one)} | {_cell(_help(one))} |\n"
+        for one in settings
     ]
     return "".join(["| Name | Value | Default | |\n|---|---|---|---|\n", *lines])
 
@@ -63,7 +64,7 @@ def settings_help(verb: str) -> str:
 
 def _help_entry(setting: Setting, verb: str) -> str:
     default = setting.blank or setting.default_for(verb)
-    notes = [setting.kind.shape] if setting.kind.is_choice else []
+    notes = [setting.value_type.shape] if setting.value_type.is_choice else []
     notes += [f"default {default}"] if default else []
     text = f"{setting.help} [{'; '.join(notes)}]" if notes else setting.help
     indent = " " * INDENT
@@ -82,7 +83,7 @@ def config_table(loaded: Loaded) -> str:
         default, others = one.setting.default_for("config"), one.setting.defaults
         notes = [f"{value} for icefall {verb}" for verb, value in others.items() if verb in VERBS and value != default]
         note = f" ({', '.join(notes)})" if notes and one.origin == DEFAULT else ""
-        rows.append((name, one.setting.kind.show(one.value) or '""', one.origin + note))
+        rows.append((name, one.setting.value_type.show(one.value) or '""', one.origin + note))
     name_width = max(len(name) for name, _, _ in rows)
     value_width = min(VALUE_WIDTH_MAX, max(len(value) for _, value, _ in rows))
     return "\n".join(f"{name:{name_width}}  {value:{value_width}}  {origin}" for name, value, origin in rows)

@@ -70,9 +70,9 @@ def _store_of(store_name: str, store: GivenValue, file_name: str, file: GivenVal
     except UnicodeDecodeError:
         text = ""
     try:
-        url = store.setting.kind.accept(text or " ")
+        url = store.setting.value_type.accept(text or " ")
     except ValueError:
-        raise ConfigError(f"{file_name} names {shown}, which does not hold {store.setting.kind.shape}") from None
+        raise ConfigError(f"{file_name} names {shown}, which does not hold {store.setting.value_type.shape}") from None
     return GivenValue(store.setting, url, shown)
 
 
@@ -107,7 +107,7 @@ VARIABLE_PREFIX = "ICEFALL_"
 RESERVED_PREFIXES = ("ICEFALL_TEST_", "ICEFALL_FUZZ_", "ICEFALL_BENCH_")  # for our own tools, never settings
 _BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
 _BY_FLAG = {setting.flag: setting for setting in SETTINGS}
-_BY_FLAG |= {f"--no-{setting.name}": setting for setting in SETTINGS if setting.kind is FLAG}
+_BY_FLAG |= {f"--no-{setting.name}": setting for setting in SETTINGS if setting.value_type is FLAG}
 
 
 def read_arguments(verb: str, argv: Sequence[str], source: ValueSource) -> dict[str, GivenValue]:
@@ -130,14 +130,14 @@ def read_arguments(verb: str, argv: Sequence[str], source: ValueSource) -> dict[
         negated = flag != setting.flag
         if negated and equals:
             raise ConfigError(f"{flag} takes no value; write {setting.flag}=true or {setting.flag}=false")
-        if setting.kind is not FLAG and not equals and (not words or words[-1].startswith("--")):
-            raise ConfigError(f"{flag} needs a value: {setting.kind.shape}")
+        if setting.value_type is not FLAG and not equals and (not words or words[-1].startswith("--")):
+            raise ConfigError(f"{flag} needs a value: {setting.value_type.shape}")
         if verb not in setting.verbs:
             others = " and ".join(other for other in setting.verbs if other != ALL)
             raise ConfigError(f"{flag} is a setting of icefall {others}, not of icefall {verb}")
-        switch = flag if setting.kind is FLAG and not equals and not negated else ""
+        switch = flag if setting.value_type is FLAG and not equals and not negated else ""
         if not equals:
-            text = words.pop() if setting.kind is not FLAG else "false" if negated else "true"
+            text = words.pop() if setting.value_type is not FLAG else "false" if negated else "true"
         given[setting.name] = read(setting, text, source, flag)
     return given
 
@@ -162,7 +162,7 @@ def split_words(argv: Sequence[str], flags: Mapping[str, bool]) -> tuple[list[st
             own[name] = text if equals else left.pop() if flags[name] else "true"
         else:
             settings.append(word)
-            if setting is not None and setting.kind is not FLAG and not equals and left:
+            if setting is not None and setting.value_type is not FLAG and not equals and left:
                 settings.append(left.pop())
     return words, own, settings
 

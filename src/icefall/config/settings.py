@@ -1,4 +1,4 @@
-"""Every setting, declared once: a field of Config, annotated with its kind, its default and its help.
+"""Every setting, declared once: a field of Config, annotated with its type, its default and its help.
 
 Loading, --help, `icefall config` and docs/settings.md read these annotations, through GROUPS, SETTINGS and TABLES. A
 default is the text a user would write, and is read the same way.
@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from icefall.config import types
-from icefall.config.types import SettingKind
+from icefall.config.types import SettingType
 
 ALL = "config"  # the verb that shows every setting
 VERBS = (
@@ -73,7 +73,7 @@ class Setting(msgspec.Struct, frozen=True):
     name: str = ""
     keys: tuple["Setting", ...] = ()
     attribute: str = ""
-    kind: SettingKind = types.TEXT
+    value_type: SettingType = types.TEXT
 
     @property
     def flag(self) -> str:
@@ -92,11 +92,13 @@ def settings_of(struct: type[msgspec.Struct], separator: str = "_") -> tuple[Set
     settings, group = [], ""
     for attribute, hint in struct.__annotations__.items():
         if hasattr(hint, "__metadata__"):
-            kind, setting = hint.__metadata__
+            value_type, setting = hint.__metadata__
             name = setting.name or attribute.replace("_", separator)
             group = setting.group or group
             verbs = setting.verbs or VERBS_OF_GROUP.get(group, VERBS)
-            settings.append(msgspec.structs.replace(setting, name=name, attribute=attribute, kind=kind, verbs=verbs))
+            settings.append(
+                msgspec.structs.replace(setting, name=name, attribute=attribute, value_type=value_type, verbs=verbs)
+            )
     return tuple(settings)
 
 

@@ -1,6 +1,6 @@
 """Kinds of setting value: how each is read from text or TOML, described when a value is refused, and shown.
 
-A setting names its kind in its annotation (`http_port: Annotated[Port, Setting(...)]`); settings.py collects them.
+A setting names its type in its annotation (`http_port: Annotated[Port, Setting(...)]`); settings.py collects them.
 """
 
 import ipaddress
@@ -20,7 +20,7 @@ BLOCK_MAX = 2**39 - 1  # the store keeps a block number and an index in one inte
 SHUTDOWN_MAX_NS = 9 * SECOND_NS  # a stopped process must be gone within 10 s
 
 
-class SettingKind(msgspec.Struct, frozen=True):
+class SettingType(msgspec.Struct, frozen=True):
     """`shape` describes the expected value in a refusal. `parse` takes a string or a value of the TOML type `native`;
     its ValueError has a text only where `shape` is not enough. A value that `is_path` is made absolute."""
 
@@ -33,7 +33,7 @@ class SettingKind(msgspec.Struct, frozen=True):
     is_choice: bool = False
 
     def accept(self, value: object) -> Any:
-        """The parsed value; ValueError if it is not of this kind."""
+        """The parsed value; ValueError if it is not of this type."""
         if type(value) not in (str, self.native):
             raise ValueError
         parsed = self.parse(value)
@@ -42,26 +42,26 @@ class SettingKind(msgspec.Struct, frozen=True):
         return parsed
 
 
-def whole(low: int, high: int) -> SettingKind:
-    return SettingKind(f"{low}..{high}", _int, lambda number: low <= number <= high, int)
+def whole(low: int, high: int) -> SettingType:
+    return SettingType(f"{low}..{high}", _int, lambda number: low <= number <= high, int)
 
 
-def duration(low_ns: int, high_ns: int, shape: str) -> SettingKind:
+def duration(low_ns: int, high_ns: int, shape: str) -> SettingType:
     """Nanoseconds, written as in Go."""
-    return SettingKind(shape, parse_duration, lambda ns: low_ns <= ns <= high_ns, show=format_duration)
+    return SettingType(shape, parse_duration, lambda ns: low_ns <= ns <= high_ns, show=format_duration)
 
 
-def choice(literal: Any) -> SettingKind:
+def choice(literal: Any) -> SettingType:
     """One of the words of a `Literal[...]`, in any case."""
     words = get_args(literal)
-    return SettingKind(f"{', '.join(words[:-1])} or {words[-1]}", str.lower, words.__contains__, is_choice=True)
+    return SettingType(f"{', '.join(words[:-1])} or {words[-1]}", str.lower, words.__contains__, is_choice=True)
 
 
-def matching(pattern: str, shape: str) -> SettingKind:
-    return SettingKind(shape, str, re.compile(pattern).fullmatch)
+def matching(pattern: str, shape: str) -> SettingType:
+    return SettingType(shape, str, re.compile(pattern).fullmatch)
 
 
-def url(*schemes: str) -> SettingKind:
+def url(*schemes: str) -> SettingType:
     def is_url(text: str) -> bool:
         try:
             split = urlsplit(text)
@@ -70,7 +70,7 @@ def url(*schemes: str) -> SettingKind:
             return False
         return bool(valid) and not re.search(r"[\x00-\x20\x7f]", text)
 
-    return SettingKind(f"a URL of scheme {' or '.join(schemes)}", str, is_url, show=masked)
+    return SettingType(f"a URL of scheme {' or '.join(schemes)}", str, is_url, show=masked)
 
 
 def _is_store_url(text: str) -> bool:
@@ -84,7 +84,7 @@ def _is_store_url(text: str) -> bool:
     return valid and not re.search(r"[\x00-\x20\x7f]|%(?![0-9a-fA-F]{2})", text)  # the driver would quote a password
 
 
-def several(item: SettingKind, shape: str, least: int = 0) -> SettingKind:
+def several(item: SettingType, shape: str, least: int = 0) -> SettingType:
     """A list: comma separated text (spaces count as commas), or a TOML array."""
 
     def parse(value: str | list[object]) -> tuple[Any, ...]:
@@ -97,18 +97,18 @@ def several(item: SettingKind, shape: str, least: int = 0) -> SettingKind:
         except ValueError:
             raise ValueError(f"{written(value)} is not {item.shape}") from None
 
-    return SettingKind(
+    return SettingType(
         shape, parse, lambda items: len(items) >= least, list, lambda items: ",".join(map(item.show, items))
     )
 
 
-def or_empty(kind: SettingKind, empty: str | None = "") -> SettingKind:
-    """The same kind, but an empty text is accepted too, and becomes `empty`."""
+def or_empty(value_type: SettingType, empty: str | None = "") -> SettingType:
+    """The same type, but an empty text is accepted too, and becomes `empty`."""
     return msgspec.structs.replace(
-        kind,
-        parse=lambda value: empty if value == "" else kind.accept(value),
+        value_type,
+        parse=lambda value: empty if value == "" else value_type.accept(value),
         is_valid=lambda _: True,
-        show=lambda value: "" if value == empty else kind.show(value),
+        show=lambda value: "" if value == empty else value_type.show(value),
     )
 
 
@@ -154,12 +154,12 @@ def written(value: object) -> str:
 
 _FLAGS = dict.fromkeys((True, "t", "T", "true", "True", "TRUE", "1"), True)
 _FLAGS |= dict.fromkeys((False, "f", "F", "false", "False", "FALSE", "0"), False)
-FLAG = SettingKind("true or false", _FLAGS.get, lambda value: value is not None, bool, written)
+FLAG = SettingType("true or false", _FLAGS.get, lambda value: value is not None, bool, written)
 TEXT = matching(r"[^\x00-\x1f\x7f]*", "text")
 WORD = matching(r"[^\x00-\x20\x7f,]+", "a word")
 PATH = msgspec.structs.replace(matching(r"[^\x00-\x1f\x7f]+", "a path"), is_path=bool)
 URL = url("http", "https")
-STORE_URL = SettingKind(
+STORE_URL = SettingType(
     f"a URL of scheme {' or '.join(_STORE_SCHEMES)}, with / @ # ? % of a password as %2F %40 %23 %3F %25",
     str,
     _is_store_url,
@@ -169,25 +169,25 @@ PUBLIC_URL = matching(  # it goes into a Content-Security-Policy, which has no q
     r"https?://([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?(/[0-9A-Za-z._~%/-]*)?",
     "a URL of scheme http or https without user, query and fragment",
 )
-PATH_OR_URL = SettingKind(
+PATH_OR_URL = SettingType(
     f"a path or {URL.shape}",
     lambda text: (URL if "://" in text else PATH).accept(text),
     show=masked,
     is_path=lambda text: bool(text) and "://" not in text,
 )
-ID = SettingKind("a 32-byte ID in CB58", _id_text)
-IP_NETWORK = SettingKind(
+ID = SettingType("a 32-byte ID in CB58", _id_text)
+IP_NETWORK = SettingType(
     "an IP address or a network such as 10.0.0.0/8", lambda text: str(ipaddress.ip_network(text, strict=False))
 )
-NETWORK_ID = SettingKind(
+NETWORK_ID = SettingType(
     f"mainnet, cascade, denali, everest, fuji, testnet, testing, local, network-<n> or 0..{UINT32_MAX}",
     _network_id,
     lambda number: 0 <= number <= UINT32_MAX,
     int,
     network_name,
 )
-CHAIN_ID = SettingKind('a chain ID such as "43112"', lambda value: str(whole(1, UINT64_MAX).accept(value)), native=int)
-TABLE = SettingKind("a table", str, lambda _: False)  # of keys that are settings too; read by config/file.py
+CHAIN_ID = SettingType('a chain ID such as "43112"', lambda value: str(whole(1, UINT64_MAX).accept(value)), native=int)
+TABLE = SettingType("a table", str, lambda _: False)  # of keys that are settings too; read by config/file.py
 
 # The types of the fields of Config and its tables. `Required`: an empty value is refused.
 Flag = Annotated[bool, FLAG]

@@ -36,13 +36,13 @@ class GivenValue(msgspec.Struct, frozen=True):
 def read(setting: Setting, value: object, source: ValueSource, origin: str, subject: str = "") -> GivenValue:
     """The value of a setting. Messages call it `subject`; without one, by its flag and the origin of the value."""
     try:
-        parsed = setting.kind.accept(_utf8(value))
-        if setting.kind.is_path(parsed):
+        parsed = setting.value_type.accept(_utf8(value))
+        if setting.value_type.is_path(parsed):
             parsed = _absolute(parsed, source)
     except ValueError as error:
         origin_note = "" if subject or origin.startswith("--") else f" (from {origin})"
         reason = f": {error}" if str(error) else ""
-        expected = f"{subject or setting.flag} must be {setting.kind.shape}"
+        expected = f"{subject or setting.flag} must be {setting.value_type.shape}"
         raise ConfigError(f"{expected}, got {written(value)}{origin_note}{reason}") from None
     return GivenValue(setting, parsed, origin)
 

@@ -33,7 +33,7 @@ from icefall.db.postgres_session import (
     QUERY_LIMIT_S,
     SQL,
     Connection,
-    SessionKind,
+    SessionSettings,
     connect,
     params_of_each,
     shown_url,
@@ -57,7 +57,7 @@ class PostgresReader:
     def __init__(self, pool: ServerPool, schema: str, query_limit_s: float = QUERY_LIMIT_S) -> None:
         self._pool = pool
         self._schema = schema
-        self._kind = SessionKind(schema, query_limit_s)
+        self._kind = SessionSettings(schema, query_limit_s)
 
     @property
     def joins_are_slow(self) -> bool:

@@ -16,7 +16,7 @@ from icefall.db.postgres_session import (
     SQL,
     AsyncConnection,
     Connection,
-    SessionKind,
+    SessionSettings,
     connect,
     connect_async,
     set_configs,
@@ -38,7 +38,7 @@ class AsyncSessions:
     def __init__(self, url: str, size: int = POOL_SIZE) -> None:
         self._url = url
         self._size = size
-        self._idle: list[tuple[SessionKind, AsyncConnection]] = []
+        self._idle: list[tuple[SessionSettings, AsyncConnection]] = []
         self._open = 0
         self._waiting = 0
         self.is_checked = False
@@ -46,7 +46,7 @@ class AsyncSessions:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = asyncio.Semaphore(size)
 
-    async def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
+    async def query(self, wanted: SessionSettings, statement: str, params: StatementParams) -> list[Row]:
         """Run a query when a session is free. StoreBusy if too many wait, or the server does not answer long after it
         should have."""
         loop = asyncio.get_running_loop()
@@ -56,49 +56,54 @@ class AsyncSessions:
             raise StoreBusy("too many queries are waiting for the store")
         self._waiting += 1
         try:
-            async with asyncio.timeout(kind.limit_s + CONNECT_LIMIT_S + _NO_ANSWER_S), self._slots:
-                return await self._asked(kind, for_postgres(statement), params)
+            async with asyncio.timeout(wanted.limit_s + CONNECT_LIMIT_S + _NO_ANSWER_S), self._slots:
+                return await self._asked(wanted, for_postgres(statement), params)
         except TimeoutError as error:
             raise StoreBusy("the store does not answer in time") from error
         finally:
             self._waiting -= 1
 
-    async def _asked(self, kind: SessionKind, text: str, params: StatementParams) -> list[Row]:
+    async def _asked(self, wanted: SessionSettings, text: str, params: StatementParams) -> list[Row]:
         """Run a query, once more on a new connection if the one at hand was broken: it only reads."""
-        if (idle := self._take_idle(kind)) is not None:
+        if (idle := self._take_idle(wanted)) is not None:
             try:
-                return await self._rows(*idle, kind, text, params)
+                return await self._rows(*idle, wanted, text, params)
             except BROKEN:
                 if not idle[1].closed:
                     raise
             self.close()  # the other idle ones are of the same server, and as old
         self._open += 1
         try:
-            connection = await self._connected(kind)
+            connection = await self._connected(wanted)
         except BaseException:
             self._open -= 1
             raise
-        return await self._rows(kind, connection, kind, text, params)
+        return await self._rows(wanted, connection, wanted, text, params)
 
     async def _rows(
-        self, was: SessionKind, connection: AsyncConnection, kind: SessionKind, text: str, params: StatementParams
+        self,
+        was: SessionSettings,
+        connection: AsyncConnection,
+        wanted: SessionSettings,
+        text: str,
+        params: StatementParams,
     ) -> list[Row]:
-        is_set = was == kind
+        is_set = was == wanted
         try:
             if not is_set:
-                await connection.execute(*set_configs(kind.settings()))
+                await connection.execute(*set_configs(wanted.settings()))
                 is_set = True
             cursor = await connection.execute(text, params, binary=True)
             return await cursor.fetchall()
         finally:
             if is_set and connection.info.transaction_status == TransactionStatus.IDLE:
-                self._idle.append((kind, connection))
+                self._idle.append((wanted, connection))
             else:  # broken, or given up in the middle of a query
                 self._end(connection)
 
-    def _take_idle(self, kind: SessionKind) -> tuple[SessionKind, AsyncConnection] | None:
-        """Take an idle session of the same kind, or any if no more may be opened."""
-        index = next((at for at in reversed(range(len(self._idle))) if self._idle[at][0] == kind), None)
+    def _take_idle(self, wanted: SessionSettings) -> tuple[SessionSettings, AsyncConnection] | None:
+        """Take an idle session with the same settings, or any if no more may be opened."""
+        index = next((at for at in reversed(range(len(self._idle))) if self._idle[at][0] == wanted), None)
         if index is None and self._idle and self._open >= self._size:
             index = 0
         return None if index is None else self._idle.pop(index)
@@ -107,12 +112,12 @@ class AsyncSessions:
         self._open -= 1
         connection.pgconn.finish()
 
-    async def _connected(self, kind: SessionKind) -> AsyncConnection:
+    async def _connected(self, wanted: SessionSettings) -> AsyncConnection:
         if not self.is_checked:
             with await asyncio.to_thread(connect, self._url, {}) as first:  # the server's version, and poolers
                 self.is_citus = bool(first.execute(SQL.citus.postgres).fetchall()[0][0])
             self.is_checked = True
-        return await connect_async(self._url, kind.settings())
+        return await connect_async(self._url, wanted.settings())
 
     def close(self) -> None:
         """End the idle sessions."""
@@ -127,45 +132,45 @@ class BlockingSessions:
     def __init__(self, url: str, size: int = _BLOCKING_SIZE) -> None:
         self._url = url
         self._size = size
-        self._idle: list[tuple[SessionKind, Connection]] = []
+        self._idle: list[tuple[SessionSettings, Connection]] = []
         self._guard = threading.Lock()
 
-    def query(self, kind: SessionKind, statement: str, params: StatementParams) -> list[Row]:
+    def query(self, wanted: SessionSettings, statement: str, params: StatementParams) -> list[Row]:
         """Run a query on the calling thread. It runs once more on a new connection if the one at hand was broken: it
         only reads."""
         text = for_postgres(statement)
-        if (idle := self._take_idle(kind)) is not None:
+        if (idle := self._take_idle(wanted)) is not None:
             try:
-                return self._rows(*idle, kind, text, params)
+                return self._rows(*idle, wanted, text, params)
             except BROKEN:
                 if not idle[1].closed:
                     raise
             self.close()  # the others are of the same server, and as old
-        return self._rows(kind, connect(self._url, kind.settings()), kind, text, params)
+        return self._rows(wanted, connect(self._url, wanted.settings()), wanted, text, params)
 
     def _rows(
-        self, was: SessionKind, connection: Connection, kind: SessionKind, text: str, params: StatementParams
+        self, was: SessionSettings, connection: Connection, wanted: SessionSettings, text: str, params: StatementParams
     ) -> list[Row]:
-        is_set = was == kind
+        is_set = was == wanted
         try:
             if not is_set:
-                connection.execute(*set_configs(kind.settings()))
+                connection.execute(*set_configs(wanted.settings()))
                 is_set = True
             return connection.execute(text, params, binary=True).fetchall()
         finally:
-            self._put_back(kind, connection, is_set=is_set)
+            self._put_back(wanted, connection, is_set=is_set)
 
-    def _take_idle(self, kind: SessionKind) -> tuple[SessionKind, Connection] | None:
+    def _take_idle(self, wanted: SessionSettings) -> tuple[SessionSettings, Connection] | None:
         with self._guard:
-            index = next((i for i, (of, _) in enumerate(self._idle) if of == kind), None)
+            index = next((i for i, (of, _) in enumerate(self._idle) if of == wanted), None)
             if index is None and len(self._idle) >= self._size:
                 index = 0
             return None if index is None else self._idle.pop(index)
 
-    def _put_back(self, kind: SessionKind, connection: Connection, *, is_set: bool) -> None:
+    def _put_back(self, wanted: SessionSettings, connection: Connection, *, is_set: bool) -> None:
         with self._guard:
             if is_set and not connection.closed and len(self._idle) < self._size:
-                self._idle.append((kind, connection))
+                self._idle.append((wanted, connection))
                 return
         connection.close()
 

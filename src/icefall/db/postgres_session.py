@@ -169,7 +169,7 @@ def _is_shared(url: str, connection: Connection) -> bool:
     return False
 
 
-class SessionKind(NamedTuple):
+class SessionSettings(NamedTuple):
     """The settings of a session for reading."""
 
     schema: str

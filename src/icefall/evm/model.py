@@ -212,7 +212,7 @@ class TeleporterMessage(msgspec.Struct, frozen=True, gc=False):
     is_source: bool
 
 
-class RawKinds(msgspec.Struct, frozen=True):
+class StoredRaw(msgspec.Struct, frozen=True):
     """The raw data of a chain that is stored: `store_logs` and `store_traces` of its settings."""
 
     logs: bool = False
@@ -222,7 +222,7 @@ class RawKinds(msgspec.Struct, frozen=True):
 class RawRows(msgspec.Struct, frozen=True, gc=False):
     """The raw data of one block, packed as it is stored. None: not wanted, or the upstream cannot send it."""
 
-    wanted: RawKinds = RawKinds()
+    wanted: StoredRaw = StoredRaw()
     logs: tuple[tuple[int, int, bytes, bytes, bytes, bytes], ...] | None = None  # log index, then as in the table
     calls: tuple[bytes, ...] | None = None  # of each transaction
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, Erc1155Delta, NativeRow, NftOwner, RawKinds, RawRows
+from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, Erc1155Delta, NativeRow, NftOwner, RawRows, StoredRaw
 
 Columns = Sequence[Sequence[Any]]
 _MARSHAL_VERSION = 2  # later ones look for objects that repeat, which costs more than it saves
@@ -115,6 +115,6 @@ def _values(block: PackedBlock) -> tuple[Any, ...]:
 
 def _block(head: Any, *values: Any) -> PackedBlock:
     *others, raw = values
-    rows = NO_RAW if raw is None else RawRows(RawKinds(*raw[0]), *raw[1:])
+    rows = NO_RAW if raw is None else RawRows(StoredRaw(*raw[0]), *raw[1:])
     fields: list[Any] = [BlockRow(*head), *others, rows]
     return PackedBlock(*fields)

@@ -20,7 +20,7 @@ from icefall.evm.deriving.tokens import (
 )
 from icefall.evm.deriving.transactions import deployments, internals, participants, totals, transactions, unknown_code
 from icefall.evm.encoding import pack_calls, pack_data
-from icefall.evm.model import BlockRows, ContractInfo, ContractLookups, RawKinds, RawRows
+from icefall.evm.model import BlockRows, ContractInfo, ContractLookups, RawRows, StoredRaw
 from icefall.wire.evm.decode import trace_format
 from icefall.wire.evm.types import FullBlock
 
@@ -66,7 +66,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
     )
 
 
-def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: RawKinds) -> RawRows:
+def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: StoredRaw) -> RawRows:
     """The raw logs and calls of a verified block: its traces are known to be one for each transaction, in order.
     `calls` and `calls_format` are as they were fetched. WireError where the calls cannot be read."""
     return RawRows(

@@ -22,7 +22,7 @@ import msgspec
 from icefall.evm.contract_calls import StateSource, balance_of, balance_of_id, uint_of
 from icefall.evm.indexing.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.indexing.state_lookups import ContractCache, NativeBalances, resolve_code
-from icefall.evm.model import RawKinds
+from icefall.evm.model import StoredRaw
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.storing.batch import TokenKinds
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
@@ -84,7 +84,7 @@ class BatchMaker:
         start_block: int,
         *,
         verify_roots: bool,
-        raw: RawKinds,
+        raw: StoredRaw,
     ) -> None:
         self._store = store
         self._state = state

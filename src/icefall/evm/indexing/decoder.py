@@ -21,7 +21,7 @@ import msgspec
 
 from icefall.evm.deriving.derive import contract_lookups, derive, raw_rows
 from icefall.evm.deriving.packing import packed
-from icefall.evm.model import NO_RAW, CodeChange, ContractInfo, ContractLookups, RawBlock, RawKinds, RawRows
+from icefall.evm.model import NO_RAW, CodeChange, ContractInfo, ContractLookups, RawBlock, RawRows, StoredRaw
 from icefall.evm.packed import PackedBlock, to_bytes
 from icefall.observe.cpu_samples import watch_requests
 from icefall.wire.errors import WireError
@@ -88,7 +88,7 @@ class DecoderState:
         self._held: dict[int, OrderedDict[int, tuple[int, list[tuple[FullBlock, RawRows]]]]] = {}  # from which index on
 
     def verify(
-        self, ticket: Ticket, parts: Sequence[_Parts], roots: bool, raw: RawKinds, fixed: ContractInfo
+        self, ticket: Ticket, parts: Sequence[_Parts], roots: bool, raw: StoredRaw, fixed: ContractInfo
     ) -> VerifiedChunk:
         """Verify a chunk, and derive its first blocks. `fixed`: what is known of the chain without a lookup."""
         outlines: list[BlockOutline] = []
@@ -147,7 +147,7 @@ def _packed(full: FullBlock, raw: RawRows, info: ContractInfo) -> tuple[PackedBl
     return packed(rows if raw is NO_RAW else msgspec.structs.replace(rows, raw=raw)), rows.code_changes
 
 
-def decode_raw(parts: Sequence[_Parts], roots: bool, raw: RawKinds) -> RawChunk:
+def decode_raw(parts: Sequence[_Parts], roots: bool, raw: StoredRaw) -> RawChunk:
     """Verify and pack the logs and calls of blocks that are stored already."""
     found: list[RawBlock] = []
     for index, part in enumerate(parts):
@@ -160,18 +160,18 @@ def decode_raw(parts: Sequence[_Parts], roots: bool, raw: RawKinds) -> RawChunk:
     return RawChunk(found)
 
 
-def _raw_rows(full: FullBlock, part: _Parts, raw: RawKinds) -> RawRows:
+def _raw_rows(full: FullBlock, part: _Parts, raw: StoredRaw) -> RawRows:
     return raw_rows(full, part[2], part[4], raw) if raw.logs or raw.calls else NO_RAW
 
 
 class BlockDecoder(Protocol):
     async def verify(
-        self, chain: int, blocks: "Sequence[FetchedBlock]", fixed: ContractInfo, *, roots: bool, raw: RawKinds
+        self, chain: int, blocks: "Sequence[FetchedBlock]", fixed: ContractInfo, *, roots: bool, raw: StoredRaw
     ) -> VerifiedChunk: ...
 
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]: ...
 
-    async def raw(self, blocks: "Sequence[FetchedBlock]", *, roots: bool, raw: RawKinds) -> RawChunk: ...
+    async def raw(self, blocks: "Sequence[FetchedBlock]", *, roots: bool, raw: StoredRaw) -> RawChunk: ...
 
     def close(self) -> None: ...
 
@@ -194,7 +194,7 @@ _state = DecoderState()  # of the other process
 
 
 def verify_here(
-    ticket: Ticket, parts: Sequence[_Parts], roots: bool, raw: RawKinds, fixed: ContractInfo
+    ticket: Ticket, parts: Sequence[_Parts], roots: bool, raw: StoredRaw, fixed: ContractInfo
 ) -> tuple[VerifiedChunk, bytes]:
     """Verify a chunk in this process, and return the rows that are ready beside the rest."""
     chunk = _state.verify(ticket, parts, roots, raw, fixed)

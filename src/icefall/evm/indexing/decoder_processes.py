@@ -29,7 +29,7 @@ from icefall.evm.indexing.decoder import (
     serve,
     verify_here,
 )
-from icefall.evm.model import ContractInfo, RawKinds
+from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock, from_bytes
 from icefall.upstream.evm.block_parts import FetchedBlock
 
@@ -65,7 +65,7 @@ class ProcessBlockDecoder:
             process.start()
 
     async def verify(
-        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, raw: RawKinds
+        self, chain: int, blocks: Sequence[FetchedBlock], fixed: ContractInfo, *, roots: bool, raw: StoredRaw
     ) -> VerifiedChunk:
         ticket = chain, next(self._tickets)
         chunk, derived = await self._of(ticket).run(verify_here, ticket, parts_of(blocks), roots, raw, fixed)
@@ -74,7 +74,7 @@ class ProcessBlockDecoder:
     async def derive(self, ticket: Ticket, indices: range, info: ContractInfo) -> list[PackedBlock]:
         return from_bytes(await self._of(ticket).run(derive_here, ticket, indices, info))
 
-    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: RawKinds) -> RawChunk:
+    async def raw(self, blocks: Sequence[FetchedBlock], *, roots: bool, raw: StoredRaw) -> RawChunk:
         process = self._processes[next(self._tickets) % len(self._processes)]
         return await process.run(decode_raw, parts_of(blocks), roots, raw)
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from icefall.db.engine import Store
 from icefall.evm.indexing.decoder import BlockDecoder
-from icefall.evm.model import RawKinds
+from icefall.evm.model import StoredRaw
 from icefall.evm.storing.raw import Gap, drop_some, fill, newest_gap
 from icefall.upstream.client import InvalidAnswer
 from icefall.upstream.evm.block_parts import FetchedBlock
@@ -19,7 +19,7 @@ class RawFilling:
     """The filling of one chain. `kinds`: what is to be stored; of the rest, what an earlier run stored is deleted."""
 
     def __init__(
-        self, store: Store, upstream: EvmUpstream, decoder: BlockDecoder, kinds: RawKinds, *, verify_roots: bool
+        self, store: Store, upstream: EvmUpstream, decoder: BlockDecoder, kinds: StoredRaw, *, verify_roots: bool
     ) -> None:
         self._store = store
         self._upstream = upstream

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from icefall.db.engine import Row, StatementParams, Transaction
 from icefall.db.statements import load
 from icefall.evm.encoding import BITS, BLOCK_MAX, above, position_of
-from icefall.evm.model import RawBlock, RawKinds, RawRows
+from icefall.evm.model import RawBlock, RawRows, StoredRaw
 from icefall.evm.packed import PackedBlock
 
 SQL = load("icefall.evm.storing", "raw.sql")
@@ -28,7 +28,7 @@ class Read(Protocol):
 class _RawTable(NamedTuple):
     """A table of raw data, and the mark of how far it goes."""
 
-    name: str  # of the field in RawKinds and RawRows
+    name: str  # of the field in StoredRaw and RawRows
     mark: str
     drop: str
     drop_some: str
@@ -45,7 +45,7 @@ class Gap(NamedTuple):
 
     first: int
     end: int
-    kinds: RawKinds
+    kinds: StoredRaw
 
 
 # -- with the block ----------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def roll_back_raw(tx: Transaction, ancestor: int) -> None:
 # -- in the background -------------------------------------------------------------------------------------------------
 
 
-def newest_gap(read: Read, kinds: RawKinds, blocks_max: int) -> Gap | None:
+def newest_gap(read: Read, kinds: StoredRaw, blocks_max: int) -> Gap | None:
     """The blocks to be filled next; None: every block has what `kinds` asks for. Logs and calls that the same blocks
     lack are filled together."""
     lowest, highest = read(SQL.bounds)[0]
@@ -94,7 +94,7 @@ def newest_gap(read: Read, kinds: RawKinds, blocks_max: int) -> Gap | None:
     if end <= lowest:
         return None
     first = max(lowest, end - blocks_max, *(other for other in ends.values() if other < end))
-    return Gap(first, end, RawKinds(**{name: True for name, its_end in ends.items() if its_end == end}))
+    return Gap(first, end, StoredRaw(**{name: True for name, its_end in ends.items() if its_end == end}))
 
 
 def fill(tx: Transaction, gap: Gap, blocks: Sequence[RawBlock]) -> bool:
@@ -111,18 +111,18 @@ def fill(tx: Transaction, gap: Gap, blocks: Sequence[RawBlock]) -> bool:
     return True
 
 
-def has_unwanted_marks(read: Read, kinds: RawKinds) -> bool:
+def has_unwanted_marks(read: Read, kinds: StoredRaw) -> bool:
     return any(not getattr(kinds, table.name) and _mark(read, table.mark) is not None for table in TABLES)
 
 
-def drop_marks(tx: Transaction, kinds: RawKinds) -> None:
+def drop_marks(tx: Transaction, kinds: StoredRaw) -> None:
     """Drop the marks of what is not to be stored, before any block is: from the next block on it is missing."""
     for table in TABLES:
         if not getattr(kinds, table.name):
             tx.run(SQL.drop_mark, {"name": table.mark})
 
 
-def drop_some(tx: Transaction, kinds: RawKinds) -> bool:
+def drop_some(tx: Transaction, kinds: StoredRaw) -> bool:
     """Delete some rows of what is not to be stored. Return whether there were any."""
     unwanted = [table for table in TABLES if not getattr(kinds, table.name)]
     return any(tx.run(table.drop_some, {"limit": DROPPED_AT_ONCE}) for table in unwanted)

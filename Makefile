@@ -49,7 +49,7 @@ test: $(DEVSTAMP)
 	@mkdir -p .mypy_cache
 	@$(BIN)/mypy > .mypy_cache/report 2>&1 & types=$$!; \
 		test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -q > /dev/null; \
-		$(PYTEST) -rs $(ARGS); tests=$$?; \
+		$(PYTEST) -rfEs $(ARGS); tests=$$?; \
 		wait $$types; types=$$?; cat .mypy_cache/report; exit $$((tests | types))
 
 # Tracing every line makes the tests half as slow again, so it is not part of `make test`.

@@ -13,7 +13,6 @@ from tests.e2e.program import workers
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S, until
 
-from icefall.observe.counters import CallCounters
 from icefall.wire.ids import id_text
 
 VM_TEXT, BAD_VM_TEXT = id_text(b"v" * 32), id_text(b"w" * 32)
@@ -185,7 +184,6 @@ def test_levels_survive_a_restart(tmp_path: Path) -> None:
 
 def test_a_fresh_start_counts_from_zero(tmp_path: Path) -> None:
     run = tmp_path / "data" / "run"
-    CallCounters(["a", "b"], run).count_unrouted()  # as an earlier version did
     for _ in range(2):
         with serving("node", tmp_path) as server:
             assert figure(server, "icefall_api_calls_total", "GET /ext/health") == 0

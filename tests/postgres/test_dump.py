@@ -82,5 +82,7 @@ def test_a_dump_is_restored_and_a_chain_is_deleted(tmp_path: Path, empty_databas
         access = sql.Identifier(f"{prefix}_access", "chain_config")
         put = sql.SQL("insert into {} (chain_id, position, config) values ('43114', 0, '{{}}')").format(access)
         session.execute(put)
-        session.execute(FORGET.replace("icefall_access", f"{prefix}_access").encode())
+        forget = FORGET.replace("icefall_access", f"{prefix}_access").replace("icefall_chain_43114", schema)
+        for statement in forget.split(";")[:-1]:
+            session.execute(statement.encode())
         assert session.execute(sql.SQL("select chain_id from {}").format(access)).fetchall() == []

@@ -112,6 +112,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
         found["rolled back"] = chain.tip()
         await _index(chain, upstream, replay, replay.head)
         found["lowest"], found["meta"] = chain.lowest(), chain.meta("chain_id")
+        found["newest with transactions"] = chain.newest_busy_block()
         found["filled"] = await _filled(store, upstream)
         block_hash = chain.block_hash(replay.head)
         assert block_hash is not None
@@ -214,6 +215,7 @@ async def _read(store: Store, every: int) -> Outcomes:
     assert tip is not None
     found: Outcomes = {"tip": tip, "lowest block": await chain.lowest(), "blocks": await chain.page(None, 7)}
     found["by hash"], found["by number"] = await chain.block(tip.block_hash), await chain.block(3)
+    found["hashes"] = await chain.hashes_of([0, 3, tip.number, tip.number + 1])
     found["of one history"] = await in_one_history(ChainReader(CheckedReader(store)).lowest)
     newest, _ = await chain.newest_txs(None, 40, None)
     found["newest"] = newest

@@ -1,4 +1,4 @@
-"""For tests of cached answers: a clock that they set, and state that changes without a commit."""
+"""A scene for tests of cached answers: a clock that they set, and state that changes without a commit."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -163,7 +163,7 @@ class Scene:
     # -- requests ----------------------------------------------------------------------------------------------
 
     def statement(self) -> None:
-        """To be called before each statement of the reader."""
+        """Switch the history; called before each statement of the reader."""
         if threading.current_thread() is not threading.main_thread():
             return  # of the indexer
         self._statements += 1

@@ -1,4 +1,4 @@
-"""From the first schema on stores migrate: the schema files and the migrations agree, and what was shipped stays.
+"""Stores migrate from the first schema on: the schema files and the migrations agree, and what was shipped stays.
 
 A change of the schema edits `schema.<engine>.sql` and adds a migration. The first migration of a package comes with a
 copy of the schema files as they were shipped, in tests/tidy/first_schemas/<package>/: `git show <tag>:<path>`.

@@ -216,6 +216,11 @@ def _missing_operand(world: World) -> Tx:
     return signed(burn, KEYS[:1], KEYS[:1], fxs=[Credential, PropertyCredential])
 
 
+def _unknown_asset(world: World) -> Tx:
+    inputs = [spend(world.fund(asset_id=b"\x07" * 32)), spend(world.fund())]
+    return signed(base([out(1)], sorted(inputs, key=lambda row: row.txid)))
+
+
 FINALITY: list[tuple[Callable[[World], Tx], bool]] = [
     (_missing_input, False),
     (_spent_input, True),
@@ -223,7 +228,7 @@ FINALITY: list[tuple[Callable[[World], Tx], bool]] = [
     (lambda world: signed(base([out(1)], [spend(world.fund(TransferOutput(10 * FEE, LATER)))])), False),
     (lambda world: signed(base([out(1)], [spend(world.fund())]), KEYS[1:2]), True),  # another's signature
     (lambda world: signed(base([], [])), True),  # malformed
-    (lambda world: signed(base([out(1)], [spend(world.fund(asset_id=b"\x07" * 32)), spend(world.fund())])), False),
+    (_unknown_asset, False),
     (
         lambda world: signed(import_(spend(Utxo(b"\x08" * 32, 0, AVAX, TransferOutput(10 * FEE, ALICE)))), KEYS[:1]),
         False,

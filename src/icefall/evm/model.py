@@ -170,7 +170,7 @@ class Erc20Delta(msgspec.Struct, frozen=True, gc=False):
     delta: int
 
 
-class Erc1155Delta(msgspec.Struct, frozen=True, gc=False):
+class IdDelta(msgspec.Struct, frozen=True, gc=False):
     """The net change of a holder's amount of one token ID in this block."""
 
     token: bytes
@@ -254,7 +254,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     native_deltas: tuple[NativeDelta, ...]  # withdrawals and atomic moves of accounts in no diff
     unknown_native: tuple[bytes, ...]  # addresses whose balance must be read from state at this block
     erc20_deltas: tuple[Erc20Delta, ...]  # the pairs to compare with balanceOf
-    erc1155_deltas: tuple[Erc1155Delta, ...]  # the same for balanceOf(address,id)
+    erc1155_deltas: tuple[IdDelta, ...]  # the same for balanceOf(address,id)
     nft_owners: tuple[NftOwner, ...]  # the same for ownerOf
     storage_changed_unlogged: tuple[bytes, ...]  # contracts, in a transaction without a log of theirs that explains it
     code_changed: tuple[bytes, ...]  # contracts that run other code from here on: deployed, destroyed, upgraded

@@ -6,6 +6,7 @@ decides how it is read.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,8 +15,8 @@ from icefall.evm.model import (
     Erc20Delta,
     Erc20TransferRow,
     Erc721TransferRow,
-    Erc1155Delta,
     Erc1155TransferRow,
+    IdDelta,
     MetadataChange,
     NftOwner,
     TeleporterMessage,
@@ -88,12 +89,20 @@ def _disambiguated(event: AmbiguousTransfer, kind: TokenKind) -> Event:
     return MalformedEvent("Transfer")
 
 
-class Transfers(msgspec.Struct, frozen=True, gc=False):
-    """The transfers of a block, by standard."""
+class Transfers(NamedTuple):
+    """The transfers of a block, by standard. The fields are those of BlockRows."""
 
-    erc20: tuple[Erc20TransferRow, ...]
-    erc721: tuple[Erc721TransferRow, ...]
-    erc1155: tuple[Erc1155TransferRow, ...]
+    erc20_transfers: tuple[Erc20TransferRow, ...]
+    erc721_transfers: tuple[Erc721TransferRow, ...]
+    erc1155_transfers: tuple[Erc1155TransferRow, ...]
+
+
+class Holdings(NamedTuple):
+    """The changes of a block in what is held, by standard. The fields are those of BlockRows."""
+
+    erc20_deltas: tuple[Erc20Delta, ...]
+    erc1155_deltas: tuple[IdDelta, ...]
+    nft_owners: tuple[NftOwner, ...]
 
 
 def transfers(events: Iterable[ParsedLog]) -> Transfers:
@@ -111,6 +120,14 @@ def transfers(events: Iterable[ParsedLog]) -> Transfers:
                 parties = one.address, event.sender, event.to
                 erc1155.append(Erc1155TransferRow(*at, position, *parties, token_id, value))
     return Transfers(tuple(erc20), tuple(erc721), tuple(erc1155))
+
+
+def holdings(moves: Transfers, events: Iterable[ParsedLog]) -> Holdings:
+    return Holdings(
+        tuple(erc20_deltas(moves.erc20_transfers, events)),
+        tuple(id_deltas(moves.erc1155_transfers)),
+        tuple(nft_owners(moves.erc721_transfers)),
+    )
 
 
 def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog]) -> Iterator[Erc20Delta]:
@@ -133,7 +150,7 @@ def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog])
         yield Erc20Delta(token, holder, delta)
 
 
-def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta]:
+def id_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[IdDelta]:
     """The net change by token, holder and ID."""
     net: dict[tuple[bytes, bytes, int], int] = {}
     for move in moves:
@@ -146,7 +163,7 @@ def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta
         else:
             net.setdefault((move.token, move.to, move.token_id), 0)
     for (token, holder, token_id), delta in net.items():
-        yield Erc1155Delta(token, holder, token_id, delta)
+        yield IdDelta(token, holder, token_id, delta)
 
 
 def nft_owners(moves: Iterable[Erc721TransferRow]) -> Iterator[NftOwner]:

@@ -5,13 +5,13 @@ import msgspec
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.model import ERC20, ERC721, ERC1155, TokenKind
+from icefall.evm.model import TokenKind
 from icefall.evm.reading.model import AFTER_ALL
+from icefall.evm.standards import STANDARDS, Holding
 
 SQL = load("icefall.evm.reading", "tokens.sql")
 SEARCH_MAX = 2_000  # contracts read to find those of a standard
 _LAST_CHARACTER = "\U0010ffff"
-_STANDARDS = ((ERC20, "ERC-20"), (ERC721, "ERC-721"), (ERC1155, "ERC-1155"))
 
 
 class TokenRead(msgspec.Struct, frozen=True, gc=False):
@@ -41,7 +41,7 @@ class ContractRead(msgspec.Struct, frozen=True, gc=False):
 class NftRead(msgspec.Struct, frozen=True, gc=False):
     token_ref: int
     token_id: int
-    is_erc721: bool  # else ERC-1155
+    holding: Holding
 
 
 class DayPrice(msgspec.Struct, frozen=True, gc=False):
@@ -116,7 +116,7 @@ def erc_type(standards: int, kind: str | None) -> str:
     """The standard found by calling the contract, else the first standard of its transfers."""
     if standards and kind in (TokenKind.ERC20.value, TokenKind.ERC721.value):
         return kind
-    return next((name for bit, name in _STANDARDS if standards & bit), "")
+    return next((standard.name for standard in STANDARDS if standards & standard.number), "")
 
 
 def _token(row: Row) -> TokenRead:
@@ -125,4 +125,5 @@ def _token(row: Row) -> TokenRead:
 
 
 def _nft(row: Row) -> NftRead:
-    return NftRead(row[0], unpack_uint(row[1]), bool(row[2]))
+    token, token_id, has_owner = row
+    return NftRead(token, unpack_uint(token_id), Holding.OWNER if has_owner else Holding.AMOUNT_BY_ID)

@@ -9,7 +9,7 @@ import icefall
 from icefall.db.migrate import load_schema
 from icefall.db.statements import parse
 from icefall.evm.contract_calls import balance_of, balance_of_id, holding_call, owner_of, uri_call
-from icefall.evm.model import ERC20, ERC721, ERC1155, BlockRows, TokenKind
+from icefall.evm.model import ERC20, ERC721, ERC1155, BlockRows, ProbedStandard
 from icefall.evm.standards import (
     BY_ID,
     BY_NUMBER,
@@ -47,7 +47,7 @@ def database() -> sqlite3.Connection:
 def test_numbers_are_bits_of_their_own() -> None:
     assert [standard.number for standard in STANDARDS] == [1 << place for place in range(len(STANDARDS))]
     assert set(BY_NUMBER) == {ERC20, ERC721, ERC1155}
-    assert {kind.value for kind in TokenKind if kind.value} <= {standard.name for standard in STANDARDS}
+    assert {kind.value for kind in ProbedStandard if kind.value} <= {standard.name for standard in STANDARDS}
 
 
 @each_standard

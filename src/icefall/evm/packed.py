@@ -52,7 +52,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     price_sum: int  # wei per gas, over the transactions
     price_max: int
     transfers: int  # of tokens
-    skipped_logs: dict[str, int]  # token events of wrong shape or kind, by event name
+    skipped_logs: dict[str, int]  # token events of wrong shape or standard, by event name
     raw: RawRows = NO_RAW
 
     @property

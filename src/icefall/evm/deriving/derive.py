@@ -27,13 +27,13 @@ RawLog = tuple[int, int, bytes, bytes, bytes, bytes]
 
 def contract_lookups(full: FullBlock) -> ContractLookups:
     """The contract properties that `derive` needs. Read from state only what the store does not have yet."""
-    return ContractLookups(code=unknown_code(full), kinds=ambiguous_contracts(full.receipts))
+    return ContractLookups(code=unknown_code(full), probes=ambiguous_contracts(full.receipts))
 
 
 def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
     """Derive all rows of a block. KeyError where `info` lacks one of the `contract_lookups`."""
     txs = tuple(transactions(full, info.has_code))
-    events, skipped = parse_logs(full.receipts, info.kinds)
+    events, skipped = parse_logs(full.receipts, info.probed)
     moves = transfers(events)
     calls = tuple(internals(full.traces, txs))
     made = tuple(deployments(full.traces, txs))

@@ -1,6 +1,6 @@
 """Derives token rows from logs: transfers, and the resulting changes of balances, owners and metadata. Pure.
 
-A block's logs are decoded once, for every derivation. Where a log fits several standards, the kind of the contract
+A block's logs are decoded once, for every derivation. Where a log fits several standards, what the contract answers
 decides how it is read.
 """
 
@@ -19,8 +19,8 @@ from icefall.evm.model import (
     IdDelta,
     MetadataChange,
     NftOwner,
+    ProbedStandard,
     TeleporterMessage,
-    TokenKind,
 )
 from icefall.evm.standards import STANDARDS
 from icefall.wire.evm.events import (
@@ -51,7 +51,9 @@ class ParsedLog(msgspec.Struct, frozen=True, gc=False):
     event: Event
 
 
-def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[ParsedLog], dict[str, int]]:
+def parse_logs(
+    receipts: Sequence[Receipt], probed: Mapping[bytes, ProbedStandard]
+) -> tuple[list[ParsedLog], dict[str, int]]:
     """The events in log order, and how many token events were skipped, by name."""
     events = []
     skipped: Counter[str] = Counter()
@@ -61,7 +63,7 @@ def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) ->
             if event is None:
                 continue
             if isinstance(event, AmbiguousTransfer):
-                event = _disambiguated(event, kinds[log.address])
+                event = _disambiguated(event, probed[log.address])
             if isinstance(event, MalformedEvent):
                 skipped[event.event] += 1
             else:
@@ -70,7 +72,7 @@ def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) ->
 
 
 def ambiguous_contracts(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
-    """The contracts whose kind must be known, each with a token ID to try ownerOf with, if one of its logs may name
+    """The contracts whose standard must be known, each with a token ID to try ownerOf with, if one of its logs may name
     one."""
     found: dict[bytes, int | None] = {}
     for receipt in receipts:
@@ -81,10 +83,10 @@ def ambiguous_contracts(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
     return found
 
 
-def _disambiguated(event: AmbiguousTransfer, kind: TokenKind) -> Event:
-    if kind is TokenKind.ERC20:
+def _disambiguated(event: AmbiguousTransfer, standard: ProbedStandard) -> Event:
+    if standard is ProbedStandard.ERC20:
         return Erc20Moved(event.sender, event.to, event.number)
-    if kind is TokenKind.ERC721 and event.can_be_nft:
+    if standard is ProbedStandard.ERC721 and event.can_be_nft:
         return Erc721Moved(event.sender, event.to, event.number)
     return MalformedEvent("Transfer")
 

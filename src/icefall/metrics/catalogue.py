@@ -78,9 +78,11 @@ METRICS: tuple[Metric, ...] = (
     Metric(name="cumulative_addresses", unit="addresses", value=lambda given: given.cumulative.addresses,
            summary="Addresses ever active, to the end of the day."),
     Metric(name="cumulative_contracts", unit="contracts", value=lambda given: given.cumulative.contracts,
-           summary="Contracts ever created, to the end of the day."),
+           summary="Contracts ever created, to the end of the day; of an index without call traces only those that"
+                   " transactions created."),
     Metric(name="cumulative_deployers", unit="addresses", value=lambda given: given.cumulative.deployers,
-           summary="Addresses that ever created a contract, to the end of the day."),
+           summary="Addresses that ever created a contract, to the end of the day; of an index without call traces only"
+                   " senders of transactions."),
 )
 # fmt: on
 

@@ -157,7 +157,7 @@ def with_times(blocks: Iterable[BlockStats], latest: int | None, gap: int | None
 
 def seconds_of(blocks: Iterable[TimedBlock], begun: SecondSums | None = None) -> list[SecondSums]:
     """The sums of each second. `begun`: of blocks before these, which may share the first one."""
-    found = []
+    found: list[SecondSums] = []
     for at, group in groupby(blocks, lambda block: block.at):
         of_second = list(group)
         txs = sum(block.stats.tx_count for block in of_second)

@@ -31,6 +31,12 @@ class StateSource(Protocol):
     async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]: ...
 
 
+class NewestStateSource(StateSource, Protocol):
+    """The same, with the number of the newest block: its state is there when that of old blocks is pruned."""
+
+    async def head(self) -> int: ...
+
+
 class HeadSource(Protocol):
     """The newest block of an upstream, and calls at its state."""
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.contract_calls import StateSource, balance_of, balance_of_id, uint_of
+from icefall.evm.contract_calls import NewestStateSource, balance_of, balance_of_id, uint_of
 from icefall.evm.indexing.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.indexing.state_lookups import ContractCache, NativeBalances, resolve_code
 from icefall.evm.model import StoredRaw
@@ -78,7 +78,7 @@ class BatchMaker:
     def __init__(
         self,
         store: ChainStore,
-        state: StateSource,
+        state: NewestStateSource,
         contracts: ContractCache,
         decoder: BlockDecoder,
         start_block: int,
@@ -172,7 +172,8 @@ class BatchMaker:
 
     async def _baselines(self, rows: list[PackedBlock]) -> Baselines:
         """The balances of new holders right before an index that begins inside the chain. Where that state is pruned,
-        those right before the batch: they are the same, for no log has named these holders since."""
+        those right before the batch: they are the same, for no log has named these holders since. Where that is pruned
+        too they count as 0, and audits of newer blocks find the tokens of which that is wrong."""
         if self._start_block == 0:
             return {}
         held = self._store.not_held(sorted(newly_held(one.balance_changes() for one in rows)))
@@ -185,7 +186,10 @@ class BatchMaker:
         try:
             answers = await self._state.answers(calls, self._start_block - 1)
         except NoState:
-            answers = await self._state.answers(calls, rows[0].block.parent_hash)
+            try:
+                answers = await self._state.answers(calls, rows[0].block.parent_hash)
+            except NoState:
+                return {}
         return {key: uint_of(answer) or 0 for key, answer in zip(held, answers, strict=True)}
 
 

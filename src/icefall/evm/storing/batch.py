@@ -16,7 +16,7 @@ from icefall.evm.encoding import pack_uint
 from icefall.evm.model import BlockRow
 from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
 from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
-from icefall.evm.storing.rollback import TouchedAddresses
+from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
 from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
 
 _BLOCKS_PER_STEP = 256
@@ -47,6 +47,7 @@ class BatchWriter:
         self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
         self._blocks: list[Row] = []
         self._native: list[Row] = []
+        self._native_found_later: dict[int, list[int]] = {}  # by the block they changed at: addresses
         self._code: list[Row] = []
         self._reread: dict[int, None] = {}  # tokens whose name, symbol and decimals may have changed
         self.ids_by_block: list[BlockIds] = []
@@ -125,6 +126,8 @@ class BatchWriter:
         for row in block.native:
             before = None if row.before is None else pack_uint(row.before)
             self._native.append((ids(row.address), row.block, pack_uint(row.balance), before))
+            if row.block < number:
+                self._native_found_later.setdefault(row.block, []).append(ids(row.address))
         self._code += [(ids(address), number - 1, has) for address, has in block.earlier_code]
         self._code += [(ids(address), number, has) for address, has in block.code]
 
@@ -166,6 +169,7 @@ class BatchWriter:
         new = [row for row in self._native if row[:2] not in stored] if stored else self._native
         new.sort(key=itemgetter(0, 1))
         yield from put_rows(self._tx, SQL.put_native_balance, new)
+        add_to_journal(self._tx, self._native_found_later)
 
 
 def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:

@@ -17,9 +17,11 @@ from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
-from icefall.evm.reading.directory import ChainDirectory
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import DeploymentRead
 from icefall.evm.reading.tokens import ContractRead
+
+_WITHOUT_CALLS = ". This index has no call traces: contracts created by contracts are not known to it"
 
 
 async def contract_metadata(params: ContractParams, chains: ChainDirectory, dialect: Dialect) -> Contract:
@@ -28,7 +30,8 @@ async def contract_metadata(params: ContractParams, chains: ChainDirectory, dial
     contract = await chain.tokens.contract(params.address)
     deployment = await chain.transfers.deployment(params.address)
     if deployment is None and (contract is None or not (contract.erc_type or contract.has_code)):
-        raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}")
+        why = await why_deployments_lack(chain)
+        raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}{why}")
     return _result(dialect, params.address, contract, deployment)
 
 
@@ -43,6 +46,11 @@ async def contract_deployments(
     rendered = [_result(dialect, row.address, await chain.tokens.contract(row.address), row) for row in rows]
     token = UNSET if more is None else paging.token("deployments", params, pack_cursor(*more))
     return ContractPage(next_page_token=token, contracts=rendered)
+
+
+async def why_deployments_lack(chain: EvmChain) -> str:
+    """The end of an error about a contract that is not found; empty if every deployment of the chain is indexed."""
+    return _WITHOUT_CALLS if await chain.blocks.meta("has_calls") == "0" else ""
 
 
 def _result(

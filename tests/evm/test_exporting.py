@@ -276,7 +276,7 @@ def test_the_questions_of_the_page_are_answered(
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
-def test_text_of_strangers_is_no_formula(text: str) -> None:
+def test_text_that_anyone_may_write_is_no_formula(text: str) -> None:
     assert formats.guarded(text) == f"'{text}"
     assert formats.guarded(f"a{text}") == f"a{text}"
 

@@ -40,7 +40,7 @@ class ExportedFile(msgspec.Struct, rename="camel", frozen=True):
     sha256: str
 
 
-class Manifest(msgspec.Struct, rename="camel"):
+class ExportManifest(msgspec.Struct, rename="camel"):
     """All that a reader of the files needs to know."""
 
     version: int
@@ -53,7 +53,7 @@ class Manifest(msgspec.Struct, rename="camel"):
 
 
 class Target(NamedTuple):
-    """Where an export goes, and in which form."""
+    """The folder an export is written to, and its form."""
 
     folder: Path
     chain_id: str
@@ -91,12 +91,12 @@ class TableExport:
 
     # -- the manifest ------------------------------------------------------------------------------------------
 
-    def _read_manifest(self) -> Manifest:
+    def _read_manifest(self) -> ExportManifest:
         columns = [{"name": column.name, "type": column.type} for column in self._table.columns]
         target = self._target
-        new = Manifest(_VERSION, target.chain_id, self._table.name, target.format, target.partition, columns, [])
+        new = ExportManifest(_VERSION, target.chain_id, self._table.name, target.format, target.partition, columns, [])
         try:
-            found = msgspec.json.decode((self._folder / MANIFEST).read_bytes(), type=Manifest)
+            found = msgspec.json.decode((self._folder / MANIFEST).read_bytes(), type=ExportManifest)
         except FileNotFoundError:
             return new
         except msgspec.MsgspecError as error:

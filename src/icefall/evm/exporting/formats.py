@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from icefall.errors import StartRefused
-from icefall.evm.exporting.tables import Column
+from icefall.evm.exporting.tables import ExportColumn
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _ROW_GROUP = 50_000
@@ -30,7 +30,7 @@ def _time(seconds: int) -> str:
 
 
 def guarded(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would run as a formula: strangers write the names of tokens."""
+    """Put an apostrophe before text that a spreadsheet would run as a formula: anyone can name a token."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
@@ -38,7 +38,9 @@ def _truth(value: Any) -> str:
     return "true" if value else "false"
 
 
-def _shown(columns: Iterable[Column], shown: dict[str, Callable[[Any], Any]]) -> list[tuple[int, Callable[[Any], Any]]]:
+def _shown(
+    columns: Iterable[ExportColumn], shown: dict[str, Callable[[Any], Any]]
+) -> list[tuple[int, Callable[[Any], Any]]]:
     return [(index, shown[column.type]) for index, column in enumerate(columns) if column.type in shown]
 
 
@@ -53,7 +55,7 @@ def _rewritten(row: tuple[Any, ...], shown: list[tuple[int, Callable[[Any], Any]
 class CsvWriter:
     """Comma-separated values as RFC 4180 has them, but with one line feed; what is not known is empty."""
 
-    def __init__(self, path: Path, columns: Sequence[Column]) -> None:
+    def __init__(self, path: Path, columns: Sequence[ExportColumn]) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
         self._csv = csv.writer(self._file, lineterminator="\n")
         self._csv.writerow([column.name for column in columns])
@@ -69,7 +71,7 @@ class CsvWriter:
 class JsonLinesWriter:
     """A JSON object on each line."""
 
-    def __init__(self, path: Path, columns: Sequence[Column]) -> None:
+    def __init__(self, path: Path, columns: Sequence[ExportColumn]) -> None:
         self._file = path.open("wb")
         self._names = [column.name for column in columns]
         self._shown = _shown(columns, {"time": _time})
@@ -86,7 +88,7 @@ class JsonLinesWriter:
 class ParquetWriter:
     """Parquet with Zstandard compression. Rows are collected until they fill a row group."""
 
-    def __init__(self, path: Path, columns: Sequence[Column]) -> None:
+    def __init__(self, path: Path, columns: Sequence[ExportColumn]) -> None:
         import pyarrow  # noqa: PLC0415 - an extra, which other formats do not need
         import pyarrow.parquet  # noqa: PLC0415
 
@@ -120,14 +122,14 @@ class ParquetWriter:
         self._file.close()
 
 
-FORMATS: dict[str, Callable[[Path, Sequence[Column]], RowWriter]] = {
+FORMATS: dict[str, Callable[[Path, Sequence[ExportColumn]], RowWriter]] = {
     "csv": CsvWriter,
     "jsonl": JsonLinesWriter,
     "parquet": ParquetWriter,
 }
 
 
-def writer_of(name: str) -> Callable[[Path, Sequence[Column]], RowWriter]:
+def writer_of(name: str) -> Callable[[Path, Sequence[ExportColumn]], RowWriter]:
     """Find the writer of a format. StartRefused where its library is not installed."""
     if name == "parquet" and find_spec("pyarrow") is None:
         raise StartRefused(_PARQUET_NEEDS)

@@ -26,7 +26,7 @@ class Kept(enum.Enum):
     BY_ADDRESS = "in the order of addresses: one file, written anew by each export"
 
 
-class Column(NamedTuple):
+class ExportColumn(NamedTuple):
     """A column of a file. `type`: uint32, uint64, uint256 (decimal text), time, hex, text or bool."""
 
     name: str
@@ -38,15 +38,15 @@ class Table(NamedTuple):
 
     name: str
     summary: str
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
     statement: str
     values: Callable[[Row], tuple[Any, ...]]
     kept: Kept = Kept.BY_BLOCK
     needs: str = ""  # the meta value with the block from which on rows are stored; empty: from the first one
 
 
-def _columns(text: str) -> tuple[Column, ...]:
-    return tuple(Column(*one.split(":")) for one in text.split())
+def _columns(text: str) -> tuple[ExportColumn, ...]:
+    return tuple(ExportColumn(*one.split(":")) for one in text.split())
 
 
 def _hex(value: bytes | None) -> str | None:
@@ -92,7 +92,7 @@ def _transfer(standard: TokenStandard, row: Row) -> tuple[Any, ...]:
     return (log_at >> BITS, time, index_of(log_at), _hex(tx_hash), *own)
 
 
-def _transfer_columns(standard: TokenStandard) -> tuple[Column, ...]:
+def _transfer_columns(standard: TokenStandard) -> tuple[ExportColumn, ...]:
     position = " batch_index:uint32" if standard.has_batches else ""
     token_id = " token_id:uint256" if standard.has_ids else ""
     value = " value:uint256" if standard.has_amounts else ""

@@ -25,7 +25,10 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {}  # "evm/0102_what.sqlite.sql": its hash
+MIGRATIONS: dict[str, str] = {
+    "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
+    "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
+}
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 
 

@@ -13,6 +13,7 @@ from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
+from icefall.evm.storing.server_rows import holdings_with_blocks
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
@@ -40,8 +41,11 @@ class BalanceFolding:
     `known` are balances that earlier batches left: they need not be read. It is updated with those of this batch.
     """
 
-    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances) -> None:
+    def __init__(
+        self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances, *, is_embedded: bool
+    ) -> None:
         self._tx = tx
+        self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
         self._untrusted: dict[int, int] = {}
@@ -88,13 +92,22 @@ class BalanceFolding:
         """The number of rows that were written, by table."""
         return {table: len(rows) for table, rows in self._rows.items()}
 
+    @property
+    def erc20_balances(self) -> list[Row]:
+        """The rows of `erc20_balance`: holder, token, block and balance."""
+        return self._rows["erc20_balance"]
+
     def write(self) -> Steps:
+        if not self._is_embedded:
+            rows = self._rows
+            rows["erc20_holding"] = holdings_with_blocks(rows["erc20_holding"], rows["erc20_holder"])
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
-        for table, rows in self._rows.items():
-            rows.sort(key=itemgetter(0))
-            yield from put_rows(self._tx, INSERTS[table], rows)
+        for table, found in self._rows.items():
+            if self._is_embedded or INSERTS[table].postgres:
+                found.sort(key=itemgetter(0))
+                yield from put_rows(self._tx, INSERTS[table], found)
         self._mark_untrusted()
 
     def _fold_held(self) -> list[Row]:

@@ -13,6 +13,7 @@ from icefall.evm.deriving.packing import ADDRESSES, Row
 from icefall.evm.encoding import pack_uint
 from icefall.evm.packed import PackedBlock, columns_of
 from icefall.evm.standards import load_statements
+from icefall.evm.storing.server_rows import transfers_with_balances
 
 SQL = load_statements("icefall.evm.storing", "writes.sql")
 
@@ -136,11 +137,17 @@ class BatchRows:
                 rows.extend(zip(*values, strict=True))
         return rows
 
-    def write(self, tx: Transaction) -> Steps:
+    def write(self, tx: Transaction, balances: Sequence[Row] | None = None) -> Steps:
+        """Write the rows. `balances`: those of ERC-20 tokens after the blocks, where a server stores them with the
+        transfers; None for an embedded store."""
         for table, insert in INSERTS.items():
+            if balances is not None and not insert.postgres:
+                continue
             rows = self._rows_of(table)
             self.written[table] = len(rows)
             rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
+            if balances is not None and table == "erc20":
+                rows = transfers_with_balances(rows, balances)
             yield from put_rows(tx, insert, rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])

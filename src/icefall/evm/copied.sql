@@ -1,7 +1,7 @@
 -- Rows of tables that have more columns on a server than in a file, for copying a whole store to a server. Each query ends
 -- with the key by which it is read page by page, which has an index in both.
 
--- A balance is in the last transfer of its block that names the holder (storing/server_rows.py).
+-- A balance is in the last transfer of its block that names the holder (storing/writing.py).
 -- name: erc20
 select e.log_at, e.tx_index, e.token, e.sender, e.recipient, e.value,
     (select b.balance from erc20_balance b

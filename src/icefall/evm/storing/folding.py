@@ -13,7 +13,6 @@ from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
-from icefall.evm.storing.server_rows import holdings_with_blocks
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
@@ -99,8 +98,8 @@ class BalanceFolding:
 
     def write(self) -> Steps:
         if not self._is_embedded:
-            rows = self._rows
-            rows["erc20_holding"] = holdings_with_blocks(rows["erc20_holding"], rows["erc20_holder"])
+            rows = zip(self._rows["erc20_holding"], self._rows["erc20_holder"], strict=True)
+            self._rows["erc20_holding"] = [(*holding, since) for holding, (_, since, _) in rows]
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)

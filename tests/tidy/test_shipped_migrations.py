@@ -25,9 +25,11 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {
+MIGRATIONS = {
     "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
     "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
+    "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
+    "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

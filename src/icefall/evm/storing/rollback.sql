@@ -6,6 +6,12 @@
 -- name: journal
 select number, touched, next_address from block where number > :ancestor;
 
+-- name: journal_of
+select touched from block where number = :number;
+
+-- name: put_journal
+update block set touched = :touched where number = :number;
+
 -- name: moved_nfts
 select distinct +e.token, e.token_id, a.address from erc721 e join address a on a.id = e.token where e.log_at >= :from_log;
 
@@ -166,6 +172,12 @@ update token set standards = 0 where token = ?;
 update token set standards = standards | 1 where token = ? and (
     exists (select 1 from erc20_holder h where h.token = token.token and h.since >= token.standards_since)
     or exists (select 1 from erc20_in i where i.token = token.token and i.block >= token.standards_since));
+
+-- The view of blocks would read all transfers of the token.
+-- postgres: restate_erc20
+update token set standards = standards | 1 where token = ? and (
+    exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
+    or exists (select 1 from erc20 e where +e.token = token.token and +e.log_at >= token.standards_since << 24));
 
 -- name: restate_{with_ids}
 update token set standards = standards | {number} where token = ? and exists (

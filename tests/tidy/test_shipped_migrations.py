@@ -26,6 +26,8 @@ SHIPPED = {
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
 MIGRATIONS = {
+    "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
+    "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
 }

@@ -86,6 +86,12 @@ where relnamespace = to_regnamespace(:schema) and relkind = 'r';
 -- name: schemas
 select nspname from pg_namespace where starts_with(nspname, :prefix) order by nspname;
 
+-- name: copy
+copy {table} ({columns}) from stdin (format binary);
+
+-- name: columns_copied
+select {columns} from {table} limit 0;
+
 -- A query for many params at once, which `read_each` puts into it.
 -- name: of_each
 select k.number, found.* from unnest(/* arrays */) with ordinality as k(/* names */, number)

@@ -45,3 +45,9 @@ def test_a_standby_is_named_as_the_reason(tmp_path: Path) -> None:
     config = load("index", [f"--store={url}", f"--data-dir={tmp_path}"], {}, tmp_path).config
     with closing(stores_of(config)) as stores, pytest.raises(StoreError, match="only reads, as a standby does"):
         stores.chain_store("7")
+
+
+def test_a_replica_without_its_primary_is_refused(tmp_path: Path) -> None:
+    config = load("data", [f"--data-dir={tmp_path}", "--replica=postgresql://standby/x"], {}, tmp_path).config
+    with pytest.raises(StartRefused, match="name that too"):
+        stores_of(config)

@@ -26,7 +26,7 @@ from icefall.access.page_tokens import NumberTokens, PageTokens
 from icefall.api.dialect import INTERFACE, Dialect
 from icefall.api.http.assemble import binding, reads_chains, routes_of
 from icefall.api.http.paging import NumberPaging, Paging
-from icefall.api.http.routes import is_parameter
+from icefall.api.http.routes import Route, is_parameter
 from icefall.api.http.row import DATA, METRICS, Rest
 from icefall.api.metrics.handlers import MetricsClock
 from icefall.api.table import rows_of
@@ -125,20 +125,12 @@ class Scene:
         self._outside = ThreadPoolExecutor(1)
         info = ChainInfo(ID, "made", TokenInfo("Coin", "COIN", 18))
         self.chain = EvmChain(info, stores.chain_reader(ID), StateOfBlocks())
-        secret = bytes(32)
-        services: dict[type, Any] = {
-            ChainDirectory: ChainDirectory([self.chain]),
-            Paging: Paging(PageTokens(secret)),
-            NumberPaging: NumberPaging(NumberTokens(secret)),
-            MetricsClock: MetricsClock(),
-            Dialect: INTERFACE,
-        }
-        counters = CallCounters([row.label for row in ROWS], None)
-        self._routes = routes_of(list(ROWS), lambda _: True, services, INTERFACE, counters)
+        self._routes = routes_of_chain(self.chain)
         self._history = 1
         self._statements = 0
         self._switch_before = 0
-        self.run = asyncio.Runner().run
+        self._runner = asyncio.Runner()
+        self.run = self._runner.run
         self.in_thread(self._commit(COMMON))
         self.switch()
 
@@ -177,18 +169,37 @@ class Scene:
         return outcome, self._statements
 
     async def _answer(self, row: Rest) -> Outcome:
-        plain = self._routes[row.path].plain["GET"]
-        values, query = target(row)
-        try:
-            result = await plain.call(plain.bind(values, query))
-            return 200, re.sub(rb'"lastRun":\d+', b"", msgspec.json.encode(result))  # the time of the last commit
-        except IcefallError as error:
-            return error.status, str(error).encode()
+        return await outcome_of(self._routes, row)
 
     def close(self) -> None:
         self.chain.reader.close()
         self._store.close()
         self._outside.shutdown()
+        self._runner.close()
+
+
+def routes_of_chain(chain: EvmChain) -> dict[str, Route]:
+    """The endpoints of a worker that serves one chain."""
+    secret = bytes(32)
+    services: dict[type, Any] = {
+        ChainDirectory: ChainDirectory([chain]),
+        Paging: Paging(PageTokens(secret)),
+        NumberPaging: NumberPaging(NumberTokens(secret)),
+        MetricsClock: MetricsClock(),
+        Dialect: INTERFACE,
+    }
+    counters = CallCounters([row.label for row in ROWS], None)
+    return routes_of(list(ROWS), lambda _: True, services, INTERFACE, counters)
+
+
+async def outcome_of(routes: dict[str, Route], row: Rest) -> Outcome:
+    plain = routes[row.path].plain["GET"]
+    values, query = target(row)
+    try:
+        result = await plain.call(plain.bind(values, query))
+        return 200, re.sub(rb'"lastRun":\d+', b"", msgspec.json.encode(result))  # the time of the last commit
+    except IcefallError as error:
+        return error.status, str(error).encode()
 
 
 def target(row: Rest) -> tuple[tuple[str, ...], str]:

@@ -8,8 +8,9 @@ from tests.ports import hold_port, port_of
 from tests.postgres.server import new_prefix, server_url
 
 from icefall.compose.stores import stores_of
+from icefall.compose.worker import urgently
 from icefall.config.load import load
-from icefall.db.engine import StoreError
+from icefall.db.engine import StoreError, urgent_queries
 from icefall.db.postgres_session import shown_url
 from icefall.errors import StartRefused
 
@@ -51,3 +52,23 @@ def test_a_replica_without_its_primary_is_refused(tmp_path: Path) -> None:
     config = load("data", [f"--data-dir={tmp_path}", "--replica=postgresql://standby/x"], {}, tmp_path).config
     with pytest.raises(StartRefused, match="name that too"):
         stores_of(config)
+
+
+CHAIN = '[[chain]]\nid = "7"\nrpc = "http://127.0.0.1:1"\n'
+
+
+@pytest.mark.parametrize(
+    ("store", "chain", "expected"),
+    [
+        ("", CHAIN, None),
+        ("postgresql://u@h/db", CHAIN, urgent_queries),
+        ("", f'{CHAIN}store = "postgresql://u@h/db"\n', urgent_queries),
+    ],
+)
+def test_urgent_requests_are_marked_where_a_store_is_on_a_server(
+    tmp_path: Path, store: str, chain: str, expected: type[urgent_queries] | None
+) -> None:
+    """Only servers give marked queries a session of their own; elsewhere the mark would cost every health check."""
+    (tmp_path / "icefall.toml").write_text(chain)
+    config = load("index", [f"--store={store}", f"--data-dir={tmp_path}"], {}, tmp_path).config
+    assert urgently(config) is expected

@@ -16,7 +16,8 @@ from icefall.access.usage import total
 from icefall.access.usage_store import UsageReader
 from icefall.compose.node_setup import freshness
 from icefall.compose.process_file import running_programs
-from icefall.compose.stores import Stores, stores_of, with_stored_chains
+from icefall.compose.shared_chains import with_stored_chains
+from icefall.compose.stores import Stores, stores_of
 from icefall.config.settings import Config
 from icefall.db.disk import free_space
 from icefall.db.engine import StoreError

@@ -10,7 +10,8 @@ from functools import partial
 import msgspec
 
 from icefall.access.store import read_chain_configs, stored_chain_configs
-from icefall.compose.stores import Stores, with_chain_texts
+from icefall.compose.shared_chains import with_chain_texts
+from icefall.compose.stores import Stores
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import BlockingReader, StoreError
 from icefall.errors import StartRefused

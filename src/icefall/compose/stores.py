@@ -8,23 +8,19 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, NamedTuple
 
 from icefall.access import store as access
-from icefall.access.store import stored_chain_configs
-from icefall.config.load import with_chains
-from icefall.config.settings import ChainConfig, Config
+from icefall.config.settings import Config
 from icefall.db import sqlite
 from icefall.db.changes import StoreVersion, unknown_version
 from icefall.db.disk import StoreLock
-from icefall.db.engine import BlockingReader, MigratedReader, Store, StoreError
+from icefall.db.engine import BlockingReader, MigratedReader, Store
 from icefall.db.migrate import load_schema
 from icefall.db.replicas import Replicas
 from icefall.db.sqlite import SqliteReader, SqliteStore
@@ -374,36 +370,3 @@ def create_data_dir(data_dir: Path, subdirectory: str = "") -> None:
         raise StartRefused(f"the data directory {data_dir} cannot be created: {error.strerror}") from error
     if not all(os.access(path, os.W_OK | os.X_OK) for path in (data_dir, directory)):
         raise StartRefused(f"the data directory {data_dir} cannot be written: Permission denied")
-
-
-_NOT_SHARED = {"store": "", "store_file": ""}  # its URL may hold the password of the writer
-
-
-def put_chain_configs(config: Config, stores: Stores) -> None:
-    """Share the settings of the indexed chains with readers; called by the process that indexes them."""
-    shared = {chain.id: msgspec.structs.replace(chain, **_NOT_SHARED) for chain in config.chain}
-    if shared:
-        texts = {chain_id: msgspec.json.encode(chain).decode() for chain_id, chain in shared.items()}
-        stores.access_writer().put_chain_configs(texts)
-
-
-def with_stored_chains(config: Config, stores: Stores) -> Config:
-    """Add the chains that are indexed into the same stores."""
-    try:
-        with closing(stores.access_reader()) as reader:
-            return with_chain_texts(config, stored_chain_configs(reader))
-    except StoreError:
-        return config  # the first start
-
-
-def with_chain_texts(config: Config, texts: Iterable[str]) -> Config:
-    """Add chains whose settings were stored, perhaps by another release with other settings."""
-    known = {chain.id for chain in config.chain}
-    added = []
-    for settings in [msgspec.json.decode(text, type=dict[str, Any]) for text in texts]:
-        if settings["id"] not in known:
-            least = {"id": settings["id"], "rpc": list(settings["rpc"])}
-            defaults = msgspec.to_builtins(with_chains(config, [least], "stored").chain[-1])
-            values = {name: settings.get(name, value) for name, value in defaults.items()}
-            added.append(msgspec.convert(values, ChainConfig))
-    return msgspec.structs.replace(config, chain=(*config.chain, *added))

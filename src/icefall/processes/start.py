@@ -18,7 +18,8 @@ from icefall.api.http.row import DATA, NODE
 from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
 from icefall.compose.node_setup import health_limit_ns
 from icefall.compose.process_file import process_file, put_process_file
-from icefall.compose.stores import Stores, create_data_dir, put_chain_configs, stores_of
+from icefall.compose.shared_chains import put_chain_configs
+from icefall.compose.stores import Stores, create_data_dir, stores_of
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
 from icefall.db.engine import StoreCorrupt, StoreError

@@ -197,13 +197,13 @@ def test_shutdown_wait_and_timeout_are_9s_together_at_most(loaded: Load, refusal
 
 
 def test_replicas_are_added_up(loaded: Load, refusal: Refusal) -> None:
+    assert loaded(verb="data").config.replica == ()
     given = loaded("--replica=postgresql://u:a,b@one/x", "--replica=postgres://two postgresql://three", verb="data")
     assert given.config.replica == ("postgresql://u:a,b@one/x", "postgres://two", "postgresql://three")
     setting = given.given["replica"].setting
     assert setting.value_type.show(given.config.replica[:2]) == "postgresql://u:***@one/x,postgres://two"
     listed = loaded(verb="data", toml='replica = ["postgresql://one", "postgresql://two"]').config
     assert listed.replica == ("postgresql://one", "postgresql://two")
-    assert loaded(verb="data").config.replica == ()
     for wrong in ("postgresql://one,two/x", "http://one", "one"):
         assert "each with one host" in refusal(f"--replica={wrong}", verb="data")
     assert "100ms to 24h" in refusal("--replica-lag-max=1ms", verb="data")

@@ -25,7 +25,9 @@ from icefall.db.engine import (
     StoreError,
     StoreInUse,
     StoreLost,
+    StoreReplaying,
     Transaction,
+    urgent_queries,
 )
 from icefall.db.migrate import load_schema
 from icefall.db.postgres_pool import BROKEN, ServerPool
@@ -39,10 +41,12 @@ from icefall.db.postgres_session import (
     shown_url,
     unreachable,
 )
+from icefall.db.replicas import ServerPosition
 from icefall.db.statements import PLAIN_INSERT, Statement, for_postgres
 
 T = TypeVar("T")
 
+_POSITION_LIMIT_S = 1.0
 WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
 _NAMED = re.compile(r"%\((\w+)\)s")
 _COPY_MIN = 16  # rows; fewer are inserted one by one
@@ -65,7 +69,7 @@ class PostgresReader:
 
     @property
     def generation(self) -> int:
-        return int(self._pool.of_loops.is_checked)
+        return self._pool.generation
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
@@ -354,6 +358,16 @@ def schemas_of(pool: ServerPool, prefix: str) -> list[str]:
     return [schema for (schema,) in PostgresReader(pool, "public").read(SQL.schemas, {"prefix": prefix})]
 
 
+async def server_position(pool: ServerPool) -> ServerPosition:
+    """Return how far a server is. It does not wait for a session that others use."""
+    with urgent_queries():
+        ((system, process, is_standby, position, replayed_s, on_citus),) = await PostgresReader(
+            pool, "pg_catalog", _POSITION_LIMIT_S
+        ).rows(SQL.position)
+    problem = "replicas of Citus are not read: a position there says nothing of the other nodes" if on_citus else ""
+    return ServerPosition(system, process, bool(is_standby), position, replayed_s, problem)
+
+
 def rename_schema(pool: ServerPool, old: str, new: str) -> None:
     try:
         with connect(pool.url, {}) as connection:
@@ -371,6 +385,8 @@ def _translated(error: psycopg.Error) -> StoreError:
         return StoreBusy("a query was stopped at its time limit")
     if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
         return StoreBusy("the store was locked for too long")
+    if isinstance(error, errors.SerializationFailure):
+        return StoreReplaying("the standby replays a change of the rows that were read: try again")
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreDenied(f"the role of the store has too few rights: {error.diag.message_primary}")
     if isinstance(error, errors.ReadOnlySqlTransaction):

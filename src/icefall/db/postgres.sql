@@ -3,6 +3,10 @@
 -- name: server
 select current_setting('server_version_num')::bigint, pg_backend_pid();
 
+-- Another text for every server, and each time one is started.
+-- name: server_process
+select pg_postmaster_start_time()::text;
+
 -- name: session
 select pg_backend_pid();
 
@@ -55,6 +59,16 @@ insert into schema_version (number) values (:number);
 
 -- name: change_schema_version
 update schema_version set number = :number;
+
+-- How far a server is in the log of changes (db/replicas.py): the identity of the cluster, when the server was started,
+-- whether it is a standby, its position, and the time since the last commit that a standby has replayed. Every role may
+-- ask for all of it.
+-- name: position
+select (select system_identifier::text from pg_control_system()), pg_postmaster_start_time()::text, pg_is_in_recovery(),
+  (coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, '0/0')
+    - '0/0'::pg_lsn)::bigint,
+  case when pg_is_in_recovery() then extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8 end,
+  (select count(*) from pg_extension where extname = 'citus');
 
 -- name: citus
 select count(*) from pg_extension where extname = 'citus';

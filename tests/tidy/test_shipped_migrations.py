@@ -25,7 +25,10 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {}  # "evm/0102_what.sqlite.sql": its hash
+MIGRATIONS: dict[str, str] = {  # by file
+    "evm/0102_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",
+    "evm/0102_nft_ranges.sqlite.sql": "6f963d59190f6bcd",
+}
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 
 

@@ -10,7 +10,17 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, Erc1155Delta, NativeRow, NftOwner, RawRows, StoredRaw
+from icefall.evm.model import (
+    NO_RAW,
+    BlockRow,
+    Erc20Delta,
+    Erc1155Delta,
+    NativeRow,
+    NftOwner,
+    NftRange,
+    RawRows,
+    StoredRaw,
+)
 
 Columns = Sequence[Sequence[Any]]
 _MARSHAL_VERSION = 2  # later ones look for objects that repeat, which costs more than it saves
@@ -24,6 +34,7 @@ class BalanceChanges(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: tuple[Erc20Delta, ...]
     erc1155_deltas: tuple[Erc1155Delta, ...]
     nft_owners: tuple[NftOwner, ...]
+    nft_ranges: tuple[NftRange, ...] = ()
 
 
 class PackedBlock(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +48,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: Columns  # as the fields of Erc20Delta
     erc1155_deltas: Columns
     nft_owners: Columns
+    nft_ranges: Columns  # as the fields of NftRange
     holders_named: Sequence[tuple[int, int]]  # holder and token that a log named without a transfer
     deployed: Sequence[bytes]
     storage_changed_unlogged: Sequence[bytes]  # contracts
@@ -72,11 +84,13 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
         tokens, holders, deltas = self.erc20_deltas
         id_tokens, id_holders, token_ids, id_deltas = self.erc1155_deltas
         nfts, nft_ids, owners, owners_before = self.nft_owners
+        ranged, logs, first_ids, last_ids, receivers, known = self.nft_ranges
         return BalanceChanges(
             self.block,
             tuple(map(Erc20Delta, map(address, tokens), map(address, holders), deltas)),
             tuple(map(Erc1155Delta, map(address, id_tokens), map(address, id_holders), token_ids, id_deltas)),
             tuple(map(NftOwner, map(address, nfts), nft_ids, map(address, owners), map(address, owners_before))),
+            tuple(map(NftRange, map(address, ranged), logs, first_ids, last_ids, map(address, receivers), known)),
         )
 
 

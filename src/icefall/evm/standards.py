@@ -69,7 +69,7 @@ STANDARDS = (
         "ERC-721",
         "erc721",
         Erc721Moved,
-        ("log_at", "tx_index", "token", "sender", "recipient", "token_id"),
+        ("log_at", "tx_index", "token", "sender", "recipient", "token_id", "last_id"),
         Holding.OWNER,
         bytes.fromhex("6352211e"),  # ownerOf(uint256)
         bytes.fromhex("c87b56dd"),  # tokenURI(uint256)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from icefall.evm.deriving.balances import balances
 from icefall.evm.deriving.code import code_changed, code_changes
+from icefall.evm.deriving.nft_ranges import nft_ranges
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
     erc20_deltas,
@@ -63,6 +64,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         metadata_changes=tuple(metadata_changes(events)),
         messages=tuple(messages(events, info.messenger)),
         skipped_logs=skipped,
+        nft_ranges=tuple(nft_ranges(moves.erc721)) if any(move.last_id is not None for move in moves.erc721) else (),
     )
 
 

@@ -55,7 +55,8 @@ def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
         return f'{parties},"value":"{row.value}","erc20Token":{token}'
     if row.standard == ERC721:
         nft = json_text(erc721_token(context, row.token, row.token_ref, row.token_id))
-        return f'{parties},"erc721Token":{nft}'
+        last = f',"lastTokenId":"{row.value}"' if row.value else ""
+        return f'{parties},"erc721Token":{nft}{last}'
     token = json_text(erc1155_token(context, row.token, row.token_ref, row.token_id))
     return f'{parties},"value":"{row.value}","erc1155Token":{token}'
 

@@ -3,7 +3,7 @@ and the transaction they belong to."""
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from icefall.api.data.schema.tokens import Erc20Token, Erc721Token, Erc1155Token, Party
 from icefall.api.http.rest_params import ChainName, EndBlock, EvmAddress, PageSize, PageToken, StartBlock
@@ -38,6 +38,7 @@ class Erc20TransferDetails(TransferDetails, frozen=True, gc=False):
 
 class Erc721TransferDetails(TransferDetails, frozen=True, gc=False):
     erc721_token: Erc721Token
+    last_token_id: str | UnsetType = UNSET
 
 
 class Erc1155TransferDetails(TransferDetails, frozen=True, gc=False):
@@ -75,6 +76,7 @@ class Erc20Transfer(InTransaction, frozen=True, gc=False):
 class Erc721Transfer(InTransaction, frozen=True, gc=False):
     log_index: int
     erc721_token: Erc721Token
+    last_token_id: str | UnsetType = UNSET
 
 
 class Erc1155Transfer(InTransaction, frozen=True, gc=False):

@@ -7,7 +7,7 @@
 0, e.tx_index, null, e.value, e.token, e.sender, e.recipient;
 
 -- fragment: erc721
-0, e.tx_index, e.token_id, null, e.token, e.sender, e.recipient;
+0, e.tx_index, e.token_id, e.last_id, e.token, e.sender, e.recipient;
 
 -- fragment: erc1155
 e.position, e.tx_index, e.token_id, e.value, e.token, e.sender, e.recipient;

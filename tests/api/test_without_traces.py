@@ -11,7 +11,7 @@ from tests.evm.indexed import open_store
 from icefall.evm.storing.store import store_path
 
 CHAIN = "berlin-1"
-UNKNOWN = "0x" + "99" * 20
+UNSEEN = "0x" + "99" * 20
 
 
 async def begun_without_traces(folder: Path) -> None:
@@ -27,6 +27,6 @@ def test_a_contract_that_is_not_found(has_calls: bool, path: str, tmp_path: Path
     if not has_calls:
         asyncio.run(begun_without_traces(tmp_path))
     with InProcess(tmp_path, {CHAIN: ""}) as app:
-        reply = app.get(f"/v1/chains/{naive(CHAIN).id}/{path.format(UNKNOWN)}")
+        reply = app.get(f"/v1/chains/{naive(CHAIN).id}/{path.format(UNSEEN)}")
         assert reply.status == 404
         assert ("no call traces" in reply.json()["message"]) is not has_calls

@@ -52,7 +52,7 @@ def rows_of(number: int, moves: Sequence[Move], branch: int = 0, parent: int = 0
     )
     events, skipped = parse_logs([receipt], {})
     assert not skipped
-    found = transfers(events).erc721
+    found = transfers(events).erc721_transfers
     return replace(
         head, erc721_transfers=found, nft_owners=tuple(nft_owners(found)), nft_ranges=tuple(nft_ranges(found))
     )

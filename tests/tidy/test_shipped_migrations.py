@@ -25,9 +25,11 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {  # by file
+MIGRATIONS = {
     "evm/0102_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",
     "evm/0102_nft_ranges.sqlite.sql": "6f963d59190f6bcd",
+    "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
+    "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -2,7 +2,7 @@
 Pure."""
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from icefall.evm.model import Erc721TransferRow, NftRange
 
@@ -32,8 +32,10 @@ class IdSpans:
         return first if first is not None and self._last_of[first] >= token_id else None
 
 
-def nft_ranges(moves: Iterable[Erc721TransferRow]) -> Iterator[NftRange]:
+def nft_ranges(moves: Sequence[Erc721TransferRow]) -> Iterator[NftRange]:
     """The ranges that moved, in log order."""
+    if all(move.last_id is None for move in moves):
+        return
     known: dict[bytes, IdSpans] = {}
     for move in moves:
         first, last = move.token_id, move.token_id if move.last_id is None else move.last_id

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from icefall.evm.contract_calls import NewestStateSource, StateSource, address_of, decimals, owner_of, uint_of
 from icefall.evm.indexing.decoder import BlockOutline
-from icefall.evm.model import DECIMALS_MAX, ContractInfo, NativeRow, TokenKind
+from icefall.evm.model import DECIMALS_MAX, ContractInfo, NativeRow, ProbedStandard
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.errors import NoState, Reverted
@@ -35,12 +35,12 @@ class ContractCache:
         self._messenger = messenger
         self.native_asset_id = native_asset_id
         self._code: dict[bytes, bool] = {}
-        self._kinds: dict[bytes, TokenKind] = {}
-        self._redeployed: set[bytes] = set()  # their stored kind may be that of the contract before
+        self._probed: dict[bytes, ProbedStandard] = {}
+        self._redeployed: set[bytes] = set()  # their stored standard may be that of the contract before
 
     def forget(self) -> None:
         self._code.clear()
-        self._kinds.clear()
+        self._probed.clear()
         self._redeployed.clear()
 
     def trim(self) -> None:
@@ -70,17 +70,17 @@ class ContractCache:
         self._code.update(found)
         return found
 
-    async def fetch_kinds(self, block: BlockOutline) -> list[tuple[bytes, int, str]]:
-        """Read unknown token standards: (contract, block, TokenKind) of each."""
+    async def fetch_standards(self, block: BlockOutline) -> list[tuple[bytes, int, str]]:
+        """Read unknown token standards: (contract, block, ProbedStandard) of each."""
         found = []
-        for address, token_id in block.lookups.kinds.items():
-            if address in self._kinds:
+        for address, token_id in block.lookups.probes.items():
+            if address in self._probed:
                 continue
-            stored = None if address in self._redeployed else self._store.token_kind(address)
+            stored = None if address in self._redeployed else self._store.probed_standard(address)
             if stored is None:
-                stored = (await self._kind(address, token_id, block.block_hash)).value
+                stored = (await self._probe(address, token_id, block.block_hash)).value
                 found.append((address, block.number, stored))
-            self._kinds[address] = TokenKind(stored)
+            self._probed[address] = ProbedStandard(stored)
         return found
 
     def fixed(self) -> ContractInfo:
@@ -90,27 +90,27 @@ class ContractCache:
     def info_for(self, blocks: Sequence[BlockOutline]) -> ContractInfo:
         """The info that `derive` needs for the blocks; all of it must have been fetched."""
         code = {address: self._code[address] for one in blocks for address in one.lookups.code}
-        kinds = {address: self._kinds[address] for one in blocks for address in one.lookups.kinds}
-        return ContractInfo(code, kinds, self._messenger, self.native_asset_id)
+        probed = {address: self._probed[address] for one in blocks for address in one.lookups.probes}
+        return ContractInfo(code, probed, self._messenger, self.native_asset_id)
 
-    def forget_kinds(self, deployed: Iterable[bytes]) -> None:
-        """Forget the kinds of contracts that a derived block deployed, perhaps anew and as another kind."""
+    def forget_standards(self, deployed: Iterable[bytes]) -> None:
+        """Forget the standards of contracts that a derived block deployed, perhaps anew and with another one."""
         for address in deployed:
             self._redeployed.add(address)
-            self._kinds.pop(address, None)
+            self._probed.pop(address, None)
 
     def update_code(self, code: Sequence[tuple[bytes, bool]]) -> None:
         """Apply the changes of a derived block."""
         self._code.update(code)
 
-    async def _kind(self, address: bytes, token_id: int | None, at: bytes) -> TokenKind:
+    async def _probe(self, address: bytes, token_id: int | None, at: bytes) -> ProbedStandard:
         (answer,) = await self._answers([decimals(address)], at)
         if uint_of(answer, DECIMALS_MAX) is not None:
-            return TokenKind.ERC20
+            return ProbedStandard.ERC20
         if token_id is None:
-            return TokenKind.NEITHER
+            return ProbedStandard.NEITHER
         (answer,) = await self._answers([owner_of(address, token_id)], at)
-        return TokenKind.NEITHER if address_of(answer) is None else TokenKind.ERC721
+        return ProbedStandard.NEITHER if address_of(answer) is None else ProbedStandard.ERC721
 
     async def _answers(self, calls: Sequence[ContractCall], at: bytes) -> list[bytes | Reverted]:
         try:

@@ -5,14 +5,14 @@ import msgspec
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.model import ERC20, ERC721, ERC1155, TokenKind
+from icefall.evm.model import ProbedStandard
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.nft_ranges import NftRangeReader
+from icefall.evm.standards import STANDARDS, Holding
 
 SQL = load("icefall.evm.reading", "tokens.sql")
 SEARCH_MAX = 2_000  # contracts read to find those of a standard
 _LAST_CHARACTER = "\U0010ffff"
-_STANDARDS = ((ERC20, "ERC-20"), (ERC721, "ERC-721"), (ERC1155, "ERC-1155"))
 
 
 class TokenRead(msgspec.Struct, frozen=True, gc=False):
@@ -42,7 +42,7 @@ class ContractRead(msgspec.Struct, frozen=True, gc=False):
 class NftRead(msgspec.Struct, frozen=True, gc=False):
     token_ref: int
     token_id: int
-    is_erc721: bool  # else ERC-1155
+    holding: Holding
 
 
 class DayPrice(msgspec.Struct, frozen=True, gc=False):
@@ -94,8 +94,8 @@ class TokenReader:
         rows = await self._reader.rows(SQL.contract, {"address": address})
         if not rows:
             return None
-        standards, kind, name, symbol, decimals, has_code = rows[0]
-        return ContractRead(erc_type(standards or 0, kind), name or "", symbol or "", decimals, bool(has_code))
+        standards, probed, name, symbol, decimals, has_code = rows[0]
+        return ContractRead(erc_type(standards or 0, probed), name or "", symbol or "", decimals, bool(has_code))
 
     async def nfts(self, contract: bytes, after: bytes, limit: int) -> list[NftRead]:
         """NFTs of a contract by ID, behind the packed ID `after`; burned ones too."""
@@ -104,15 +104,15 @@ class TokenReader:
         in_ranges = await self._ranges.of_contract(contract, after, limit)
         if not in_ranges:
             return list(found.values())
-        found |= {pack_uint(token_id): NftRead(ref, token_id, True) for ref, token_id in in_ranges}
+        found |= {pack_uint(token_id): NftRead(ref, token_id, Holding.OWNER) for ref, token_id in in_ranges}
         return [found[key] for key in sorted(found)[:limit]]
 
     async def nft(self, contract: bytes, token_id: int) -> NftRead | None:
         rows = await self._reader.rows(SQL.nft, {"address": contract, "token_id": pack_uint(token_id)})
         found = _nft(rows[0]) if rows else None
-        if found is None or not found.is_erc721:
+        if found is None or found.holding is not Holding.OWNER:
             in_range = await self._ranges.owner(contract, token_id)
-            found = found if in_range is None else NftRead(in_range.token_ref, token_id, True)
+            found = found if in_range is None else NftRead(in_range.token_ref, token_id, Holding.OWNER)
         return found
 
     async def prices(
@@ -123,17 +123,18 @@ class TokenReader:
         return [DayPrice(*row) for row in await self._reader.rows(SQL.prices, {**where, "limit": limit})]
 
 
-def erc_type(standards: int, kind: str | None) -> str:
+def erc_type(standards: int, probed: str | None) -> str:
     """The standard found by calling the contract, else the first standard of its transfers."""
-    if standards and kind in (TokenKind.ERC20.value, TokenKind.ERC721.value):
-        return kind
-    return next((name for bit, name in _STANDARDS if standards & bit), "")
+    if standards and probed in (ProbedStandard.ERC20.value, ProbedStandard.ERC721.value):
+        return probed
+    return next((standard.name for standard in STANDARDS if standards & standard.number), "")
 
 
 def _token(row: Row) -> TokenRead:
-    token, address, first_block, standards, kind, name, symbol, decimals = row
-    return TokenRead(token, address, first_block, erc_type(standards, kind), name or "", symbol or "", decimals)
+    token, address, first_block, standards, probed, name, symbol, decimals = row
+    return TokenRead(token, address, first_block, erc_type(standards, probed), name or "", symbol or "", decimals)
 
 
 def _nft(row: Row) -> NftRead:
-    return NftRead(row[0], unpack_uint(row[1]), bool(row[2]))
+    token, token_id, has_owner = row
+    return NftRead(token, unpack_uint(token_id), Holding.OWNER if has_owner else Holding.AMOUNT_BY_ID)

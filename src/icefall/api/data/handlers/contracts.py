@@ -4,14 +4,13 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.data.render.tokens import decimals_or_unknown, text_or_unknown
 from icefall.api.data.schema.tokens import (
+    NFT_CONTRACTS,
     Contract,
     ContractPage,
     ContractParams,
     DeploymentDetails,
     DeploymentsParams,
     Erc20Contract,
-    Erc721Contract,
-    Erc1155Contract,
     UnknownContract,
 )
 from icefall.api.dialect import Dialect
@@ -64,8 +63,8 @@ def _result(
     if contract.erc_type == "ERC-20":
         decimals = decimals_or_unknown(dialect, contract.decimals)
         return Erc20Contract(name=name, symbol=symbol, decimals=decimals, address=text, deployment_details=details)
-    kind = Erc721Contract if contract.erc_type == "ERC-721" else Erc1155Contract
-    return kind(name=name, symbol=symbol, address=text, deployment_details=details)
+    result = NFT_CONTRACTS[contract.erc_type]
+    return result(name=name, symbol=symbol, address=text, deployment_details=details)
 
 
 def _details(deployment: DeploymentRead | None) -> DeploymentDetails | UnsetType:

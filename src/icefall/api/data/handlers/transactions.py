@@ -130,11 +130,11 @@ async def _whole(
         parts = await chain.transfers.parts_of_tx(full.tx.tx_at, place)
         context = await context_for(chain, dialect, [full.tx, *_rows_in([parts])], currency)
         return WholeTransaction(
-            *await whole_lists(context, parts),
-            await _network_token(chain, context, full.tx.location.time, currency),
-            full_native(context, full),
-            await _message(message, chains) if message else UNSET,
-            parts.truncated or UNSET,
+            **await whole_lists(context, parts),
+            network_token_details=await _network_token(chain, context, full.tx.location.time, currency),
+            native_transaction=full_native(context, full),
+            teleporter_message_info=await _message(message, chains) if message else UNSET,
+            truncated=parts.truncated or UNSET,
         )
 
 

@@ -47,6 +47,7 @@ from icefall.evm.standards import BY_ID
 from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
+from icefall.evm.storing.rollback import add_to_journal
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import SQL as WRITES_SQL
 from icefall.metrics.catalogue import METRICS
@@ -148,7 +149,9 @@ def _restated(tx: Transaction) -> list[Any]:
     )
     stored = tx.rows_of_each(WRITES_SQL.stored_native, [(address, block), (address, block + 1)])
     tx.run_many(WRITES_SQL.restate_native, [(b"\x01\x4d", address, block)])
+    add_to_journal(tx, {block: [address]})
     return [
+        tx.rows("select touched from block where number = ?", (block,)),
         stored == [(address, block)],
         tx.rows("select balance from native_balance where address = ? and block = ?", (address, block)),
     ]

@@ -107,7 +107,7 @@ def test_every_row_equals_the_recorded_chain(data_dir: Path, tmp_path: Path) -> 
                 "to_address": hexed(to),
                 **({} if position is None else {"batch_index": str(position)}),
                 **({} if token_id is None else {"token_id": str(token_id)}),
-                **({} if value is None else {"value": str(value)}),
+                **({"last_token_id": ""} if value is None else {"value": str(value)}),
             }
             for number, _, _, tx_hash, at, position, token, sender, to, token_id, value in expected
         ]

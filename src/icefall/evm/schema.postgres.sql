@@ -155,14 +155,15 @@ create view erc20_in as
 select +token as token, +log_at >> 24 as block, min(log_at & 16777215) as first_log, max(log_at & 16777215) as last_log
 from erc20 group by +token, +log_at >> 24;
 
--- A row is a transfer of an ERC-721 token.
+-- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309).
 create table erc721 (
     log_at bigint primary key,
     tx_index bigint not null,
     token bigint not null,
     sender bigint not null,
     recipient bigint not null,
-    token_id bytea not null
+    token_id bytea not null,
+    last_id bytea
 );
 create index erc721_in on erc721 (token, log_at);
 
@@ -260,6 +261,21 @@ create table nft_owner (
     before bigint,
     primary key (token, token_id, block)
 );
+
+-- A row says: a log moved the ERC-721 tokens from the first to the last ID to this owner, who has those that have no row in
+-- `nft_owner`.
+create table nft_range (
+    token bigint not null,
+    first_id bytea not null,
+    log_at bigint not null,
+    last_id bytea not null,
+    owner bigint not null,
+    token_address bytea not null,
+    moved bigint not null,
+    primary key (token, first_id, log_at)
+);
+create index nft_range_of on nft_range (owner, token_address, last_id);
+create index nft_range_at on nft_range (log_at);
 
 -- A row says: the owner has this ERC-721 token now, by its logs.
 create table nft_held (
@@ -494,10 +510,10 @@ join address k on k.id = e.token
 join address s on s.id = e.sender
 join address r on r.id = e.recipient;
 
--- A row is an ERC-721 transfer.
+-- A row is an ERC-721 transfer; of a range `value` is the last ID.
 create view erc721_view as
 select cast(2 as bigint) as standard, e.log_at, cast(0 as bigint) as position, e.tx_index, b.hash as block_hash, b.time, t.hash as tx_hash,
-    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id, cast(null as bytea) as value,
+    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id, e.last_id as value,
     e.token, e.sender, e.recipient
 from erc721 e
 join tx t on t.tx_at = (e.log_at & -16777216) | e.tx_index

@@ -88,14 +88,14 @@ def _transfer(standard: TokenStandard, row: Row) -> tuple[Any, ...]:
     parties = (_hex(token), _hex(sender), _hex(recipient))
     own = ((position,) if standard.has_batches else ()) + parties
     own += (_uint(token_id),) if standard.has_ids else ()
-    own += (_uint(value),) if standard.has_amounts else ()
+    own += (None if value is None else _uint(value),)  # of an NFT the last ID of a range
     return (log_at >> BITS, time, index_of(log_at), _hex(tx_hash), *own)
 
 
 def _transfer_columns(standard: TokenStandard) -> tuple[ExportColumn, ...]:
     position = " batch_index:uint32" if standard.has_batches else ""
     token_id = " token_id:uint256" if standard.has_ids else ""
-    value = " value:uint256" if standard.has_amounts else ""
+    value = " value:uint256" if standard.has_amounts else " last_token_id:uint256"
     return _columns(
         "block_number:uint64 block_time:time log_index:uint32 tx_hash:hex"
         f"{position} token:hex from_address:hex to_address:hex{token_id}{value}"

@@ -88,6 +88,9 @@ delete from {by_id}_holding;
 -- name: clear_nft_owner
 delete from nft_owner;
 
+-- name: clear_nft_range
+delete from nft_range;
+
 -- name: clear_nft_held
 delete from nft_held;
 

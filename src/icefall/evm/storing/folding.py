@@ -14,6 +14,7 @@ from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID, TokenStandard
+from icefall.evm.storing.nft_ranges import RangeFolding
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
@@ -28,6 +29,7 @@ INSERTS = {
     **{f"{one.table}_{what}": SQL.named(f"put_{one.table}_{what}") for one in BY_ID for what in ("balance", "holding")},
     "nft_owner": SQL.put_nft_owner,
     "nft_held": SQL.put_held,
+    "nft_range": SQL.put_nft_range,
 }
 
 
@@ -50,6 +52,7 @@ class BalanceFolding:
         self._untrusted: dict[int, int] = {}
         self._erc20 = known
         self._of_ids: dict[str, dict[tuple[int, int, bytes], int]] = {one.table: {} for one in BY_ID}
+        self._ranges = RangeFolding(tx, ids)
         self._owners: dict[tuple[int, bytes], int | None] = {}
         self._owners_before: dict[
             tuple[int, bytes], tuple[int | None, bytes]
@@ -81,6 +84,7 @@ class BalanceFolding:
         stored_nfts = [key for key in nfts if key[0] < first_new]
         for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
             self._owners[token, token_id] = owner
+        self._ranges.load(batch, first_new)
 
     def add(self, rows: BalanceChanges) -> None:
         """Fold the next block; `load` must have been called."""
@@ -106,6 +110,8 @@ class BalanceFolding:
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
+        self._ranges.write_moved()
+        self._rows["nft_range"] = self._ranges.rows()
         for table, found in self._rows.items():
             if self._is_embedded or INSERTS[table].postgres:
                 found.sort(key=itemgetter(0))
@@ -174,16 +180,20 @@ class BalanceFolding:
 
     def _add_nfts(self, rows: BalanceChanges) -> None:
         number, ids = rows.block.number, self._ids
+        for token in self._ranges.add(rows):
+            self._untrusted.setdefault(token, number)
         for moved in rows.nft_owners:
             token, token_id, owner = ids(moved.token), pack_uint(moved.token_id), ids(moved.owner)
             sender = ids(moved.owner_before)
             key = token, token_id
             before = self._owners.get(key)
             self._owners_before.setdefault(key, (before, moved.token))
-            if before is not None and before != sender:
+            in_range = self._ranges.take(token, moved.token_id) if before is None else None
+            known = before if in_range is None else in_range
+            if known is not None and known != sender:
                 self._untrusted.setdefault(token, number)
             if before != owner:
-                first_owner = sender if before is None else None
+                first_owner = sender if known is None else in_range
                 self._rows["nft_owner"].append((token, token_id, number, owner, first_owner))
             self._owners[key] = owner
 

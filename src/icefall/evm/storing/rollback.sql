@@ -15,6 +15,22 @@ update block set touched = :touched where number = :number;
 -- name: moved_nfts
 select distinct +e.token, e.token_id, a.address from erc721 e join address a on a.id = e.token where e.log_at >= :from_log;
 
+-- The ranges of NFTs that blocks above the ancestor moved, and the metadata that was asked for of single IDs in them.
+-- name: moved_ranges
+select token, first_id, last_id from nft_range where log_at >= :from_log;
+
+-- name: drop_nfts_of_range
+delete from nft where token = ? and token_id >= ? and token_id <= ? and first_block > ?;
+
+-- name: drop_nft_range
+delete from nft_range where log_at >= :from_log;
+
+-- The ID has no owner of its own any more.
+-- name: lower_moved
+update nft_range set moved = moved - 1 where token = :token and last_id >= :token_id and first_id = (
+    select r.first_id from nft_range r where r.token = :token and r.first_id <= :token_id
+    order by r.first_id desc limit 1);
+
 -- name: owner_now
 select owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
 

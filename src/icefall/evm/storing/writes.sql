@@ -199,6 +199,26 @@ order by o.token, o.token_id, o.block desc;
 -- name: put_nft_owner
 insert into nft_owner (token, token_id, block, owner, before) values (?, ?, ?, ?, ?);
 
+-- The tokens that have ranges of NFTs.
+-- name: ranged_tokens
+select token from nft_range where token = ? limit 1;
+
+-- postgres: ranged_tokens
+select distinct token from nft_range where token = any(?);
+
+-- The range of a token that begins last at or before an ID. Ranges of a trusted token do not overlap: no other can have it.
+-- name: range_before
+select first_id, log_at, last_id, owner from nft_range where token = ? and first_id <= ? order by first_id desc limit 1;
+
+-- name: owner_between
+select 1 from nft_owner where token = ? and token_id >= ? and token_id <= ? limit 1;
+
+-- name: put_nft_range
+insert into nft_range (token, first_id, log_at, last_id, owner, token_address, moved) values (?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_moved
+update nft_range set moved = moved + ? where token = ? and first_id = ? and log_at = ?;
+
 -- name: drop_held
 delete from nft_held where owner = ? and token_address = ? and token_id = ?;
 

@@ -26,6 +26,7 @@ VERBS = (
     "status",
     "migrate",
     "copy",
+    "export",
     ALL,
 )
 UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data", ALL)

@@ -41,13 +41,12 @@ def move(url: str, schema: str, port: int) -> None:
 
 async def index(store: ChainStore, reader: PostgresReader, url: str, schema: str, port: int, refused: Stores) -> int:
     """Store one block after the other and read after each; the number of those that were stored during the move."""
-    stored, during, newest = 0, 0, -1
+    during, newest = 0, -1
     moving: asyncio.Task[None] | None = None
-    for block in blocks():
+    for stored, block in enumerate(blocks()):
         if stored == FIRST:
             moving = asyncio.create_task(asyncio.to_thread(move, url, schema, port))
         await store.commit([block])
-        stored += 1
         during += moving is not None and not moving.done()
         ((found,),) = await reader.rows("select max(number) from block")
         assert found == block.rows.block.number > newest
@@ -55,7 +54,7 @@ async def index(store: ChainStore, reader: PostgresReader, url: str, schema: str
         if moving is not None and during == 1:
             with pytest.raises(StoreInUse):
                 refused.chain_store(CHAIN)
-        if stored == FIRST + LEAST_AFTER and moving is not None:
+        if stored + 1 == FIRST + LEAST_AFTER and moving is not None:
             await moving  # the others are stored at the new place
     return during
 

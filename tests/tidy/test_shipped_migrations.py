@@ -25,7 +25,12 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {}  # "evm/0102_what.sqlite.sql": its hash
+MIGRATIONS = {
+    "access/0102_webhooks.postgres.sql": "29051290ada5208b",
+    "access/0102_webhooks.sqlite.sql": "7041837631387116",
+    "evm/0102_webhook_outbox.postgres.sql": "712a514b73fee9ab",
+    "evm/0102_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
+}
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 
 

@@ -22,6 +22,7 @@ from icefall.compose.app_parts import (
     service_origins,
 )
 from icefall.compose.stores import stores_of
+from icefall.compose.webhooks import webhook_services
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory
@@ -41,6 +42,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: chain_directory(config, stores, method_names(config.method_signatures), with_state=True),
+        **webhook_services(config, stores, store),
     }
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(

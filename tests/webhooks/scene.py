@@ -120,7 +120,7 @@ class Scene:
     async def webhook(self, *addresses: bytes, **fields: Any) -> Webhook:
         if not await self.secrets.valid(""):
             await self.secrets.rotate("")
-        given = {
+        given: dict[str, Any] = {
             "id": f"{fields.pop('number', 1):08d}-0000-4000-8000-000000000000", "owner": "", "event_type": EVM_ACTIVITY,
             "chain_id": ID, "url": "http://127.0.0.1:1/", "name": "", "description": "", "status": ACTIVE, "reason": "",
             "include_internal_txs": 0, "include_logs": 0, "signatures": "[]", "confirmations": 0, "ordered": 0,

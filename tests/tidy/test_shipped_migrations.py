@@ -30,6 +30,8 @@ MIGRATIONS = {
     "access/0102_webhooks.sqlite.sql": "7041837631387116",
     "evm/0102_webhook_outbox.postgres.sql": "712a514b73fee9ab",
     "evm/0102_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
+    "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
+    "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -10,10 +10,11 @@ from typing import Any
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import Unavailable
 from icefall.evm.enriching.reader import TokenDetails
-from icefall.evm.model import ERC20, ERC721, CallType
+from icefall.evm.model import CallType
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import FullTxRead, InternalRead, TransferRead
 from icefall.evm.reading.one_history import in_one_history
+from icefall.evm.standards import BY_NUMBER, STANDARDS
 from icefall.webhooks.delivering import StoredEvent
 from icefall.webhooks.matching import SentLog
 from icefall.webhooks.model import Message, Webhook
@@ -21,8 +22,6 @@ from icefall.webhooks.signing import canonical_json
 from icefall.wire.evm.types import TreeCall
 
 SIZE_MAX = 512 << 10  # of a body; a larger one goes without logs and internal transactions
-_NAMES = {ERC20: "ERC20", ERC721: "ERC721"}
-_TOKEN_KEYS = {ERC20: "erc20Token", ERC721: "erc721Token"}
 _NO_TOKEN = TokenDetails()
 
 
@@ -47,7 +46,7 @@ def sample_body(webhook: Webhook, message: str, now: int) -> bytes:
         **dict.fromkeys(("blockHash", "txHash", "receiptRoot"), zero),
         **dict.fromkeys(("from", "to"), zero_address),
         **dict.fromkeys(_AMOUNTS, "0"),
-        **{f"{one}Transfers": [] for one in ("erc20", "erc721", "erc1155")},
+        **{f"{standard.table}Transfers": [] for standard in STANDARDS},
         **dict.fromkeys(("transactionIndex", "type"), 0),
         "blockTimestamp": now,
         "chainId": webhook.chain_id,
@@ -117,21 +116,21 @@ def _transaction(chain: EvmChain, full: FullTxRead, event: StoredEvent) -> dict[
 
 
 def _transfers(rows: Sequence[TransferRead], tokens: Any) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {"erc20Transfers": [], "erc721Transfers": [], "erc1155Transfers": []}
+    found: dict[str, list[dict[str, Any]]] = {f"{standard.table}Transfers": [] for standard in STANDARDS}
     for row in rows:
-        name = _NAMES.get(row.standard, "ERC1155")
-        value = 1 if row.standard == ERC721 else row.value
+        standard = BY_NUMBER[row.standard]
+        value = row.value if standard.has_amounts else 1
         details = tokens.get(row.token_ref) or _NO_TOKEN
         decimals = details.decimals or 0
         shown: dict[str, Any] = {
             "transactionHash": hash_text(row.location.tx_hash),
-            "type": name,
+            "type": standard.table.upper(),
             "from": address_text(row.sender),
             "to": address_text(row.to),
             "value": str(value),
             "blockTimestamp": row.location.time,
             "logIndex": row.log_index,
-            _TOKEN_KEYS.get(row.standard, "erc1155Token"): {
+            f"{standard.table}Token": {
                 "address": address_text(row.token),
                 "name": details.name,
                 "symbol": details.symbol,
@@ -139,9 +138,9 @@ def _transfers(rows: Sequence[TransferRead], tokens: Any) -> dict[str, list[dict
                 "valueWithDecimals": with_decimals(value, decimals),
             },
         }
-        if row.standard != ERC20:
+        if standard.has_ids:
             shown["tokenId"] = str(row.token_id)
-        found[f"{name.lower()}Transfers"].append(shown)
+        found[f"{standard.table}Transfers"].append(shown)
     return found
 
 

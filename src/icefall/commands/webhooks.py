@@ -11,7 +11,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from icefall.api.data.render.webhook_body import sample_body
-from icefall.compose.stores import create_data_dir, stores_of, with_stored_chains
+from icefall.compose.shared_chains import with_stored_chains
+from icefall.compose.stores import create_data_dir, stores_of
 from icefall.compose.webhooks import WebhookParts
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from icefall.api.data.render.webhook_body import webhook_body
-from icefall.compose.app_parts import chain_directory, service_logs
+from icefall.compose.app_parts import service_logs
 from icefall.compose.child import watch_stop
+from icefall.compose.served_chains import ServedChains
 from icefall.compose.stores import stores_of
 from icefall.compose.webhooks import ReceiverAccess, WebhookParts
 from icefall.config.settings import Config
@@ -36,7 +37,7 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
         opened.callback(reader.close)
         parts = WebhookParts(config, stores, reader)
         opened.callback(parts.close)
-        chains = chain_directory(config, stores, with_state=True)
+        chains = ServedChains(config, stores, with_state=True).directory
         delivery = Delivery(
             parts.registry,
             parts.messages,

@@ -40,8 +40,11 @@ class BalanceFolding:
     `known` are balances that earlier batches left: they need not be read. It is updated with those of this batch.
     """
 
-    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances) -> None:
+    def __init__(
+        self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances, *, is_embedded: bool
+    ) -> None:
         self._tx = tx
+        self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
         self._untrusted: dict[int, int] = {}
@@ -91,13 +94,22 @@ class BalanceFolding:
         """The number of rows that were written, by table."""
         return {table: len(rows) for table, rows in self._rows.items()}
 
+    @property
+    def erc20_balances(self) -> list[Row]:
+        """The rows of `erc20_balance`: holder, token, block and balance."""
+        return self._rows["erc20_balance"]
+
     def write(self) -> Steps:
+        if not self._is_embedded:
+            rows = zip(self._rows["erc20_holding"], self._rows["erc20_holder"], strict=True)
+            self._rows["erc20_holding"] = [(*holding, since) for holding, (_, since, _) in rows]
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
-        for table, rows in self._rows.items():
-            rows.sort(key=itemgetter(0))
-            yield from put_rows(self._tx, INSERTS[table], rows)
+        for table, found in self._rows.items():
+            if self._is_embedded or INSERTS[table].postgres:
+                found.sort(key=itemgetter(0))
+                yield from put_rows(self._tx, INSERTS[table], found)
         self._mark_untrusted()
 
     def _fold_held(self) -> list[Row]:

@@ -13,6 +13,7 @@ from tests.evm.indexed import ALL_RAW, NO_RAW, Indexing, InlineBlockDecoder, ind
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
+from tests.store.conformance.webhook_operations import outbox_outcomes
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
@@ -129,6 +130,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
     found["exported"] = _exported(store, replay.head)
     found |= await _metrics(store)
     found |= await explorer_outcomes(store, CHAIN, every)
+    found["outbox"] = await outbox_outcomes(store)
     found["rare"] = await store.write(_rare)
     found["restated"] = await store.write(_restated)
     found["ranges"] = await store.write(_ranges)

@@ -67,7 +67,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "index.getIndex": (1, 1, 1),
         "index.getLastAccepted": (1, 2, 2),
         "index.isAccepted": (1, 1, 1),
-        "GET /ext/metrics": (5, 7, 7),
+        "GET /ext/metrics": (5, 9, 9),
         "GET /openapi.json": (0, 0, 0),
         "GET /docs": (0, 0, 0),
         "GET /docs/docs.js": (0, 0, 0),

@@ -1,8 +1,7 @@
 """Blocks executed one after another: checks of linkage, the step of time, transactions, proposals and their options."""
 
-from icefall.pchain.fees import gas_of, validator_cost, validator_excess
+from icefall.pchain.fees import gas_of, split_reward, validator_cost, validator_excess
 from icefall.pchain.model import BlockRow, ExecutionFailed, Priority, Staker, StakerState, UtxoKind
-from icefall.pchain.rewards import split_reward
 from icefall.pchain.state import PlatformState
 from icefall.pchain.transactions import abort_staking, execute_tx, stake_of
 from icefall.wire.avm.types import Owners, TransferOutput

@@ -1,13 +1,40 @@
-"""The price of gas, the gas of a transaction, and the continuous fee of L1 validators."""
+"""What staking earns and what using the chain costs: rewards, the price of gas, the continuous fee of L1 validators.
+
+Integers only, in the order in which the node divides.
+"""
 
 import msgspec
 
-from icefall.pchain.parameters import DynamicFees, ValidatorFees
+from icefall.pchain.parameters import DynamicFees, RewardParameters, ValidatorFees
 from icefall.wire.pvm import types as t
 from icefall.wire.pvm.warp import unpack_message
 
+SHARES_MAX = 1_000_000  # the whole of a reward, in millionths
+_NS = 10**9
 _UINT64_MAX = (1 << 64) - 1
 _SIGNATURE, _KEY_PROOF, _WARP_MESSAGE, _WARP_SIGNER, _WARP_READS = 200, 1_050, 1_000, 5, 23
+
+
+# -- rewards -------------------------------------------------------------------------------------------------------
+
+
+def potential_reward(rates: RewardParameters, duration_s: int, amount: int, supply: int) -> int:
+    """What a stake of `amount` over this time mints, if `supply` exists already."""
+    duration, period = duration_s * _NS, rates.minting_period_s * _NS
+    rate = (rates.max_consumption_rate - rates.min_consumption_rate) * duration + rates.min_consumption_rate * period
+    remaining = rates.supply_cap - supply
+    reward = remaining * rate * amount * duration // (period * SHARES_MAX) // supply // period
+    return min(reward, remaining)
+
+
+def split_reward(reward: int, shares: int) -> tuple[int, int]:
+    """What of a delegation's reward its validator gets, and what the delegator. `shares` are in millionths."""
+    rest = SHARES_MAX - shares
+    net = rest * reward // SHARES_MAX if rest * reward <= _UINT64_MAX else rest * (reward // SHARES_MAX)
+    return reward - net, net
+
+
+# -- gas -----------------------------------------------------------------------------------------------------------
 
 
 def fake_exponential(factor: int, numerator: int, denominator: int) -> int:
@@ -20,9 +47,6 @@ def fake_exponential(factor: int, numerator: int, denominator: int) -> int:
         if total > _UINT64_MAX * denominator:
             return _UINT64_MAX
     return min(total // denominator, _UINT64_MAX)
-
-
-# -- gas -----------------------------------------------------------------------------------------------------------
 
 
 class FeeState(msgspec.Struct, frozen=True, gc=False):

@@ -111,10 +111,12 @@ class L1Validator(msgspec.Struct, frozen=True, gc=False):
 
 
 class Subnet(msgspec.Struct, frozen=True, gc=False):
-    """A subnet: who controls it, what makes it elastic, what made it an L1. Empty bytes: it is not."""
+    """A subnet: who controls it, what makes it elastic, what made it an L1. Empty bytes: it is not. `seq` is the number
+    of the transaction that created it."""
 
     subnet_id: bytes
     owner: Owners
+    seq: int
     transformation_txid: bytes = b""
     asset_id: bytes = b""
     rewards: RewardParameters | None = None

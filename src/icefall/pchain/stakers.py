@@ -87,7 +87,7 @@ class ValidatorSets:
         if not self._staked[at]:
             del self._staked[at]
             self._subnets_of_node[staker.node_id].discard(staker.subnet_id)
-        if is_primary(staker.subnet_id) and not staker.is_delegator and self._keys.pop(staker.node_id, None):
+        if is_primary(staker.subnet_id) and not staker.is_delegator and self._keys.pop(staker.node_id, b""):
             self._touched.update((subnet, staker.node_id) for subnet in self._subnets_of_node[staker.node_id])
         if not self._subnets_of_node[staker.node_id]:
             del self._subnets_of_node[staker.node_id]

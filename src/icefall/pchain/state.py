@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from icefall.pchain.fees import FeeState
+from icefall.pchain.fees import FeeState, potential_reward
 from icefall.pchain.model import (
     BEGINS_AS,
     BlockRow,
@@ -30,12 +30,10 @@ from icefall.pchain.model import (
     plain_output,
 )
 from icefall.pchain.parameters import PlatformParameters
-from icefall.pchain.rewards import potential_reward
 from icefall.pchain.stakers import Members, StakerSet, ValidatorSets
 from icefall.wire.ids import EMPTY_ID, PRIMARY_NETWORK, id_text, input_id
 from icefall.wire.pvm.codec import pack_utxo
 from icefall.wire.pvm.types import Block, Tx, Utxo
-
 
 GENESIS_SEQ = -1  # stands for the transaction of outputs that were there from the start
 

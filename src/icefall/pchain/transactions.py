@@ -55,9 +55,7 @@ def abort_staking(state: PlatformState, tx: t.Tx, height: int) -> None:
 
 def stake_of(unsigned: t.UnsignedTx) -> tuple[t.TransferableOutput, ...]:
     """The outputs that a transaction locks as its stake."""
-    if isinstance(unsigned, t.AddSubnetValidatorTx) or not isinstance(unsigned, Staking):
-        return ()
-    return unsigned.stake
+    return () if isinstance(unsigned, t.AddSubnetValidatorTx) or not isinstance(unsigned, Staking) else unsigned.stake
 
 
 def _transfer(state: PlatformState, tx: t.Tx, height: int, *, is_committed: bool) -> int:
@@ -98,7 +96,7 @@ def _export(state: PlatformState, tx: t.Tx, seq: int) -> None:
 
 def _create_subnet(state: PlatformState, tx: t.Tx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.CreateSubnetTx)
-    state.put_subnet(Subnet(tx.txid, tx.unsigned.owner))
+    state.put_subnet(Subnet(tx.txid, tx.unsigned.owner, seq))
 
 
 def _create_chain(state: PlatformState, tx: t.Tx, seq: int) -> None:

@@ -19,6 +19,9 @@ def execute_block(state: PlatformState, block: t.Block) -> BlockRow:
         )
     if block.time is not None and block.time < state.time:
         raise ExecutionFailed(f"its time is {block.time}, before the chain's {state.time}")
+    banff = state.parameters.forks.banff
+    if (block.time is None) != (state.time < banff) and (block.time is None or block.time < banff):
+        raise ExecutionFailed(f"type {int(block.block_type)} is not possible at {state.time} with Banff at {banff}")
     is_option = block.block_type in t.COMMITS or block.block_type in t.ABORTS
     if (state.proposal is not None) != is_option:
         raise ExecutionFailed("a proposal and the block that decides it must follow each other")

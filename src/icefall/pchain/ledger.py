@@ -10,7 +10,7 @@ from icefall.pchain.genesis import EmptyState, genesis_state
 from icefall.pchain.model import ExecutionFailed
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.state import Changes, PlatformState
-from icefall.pchain.store import StoredLookup, load_state, put_changes, put_first, stored_genesis_hash
+from icefall.pchain.store import StoredLookup, load_state, put_changes, put_first, stored_genesis
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256, id_text, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
@@ -34,44 +34,56 @@ class BlockRefused(Exception):
 
 
 class PlatformLedger:
-    """`genesis` are the bytes that block 0 hashes. `on_changes` makes further writes in a batch's transaction."""
+    """`genesis` are the bytes that block 0 hashes; `find_genesis` returns those of another block 0 that the network can
+    have, as the start of a local network moves with time. `on_changes` makes further writes in a batch's transaction.
+    """
 
     def __init__(
         self,
         store: Store,
         parameters: PlatformParameters,
         genesis: bytes,
+        find_genesis: Callable[[bytes], bytes | None],
         on_changes: Callable[[Transaction, Changes], None],
     ) -> None:
         self.parameters = parameters
         self._store = store
         self._genesis = genesis
+        self._find_genesis = find_genesis
         self._on_changes = on_changes
         self._state: PlatformState | None = None
         self.height = 0
         self.block_id = b""
-        self.container_id = b""
-        self.is_started = False
 
-    async def start(self, genesis: bytes | None = None) -> None:
-        """Load the stored chain, or begin with the genesis. `genesis`: the one to begin with, instead of the first."""
-        self._genesis = genesis or self._genesis
-        stored = stored_genesis_hash(self._store)
-        if stored is None or (genesis is not None and stored != hash256(genesis)):
-            state = genesis_state(self.parameters, self._genesis, EmptyState())
-            changes, at = state.take_changes(), state.position
-            await self._store.write(lambda tx: put_first(tx, hash256(self._genesis), at, changes))
-        elif stored != hash256(self._genesis):
-            rows_hash = id_text(stored)
-            raise StoreError(
-                f"the P-Chain in this store began with another genesis, {rows_hash}: use another --data-dir"
-            )
+    async def start(self) -> None:
+        """Load the stored chain, or begin with the genesis. It must be one that this network can have begun with."""
+        stored = stored_genesis(self._store)
+        if stored is None:
+            await self.begin(self._genesis)
+            return
+        genesis_hash, block_0_id = stored
+        if genesis_hash != hash256(self._genesis):
+            found = self._find_genesis(block_0_id)
+            if found is None or genesis_hash != hash256(found):
+                raise StoreError("this data directory holds the P-Chain with another genesis: use another --data-dir")
+            self._genesis = found
         self._load()
-        self.is_started = True
 
-    @property
-    def is_at_genesis(self) -> bool:
-        return self.height == 0
+    async def begin(self, genesis: bytes) -> None:
+        """Begin with a genesis, in the place of another one on which no block follows yet."""
+        self._genesis = genesis
+        state = genesis_state(self.parameters, genesis, EmptyState())
+        changes, at = state.take_changes(), state.position
+        await self._store.write(lambda tx: put_first(tx, hash256(genesis), at, changes))
+        self._load()
+
+    async def begin_at(self, block_0_id: bytes) -> None:
+        """Begin with the genesis of this block 0, if there is no other block yet and the network can have it."""
+        if self.height or self.block_id == block_0_id:
+            return
+        genesis = self._find_genesis(block_0_id)
+        if genesis is not None:
+            await self.begin(genesis)
 
     @property
     def state(self) -> PlatformState:

@@ -349,10 +349,10 @@ def l1_validator_of_row(row: tuple[Any, ...]) -> L1Validator:
     )
 
 
-def stored_genesis_hash(store: BlockingReader) -> bytes | None:
-    """The hash of the genesis that the stored chain began with; None if there is no chain."""
-    rows = store.read(SQL.ledger)
-    return rows[0][0] if rows else None
+def stored_genesis(store: BlockingReader) -> tuple[bytes, bytes] | None:
+    """The hash of the genesis that the stored chain began with, and the ID of its block 0; None: there is no chain."""
+    rows = store.read(SQL.genesis)
+    return (rows[0][0], rows[0][1]) if rows else None
 
 
 def load_state(store: BlockingReader, parameters: PlatformParameters) -> PlatformState:

@@ -27,22 +27,45 @@ from icefall.wire.pvm import types as t
 from icefall.wire.pvm.codec import pack_utxo
 from icefall.wire.pvm.warp import conversion_id, first_validation_id, registration_in, weight_in
 
-Staking = (
-    t.AddValidatorTx
-    | t.AddDelegatorTx
-    | t.AddSubnetValidatorTx
-    | t.AddPermissionlessValidatorTx
-    | t.AddPermissionlessDelegatorTx
-)
+WithStake = t.AddValidatorTx | t.AddDelegatorTx | t.AddPermissionlessValidatorTx | t.AddPermissionlessDelegatorTx
+Staking = WithStake | t.AddSubnetValidatorTx
+
+# type of transaction -> the fork from which it is accepted; and that from which it is not
+_FROM: dict[type, str] = {
+    t.AddPermissionlessValidatorTx: "banff",
+    t.AddPermissionlessDelegatorTx: "banff",
+    t.RemoveSubnetValidatorTx: "banff",
+    t.TransformSubnetTx: "banff",
+    t.BaseTx: "durango",
+    t.TransferSubnetOwnershipTx: "durango",
+    t.ConvertSubnetToL1Tx: "etna",
+    t.RegisterL1ValidatorTx: "etna",
+    t.SetL1ValidatorWeightTx: "etna",
+    t.IncreaseL1ValidatorBalanceTx: "etna",
+    t.DisableL1ValidatorTx: "etna",
+}
+_UNTIL: dict[type, str] = {t.AddValidatorTx: "durango", t.AddDelegatorTx: "durango", t.TransformSubnetTx: "etna"}
 
 
 def execute_tx(state: PlatformState, tx: t.Tx, height: int) -> None:
     """Apply a transaction that takes effect with its block, or a proposal that was committed."""
-    special = _EFFECTS.get(type(tx.unsigned))
+    kind = type(tx.unsigned)
+    special = _EFFECTS.get(kind)
     if special is None:
         raise ExecutionFailed(f"transaction {id_text(tx.txid)} of type {tx.unsigned.type_id} cannot stand there")
+    _check_fork(state, tx, kind)
     seq = _transfer(state, tx, height, is_committed=True)
     special(state, tx, seq)
+
+
+def _check_fork(state: PlatformState, tx: t.Tx, kind: type) -> None:
+    """A transaction at a time that does not know its type shows that we have other fork times than the network."""
+    forks, begin, end = state.parameters.forks, _FROM.get(kind), _UNTIL.get(kind)
+    if (begin and state.time < getattr(forks, begin)) or (end and state.time >= getattr(forks, end)):
+        raise ExecutionFailed(
+            f"transaction {id_text(tx.txid)} of type {tx.unsigned.type_id} is not possible at {state.time} with the "
+            f"fork times that are set here: {begin or end} at {getattr(forks, begin or end or '')}"
+        )
 
 
 def abort_staking(state: PlatformState, tx: t.Tx, height: int) -> None:
@@ -55,7 +78,7 @@ def abort_staking(state: PlatformState, tx: t.Tx, height: int) -> None:
 
 def stake_of(unsigned: t.UnsignedTx) -> tuple[t.TransferableOutput, ...]:
     """The outputs that a transaction locks as its stake."""
-    return () if isinstance(unsigned, t.AddSubnetValidatorTx) or not isinstance(unsigned, Staking) else unsigned.stake
+    return unsigned.stake if isinstance(unsigned, WithStake) else ()
 
 
 def _transfer(state: PlatformState, tx: t.Tx, height: int, *, is_committed: bool) -> int:

@@ -4,6 +4,9 @@
 select genesis_hash, height, block_id, time, next_seq, next_position, fee_capacity, fee_excess, l1_excess, accrued_fees
 from p_ledger where id = 1;
 
+-- name: genesis
+select l.genesis_hash, b.block_id from p_ledger l join p_block b on b.height = 0 where l.id = 1;
+
 -- name: put_ledger
 insert into p_ledger (id, genesis_hash, height, block_id, time, next_seq, next_position, fee_capacity, fee_excess,
                       l1_excess, accrued_fees)

@@ -27,9 +27,7 @@ from icefall.wire.pvm.types import Block, BlockType, PlatformGenesis, Tx, Unsign
 _COMMON = Layout(32, "uint64")
 _UTXO_HEAD = Layout(32, "uint32", 32, "type")
 _BLOCK_TYPES = {int(block_type): block_type for block_type in BlockType}
-_TIMED = frozenset(
-    {BlockType.BANFF_PROPOSAL, BlockType.BANFF_ABORT, BlockType.BANFF_COMMIT, BlockType.BANFF_STANDARD}
-)
+_TIMED = frozenset({BlockType.BANFF_PROPOSAL, BlockType.BANFF_ABORT, BlockType.BANFF_COMMIT, BlockType.BANFF_STANDARD})
 _VERSION_SIZE = len(VERSION_BYTES)
 
 

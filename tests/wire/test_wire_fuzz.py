@@ -25,6 +25,7 @@ from icefall.wire.ids import id_from_text, network_id_from_text, node_id_from_te
 from icefall.wire.keys import private_key_from_text, recover, sign
 from icefall.wire.pvm import codec as pvm
 from icefall.wire.pvm import warp
+from icefall.wire.pvm.json import block_json
 from icefall.wire.pvm.types import RegisterL1ValidatorTx, SetL1ValidatorWeightTx
 from icefall.wire.text import bech32, cb58, checksum_hex
 from icefall.wire.text.bech32 import address_from_text
@@ -49,6 +50,7 @@ def platform_block(raw: bytes) -> None:
     proposal = block.proposal and pvm.pack_tx(block.proposal.unsigned, block.proposal.credentials)
     head = (block.block_type, block.parent_id, block.height)
     assert pvm.pack_block(*head, time=block.time, txs=txs, proposal=proposal).raw == raw
+    block_json(block, ChainNaming("P", "local"))
 
 
 def warp_message(raw: bytes) -> None:

@@ -1,11 +1,14 @@
 """The P-Chain's codec on everything that two recorded networks accepted, and on what no network did."""
 
+from collections import defaultdict
 from typing import Any
 
+import msgspec
 import pytest
 from tests.wire.platform_vectors import P_RECORDINGS, p_blocks, p_containers, p_rows, p_txs
 from tests.wire.wire_vectors import VECTORS
 
+from icefall.wire.avm.json import ChainNaming
 from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import network_genesis
 from icefall.wire.ids import EMPTY_ID, hash256, id_text
@@ -21,6 +24,7 @@ from icefall.wire.pvm.codec import (
     unpack_tx,
     unpack_utxo,
 )
+from icefall.wire.pvm.json import block_json, tx_json
 from icefall.wire.pvm.types import (
     BlockType,
     ConvertSubnetToL1Tx,
@@ -73,6 +77,34 @@ def test_recorded_utxos(recording: str) -> None:
     assert len(raws) > 20
     for raw in raws:
         assert pack_utxo(unpack_utxo(raw)) == raw
+
+
+@pytest.mark.parametrize("recording", P_RECORDINGS)
+def test_json_equals_the_recorded_answers(recording: str) -> None:
+    """Every transaction and block that was answered as JSON, from the bytes that were answered as hex."""
+    naming = ChainNaming("P", "local" if recording == "p-local-1" else "custom")
+    compared = 0
+    for method, key, unpack, render in (
+        ("platform.getTx", "tx", unpack_tx, tx_json),
+        ("platform.getBlock", "block", unpack_block, block_json),
+    ):
+        answers = recorded_answers(recording, method, key)
+        for subject, by_encoding in answers.items():
+            if {"hex", "json"} <= by_encoding.keys():
+                rendered = render(unpack(checksum_hex.decode(by_encoding["hex"]), 2**31 - 1), naming)
+                assert rendered == msgspec.json.encode(by_encoding["json"]), subject
+                compared += 1
+    assert compared > 150
+
+
+def recorded_answers(recording: str, method: str, key: str) -> dict[str, dict[str, Any]]:
+    """What was answered for each subject, by encoding."""
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for row in p_rows(recording, "final"):
+        params, result = row["params"], row["response"].get("result")
+        if row["method"] == method and isinstance(params, dict) and result:
+            found[params[f"{key}ID"]][result["encoding"]] = result[key]
+    return found
 
 
 def test_warp_messages() -> None:

@@ -9,7 +9,7 @@ from icefall.wire.ids import id_text, input_id
 from icefall.wire.pvm import types as t
 
 
-def execute_block(state: PlatformState, block: t.Block) -> BlockRow:
+def execute_block(state: PlatformState, block: t.PlatformBlock) -> BlockRow:
     """Execute the block after the last one. ExecutionFailed, with the state spoilt: it cannot be that block."""
     if block.height != state.height + 1:
         raise ExecutionFailed(f"its height is {block.height}, where {state.height + 1} belongs")
@@ -39,7 +39,7 @@ def execute_block(state: PlatformState, block: t.Block) -> BlockRow:
     return BlockRow(block.height, block.block_id, int(block.block_type), time, tx_count, len(block.raw))
 
 
-def _decision_block(state: PlatformState, block: t.Block) -> None:
+def _decision_block(state: PlatformState, block: t.PlatformBlock) -> None:
     """Step to the block's time and apply its transactions; then deactivate what cannot pay another second."""
     if block.time is not None:
         advance_time(state, block.time)
@@ -53,7 +53,7 @@ def _decision_block(state: PlatformState, block: t.Block) -> None:
         state.deactivate_l1(state.accrued_fees + next_second, also_equal=False)
 
 
-def _use_gas(state: PlatformState, txs: tuple[t.Tx, ...]) -> None:
+def _use_gas(state: PlatformState, txs: tuple[t.PlatformTx, ...]) -> None:
     fees, gas = state.parameters.fees, 0
     for tx in txs:
         needed = gas_of(tx, fees)
@@ -97,7 +97,7 @@ def _due(state: PlatformState, time: int) -> list[Staker]:
 # -- proposals -----------------------------------------------------------------------------------------------------
 
 
-def _decide(state: PlatformState, block: t.Block, *, is_committed: bool) -> None:
+def _decide(state: PlatformState, block: t.PlatformBlock, *, is_committed: bool) -> None:
     """Apply a proposal block, now that its option is known. Its other transactions count whichever option won."""
     if block.time is not None:
         _decision_block(state, block)
@@ -128,14 +128,14 @@ def _reward(state: PlatformState, staking_txid: bytes, seq: int, *, is_committed
         raise ExecutionFailed(f"it rewards a staker at {state.time} that ends at {staker.end}")
     staking = state.tx(staking_txid)
     stake = stake_of(staking.tx.unsigned)
-    assert isinstance(staking.tx.unsigned, t.BaseTx)
+    assert isinstance(staking.tx.unsigned, t.PlatformBaseTx)
     index = len(staking.tx.unsigned.outputs)
     for offset in range(len(stake)):
         state.release(input_id(staking_txid, index + offset), seq)
     payments = _delegator_payments if staker.is_delegator else _validator_payments
     index += len(stake)
     for kind, owners, amount in payments(state, staker, is_committed=is_committed):
-        utxo = t.Utxo(staking_txid, index, stake[0].asset_id, TransferOutput(amount, owners))
+        utxo = t.PlatformUtxo(staking_txid, index, stake[0].asset_id, TransferOutput(amount, owners))
         state.add_utxo(utxo, seq, kind).reward_of = staking.seq
         index += 1
     if not is_committed:

@@ -71,9 +71,9 @@ class FeeState(msgspec.Struct, frozen=True, gc=False):
 
 # type of transaction -> reads, writes and compute besides its inputs, outputs, signatures and messages
 _INTRINSIC: dict[type, tuple[int, int, int]] = {
-    t.BaseTx: (0, 0, 0),
-    t.ImportTx: (0, 0, 0),
-    t.ExportTx: (0, 0, 0),
+    t.PlatformBaseTx: (0, 0, 0),
+    t.PlatformImportTx: (0, 0, 0),
+    t.PlatformExportTx: (0, 0, 0),
     t.CreateSubnetTx: (0, 1, 0),
     t.CreateChainTx: (3, 1, 0),
     t.AddSubnetValidatorTx: (3, 3, 0),
@@ -89,18 +89,18 @@ _INTRINSIC: dict[type, tuple[int, int, int]] = {
 }
 
 
-def gas_of(tx: t.Tx, fees: DynamicFees) -> int | None:
+def gas_of(tx: t.PlatformTx, fees: DynamicFees) -> int | None:
     """The gas of a transaction; None for types that have none, because they are not accepted any more."""
     unsigned = tx.unsigned
     row = _INTRINSIC.get(type(unsigned))
-    if row is None or not isinstance(unsigned, t.BaseTx):
+    if row is None or not isinstance(unsigned, t.PlatformBaseTx):
         return None
     reads, writes, compute = row
     inputs = unsigned.inputs
     outputs = len(unsigned.outputs)
-    if isinstance(unsigned, t.ImportTx):
+    if isinstance(unsigned, t.PlatformImportTx):
         inputs = inputs + unsigned.imported_inputs
-    elif isinstance(unsigned, t.ExportTx):
+    elif isinstance(unsigned, t.PlatformExportTx):
         outputs += len(unsigned.exported_outputs)
     elif isinstance(unsigned, t.AddPermissionlessValidatorTx | t.AddPermissionlessDelegatorTx):
         outputs += len(unsigned.stake)

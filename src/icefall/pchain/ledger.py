@@ -15,7 +15,7 @@ from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256, id_text, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm.codec import unpack_block
-from icefall.wire.pvm.types import BaseTx, Block
+from icefall.wire.pvm.types import PlatformBaseTx, PlatformBlock
 
 _BLOCKS_PER_STEP = 16  # executed before the event loop may run something else
 
@@ -166,14 +166,14 @@ def _refusal(height: int, block_id: bytes, reason: str) -> BlockRefused:
     return BlockRefused(f"block {height} ({id_text(block_id)}) cannot be executed: {reason}")
 
 
-def _consumed(blocks: Sequence[Block]) -> dict[bytes, None]:
+def _consumed(blocks: Sequence[PlatformBlock]) -> dict[bytes, None]:
     """The outputs that blocks consume and no transaction of theirs makes."""
     txs = [tx for block in blocks for tx in (*block.txs, *((block.proposal,) if block.proposal else ()))]
     made = {tx.txid for tx in txs}
     return {
         input_id(one.txid, one.output_index): None
         for tx in txs
-        if isinstance(tx.unsigned, BaseTx)
+        if isinstance(tx.unsigned, PlatformBaseTx)
         for one in tx.unsigned.inputs
         if one.txid not in made
     }

@@ -8,7 +8,7 @@ import msgspec
 from icefall.pchain.parameters import RewardParameters
 from icefall.wire.avm.types import Owners
 from icefall.wire.ids import PRIMARY_NETWORK
-from icefall.wire.pvm.types import Committee, Output, Signer, StakeableOutput, Tx
+from icefall.wire.pvm.types import BlsSigner, Committee, Output, PlatformTx, StakeableOutput
 
 
 class ExecutionFailed(Exception):
@@ -78,7 +78,7 @@ class Staker(msgspec.Struct, frozen=True, gc=False):
     shares: int = 0
     validation_owner: Owners | None = None
     delegation_owner: Owners | None = None
-    signer: Signer | None = None
+    signer: BlsSigner | None = None
 
     @property
     def is_delegator(self) -> bool:
@@ -188,7 +188,7 @@ class TxRow(NamedTuple):
     """An accepted transaction; a proposal that was aborted is one too."""
 
     seq: int
-    tx: Tx
+    tx: PlatformTx
     height: int
     is_committed: bool
 

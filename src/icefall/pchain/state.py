@@ -33,7 +33,7 @@ from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members, StakerSet, ValidatorSets
 from icefall.wire.ids import EMPTY_ID, PRIMARY_NETWORK, id_text, input_id
 from icefall.wire.pvm.codec import pack_utxo
-from icefall.wire.pvm.types import Block, Tx, Utxo
+from icefall.wire.pvm.types import PlatformBlock, PlatformTx, PlatformUtxo
 
 GENESIS_SEQ = -1  # stands for the transaction of outputs that were there from the start
 
@@ -89,7 +89,7 @@ class PlatformState:
         self.l1: dict[bytes, L1Validator] = {}
         self._l1_ends: list[tuple[int, bytes]] = []  # active ones, by the end of their balance
         self.sets = ValidatorSets()
-        self.proposal: Block | None = None  # decided by the next block
+        self.proposal: PlatformBlock | None = None  # decided by the next block
         self.changes = Changes()
 
     @property
@@ -113,7 +113,7 @@ class PlatformState:
 
     # -- transactions and outputs ---------------------------------------------------------------------------------
 
-    def add_tx(self, tx: Tx, height: int, *, is_committed: bool) -> int:
+    def add_tx(self, tx: PlatformTx, height: int, *, is_committed: bool) -> int:
         """Note an accepted transaction; returns its number."""
         seq = self.next_seq
         self.next_seq += 1
@@ -129,7 +129,7 @@ class PlatformState:
             raise ExecutionFailed(f"transaction {id_text(txid)} was never accepted")
         return found
 
-    def add_utxo(self, utxo: Utxo, seq: int, kind: UtxoKind = UtxoKind.PLAIN) -> UtxoRow:
+    def add_utxo(self, utxo: PlatformUtxo, seq: int, kind: UtxoKind = UtxoKind.PLAIN) -> UtxoRow:
         amount, stakeable_locktime, owners = plain_output(utxo.output)
         row = UtxoRow(
             self.next_position,

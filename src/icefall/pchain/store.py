@@ -25,7 +25,7 @@ from icefall.wire.avm.types import Owners
 from icefall.wire.packer import GENESIS_SIZE_MAX, Layout, Unpacker
 from icefall.wire.pvm.codec import unpack_block, unpack_tx
 from icefall.wire.pvm.parts import pack_committee, unpack_committee
-from icefall.wire.pvm.types import PROPOSALS, Block, Committee, Signer
+from icefall.wire.pvm.types import PROPOSALS, BlsSigner, Committee, PlatformBlock
 
 SQL = load("icefall.pchain", "writes.sql")
 _CLEAR = tuple(SQL.named(name) for name in SQL.names() if name.startswith("clear_"))
@@ -315,7 +315,7 @@ def split_addresses(joined: bytes) -> tuple[bytes, ...]:
 def staker_of_row(row: tuple[Any, ...]) -> tuple[Staker, int]:
     """A staker and its delegatee reward."""
     txid, subnet_id, node_id, weight, start, end, reward, priority, shares, own, delegation, key, proof, delegatee = row
-    signer = Signer(key, proof) if key is not None else None
+    signer = BlsSigner(key, proof) if key is not None else None
     owners = unpacked_owner(own), unpacked_owner(delegation)
     staker = Staker(
         txid,
@@ -370,7 +370,7 @@ def load_state(store: BlockingReader, parameters: PlatformParameters) -> Platfor
     return state
 
 
-def _undecided(store: BlockingReader, height: int) -> Block | None:
+def _undecided(store: BlockingReader, height: int) -> PlatformBlock | None:
     """The last block, if it is a proposal that the next one decides."""
     rows = store.read(SQL.last_block, {"height": height})
     block = unpack_block(rows[0][0]) if height and rows and rows[0][0] is not None else None

@@ -36,7 +36,7 @@ _FROM: dict[type, str] = {
     t.AddPermissionlessDelegatorTx: "banff",
     t.RemoveSubnetValidatorTx: "banff",
     t.TransformSubnetTx: "banff",
-    t.BaseTx: "durango",
+    t.PlatformBaseTx: "durango",
     t.TransferSubnetOwnershipTx: "durango",
     t.ConvertSubnetToL1Tx: "etna",
     t.RegisterL1ValidatorTx: "etna",
@@ -47,7 +47,7 @@ _FROM: dict[type, str] = {
 _UNTIL: dict[type, str] = {t.AddValidatorTx: "durango", t.AddDelegatorTx: "durango", t.TransformSubnetTx: "etna"}
 
 
-def execute_tx(state: PlatformState, tx: t.Tx, height: int) -> None:
+def execute_tx(state: PlatformState, tx: t.PlatformTx, height: int) -> None:
     """Apply a transaction that takes effect with its block, or a proposal that was committed."""
     kind = type(tx.unsigned)
     special = _EFFECTS.get(kind)
@@ -58,7 +58,7 @@ def execute_tx(state: PlatformState, tx: t.Tx, height: int) -> None:
     special(state, tx, seq)
 
 
-def _check_fork(state: PlatformState, tx: t.Tx, kind: type) -> None:
+def _check_fork(state: PlatformState, tx: t.PlatformTx, kind: type) -> None:
     """A transaction at a time that does not know its type shows that we have other fork times than the network."""
     forks, begin, end = state.parameters.forks, _FROM.get(kind), _UNTIL.get(kind)
     if (begin and state.time < getattr(forks, begin)) or (end and state.time >= getattr(forks, end)):
@@ -68,48 +68,48 @@ def _check_fork(state: PlatformState, tx: t.Tx, kind: type) -> None:
         )
 
 
-def abort_staking(state: PlatformState, tx: t.Tx, height: int) -> None:
+def abort_staking(state: PlatformState, tx: t.PlatformTx, height: int) -> None:
     """Apply a staking proposal that was aborted: its stake is given back at once, behind its other outputs."""
     seq = _transfer(state, tx, height, is_committed=False)
-    assert isinstance(tx.unsigned, t.BaseTx)
+    assert isinstance(tx.unsigned, t.PlatformBaseTx)
     for index, out in enumerate(stake_of(tx.unsigned), len(tx.unsigned.outputs)):
-        state.add_utxo(t.Utxo(tx.txid, index, out.asset_id, out.output), seq)
+        state.add_utxo(t.PlatformUtxo(tx.txid, index, out.asset_id, out.output), seq)
 
 
-def stake_of(unsigned: t.UnsignedTx) -> tuple[t.TransferableOutput, ...]:
+def stake_of(unsigned: t.UnsignedTx) -> tuple[t.PlatformOutput, ...]:
     """The outputs that a transaction locks as its stake."""
     return unsigned.stake if isinstance(unsigned, WithStake) else ()
 
 
-def _transfer(state: PlatformState, tx: t.Tx, height: int, *, is_committed: bool) -> int:
+def _transfer(state: PlatformState, tx: t.PlatformTx, height: int, *, is_committed: bool) -> int:
     unsigned = tx.unsigned
-    assert isinstance(unsigned, t.BaseTx)
+    assert isinstance(unsigned, t.PlatformBaseTx)
     seq = state.add_tx(tx, height, is_committed=is_committed)
     for one in unsigned.inputs:
         spending = one.input.input if isinstance(one.input, t.StakeableInput) else one.input
         state.spend(input_id(one.txid, one.output_index), one.asset_id, spending.amount, seq)
     for index, out in enumerate(unsigned.outputs):
-        state.add_utxo(t.Utxo(tx.txid, index, out.asset_id, out.output), seq)
+        state.add_utxo(t.PlatformUtxo(tx.txid, index, out.asset_id, out.output), seq)
     return seq
 
 
-def _nothing(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _nothing(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     """A plain transfer."""
 
 
-def _import(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _import(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
-    assert isinstance(unsigned, t.ImportTx)
+    assert isinstance(unsigned, t.PlatformImportTx)
     taken = [input_id(one.txid, one.output_index) for one in unsigned.imported_inputs]
     state.changes.imported += [Imported(unsigned.source_chain, utxo_id) for utxo_id in taken]
 
 
-def _export(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _export(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
-    assert isinstance(unsigned, t.ExportTx)
+    assert isinstance(unsigned, t.PlatformExportTx)
     for index, out in enumerate(unsigned.exported_outputs, len(unsigned.outputs)):
         addresses = plain_output(out.output)[2].addresses
-        raw = pack_utxo(t.Utxo(tx.txid, index, out.asset_id, out.output))
+        raw = pack_utxo(t.PlatformUtxo(tx.txid, index, out.asset_id, out.output))
         state.changes.exported.append(Exported(unsigned.destination_chain, input_id(tx.txid, index), raw, addresses))
         state.changes.address_txs.update([(address, seq) for address in addresses])
 
@@ -117,24 +117,24 @@ def _export(state: PlatformState, tx: t.Tx, seq: int) -> None:
 # -- subnets -------------------------------------------------------------------------------------------------------
 
 
-def _create_subnet(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _create_subnet(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.CreateSubnetTx)
     state.put_subnet(Subnet(tx.txid, tx.unsigned.owner, seq))
 
 
-def _create_chain(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _create_chain(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.CreateChainTx)
     state.changes.chains.append(ChainRow(tx.txid, unsigned.subnet_id, unsigned.chain_name, unsigned.vm_id))
 
 
-def _transfer_ownership(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _transfer_ownership(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.TransferSubnetOwnershipTx)
     state.put_subnet(msgspec.structs.replace(state.subnet(unsigned.subnet_id), owner=unsigned.owner))
 
 
-def _transform(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _transform(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.TransformSubnetTx)
     state.put_subnet(
@@ -155,7 +155,7 @@ def _transform(state: PlatformState, tx: t.Tx, seq: int) -> None:
     state.set_supply(unsigned.subnet_id, unsigned.initial_supply)
 
 
-def _remove_subnet_validator(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _remove_subnet_validator(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.RemoveSubnetValidatorTx)
     at = unsigned.subnet_id, unsigned.node_id
@@ -179,7 +179,7 @@ _PRIORITIES = {
 }
 
 
-def staker_of(tx: t.Tx, priority_index: int) -> Staker:
+def staker_of(tx: t.PlatformTx, priority_index: int) -> Staker:
     """The staker of a transaction, with the time that it names and no reward yet. Index 0: pending, 1: current."""
     unsigned = tx.unsigned
     subnet_id = getattr(unsigned, "subnet_id", bytes(32))
@@ -201,7 +201,7 @@ def staker_of(tx: t.Tx, priority_index: int) -> Staker:
     )
 
 
-def _stake(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _stake(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     """From Durango on a staker begins with its block; before, it waits for the start that it names."""
     if state.time >= state.parameters.forks.durango:
         staker = staker_of(tx, 1)
@@ -215,11 +215,11 @@ def _stake(state: PlatformState, tx: t.Tx, seq: int) -> None:
     put_stake(state, tx, staker, seq)
 
 
-def put_stake(state: PlatformState, tx: t.Tx, staker: Staker, seq: int) -> None:
+def put_stake(state: PlatformState, tx: t.PlatformTx, staker: Staker, seq: int) -> None:
     """Note the outputs at stake. They have numbers behind the others and become unspent when the stake ends."""
-    assert isinstance(tx.unsigned, t.BaseTx)
+    assert isinstance(tx.unsigned, t.PlatformBaseTx)
     for index, out in enumerate(stake_of(tx.unsigned), len(tx.unsigned.outputs)):
-        row = state.add_utxo(t.Utxo(tx.txid, index, out.asset_id, out.output), seq, UtxoKind.STAKE)
+        row = state.add_utxo(t.PlatformUtxo(tx.txid, index, out.asset_id, out.output), seq, UtxoKind.STAKE)
         row.state, row.stake_start, row.stake_end = UtxoState.STAKED, staker.start, staker.end
 
 
@@ -230,7 +230,7 @@ def _end_of(state: PlatformState, balance: int) -> int:
     return state.accrued_fees + balance if balance else 0
 
 
-def _convert(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _convert(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.ConvertSubnetToL1Tx)
     state.put_subnet(
@@ -258,7 +258,7 @@ def _convert(state: PlatformState, tx: t.Tx, seq: int) -> None:
         )
 
 
-def _register(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _register(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.RegisterL1ValidatorTx)
     told = registration_in(unsigned.message)
@@ -280,20 +280,20 @@ def _register(state: PlatformState, tx: t.Tx, seq: int) -> None:
     )
 
 
-def _refund(state: PlatformState, tx: t.Tx, seq: int, validator: L1Validator) -> None:
+def _refund(state: PlatformState, tx: t.PlatformTx, seq: int, validator: L1Validator) -> None:
     """Pay back what is left of an active validator's balance, behind the transaction's own outputs."""
     if not validator.is_active:
         return
-    assert isinstance(tx.unsigned, t.BaseTx)
+    assert isinstance(tx.unsigned, t.PlatformBaseTx)
     owner = validator.remaining_balance_owner
     output = TransferOutput(
         validator.end_accumulated_fee - state.accrued_fees, Owners(0, owner.threshold, owner.addresses)
     )
     asset_id = state.parameters.avax_asset_id
-    state.add_utxo(t.Utxo(tx.txid, len(tx.unsigned.outputs), asset_id, output), seq)
+    state.add_utxo(t.PlatformUtxo(tx.txid, len(tx.unsigned.outputs), asset_id, output), seq)
 
 
-def _set_weight(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _set_weight(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.SetL1ValidatorWeightTx)
     told = weight_in(tx.unsigned.message)
     validator = state.l1_validator(told.validation_id)
@@ -304,14 +304,14 @@ def _set_weight(state: PlatformState, tx: t.Tx, seq: int) -> None:
     state.put_l1(changed)
 
 
-def _increase_balance(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _increase_balance(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.IncreaseL1ValidatorBalanceTx)
     validator = state.l1_validator(tx.unsigned.validation_id)
     end = (validator.end_accumulated_fee if validator.is_active else state.accrued_fees) + tx.unsigned.balance
     state.put_l1(msgspec.structs.replace(validator, end_accumulated_fee=end))
 
 
-def _disable(state: PlatformState, tx: t.Tx, seq: int) -> None:
+def _disable(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.DisableL1ValidatorTx)
     validator = state.l1_validator(tx.unsigned.validation_id)
     _refund(state, tx, seq, validator)
@@ -319,15 +319,15 @@ def _disable(state: PlatformState, tx: t.Tx, seq: int) -> None:
         state.put_l1(msgspec.structs.replace(validator, end_accumulated_fee=0))
 
 
-_EFFECTS: dict[type, Callable[[PlatformState, t.Tx, int], None]] = {
-    t.BaseTx: _nothing,
+_EFFECTS: dict[type, Callable[[PlatformState, t.PlatformTx, int], None]] = {
+    t.PlatformBaseTx: _nothing,
     t.AddValidatorTx: _stake,
     t.AddSubnetValidatorTx: _stake,
     t.AddDelegatorTx: _stake,
     t.CreateChainTx: _create_chain,
     t.CreateSubnetTx: _create_subnet,
-    t.ImportTx: _import,
-    t.ExportTx: _export,
+    t.PlatformImportTx: _import,
+    t.PlatformExportTx: _export,
     t.RemoveSubnetValidatorTx: _remove_subnet_validator,
     t.TransformSubnetTx: _transform,
     t.AddPermissionlessValidatorTx: _stake,

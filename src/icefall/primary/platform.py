@@ -17,7 +17,8 @@ from icefall.observe.log import Log
 from icefall.pchain.ledger import BlockRefused, PlatformLedger, ReceivedBlock
 from icefall.primary.chains import FollowedForeignChain
 from icefall.primary.network import Network
-from icefall.primary.shared_memory import CoreMoves, PlatformMoves, inner_of
+from icefall.primary.shared_memory import CoreMoves, PlatformMoves
+from icefall.wire.container.platform import block_in_container
 from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import p_genesis_of
 from icefall.wire.pvm.codec import unpack_block
@@ -131,7 +132,7 @@ class PlatformChain(FollowedForeignChain):
                 )
             )
             return
-        blocks = [ReceivedBlock(container_id, raw, inner_of(raw), True) for _, container_id, raw in rows]
+        blocks = [ReceivedBlock(container_id, raw, block_in_container(raw), True) for _, container_id, raw in rows]
         try:
             if height == 0:
                 await self.ledger.begin_at(unpack_block(blocks[0].inner).parent_id)

@@ -12,8 +12,7 @@ from icefall.node.sync.foreign import ForeignChain
 from icefall.pchain.state import Changes
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.container.coreth import unpack_shared_memory
-from icefall.wire.container.proposer import unpack_container
-from icefall.wire.errors import WireError
+from icefall.wire.container.platform import block_in_container
 from icefall.wire.ids import EMPTY_ID
 from icefall.xchain.model import NewUtxo, owners_of
 from icefall.xchain.store import put_atomic, take_atomic
@@ -21,14 +20,6 @@ from icefall.xchain.store import put_atomic, take_atomic
 P_CHAIN_ID = EMPTY_ID
 _APPLIED = "c_shared_memory"  # how many containers of C have been applied
 _BATCH = 256
-
-
-def inner_of(container: bytes) -> bytes:
-    """The block in a container, which is the block itself where there was no proposer's wrapping yet."""
-    try:
-        return unpack_container(container).inner
-    except WireError:
-        return container
 
 
 class PlatformMoves:
@@ -82,7 +73,7 @@ class CoreMoves:
             await self._store.write(lambda tx: self.put(tx, (), count))
             self.applied = count
             return False
-        inners = [inner_of(raw) for _, _, raw in rows]
+        inners = [block_in_container(raw) for _, _, raw in rows]
         after = rows[-1][0] + 1
         await self._store.write(lambda tx: self.put(tx, inners, after))
         self.applied = after

@@ -64,15 +64,15 @@ _CONVERTED = Field(
 )
 
 # type of transaction -> its fields behind the base, in the order of the struct
-_WITH_BASE: dict[type[t.BaseTx], tuple[Field, ...]] = {
-    t.BaseTx: (),
+_WITH_BASE: dict[type[t.PlatformBaseTx], tuple[Field, ...]] = {
+    t.PlatformBaseTx: (),
     t.AddValidatorTx: (_VALIDATOR, _OUTPUTS, _OWNER, _U32),
     t.AddSubnetValidatorTx: (_VALIDATOR, _ID, _AUTHORIZATION),
     t.AddDelegatorTx: (_VALIDATOR, _OUTPUTS, _OWNER),
     t.CreateChainTx: (_ID, _STRING, _ID, _IDS, _BLOB, _AUTHORIZATION),
     t.CreateSubnetTx: (_OWNER,),
-    t.ImportTx: (_ID, _INPUTS),
-    t.ExportTx: (_ID, _OUTPUTS),
+    t.PlatformImportTx: (_ID, _INPUTS),
+    t.PlatformExportTx: (_ID, _OUTPUTS),
     t.RemoveSubnetValidatorTx: (_NODE_ID, _ID, _AUTHORIZATION),
     t.TransformSubnetTx: (_ID, _ID, *[_U64] * 6, *[_U32] * 3, _U64, _U8, _U32, _AUTHORIZATION),
     t.AddPermissionlessValidatorTx: (_VALIDATOR, _ID, _SIGNER, _OUTPUTS, _OWNER, _OWNER, _U32),
@@ -89,7 +89,7 @@ _WITHOUT_BASE: dict[type[t.AdvanceTimeTx | t.RewardValidatorTx], Field] = {
     t.RewardValidatorTx: _ID,
 }
 
-_BASE_FIELDS = t.BaseTx.__struct_fields__
+_BASE_FIELDS = t.PlatformBaseTx.__struct_fields__
 _with_base = {
     tx_type.type_id: (tx_type, tuple([field.unpack for field in fields])) for tx_type, fields in _WITH_BASE.items()
 }

@@ -22,7 +22,7 @@ from icefall.wire.packer import (
 )
 from icefall.wire.pvm.bodies import pack_unsigned, unpack_unsigned
 from icefall.wire.pvm.parts import pack_output, unexpected, unpack_credential, unpack_list, unpack_output
-from icefall.wire.pvm.types import Block, BlockType, PlatformGenesis, Tx, UnsignedTx, Utxo
+from icefall.wire.pvm.types import BlockType, PlatformBlock, PlatformGenesis, PlatformTx, PlatformUtxo, UnsignedTx
 
 _COMMON = Layout(32, "uint64")
 _UTXO_HEAD = Layout(32, "uint32", 32, "type")
@@ -31,7 +31,7 @@ _TIMED = frozenset({BlockType.BANFF_PROPOSAL, BlockType.BANFF_ABORT, BlockType.B
 _VERSION_SIZE = len(VERSION_BYTES)
 
 
-def unpack_tx(raw: bytes, size_max: int = SIZE_MAX) -> Tx:
+def unpack_tx(raw: bytes, size_max: int = SIZE_MAX) -> PlatformTx:
     """Read a signed transaction; nothing may follow it."""
     source = reader(raw, size_max)
     tx = _unpack_tx(source)
@@ -39,15 +39,15 @@ def unpack_tx(raw: bytes, size_max: int = SIZE_MAX) -> Tx:
     return tx
 
 
-def pack_tx(unsigned: UnsignedTx, credentials: Iterable[Credential] = ()) -> Tx:
+def pack_tx(unsigned: UnsignedTx, credentials: Iterable[Credential] = ()) -> PlatformTx:
     """Write a transaction built here rather than received."""
     unsigned_raw = VERSION_BYTES + pack_unsigned(unsigned)
     signers = tuple(credentials)
     raw = unsigned_raw + pack_arrays(tuple(map(pack_part, signers)))
-    return Tx(unsigned, signers, raw, len(unsigned_raw), hash256(raw))
+    return PlatformTx(unsigned, signers, raw, len(unsigned_raw), hash256(raw))
 
 
-def unpack_block(raw: bytes, size_max: int = SIZE_MAX) -> Block:
+def unpack_block(raw: bytes, size_max: int = SIZE_MAX) -> PlatformBlock:
     """Read a block without its proposer's wrapping."""
     source = reader(raw, size_max)
     type_id = source.type_id()
@@ -55,7 +55,7 @@ def unpack_block(raw: bytes, size_max: int = SIZE_MAX) -> Block:
     if block_type is None:
         raise unexpected(type_id, "block")
     time = source.u64() if block_type in _TIMED else None
-    txs: tuple[Tx, ...] = ()
+    txs: tuple[PlatformTx, ...] = ()
     proposal = None
     if block_type is BlockType.BANFF_PROPOSAL:
         txs = unpack_list(source, _unpack_tx)
@@ -67,7 +67,7 @@ def unpack_block(raw: bytes, size_max: int = SIZE_MAX) -> Block:
     elif block_type is BlockType.BANFF_PROPOSAL or block_type is BlockType.APRICOT_PROPOSAL:
         proposal = _unpack_tx(source)
     source.finish()
-    return Block(block_type, parent_id, height, time, txs, proposal, raw, hash256(raw))
+    return PlatformBlock(block_type, parent_id, height, time, txs, proposal, raw, hash256(raw))
 
 
 def pack_block(
@@ -76,9 +76,9 @@ def pack_block(
     height: int,
     *,
     time: int | None = None,
-    txs: Iterable[Tx] = (),
-    proposal: Tx | None = None,
-) -> Block:
+    txs: Iterable[PlatformTx] = (),
+    proposal: PlatformTx | None = None,
+) -> PlatformBlock:
     """Write a block built here rather than received."""
     inside = tuple(txs)
     packed = [tx.raw[_VERSION_SIZE:] for tx in inside]
@@ -95,10 +95,10 @@ def pack_block(
     if proposal is not None:
         pieces.append(proposal.raw[_VERSION_SIZE:])
     raw = b"".join(pieces)
-    return Block(block_type, parent_id, height, time, inside, proposal, raw, hash256(raw))
+    return PlatformBlock(block_type, parent_id, height, time, inside, proposal, raw, hash256(raw))
 
 
-def unpack_utxo(raw: bytes) -> Utxo:
+def unpack_utxo(raw: bytes) -> PlatformUtxo:
     """Read a UTXO as `platform.getUTXOs` sends it."""
     source = reader(raw)
     utxo = _unpack_utxo(source)
@@ -106,7 +106,7 @@ def unpack_utxo(raw: bytes) -> Utxo:
     return utxo
 
 
-def pack_utxo(utxo: Utxo) -> bytes:
+def pack_utxo(utxo: PlatformUtxo) -> bytes:
     return VERSION_BYTES + utxo.txid + u32(utxo.output_index) + utxo.asset_id + pack_output(utxo.output)
 
 
@@ -125,25 +125,25 @@ def unpack_genesis(raw: bytes) -> PlatformGenesis:
     return genesis
 
 
-def genesis_block(genesis_raw: bytes) -> Block:
+def genesis_block(genesis_raw: bytes) -> PlatformBlock:
     """Block 0, which no container holds: a commit upon the hash of the genesis bytes."""
     return pack_block(BlockType.APRICOT_COMMIT, hash256(genesis_raw), 0)
 
 
-def _unpack_tx(source: Unpacker) -> Tx:
+def _unpack_tx(source: Unpacker) -> PlatformTx:
     """Read a transaction: inside a block it has no version, yet its ID is that of the bytes with one."""
     start = source.offset
     unsigned = unpack_unsigned(source)
     unsigned_size = source.offset - start + _VERSION_SIZE
     credentials = unpack_list(source, unpack_credential)
     raw = VERSION_BYTES + source.raw[start : source.offset]
-    return Tx(unsigned, credentials, raw, unsigned_size, hash256(raw))
+    return PlatformTx(unsigned, credentials, raw, unsigned_size, hash256(raw))
 
 
-def _unpack_utxo(source: Unpacker) -> Utxo:
+def _unpack_utxo(source: Unpacker) -> PlatformUtxo:
     txid, output_index, asset_id, type_id = source.take(_UTXO_HEAD)
-    return Utxo(txid, output_index, asset_id, unpack_output(source, type_id))
+    return PlatformUtxo(txid, output_index, asset_id, unpack_output(source, type_id))
 
 
-def _unpack_genesis_utxo(source: Unpacker) -> tuple[Utxo, bytes]:
+def _unpack_genesis_utxo(source: Unpacker) -> tuple[PlatformUtxo, bytes]:
     return _unpack_utxo(source), source.blob()

@@ -11,15 +11,15 @@ from icefall.wire.avm.types import Credential, Owners, TransferInput, TransferOu
 from icefall.wire.errors import WireError
 from icefall.wire.packer import Layout, Unpacker, checked_count, pack_arrays, pack_blob, pack_u32s, u32, u64
 from icefall.wire.pvm.types import (
+    BlsSigner,
     Committee,
     ConvertedValidator,
     Input,
     Output,
-    Signer,
+    PlatformInput,
+    PlatformOutput,
     StakeableInput,
     StakeableOutput,
-    TransferableInput,
-    TransferableOutput,
     Validator,
 )
 
@@ -74,18 +74,18 @@ def pack_output(output: Output) -> bytes:
 _TYPE_LOCKTIME = Layout("type", "uint64")
 
 
-def unpack_transferable_output(source: Unpacker) -> TransferableOutput:
+def unpack_transferable_output(source: Unpacker) -> PlatformOutput:
     asset_id, type_id = source.take(_ASSET_TYPE)
-    return TransferableOutput(asset_id, unpack_output(source, type_id))
+    return PlatformOutput(asset_id, unpack_output(source, type_id))
 
 
-def pack_transferable_output(value: TransferableOutput) -> bytes:
+def pack_transferable_output(value: PlatformOutput) -> bytes:
     return value.asset_id + pack_output(value.output)
 
 
-def unpack_transferable_input(source: Unpacker) -> TransferableInput:
+def unpack_transferable_input(source: Unpacker) -> PlatformInput:
     txid, output_index, asset_id, type_id = source.take(_INPUT_TYPE)
-    return TransferableInput(txid, output_index, asset_id, _unpack_input(source, type_id))
+    return PlatformInput(txid, output_index, asset_id, _unpack_input(source, type_id))
 
 
 def _unpack_input(source: Unpacker, type_id: int) -> Input:
@@ -100,7 +100,7 @@ def _unpack_input(source: Unpacker, type_id: int) -> Input:
     return StakeableInput(locktime, _unpack_transfer_input(source))
 
 
-def pack_transferable_input(value: TransferableInput) -> bytes:
+def pack_transferable_input(value: PlatformInput) -> bytes:
     spent = value.txid + u32(value.output_index) + value.asset_id
     if isinstance(value.input, StakeableInput):
         locked = value.input
@@ -108,19 +108,19 @@ def pack_transferable_input(value: TransferableInput) -> bytes:
     return spent + pack_part(value.input)
 
 
-def unpack_outputs(source: Unpacker) -> tuple[TransferableOutput, ...]:
+def unpack_outputs(source: Unpacker) -> tuple[PlatformOutput, ...]:
     return unpack_list(source, unpack_transferable_output)
 
 
-def pack_outputs(outputs: tuple[TransferableOutput, ...]) -> bytes:
+def pack_outputs(outputs: tuple[PlatformOutput, ...]) -> bytes:
     return pack_arrays(tuple(map(pack_transferable_output, outputs)))
 
 
-def unpack_inputs(source: Unpacker) -> tuple[TransferableInput, ...]:
+def unpack_inputs(source: Unpacker) -> tuple[PlatformInput, ...]:
     return unpack_list(source, unpack_transferable_input)
 
 
-def pack_inputs(inputs: tuple[TransferableInput, ...]) -> bytes:
+def pack_inputs(inputs: tuple[PlatformInput, ...]) -> bytes:
     return pack_arrays(tuple(map(pack_transferable_input, inputs)))
 
 
@@ -156,16 +156,16 @@ def pack_validator(value: Validator) -> bytes:
     return _VALIDATOR.pack(value.node_id, value.start, value.end, value.weight)
 
 
-def unpack_signer(source: Unpacker) -> Signer | None:
+def unpack_signer(source: Unpacker) -> BlsSigner | None:
     type_id = source.type_id()
     if type_id == _NO_SIGNER:
         return None
     if type_id != _PROOF_OF_POSSESSION:
         raise unexpected(type_id, "signer")
-    return Signer(*source.take(_KEY_PROOF))
+    return BlsSigner(*source.take(_KEY_PROOF))
 
 
-def pack_signer(signer: Signer | None) -> bytes:
+def pack_signer(signer: BlsSigner | None) -> bytes:
     if signer is None:
         return u32(_NO_SIGNER)
     return u32(_PROOF_OF_POSSESSION) + _KEY_PROOF.pack(signer.public_key, signer.proof_of_possession)
@@ -191,7 +191,7 @@ def pack_committee(committee: Committee) -> bytes:
 def unpack_converted_validator(source: Unpacker) -> ConvertedValidator:
     node_id = source.blob()
     weight, balance, public_key, proof = source.take(_AMOUNTS_KEY_PROOF)
-    signer = Signer(public_key, proof)
+    signer = BlsSigner(public_key, proof)
     return ConvertedValidator(node_id, weight, balance, signer, unpack_committee(source), unpack_committee(source))
 
 

@@ -32,19 +32,19 @@ Output: TypeAlias = TransferOutput | StakeableOutput
 Input: TypeAlias = TransferInput | StakeableInput
 
 
-class TransferableOutput(msgspec.Struct, frozen=True, gc=False):
+class PlatformOutput(msgspec.Struct, frozen=True, gc=False):
     asset_id: bytes
     output: Output
 
 
-class TransferableInput(msgspec.Struct, frozen=True, gc=False):
+class PlatformInput(msgspec.Struct, frozen=True, gc=False):
     txid: bytes
     output_index: int
     asset_id: bytes
     input: Input
 
 
-class Utxo(msgspec.Struct, frozen=True, gc=False):
+class PlatformUtxo(msgspec.Struct, frozen=True, gc=False):
     txid: bytes
     output_index: int
     asset_id: bytes
@@ -60,7 +60,7 @@ class Validator(msgspec.Struct, frozen=True, gc=False):
     weight: int
 
 
-class Signer(msgspec.Struct, frozen=True, gc=False):
+class BlsSigner(msgspec.Struct, frozen=True, gc=False):
     """A BLS public key with the proof that its owner knows the secret key."""
 
     public_key: bytes
@@ -80,45 +80,45 @@ class ConvertedValidator(msgspec.Struct, frozen=True, gc=False):
     node_id: bytes
     weight: int
     balance: int
-    signer: Signer
+    signer: BlsSigner
     remaining_balance_owner: Committee
     deactivation_owner: Committee
 
 
-class BaseTx(msgspec.Struct, frozen=True, gc=False):
+class PlatformBaseTx(msgspec.Struct, frozen=True, gc=False):
     """A plain transfer, and the part that every other transaction with inputs starts with."""
 
     type_id: ClassVar[int] = 34
     network_id: int
     blockchain_id: bytes
-    outputs: tuple[TransferableOutput, ...]
-    inputs: tuple[TransferableInput, ...]
+    outputs: tuple[PlatformOutput, ...]
+    inputs: tuple[PlatformInput, ...]
     memo: bytes
 
 
-class AddValidatorTx(BaseTx, frozen=True, gc=False):
+class AddValidatorTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 12
     validator: Validator
-    stake: tuple[TransferableOutput, ...]
+    stake: tuple[PlatformOutput, ...]
     rewards_owner: Owners
     shares: int
 
 
-class AddSubnetValidatorTx(BaseTx, frozen=True, gc=False):
+class AddSubnetValidatorTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 13
     validator: Validator
     subnet_id: bytes
     authorization: tuple[int, ...]
 
 
-class AddDelegatorTx(BaseTx, frozen=True, gc=False):
+class AddDelegatorTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 14
     validator: Validator
-    stake: tuple[TransferableOutput, ...]
+    stake: tuple[PlatformOutput, ...]
     rewards_owner: Owners
 
 
-class CreateChainTx(BaseTx, frozen=True, gc=False):
+class CreateChainTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 15
     subnet_id: bytes
     chain_name: str
@@ -128,21 +128,21 @@ class CreateChainTx(BaseTx, frozen=True, gc=False):
     authorization: tuple[int, ...]
 
 
-class CreateSubnetTx(BaseTx, frozen=True, gc=False):
+class CreateSubnetTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 16
     owner: Owners
 
 
-class ImportTx(BaseTx, frozen=True, gc=False):
+class PlatformImportTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 17
     source_chain: bytes
-    imported_inputs: tuple[TransferableInput, ...]
+    imported_inputs: tuple[PlatformInput, ...]
 
 
-class ExportTx(BaseTx, frozen=True, gc=False):
+class PlatformExportTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 18
     destination_chain: bytes
-    exported_outputs: tuple[TransferableOutput, ...]
+    exported_outputs: tuple[PlatformOutput, ...]
 
 
 class AdvanceTimeTx(msgspec.Struct, frozen=True, gc=False):
@@ -157,14 +157,14 @@ class RewardValidatorTx(msgspec.Struct, frozen=True, gc=False):
     staking_txid: bytes
 
 
-class RemoveSubnetValidatorTx(BaseTx, frozen=True, gc=False):
+class RemoveSubnetValidatorTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 23
     node_id: bytes
     subnet_id: bytes
     authorization: tuple[int, ...]
 
 
-class TransformSubnetTx(BaseTx, frozen=True, gc=False):
+class TransformSubnetTx(PlatformBaseTx, frozen=True, gc=False):
     """Makes a subnet elastic: anyone may validate it by staking its asset."""
 
     type_id: ClassVar[int] = 24
@@ -185,33 +185,33 @@ class TransformSubnetTx(BaseTx, frozen=True, gc=False):
     authorization: tuple[int, ...]
 
 
-class AddPermissionlessValidatorTx(BaseTx, frozen=True, gc=False):
+class AddPermissionlessValidatorTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 25
     validator: Validator
     subnet_id: bytes
-    signer: Signer | None
-    stake: tuple[TransferableOutput, ...]
+    signer: BlsSigner | None
+    stake: tuple[PlatformOutput, ...]
     validation_rewards_owner: Owners
     delegation_rewards_owner: Owners
     shares: int
 
 
-class AddPermissionlessDelegatorTx(BaseTx, frozen=True, gc=False):
+class AddPermissionlessDelegatorTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 26
     validator: Validator
     subnet_id: bytes
-    stake: tuple[TransferableOutput, ...]
+    stake: tuple[PlatformOutput, ...]
     rewards_owner: Owners
 
 
-class TransferSubnetOwnershipTx(BaseTx, frozen=True, gc=False):
+class TransferSubnetOwnershipTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 33
     subnet_id: bytes
     authorization: tuple[int, ...]
     owner: Owners
 
 
-class ConvertSubnetToL1Tx(BaseTx, frozen=True, gc=False):
+class ConvertSubnetToL1Tx(PlatformBaseTx, frozen=True, gc=False):
     """Hands a subnet over to a contract: `address` on `chain_id` manages its validators from now on."""
 
     type_id: ClassVar[int] = 35
@@ -222,7 +222,7 @@ class ConvertSubnetToL1Tx(BaseTx, frozen=True, gc=False):
     authorization: tuple[int, ...]
 
 
-class RegisterL1ValidatorTx(BaseTx, frozen=True, gc=False):
+class RegisterL1ValidatorTx(PlatformBaseTx, frozen=True, gc=False):
     """Adds the validator that the warp `message` describes."""
 
     type_id: ClassVar[int] = 36
@@ -231,27 +231,27 @@ class RegisterL1ValidatorTx(BaseTx, frozen=True, gc=False):
     message: bytes
 
 
-class SetL1ValidatorWeightTx(BaseTx, frozen=True, gc=False):
+class SetL1ValidatorWeightTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 37
     message: bytes
 
 
-class IncreaseL1ValidatorBalanceTx(BaseTx, frozen=True, gc=False):
+class IncreaseL1ValidatorBalanceTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 38
     validation_id: bytes
     balance: int
 
 
-class DisableL1ValidatorTx(BaseTx, frozen=True, gc=False):
+class DisableL1ValidatorTx(PlatformBaseTx, frozen=True, gc=False):
     type_id: ClassVar[int] = 39
     validation_id: bytes
     authorization: tuple[int, ...]
 
 
-UnsignedTx: TypeAlias = BaseTx | AdvanceTimeTx | RewardValidatorTx
+UnsignedTx: TypeAlias = PlatformBaseTx | AdvanceTimeTx | RewardValidatorTx
 
 
-class Tx(msgspec.Struct, frozen=True, gc=False):
+class PlatformTx(msgspec.Struct, frozen=True, gc=False):
     """A transaction with its credentials, and the bytes it came from: those are stored and sent, never rebuilt."""
 
     unsigned: UnsignedTx
@@ -278,7 +278,7 @@ ABORTS = frozenset({BlockType.APRICOT_ABORT, BlockType.BANFF_ABORT})
 COMMITS = frozenset({BlockType.APRICOT_COMMIT, BlockType.BANFF_COMMIT})
 
 
-class Block(msgspec.Struct, frozen=True, gc=False):
+class PlatformBlock(msgspec.Struct, frozen=True, gc=False):
     """A block without its proposer's wrapping.
 
     Only Banff blocks have a `time`. `txs` take effect with the block itself: those of a standard block, the one of an
@@ -289,8 +289,8 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     parent_id: bytes
     height: int
     time: int | None
-    txs: tuple[Tx, ...]
-    proposal: Tx | None
+    txs: tuple[PlatformTx, ...]
+    proposal: PlatformTx | None
     raw: bytes
     block_id: bytes
 
@@ -298,9 +298,9 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 class PlatformGenesis(msgspec.Struct, frozen=True, gc=False):
     """What the P-Chain starts with. Each UTXO comes with the message that the genesis file gives it."""
 
-    utxos: tuple[tuple[Utxo, bytes], ...]
-    validators: tuple[Tx, ...]
-    chains: tuple[Tx, ...]
+    utxos: tuple[tuple[PlatformUtxo, bytes], ...]
+    validators: tuple[PlatformTx, ...]
+    chains: tuple[PlatformTx, ...]
     timestamp: int
     initial_supply: int
     message: str

@@ -94,18 +94,18 @@ def unpack_l1_payload(raw: bytes) -> RegisterL1Validator | L1ValidatorWeight:
     """Read what a contract tells the P-Chain: a new validator or another weight."""
     source = reader(raw)
     type_id = source.type_id()
-    told: RegisterL1Validator | L1ValidatorWeight
+    content: RegisterL1Validator | L1ValidatorWeight
     if type_id == _REGISTER_L1_VALIDATOR:
         subnet_id, node_id = source.fixed(32), source.blob()
         public_key, expiry = source.take(_KEY_EXPIRY)
         owners = unpack_committee(source), unpack_committee(source)
-        told = RegisterL1Validator(subnet_id, node_id, public_key, expiry, *owners, source.u64(), hash256(raw))
+        content = RegisterL1Validator(subnet_id, node_id, public_key, expiry, *owners, source.u64(), hash256(raw))
     elif type_id == _L1_VALIDATOR_WEIGHT:
-        told = L1ValidatorWeight(*source.take(_WEIGHT))
+        content = L1ValidatorWeight(*source.take(_WEIGHT))
     else:
         raise unexpected(type_id, "L1 message")
     source.finish()
-    return told
+    return content
 
 
 def pack_registration(
@@ -126,24 +126,24 @@ def pack_registration(
     )
 
 
-def pack_weight(told: L1ValidatorWeight) -> bytes:
-    return VERSION_BYTES + u32(_L1_VALIDATOR_WEIGHT) + _WEIGHT.pack(told.validation_id, told.nonce, told.weight)
+def pack_weight(change: L1ValidatorWeight) -> bytes:
+    return VERSION_BYTES + u32(_L1_VALIDATOR_WEIGHT) + _WEIGHT.pack(change.validation_id, change.nonce, change.weight)
 
 
 def registration_in(message: bytes) -> RegisterL1Validator:
     """The registration inside the message of a RegisterL1ValidatorTx."""
-    told = unpack_l1_payload(unpack_addressed_call(unpack_message(message).payload).payload)
-    if not isinstance(told, RegisterL1Validator):
+    content = unpack_l1_payload(unpack_addressed_call(unpack_message(message).payload).payload)
+    if not isinstance(content, RegisterL1Validator):
         raise WireError("P-Chain: the message of a registration sets a weight")
-    return told
+    return content
 
 
 def weight_in(message: bytes) -> L1ValidatorWeight:
     """The weight inside the message of a SetL1ValidatorWeightTx."""
-    told = unpack_l1_payload(unpack_addressed_call(unpack_message(message).payload).payload)
-    if not isinstance(told, L1ValidatorWeight):
+    content = unpack_l1_payload(unpack_addressed_call(unpack_message(message).payload).payload)
+    if not isinstance(content, L1ValidatorWeight):
         raise WireError("P-Chain: the message of a change of weight registers a validator")
-    return told
+    return content
 
 
 def first_validation_id(subnet_id: bytes, position: int) -> bytes:

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from icefall.errors import StartRefused
 from icefall.node.chains import Chain, primary_chains
+from icefall.pchain.parameters import (
+    PlatformParameters,
+    RewardParameters,
+    StakingLimits,
+    fork_times,
+    parameters_of,
+)
 from icefall.wire.avm.codec import genesis_txs, pack_block, unpack_genesis
 from icefall.wire.avm.json import ChainNaming
 from icefall.wire.errors import WireError
@@ -42,6 +50,14 @@ class AssetChainSource(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...]
 
 
+class PlatformSettings(msgspec.Struct, frozen=True):
+    """What a network of one's own may set for its P-Chain. An empty `upgrade_file`: all upgrades from the start."""
+
+    upgrade_file: str = ""
+    rewards: RewardParameters = RewardParameters()
+    limits: StakingLimits | None = None
+
+
 class NetworkSettings(msgspec.Struct, frozen=True):
     """What decides which network this is. An empty `genesis_file` means the packaged genesis."""
 
@@ -50,6 +66,7 @@ class NetworkSettings(msgspec.Struct, frozen=True):
     tx_fee: int
     create_asset_tx_fee: int
     asset_chains: tuple[AssetChainSource, ...] = ()
+    platform: PlatformSettings = PlatformSettings()
 
 
 class AssetChainSpec(msgspec.Struct, frozen=True):
@@ -70,12 +87,14 @@ class LearnedNetwork(msgspec.Struct, frozen=True):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """`genesis_config` is the genesis file; empty for a network that was learned from an upstream."""
+    """`genesis_config` is the genesis file; empty for a network that was learned from an upstream, whose P-Chain cannot
+    be executed."""
 
     genesis: NetworkGenesis
     genesis_config: bytes
     chains: tuple[Chain, ...]
     asset_chains: tuple[AssetChainSpec, ...]
+    platform: PlatformParameters
 
     @property
     def learned(self) -> bool:
@@ -106,7 +125,20 @@ def network_of(settings: NetworkSettings, now: int, learned: LearnedNetwork | No
     specs += [_other(settings, entry, genesis.x_block_0_time) for entry in settings.asset_chains]
     chains = (*primary, *(spec.chain for spec in specs[1:]))
     _refuse_taken_names(chains)
-    return Network(genesis, source, chains, tuple(specs))
+    return Network(genesis, source, chains, tuple(specs), _platform(settings, genesis))
+
+
+def _platform(settings: NetworkSettings, genesis: NetworkGenesis) -> PlatformParameters:
+    given = settings.platform
+    forks = None
+    if given.upgrade_file:
+        try:
+            forks = fork_times(msgspec.json.decode(Path(given.upgrade_file).read_bytes(), type=dict[str, Any]))
+        except OSError as error:
+            raise StartRefused(f"--upgrade-file {given.upgrade_file}: {error.strerror}") from error
+        except (WireError, msgspec.DecodeError) as error:
+            raise StartRefused(f"--upgrade-file {given.upgrade_file}: {error}") from error
+    return parameters_of(settings.network_id, genesis.avax_asset_id, forks, given.rewards, given.limits)
 
 
 def _refuse_taken_names(chains: Iterable[Chain]) -> None:

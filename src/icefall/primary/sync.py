@@ -18,8 +18,9 @@ from icefall.node.sync.foreign import ImportWaiter
 from icefall.node.sync.upstreams import NetworkIdentity, NodeUpstreams
 from icefall.node.sync.verify import ChainLinks
 from icefall.observe.log import Log, Logs, quiet
-from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains
+from icefall.primary.chains import XChain, foreign_chains
 from icefall.primary.network import LearnedNetwork, Network, is_public
+from icefall.primary.platform import executed_chains
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
 from icefall.wire.errors import WireError
@@ -114,11 +115,11 @@ class NodeFollowing:
         self._upstreams = NodeUpstreams(upstream_nodes(urls), identity_of(network), logs["main"])
         self.foreign = foreign_chains(network, store, indexed=indexed)
         self._followers: dict[str, ContainerFollower] = {}
-        for name, chain in self.foreign.items():
+        now = self._upstreams.clock.now
+        chains, self.platform = executed_chains(network, store, self.foreign, logs["P"], now)
+        for name, chain in chains.items():
             links = ChainLinks(name, x_id, _accepts_first_parent(name, network))
-            self._followers[name] = ContainerFollower(
-                FollowedForeignChain(chain, x_id), links, self._upstreams, logs[name], run_max=run_max
-            )
+            self._followers[name] = ContainerFollower(chain, links, self._upstreams, logs[name], run_max=run_max)
         had_dag = is_public(network.genesis.network_id) if had_dag is None else had_dag
         x, links = XChain(ledger, had_dag=had_dag, indexed=indexed), ChainLinks("X", x_id)
         others = list(self._followers.values())
@@ -131,8 +132,16 @@ class NodeFollowing:
         self._stored: list[str] | None = None  # the chains whose calls workers refuse
         self.on_progress: Callable[[], None] = lambda: None
 
+    async def start(self) -> None:
+        """Load the P-Chain, or begin it with its genesis."""
+        if self.platform is not None:
+            await self.platform.start()
+
     def tasks(self) -> list[asyncio.Task[None]]:
-        return [asyncio.create_task(follower.run()) for follower in self._followers.values()]
+        runs = [follower.run() for follower in self._followers.values()]
+        if self.platform is not None:
+            runs.append(self.platform.catch_up())
+        return [asyncio.create_task(run) for run in runs]
 
     async def report_progress(self) -> None:
         """Keeps in the store which chains are bootstrapping, where workers read it. Runs for ever."""
@@ -152,7 +161,11 @@ class NodeFollowing:
             await asyncio.sleep(_ROUND_S)
 
     def bootstrapping(self) -> list[str]:
-        return sorted(name for name, follower in self._followers.items() if not follower.bootstrapped)
+        """The chains that are not at the tip yet; P also while it executes what was stored before."""
+        waiting = {name for name, follower in self._followers.items() if not follower.bootstrapped}
+        if self.platform is not None and not self.platform.takes_calls:
+            waiting.add("P")
+        return sorted(waiting)
 
     async def close(self) -> None:
         await self._upstreams.close()
@@ -202,12 +215,18 @@ class NodeFollowing:
             details |= {"perSecond": round(progress.per_second, 1), "etaSeconds": _rounded(progress.eta_s)}
         if follower.waiting:
             details["waiting"] = follower.waiting
+        failure = follower.why
+        if name == "P" and self.platform is not None:
+            execution = self.platform.stats()
+            failure = failure or execution.why
+            if execution.executed < execution.of:
+                details |= {"executed": execution.executed, "executedPerSecond": round(execution.per_second, 1)}
         disabled = self._upstreams.disabled()
         if disabled:
             details["droppedUpstreams"] = disabled
         takes_calls = self._stored is not None and name not in self._stored
         connected = self._upstreams.traffic().reachable > 0
-        return FollowStats(takes_calls, follower.why, details, connected=connected)
+        return FollowStats(takes_calls, failure, details, connected=connected)
 
 
 def _put_bootstrapping(names: str, tx: Transaction) -> None:

@@ -1,5 +1,6 @@
 """Everything that a network's genesis file determines: genesis bytes, chain IDs, first blocks, the fee asset."""
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
@@ -139,15 +140,24 @@ def network_genesis(config: bytes, network_id: int, now: int) -> NetworkGenesis:
 
 def p_block_0_ids(config: bytes, network_id: int, steps: int = 64) -> frozenset[bytes]:
     """P block 0 of a local network, for each time it may have been started at: its start moves in whole steps."""
+    return frozenset(genesis_block(genesis).block_id for genesis in _p_genesis_candidates(config, network_id, steps))
+
+
+def p_genesis_of(config: bytes, network_id: int, block_0_id: bytes, steps: int = 64) -> bytes | None:
+    """The genesis bytes of the P-Chain whose block 0 has this ID; None if the network cannot have begun with it."""
+    candidates = _p_genesis_candidates(config, network_id, steps)
+    return next((genesis for genesis in candidates if genesis_block(genesis).block_id == block_0_id), None)
+
+
+def _p_genesis_candidates(config: bytes, network_id: int, steps: int) -> Iterator[bytes]:
     parsed = genesis_config(config)
     times = [parsed.start_time]
     if parsed.network_id == LOCAL_ID:
         times = [parsed.start_time + step * _START_TIME_STEP_S for step in range(steps)]
     x_genesis, asset_id = _asset_genesis(parsed, network_id)
     txs = _chain_txs(parsed, network_id, x_genesis)
-    return frozenset(
-        genesis_block(platform_genesis(parsed, network_id, time, asset_id, txs)).block_id for time in times
-    )
+    for time in times:
+        yield platform_genesis(parsed, network_id, time, asset_id, txs)
 
 
 def x_chain_id(network_id: int, x_genesis: bytes) -> bytes:

@@ -59,8 +59,14 @@ async def get_balance(params: AddressesParams, chain: PlatformReader, addresses:
             total[asset_id] = min(UINT64_MAX, total[asset_id] + amount)
     avax = chain.parameters.avax_asset_id
     return PlatformBalance(
-        *[str(amounts.get(avax, 0)) for amounts in (total, unlocked, stakeable, not_stakeable)],
-        *[_texts(amounts) for amounts in (total, unlocked, stakeable, not_stakeable)],
+        balance=str(total.get(avax, 0)),
+        unlocked=str(unlocked.get(avax, 0)),
+        locked_stakeable=str(stakeable.get(avax, 0)),
+        locked_not_stakeable=str(not_stakeable.get(avax, 0)),
+        balances=_texts(total),
+        unlockeds=_texts(unlocked),
+        locked_stakeables=_texts(stakeable),
+        locked_not_stakeables=_texts(not_stakeable),
         utxo_ids=[UtxoReference(id_text(utxo.txid), utxo.output_index) for utxo in utxos] or None,
     )
 
@@ -100,10 +106,8 @@ def _by_lock(utxos: Iterable[PlatformUtxo], now_s: int) -> tuple[_Amounts, _Amou
         output = utxo.output
         locked_until = output.locktime if isinstance(output, StakeableOutput) else 0
         inner = output.output if isinstance(output, StakeableOutput) else output
-        if inner.owners.locktime > now_s:
-            amounts = not_stakeable
-        else:
-            amounts = stakeable if locked_until > now_s else unlocked
+        usable = stakeable if locked_until > now_s else unlocked
+        amounts = not_stakeable if inner.owners.locktime > now_s else usable
         amounts[utxo.asset_id] = min(UINT64_MAX, amounts[utxo.asset_id] + inner.amount)
     return unlocked, stakeable, not_stakeable
 

@@ -158,8 +158,8 @@ async def get_l1_validator(
     if row is None:
         raise CallFailed(f'fetching L1 validator "{id_text(params.validation_id)}" failed: not found')
     ledger = await chain.ledger()
-    fields = msgspec.structs.astuple(_l1_entry(row, ledger.accrued_fees, addresses))
-    return L1ValidatorDetails(*fields, id_text(row.subnet_id), str(ledger.height))
+    entry = msgspec.structs.asdict(_l1_entry(row, ledger.accrued_fees, addresses))
+    return L1ValidatorDetails(**entry, subnet_id=id_text(row.subnet_id), height=str(ledger.height))
 
 
 def _l1_entry(row: L1Validator, accrued_fees: int, addresses: AddressParser) -> L1ValidatorEntry:
@@ -254,9 +254,10 @@ def _sampled(nodes: Sequence[bytes], weights: Iterable[int], size: int) -> list[
 
 def _units(total: int, size: int) -> set[int]:
     """Draw different numbers below `total`, which may be larger than what `random.sample` takes."""
+    source = random.SystemRandom()
     if size * 2 > total:
-        return set(random.sample(range(total), size))
+        return set(source.sample(range(total), size))
     drawn: set[int] = set()
     while len(drawn) < size:
-        drawn.add(random.randrange(total))
+        drawn.add(source.randrange(total))
     return drawn

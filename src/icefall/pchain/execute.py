@@ -1,7 +1,7 @@
 """Blocks executed one after another: checks of linkage, the step of time, transactions, proposals and their options."""
 
 from icefall.pchain.fees import gas_of, split_reward, validator_cost, validator_excess
-from icefall.pchain.model import BlockRow, ExecutionFailed, Priority, Staker, StakerState, UtxoKind
+from icefall.pchain.model import ExecutedBlock, ExecutionFailed, PlatformStaker, Priority, StakerState, UtxoKind
 from icefall.pchain.state import PlatformState
 from icefall.pchain.transactions import abort_staking, execute_tx, stake_of
 from icefall.wire.avm.types import Owners, TransferOutput
@@ -9,7 +9,7 @@ from icefall.wire.ids import id_text, input_id
 from icefall.wire.pvm import types as t
 
 
-def execute_block(state: PlatformState, block: t.PlatformBlock) -> BlockRow:
+def execute_block(state: PlatformState, block: t.PlatformBlock) -> ExecutedBlock:
     """Execute the block after the last one. ExecutionFailed, with the state spoilt: it cannot be that block."""
     if block.height != state.height + 1:
         raise ExecutionFailed(f"its height is {block.height}, where {state.height + 1} belongs")
@@ -36,7 +36,7 @@ def execute_block(state: PlatformState, block: t.PlatformBlock) -> BlockRow:
     state.finish_block()
     time = state.time if block.time is None else block.time
     tx_count = len(block.txs) + (block.proposal is not None)
-    return BlockRow(block.height, block.block_id, int(block.block_type), time, tx_count, len(block.raw))
+    return ExecutedBlock(block.height, block.block_id, int(block.block_type), time, tx_count, len(block.raw))
 
 
 def _decision_block(state: PlatformState, block: t.PlatformBlock) -> None:
@@ -85,7 +85,7 @@ def advance_time(state: PlatformState, time: int) -> None:
     state.time = time
 
 
-def _due(state: PlatformState, time: int) -> list[Staker]:
+def _due(state: PlatformState, time: int) -> list[PlatformStaker]:
     due = []
     for staker in state.pending:
         if staker.start > time:
@@ -146,7 +146,7 @@ def _reward(state: PlatformState, staking_txid: bytes, seq: int, *, is_committed
 _Payment = tuple[UtxoKind, Owners, int]
 
 
-def _validator_payments(state: PlatformState, staker: Staker, *, is_committed: bool) -> list[_Payment]:
+def _validator_payments(state: PlatformState, staker: PlatformStaker, *, is_committed: bool) -> list[_Payment]:
     """A validator's share of its delegators' rewards is paid also if its own is not."""
     assert staker.validation_owner is not None
     assert staker.delegation_owner is not None
@@ -159,7 +159,7 @@ def _validator_payments(state: PlatformState, staker: Staker, *, is_committed: b
     return payments
 
 
-def _delegator_payments(state: PlatformState, staker: Staker, *, is_committed: bool) -> list[_Payment]:
+def _delegator_payments(state: PlatformState, staker: PlatformStaker, *, is_committed: bool) -> list[_Payment]:
     """The validator's share waits for the validator's own end if that began after Cortina, and is paid now if not."""
     if not is_committed:
         return []

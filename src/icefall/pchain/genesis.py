@@ -2,7 +2,7 @@
 
 import msgspec
 
-from icefall.pchain.model import BlockRow, Lookup, Subnet, TxRow, UtxoRow
+from icefall.pchain.model import ExecutedBlock, Lookup, Subnet, TxRow, UtxoRow
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.state import GENESIS_SEQ, PlatformState
 from icefall.pchain.transactions import execute_tx, put_stake, staker_of
@@ -10,7 +10,7 @@ from icefall.wire.ids import PRIMARY_NETWORK
 from icefall.wire.pvm.codec import genesis_block, unpack_genesis
 
 
-class EmptyState:
+class NothingStored:
     """The state before anything was accepted."""
 
     def utxo(self, utxo_id: bytes) -> UtxoRow | None:
@@ -44,6 +44,8 @@ def genesis_state(parameters: PlatformParameters, genesis_raw: bytes, lookup: Lo
         execute_tx(state, tx, 0)
     state.finish_block()
     state.changes.blocks.append(
-        BlockRow(0, block.block_id, int(block.block_type), state.time, 0, len(block.raw), 0, block.block_id, block.raw)
+        ExecutedBlock(
+            0, block.block_id, int(block.block_type), state.time, 0, len(block.raw), 0, block.block_id, block.raw
+        )
     )
     return state

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.pchain.execute import execute_block
-from icefall.pchain.genesis import EmptyState, genesis_state
+from icefall.pchain.genesis import NothingStored, genesis_state
 from icefall.pchain.model import ExecutionFailed
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.state import Changes, PlatformState
@@ -72,7 +72,7 @@ class PlatformLedger:
     async def begin(self, genesis: bytes) -> None:
         """Begin with a genesis, in the place of another one on which no block follows yet."""
         self._genesis = genesis
-        state = genesis_state(self.parameters, genesis, EmptyState())
+        state = genesis_state(self.parameters, genesis, NothingStored())
         changes, at = state.take_changes(), state.position
         await self._store.write(lambda tx: put_first(tx, hash256(genesis), at, changes))
         self._load()

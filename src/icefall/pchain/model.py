@@ -60,7 +60,7 @@ class StakerState(IntEnum):
     REMOVED = 4
 
 
-class Staker(msgspec.Struct, frozen=True, gc=False):
+class PlatformStaker(msgspec.Struct, frozen=True, gc=False):
     """A validator or delegator of the primary network or a subnet (not of an L1), named by its staking transaction.
 
     `shares` are what a validator takes of its delegators' rewards, in millionths. A permissioned validator has no
@@ -193,7 +193,7 @@ class TxRow(NamedTuple):
     is_committed: bool
 
 
-class BlockRow(NamedTuple):
+class ExecutedBlock(NamedTuple):
     """An executed block. `time` is the chain time after it. `container` is None where the index holds it."""
 
     height: int

@@ -9,7 +9,7 @@ from icefall.db.changes import LastRead, unknown_version
 from icefall.db.engine import Reader, StoreError
 from icefall.db.statements import load
 from icefall.pchain.fees import FeeState
-from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, Priority, Staker, Subnet
+from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, PlatformStaker, Priority, Subnet
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members
 from icefall.pchain.store import l1_validator_of_row, staker_of_row, subnet_of, unpacked_members, unsigned
@@ -23,7 +23,8 @@ _StakeKey = tuple[bool, int, int, bytes, int]  # the order of stakers, then of t
 
 
 class LedgerRow(msgspec.Struct, frozen=True, gc=False):
-    """Where the chain is: `time` is the chain time. `accrued_fees` minus this is how L1 balances are told."""
+    """The position of the chain: `time` is the chain time. The balance of an active L1 validator is its
+    `end_accumulated_fee` less `accrued_fees`."""
 
     height: int
     block_id: bytes
@@ -44,7 +45,7 @@ class StoredTx(msgspec.Struct, frozen=True, gc=False):
 class CurrentStaker(msgspec.Struct, frozen=True, gc=False):
     """A staker, and what a validator has earned from delegators so far."""
 
-    staker: Staker
+    staker: PlatformStaker
     delegatee_reward: int
 
 

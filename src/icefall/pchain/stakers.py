@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterator
 
-from icefall.pchain.model import ExecutionFailed, L1Validator, Staker, WeightChange, is_primary
+from icefall.pchain.model import ExecutionFailed, L1Validator, PlatformStaker, WeightChange, is_primary
 from icefall.wire.ids import EMPTY_SHORT_ID, id_text
 
 Member = tuple[int, bytes]  # weight and public key, empty if there is none
@@ -19,13 +19,13 @@ class StakerSet:
     def __init__(self, *, pending: bool) -> None:
         self._pending = pending
         self._order: list[_Key] = []
-        self._by_txid: dict[bytes, Staker] = {}
-        self._validators: dict[tuple[bytes, bytes], Staker] = {}
+        self._by_txid: dict[bytes, PlatformStaker] = {}
+        self._validators: dict[tuple[bytes, bytes], PlatformStaker] = {}
 
-    def _key(self, staker: Staker) -> _Key:
+    def _key(self, staker: PlatformStaker) -> _Key:
         return (staker.start if self._pending else staker.end, int(staker.priority), staker.txid)
 
-    def add(self, staker: Staker) -> None:
+    def add(self, staker: PlatformStaker) -> None:
         if staker.txid in self._by_txid:
             raise ExecutionFailed(f"transaction {id_text(staker.txid)} stakes already")
         insort(self._order, self._key(staker))
@@ -33,20 +33,20 @@ class StakerSet:
         if not staker.is_delegator:
             self._validators[staker.subnet_id, staker.node_id] = staker
 
-    def remove(self, staker: Staker) -> None:
+    def remove(self, staker: PlatformStaker) -> None:
         index = bisect_left(self._order, self._key(staker))
         del self._order[index]
         del self._by_txid[staker.txid]
         if not staker.is_delegator:
             del self._validators[staker.subnet_id, staker.node_id]
 
-    def first(self) -> Staker | None:
+    def first(self) -> PlatformStaker | None:
         return self._by_txid[self._order[0][2]] if self._order else None
 
-    def validator(self, subnet_id: bytes, node_id: bytes) -> Staker | None:
+    def validator(self, subnet_id: bytes, node_id: bytes) -> PlatformStaker | None:
         return self._validators.get((subnet_id, node_id))
 
-    def __iter__(self) -> Iterator[Staker]:
+    def __iter__(self) -> Iterator[PlatformStaker]:
         for _, _, txid in self._order:
             yield self._by_txid[txid]
 
@@ -70,7 +70,7 @@ class ValidatorSets:
         self.members: dict[bytes, Members] = defaultdict(dict)
         self.changes_since_snapshot: dict[bytes, int] = defaultdict(int)
 
-    def add_staker(self, staker: Staker) -> None:
+    def add_staker(self, staker: PlatformStaker) -> None:
         at = staker.subnet_id, staker.node_id
         self._staked[at] += staker.weight
         if is_primary(staker.subnet_id):
@@ -81,7 +81,7 @@ class ValidatorSets:
             self._subnets_of_node[staker.node_id].add(staker.subnet_id)
         self._touched.add(at)
 
-    def remove_staker(self, staker: Staker) -> None:
+    def remove_staker(self, staker: PlatformStaker) -> None:
         at = staker.subnet_id, staker.node_id
         self._staked[at] -= staker.weight
         if not self._staked[at]:

@@ -12,14 +12,14 @@ import msgspec
 from icefall.pchain.fees import FeeState, potential_reward
 from icefall.pchain.model import (
     BEGINS_AS,
-    BlockRow,
     ChainRow,
+    ExecutedBlock,
     ExecutionFailed,
     Exported,
     Imported,
     L1Validator,
     Lookup,
-    Staker,
+    PlatformStaker,
     StakerState,
     Subnet,
     TxRow,
@@ -39,7 +39,7 @@ GENESIS_SEQ = -1  # stands for the transaction of outputs that were there from t
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):
-    """Where the chain is, and its numbers that change with every block."""
+    """The last block, and the numbers that change with every block."""
 
     height: int = -1
     block_id: bytes = EMPTY_ID
@@ -56,11 +56,11 @@ class Changes:
     """What a batch of blocks changes. A staker, subnet or validator that changes often is written once."""
 
     def __init__(self) -> None:
-        self.blocks: list[BlockRow] = []
+        self.blocks: list[ExecutedBlock] = []
         self.txs: list[TxRow] = []
         self.utxos: dict[bytes, UtxoRow] = {}  # all that was made, loaded or changed
         self.address_txs: set[tuple[bytes, int]] = set()
-        self.stakers: dict[bytes, tuple[Staker, StakerState, int]] = {}  # with the height of the change
+        self.stakers: dict[bytes, tuple[PlatformStaker, StakerState, int]] = {}  # with the height of the change
         self.delegatee_rewards: dict[bytes, int] = {}  # by the validator's transaction
         self.subnets: dict[bytes, Subnet] = {}
         self.chains: list[ChainRow] = []
@@ -202,7 +202,7 @@ class PlatformState:
         if subnet_id != PRIMARY_NETWORK:
             elastic = self.subnet(subnet_id).rewards
             if elastic is None:
-                raise ExecutionFailed(f"subnet {id_text(subnet_id)} is not elastic, so nobody can stake there")
+                raise ExecutionFailed(f"subnet {id_text(subnet_id)} is not elastic, so that no stake is possible there")
             rates = elastic
         supply = self.supplies[subnet_id]
         reward = potential_reward(rates, duration_s, weight, supply)
@@ -211,7 +211,7 @@ class PlatformState:
 
     # -- stakers --------------------------------------------------------------------------------------------------
 
-    def add_staker(self, staker: Staker) -> None:
+    def add_staker(self, staker: PlatformStaker) -> None:
         """Add a pending or current staker, as its priority says."""
         if staker.is_pending:
             self.pending.add(staker)
@@ -222,7 +222,7 @@ class PlatformState:
             state = StakerState.CURRENT
         self.changes.stakers[staker.txid] = staker, state, self.height
 
-    def begin(self, staker: Staker) -> None:
+    def begin(self, staker: PlatformStaker) -> None:
         """A pending staker becomes a current one."""
         self.pending.remove(staker)
         priority, reward = BEGINS_AS[staker.priority], 0
@@ -230,7 +230,7 @@ class PlatformState:
             reward = self.mint(staker.subnet_id, staker.end - staker.start, staker.weight)
         self.add_staker(msgspec.structs.replace(staker, priority=priority, potential_reward=reward))
 
-    def end(self, staker: Staker, state: StakerState) -> None:
+    def end(self, staker: PlatformStaker, state: StakerState) -> None:
         """A current or pending staker leaves."""
         if staker.is_pending:
             self.pending.remove(staker)
@@ -240,7 +240,7 @@ class PlatformState:
             self.delegatee_rewards.pop(staker.txid, None)
         self.changes.stakers[staker.txid] = staker, state, self.height
 
-    def accrue(self, validator: Staker, amount: int) -> None:
+    def accrue(self, validator: PlatformStaker, amount: int) -> None:
         """Add to what a validator gets for its delegators when it ends."""
         self.delegatee_rewards[validator.txid] += amount
         self.changes.delegatee_rewards[validator.txid] = self.delegatee_rewards[validator.txid]
@@ -294,7 +294,7 @@ class PlatformState:
 
     def load(
         self,
-        stakers: Iterable[tuple[Staker, int]],
+        stakers: Iterable[tuple[PlatformStaker, int]],
         l1_validators: Iterable[L1Validator],
         supplies: dict[bytes, int],
         changes_since_snapshot: dict[bytes, int],

@@ -9,8 +9,8 @@ from icefall.db.engine import BlockingReader, StoreError, Transaction
 from icefall.db.statements import load
 from icefall.pchain.model import (
     L1Validator,
+    PlatformStaker,
     Priority,
-    Staker,
     StakerState,
     Subnet,
     TxRow,
@@ -194,7 +194,7 @@ def _put_utxos(tx: Transaction, utxos: Iterable[UtxoRow]) -> None:
     _put_many(tx, SQL.change_owner, changed_owners)
 
 
-def _staker_row(staker: Staker, state: StakerState, height: int) -> tuple[Any, ...]:
+def _staker_row(staker: PlatformStaker, state: StakerState, height: int) -> tuple[Any, ...]:
     signer = staker.signer
     return (
         staker.txid,
@@ -312,12 +312,12 @@ def split_addresses(joined: bytes) -> tuple[bytes, ...]:
     return tuple([joined[at : at + 20] for at in range(0, len(joined), 20)])
 
 
-def staker_of_row(row: tuple[Any, ...]) -> tuple[Staker, int]:
+def staker_of_row(row: tuple[Any, ...]) -> tuple[PlatformStaker, int]:
     """A staker and its delegatee reward."""
     txid, subnet_id, node_id, weight, start, end, reward, priority, shares, own, delegation, key, proof, delegatee = row
     signer = BlsSigner(key, proof) if key is not None else None
     owners = unpacked_owner(own), unpacked_owner(delegation)
-    staker = Staker(
+    staker = PlatformStaker(
         txid,
         subnet_id,
         node_id,

@@ -10,8 +10,8 @@ from icefall.pchain.model import (
     Exported,
     Imported,
     L1Validator,
+    PlatformStaker,
     Priority,
-    Staker,
     StakerState,
     Subnet,
     UtxoKind,
@@ -179,7 +179,7 @@ _PRIORITIES = {
 }
 
 
-def staker_of(tx: t.PlatformTx, priority_index: int) -> Staker:
+def staker_of(tx: t.PlatformTx, priority_index: int) -> PlatformStaker:
     """The staker of a transaction, with the time that it names and no reward yet. Index 0: pending, 1: current."""
     unsigned = tx.unsigned
     subnet_id = getattr(unsigned, "subnet_id", bytes(32))
@@ -196,13 +196,13 @@ def staker_of(tx: t.PlatformTx, priority_index: int) -> Staker:
     elif not isinstance(unsigned, t.AddSubnetValidatorTx):
         owners = unsigned.rewards_owner, None
     of = unsigned.validator
-    return Staker(
+    return PlatformStaker(
         tx.txid, subnet_id, of.node_id, of.weight, of.start, of.end, 0, rows[priority_index], shares, *owners, signer
     )
 
 
 def _stake(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
-    """From Durango on a staker begins with its block; before, it waits for the start that it names."""
+    """A staker begins with its block from Durango on; before, it waits for the start that it names."""
     if state.time >= state.parameters.forks.durango:
         staker = staker_of(tx, 1)
         reward = 0
@@ -215,7 +215,7 @@ def _stake(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     put_stake(state, tx, staker, seq)
 
 
-def put_stake(state: PlatformState, tx: t.PlatformTx, staker: Staker, seq: int) -> None:
+def put_stake(state: PlatformState, tx: t.PlatformTx, staker: PlatformStaker, seq: int) -> None:
     """Note the outputs at stake. They have numbers behind the others and become unspent when the stake ends."""
     assert isinstance(tx.unsigned, t.PlatformBaseTx)
     for index, out in enumerate(stake_of(tx.unsigned), len(tx.unsigned.outputs)):
@@ -261,21 +261,21 @@ def _convert(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
 def _register(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.RegisterL1ValidatorTx)
-    told = registration_in(unsigned.message)
-    if told.validation_id in state.l1:
-        raise ExecutionFailed(f"L1 validator {id_text(told.validation_id)} is registered already")
+    message = registration_in(unsigned.message)
+    if message.validation_id in state.l1:
+        raise ExecutionFailed(f"L1 validator {id_text(message.validation_id)} is registered already")
     state.put_l1(
         L1Validator(
-            told.validation_id,
-            told.subnet_id,
-            told.node_id,
-            told.public_key,
-            told.weight,
+            message.validation_id,
+            message.subnet_id,
+            message.node_id,
+            message.public_key,
+            message.weight,
             state.time,
             0,
             _end_of(state, unsigned.balance),
-            told.remaining_balance_owner,
-            told.deactivation_owner,
+            message.remaining_balance_owner,
+            message.deactivation_owner,
         )
     )
 
@@ -295,10 +295,10 @@ def _refund(state: PlatformState, tx: t.PlatformTx, seq: int, validator: L1Valid
 
 def _set_weight(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.SetL1ValidatorWeightTx)
-    told = weight_in(tx.unsigned.message)
-    validator = state.l1_validator(told.validation_id)
-    changed = msgspec.structs.replace(validator, weight=told.weight, min_nonce=told.nonce + 1)
-    if told.weight == 0:
+    message = weight_in(tx.unsigned.message)
+    validator = state.l1_validator(message.validation_id)
+    changed = msgspec.structs.replace(validator, weight=message.weight, min_nonce=message.nonce + 1)
+    if message.weight == 0:
         _refund(state, tx, seq, validator)
         changed = msgspec.structs.replace(validator, is_removed=True)
     state.put_l1(changed)

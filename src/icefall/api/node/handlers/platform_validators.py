@@ -34,7 +34,7 @@ from icefall.api.node.schema.validators import (
     WarpValidators,
 )
 from icefall.errors import CallFailed
-from icefall.pchain.model import L1Validator, Priority, Staker
+from icefall.pchain.model import L1Validator, PlatformStaker, Priority
 from icefall.pchain.reading import CurrentStaker, Delegations, PlatformReader
 from icefall.pchain.stakers import Members
 from icefall.wire.avm.types import Owners
@@ -127,7 +127,7 @@ def _validator(
     )
 
 
-def _delegator(staker: Staker, addresses: AddressParser) -> DelegatorDetails:
+def _delegator(staker: PlatformStaker, addresses: AddressParser) -> DelegatorDetails:
     return DelegatorDetails(
         id_text(staker.txid),
         str(staker.start),

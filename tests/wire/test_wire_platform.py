@@ -84,10 +84,11 @@ def test_json_equals_the_recorded_answers(recording: str) -> None:
     """Every transaction and block that was answered as JSON, from the bytes that were answered as hex."""
     naming = ChainNaming("P", "local" if recording == "p-local-1" else "custom")
     compared = 0
-    for method, key, unpack, render in (
+    rows: list[tuple[str, str, Any, Any]] = [
         ("platform.getTx", "tx", unpack_tx, tx_json),
         ("platform.getBlock", "block", unpack_block, block_json),
-    ):
+    ]
+    for method, key, unpack, render in rows:
         answers = recorded_answers(recording, method, key)
         for subject, by_encoding in answers.items():
             if {"hex", "json"} <= by_encoding.keys():

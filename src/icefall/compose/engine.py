@@ -157,9 +157,8 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
     admin = await _admin(context)
     traffic = EngineTraffic(time.monotonic_ns)
     health = await _health(context, services, traffic)
-    server = SocketServer(
-        socket_path(data_dir), {**admin.commands(), **_issue_commands(services.issuers)}, traffic.call
-    )
+    commands = {**admin.commands(), **_issue_commands(services.issuers), **_platform_commands(services.following)}
+    server = SocketServer(socket_path(data_dir), commands, traffic.call)
     await server.start()
     log = context.logs["main"]
     loops = [health.run_forever, *services.loops]
@@ -276,6 +275,12 @@ def _issue_commands(issuers: dict[bytes, Issuer]) -> dict[str, Callable[..., Any
         "issue_tx": lambda chain, tx, encoding: of(chain).issue(tx, encoding),
         "tx_state": lambda chain, txid: of(chain).state_of(txid),
     }
+
+
+def _platform_commands(following: NodeFollowing | None) -> dict[str, Callable[..., Any]]:
+    if following is None:
+        return {}
+    return {"platform_call": following.ask_platform, "platform_issue": following.issue_platform}
 
 
 async def _admin(context: EngineContext) -> Admin:

@@ -39,7 +39,7 @@ BEGINS_AS = {
     Priority.PENDING_SUBNET_DELEGATOR: Priority.SUBNET_DELEGATOR,
     Priority.PENDING_PERMISSIONED: Priority.PERMISSIONED,
 }
-_DELEGATORS = frozenset(
+DELEGATORS = frozenset(
     {
         Priority.PENDING_APRICOT_DELEGATOR,
         Priority.PENDING_DELEGATOR,
@@ -82,7 +82,7 @@ class PlatformStaker(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_delegator(self) -> bool:
-        return self.priority in _DELEGATORS
+        return self.priority in DELEGATORS
 
     @property
     def is_pending(self) -> bool:

@@ -1,7 +1,7 @@
 """Everything a worker reads of the P-Chain. What is returned is of the last executed block, except sets at a height."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -9,15 +9,17 @@ from icefall.db.changes import LastRead, unknown_version
 from icefall.db.engine import Reader, StoreError
 from icefall.db.statements import load
 from icefall.pchain.fees import FeeState
-from icefall.pchain.model import ChainRow, L1Validator, PlatformStaker, Subnet, UtxoState
+from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, PlatformStaker, Priority, Subnet
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members
 from icefall.pchain.store import l1_validator_of_row, staker_of_row, subnet_of, unpacked_members, unsigned
 from icefall.wire.ids import EMPTY_ID
+from icefall.wire.pvm.codec import unpack_utxo
 from icefall.xchain.store import NEWEST, StoredUtxo
 
 _SETS_MAX = 64  # validator sets that a worker keeps
 SQL = load("icefall.pchain", "reading.sql")
+_StakeKey = tuple[bool, int, int, bytes, int]  # the order of stakers, then of their outputs
 
 
 class LedgerRow(msgspec.Struct, frozen=True, gc=False):
@@ -97,15 +99,19 @@ class PlatformReader:
 
     async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
         """Unspent outputs of an address, newest first."""
-        return await self._outputs(address, UtxoState.UNSPENT, below, limit)
-
-    async def stakes(self, address: bytes) -> list[StoredUtxo]:
-        """Outputs of an address that are at stake, of current and pending stakers."""
-        return await self._outputs(address, UtxoState.STAKED, NEWEST, NEWEST)
-
-    async def _outputs(self, address: bytes, state: UtxoState, below: int, limit: int) -> list[StoredUtxo]:
-        key = {"address": address, "state": int(state), "below": below, "limit": limit}
+        key = {"address": address, "below": below, "limit": limit}
         return [StoredUtxo(*row) for row in await self._reader.rows(SQL.utxos_of_address, key)]
+
+    async def stakes(self, addresses: Iterable[bytes], *, validators_only: bool) -> list[bytes]:
+        """Outputs at stake that name one of the addresses: of current stakers in their order, then of pending ones."""
+        found: dict[bytes, _StakeKey] = {}
+        for address in addresses:
+            for raw, priority, start, end, txid in await self._reader.rows(SQL.stakes, {"address": address}):
+                is_pending = priority <= Priority.PENDING_PERMISSIONED
+                if not (validators_only and priority in DELEGATORS):
+                    index = unpack_utxo(raw).output_index
+                    found[raw] = is_pending, start if is_pending else end, priority, txid, index
+        return sorted(found, key=found.__getitem__)
 
     async def position(self, address: bytes, utxo_id: bytes) -> int | None:
         """The position of an unspent output in the list of an address."""

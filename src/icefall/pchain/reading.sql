@@ -18,7 +18,12 @@ select bytes, is_committed, height from p_tx where txid = :txid;
 
 -- name: utxos_of_address
 select u.position, u.utxo_id, u.bytes from p_utxo_owner o join p_utxo u on u.position = o.position
-where o.address = :address and o.state = :state and o.position < :below order by o.position desc limit :limit;
+where o.address = :address and o.state = 0 and o.position < :below order by o.position desc limit :limit;
+
+-- name: stakes
+select u.bytes, s.priority, s.start_time, s.end_time, s.txid from p_utxo_owner o
+join p_utxo u on u.position = o.position join p_tx t on t.seq = u.created_seq join p_staker s on s.txid = t.txid
+where o.address = :address and o.state = 1;
 
 -- name: utxo_position
 select o.position from p_utxo u join p_utxo_owner o on o.state = u.state and o.position = u.position

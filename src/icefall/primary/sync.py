@@ -29,6 +29,7 @@ from icefall.wire.ids import id_from_text
 from icefall.xchain.chain import PROCESSING
 from icefall.xchain.ledger import Ledger
 
+_X_PATH, _P_PATH = "/ext/bc/X", "/ext/bc/P"
 _FORWARDED_MAX = 1024
 _ROUND_S = 0.25
 _ROUNDS_PER_REPORT = 8  # while bootstrapping, health is refreshed every so many rounds
@@ -174,16 +175,32 @@ class NodeFollowing:
 
     async def issue(self, tx: str, encoding: str) -> bytes:
         """Forwards a transaction to an upstream; its answer is ours."""
-        try:
-            txid = id_from_text(await self._upstreams.issue_tx(tx, encoding))
-        except UpstreamError as error:
-            raise CallFailed(str(error)) from error
-        except (UpstreamFailure, WireError) as failure:
-            raise Unavailable(str(failure)) from failure
+        txid = await self._issue(tx, encoding, _X_PATH)
         self._forwarded[txid] = None
         while len(self._forwarded) > _FORWARDED_MAX:
             self._forwarded.popitem(last=False)
         return txid
+
+    async def _issue(self, tx: str, encoding: str, path: str) -> bytes:
+        try:
+            return id_from_text(await self._upstreams.issue_tx(tx, encoding, path=path))
+        except UpstreamError as error:
+            raise CallFailed(str(error)) from error
+        except (UpstreamFailure, WireError) as failure:
+            raise Unavailable(str(failure)) from failure
+
+    async def issue_platform(self, tx: str, encoding: str) -> bytes:
+        """Forward a transaction of P to an upstream; its answer is ours."""
+        return await self._issue(tx, encoding, _P_PATH)
+
+    async def ask_platform(self, method: str, params: dict[str, Any]) -> bytes:
+        """The JSON of what an upstream's P-Chain answers."""
+        try:
+            return await self._upstreams.ask(_P_PATH, method, params)
+        except UpstreamError as error:
+            raise CallFailed(str(error)) from error
+        except UpstreamFailure as failure:
+            raise Unavailable(str(failure)) from failure
 
     def state_of(self, txid: bytes) -> str:
         """A forwarded transaction counts as being voted on."""

@@ -1,0 +1,105 @@
+"""Results of the platform chain about validators: current ones, of L1s, and sets at a height."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from icefall.api.http.structs import Result
+
+Absent: TypeAlias = msgspec.UnsetType
+
+
+class OwnerDetails(Result, frozen=True):
+    locktime: str
+    threshold: str
+    addresses: list[str]
+
+
+class SignerDetails(Result, frozen=True):
+    public_key: str
+    proof_of_possession: str
+
+
+class StakerDetails(Result, frozen=True):
+    """What all stakers have, and a validator of a permissioned subnet has only that."""
+
+    tx_id: str
+    start_time: str
+    end_time: str
+    weight: str
+    node_id: str
+
+
+class DelegatorDetails(StakerDetails, frozen=True):
+    reward_owner: OwnerDetails
+    potential_reward: str
+
+
+class ValidatorDetails(StakerDetails, frozen=True):
+    """A validator that staked. `uptime` and `connected` are what the upstream sees; absent without one, and for
+    validators of subnets. `signer` is absent without a BLS key, `delegators` unless one node was asked for."""
+
+    validation_reward_owner: OwnerDetails
+    delegation_reward_owner: OwnerDetails
+    potential_reward: str
+    accrued_delegatee_reward: str
+    delegation_fee: str
+    uptime: str | Absent = msgspec.UNSET
+    connected: bool | Absent = msgspec.UNSET
+    signer: SignerDetails | Absent = msgspec.UNSET
+    delegator_count: str = "0"
+    delegator_weight: str = "0"
+    delegators: list[DelegatorDetails] | Absent = msgspec.UNSET
+
+
+class L1ValidatorEntry(Result, frozen=True):
+    """A validator of an L1. An inactive one has the balance 0."""
+
+    node_id: str
+    weight: str
+    start_time: str
+    validation_id: str
+    public_key: str
+    remaining_balance_owner: OwnerDetails
+    deactivation_owner: OwnerDetails
+    min_nonce: str
+    balance: str
+
+
+class L1ValidatorDetails(L1ValidatorEntry, frozen=True):
+    """The same with its subnet, and the height at which this was so."""
+
+    subnet_id: str
+    height: str
+
+
+class CurrentValidators(Result, frozen=True):
+    validators: list[ValidatorDetails | StakerDetails | L1ValidatorEntry]
+
+
+class SampledValidators(Result, frozen=True):
+    validators: list[str]
+
+
+class SetMember(Result, frozen=True):
+    public_key: str | None
+    weight: str
+
+
+class WarpValidator(Result, frozen=True):
+    """Validators with one BLS key, which count as one where messages are signed."""
+
+    public_key: str
+    weight: str
+    node_ids: list[str]
+
+
+class WarpValidators(Result, frozen=True):
+    """`totalWeight` counts validators without a BLS key too."""
+
+    validators: list[WarpValidator]
+    total_weight: str
+
+
+class AllValidatorSets(Result, frozen=True):
+    validator_sets: dict[str, WarpValidators]

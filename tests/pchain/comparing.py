@@ -142,14 +142,14 @@ async def _balance(reader: PlatformReader, params: dict[str, Any], result: Any) 
 
 
 async def _stake(reader: PlatformReader, params: dict[str, Any], result: Any) -> Compared:
-    found: dict[bytes, tuple[str, int]] = {}
-    for address in addresses_in(params):
-        for row in await reader.stakes(address):
-            utxo = unpack_utxo(row.raw)
-            plain = utxo.output.output if isinstance(utxo.output, StakeableOutput) else utxo.output
-            found[row.utxo_id] = id_text(utxo.asset_id), plain.amount
+    validators_only = params.get("validatorsOnly", False)
+    found = []
+    for raw in await reader.stakes(addresses_in(params), validators_only=validators_only):
+        utxo = unpack_utxo(raw)
+        plain = utxo.output.output if isinstance(utxo.output, StakeableOutput) else utxo.output
+        found.append((id_text(utxo.asset_id), plain.amount))
     sums: dict[str, int] = {}
-    for asset, amount in found.values():
+    for asset, amount in found:
         sums[asset] = sums.get(asset, 0) + amount
     return {asset: str(amount) for asset, amount in sums.items()}, result["stakeds"]
 

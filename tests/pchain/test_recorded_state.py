@@ -12,7 +12,6 @@ from tests.wire.platform_vectors import P_RECORDINGS, p_rows
 
 from icefall.pchain.reading import PlatformReader
 
-
 NEEDED = dict.fromkeys(("getTx", "getTxStatus", "getRewardUTXOs"), "txID")
 NEEDED |= dict.fromkeys(("getUTXOs", "getBalance", "getStake"), "addresses")
 NEEDED |= dict.fromkeys(("getValidatorsAt", "getAllValidatorsAt", "getBlockByHeight"), "height")

@@ -25,7 +25,10 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {}  # "evm/0102_what.sqlite.sql": its hash
+MIGRATIONS = {
+    "node/0102_platform.postgres.sql": "0a93d52706ffa4a2",
+    "node/0102_platform.sqlite.sql": "9768db8da4c23303",
+}
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,9 +93,9 @@ class Playback:
             await self.chains[name].accept(verified)
 
     async def play(self) -> None:
-        """Accept everything, container by container."""
-        for one in recorded_containers(self.recording):
-            await self.accept(one.chain, [one.fetched])
+        """Accept everything; what follows each other on one chain is one batch."""
+        for name, batch in groupby(recorded_containers(self.recording), key=lambda one: one.chain):
+            await self.accept(name, [one.fetched for one in batch])
 
 
 def recorded_answers(recording: str) -> Iterator[tuple[int, list[Any]]]:

@@ -10,7 +10,7 @@ from icefall.wire.ids import EMPTY_SHORT_ID, id_text
 Member = tuple[int, bytes]  # weight and public key, empty if there is none
 Members = dict[bytes, Member]  # by node ID
 _Key = tuple[int, int, bytes]
-_SNAPSHOT_CHANGES_MIN = 64
+SNAPSHOT_CHANGES_MIN = 64
 
 
 class StakerSet:
@@ -141,7 +141,7 @@ class ValidatorSets:
         more than the set itself."""
         due = []
         for subnet_id in {change.subnet_id for change in changed}:
-            if self.changes_since_snapshot[subnet_id] >= max(_SNAPSHOT_CHANGES_MIN, len(self.members[subnet_id])):
+            if self.changes_since_snapshot[subnet_id] >= max(SNAPSHOT_CHANGES_MIN, len(self.members[subnet_id])):
                 self.changes_since_snapshot[subnet_id] = 0
                 due.append(subnet_id)
         return due

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pchain.comparing import NOT_COMPARED, comparable
+from tests.pchain.answer_equality import NOT_COMPARED, comparable
 from tests.pchain.drawn_order import take_drawn_order
 from tests.pchain.replay import Replay, ask, send
 from tests.wire.platform_vectors import P_RECORDINGS, p_containers, p_rows

@@ -102,16 +102,18 @@ def parameters_of(
     )
 
 
-_FORK_NAMES = ("apricotPhase5Time", "banffTime", "cortinaTime", "durangoTime", "etnaTime")
+FORK_NAMES = ("apricotPhase5Time", "banffTime", "cortinaTime", "durangoTime", "etnaTime")
 
 
 def fork_times(upgrades: dict[str, Any]) -> ForkTimes:
     """Read fork times from an upgrade file of the node, or from what `info.upgrades` answers."""
-    times = []
-    for name in _FORK_NAMES:
-        text = upgrades.get(name)
-        try:
-            times.append(int(datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()))
-        except ValueError as error:
-            raise WireError(f"upgrades: {name} must be a time such as 2024-03-06T16:00:00Z, got {text!r}") from error
-    return ForkTimes(*times)
+    return ForkTimes(*[fork_time(upgrades, name) for name in FORK_NAMES])
+
+
+def fork_time(upgrades: dict[str, Any], name: str) -> int:
+    """Read one of them, in Unix seconds."""
+    text = upgrades.get(name)
+    try:
+        return int(datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp())
+    except ValueError as error:
+        raise WireError(f"{name} must be a time such as 2024-03-06T16:00:00Z, got {text!r}") from error

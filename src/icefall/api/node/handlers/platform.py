@@ -165,7 +165,8 @@ async def get_subnet(params: SubnetParams, chain: PlatformReader, addresses: Add
 async def get_subnets(params: SubnetsParams, chain: PlatformReader, addresses: AddressParser) -> SubnetList:
     primary = SubnetEntry(id_text(PRIMARY_NETWORK), [], "0")
     if not params.ids:
-        return SubnetList([*[_entry(subnet, addresses) for subnet in await chain.subnets()], primary])
+        newest_first = reversed(await chain.subnets())
+        return SubnetList([*[_entry(subnet, addresses) for subnet in newest_first], primary])
     found = []
     for subnet_id in dict.fromkeys(params.ids):
         if subnet_id == PRIMARY_NETWORK:
@@ -186,10 +187,12 @@ def _entry(subnet: Subnet, addresses: AddressParser) -> SubnetEntry:
 
 
 async def get_blockchains(_: NoParams, chain: PlatformReader) -> BlockchainList:
-    rows = await chain.blockchains()
-    primary = [row for row in rows if row.subnet_id == PRIMARY_NETWORK]
-    others = [row for row in rows if row.subnet_id != PRIMARY_NETWORK]
-    return BlockchainList([_blockchain(row) for row in (*others, *reversed(primary))])
+    """Return the chains of the newest subnet first, its newest one first; the primary network comes last."""
+    rows: dict[bytes, list[ChainRow]] = {subnet.subnet_id: [] for subnet in reversed(await chain.subnets())}
+    rows[PRIMARY_NETWORK] = []
+    for row in reversed(await chain.blockchains()):
+        rows[row.subnet_id].append(row)
+    return BlockchainList([_blockchain(row) for of_subnet in rows.values() for row in of_subnet])
 
 
 def _blockchain(row: ChainRow) -> BlockchainEntry:

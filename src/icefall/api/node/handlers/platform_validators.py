@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 import msgspec
 
@@ -57,6 +58,7 @@ async def get_current_validators(
     is_primary = params.subnet_id == PRIMARY_NETWORK
     observed = await upstream.observed(params.node_ids) if is_primary else {}
     nodes = set(params.node_ids)
+    rows: list[Any]  # of three kinds, which `AnyValidator` describes together
     if nodes:
         rows = await _of_nodes(chain, params.subnet_id, nodes, observed, addresses)
     else:
@@ -66,14 +68,14 @@ async def get_current_validators(
             for row in await chain.validators(params.subnet_id)
         ]
     if is_primary:
-        return CurrentValidators(list(rows))
+        return CurrentValidators(rows)
     accrued = (await chain.ledger()).accrued_fees
-    l1_rows = [
+    rows += [
         _l1_entry(row, accrued, addresses)
         for row in await chain.l1_validators(params.subnet_id)
         if not nodes or row.node_id in nodes
     ]
-    return CurrentValidators([*rows, *l1_rows])
+    return CurrentValidators(rows)
 
 
 async def _of_nodes(

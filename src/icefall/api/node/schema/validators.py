@@ -73,8 +73,36 @@ class L1ValidatorDetails(L1ValidatorEntry, frozen=True):
     height: str
 
 
+class AnyValidator(Result, frozen=True):
+    """What an entry of the list can have: it is one of ValidatorDetails, StakerDetails and L1ValidatorEntry, whose keys
+    come in another order each. A schema can list only one of them."""
+
+    node_id: str
+    weight: str
+    start_time: str
+    tx_id: str | Absent = msgspec.UNSET
+    end_time: str | Absent = msgspec.UNSET
+    validation_reward_owner: OwnerDetails | Absent = msgspec.UNSET
+    delegation_reward_owner: OwnerDetails | Absent = msgspec.UNSET
+    potential_reward: str | Absent = msgspec.UNSET
+    accrued_delegatee_reward: str | Absent = msgspec.UNSET
+    delegation_fee: str | Absent = msgspec.UNSET
+    uptime: str | Absent = msgspec.UNSET
+    connected: bool | Absent = msgspec.UNSET
+    signer: SignerDetails | Absent = msgspec.UNSET
+    delegator_count: str | Absent = msgspec.UNSET
+    delegator_weight: str | Absent = msgspec.UNSET
+    delegators: list[DelegatorDetails] | Absent = msgspec.UNSET
+    validation_id: str | Absent = msgspec.UNSET
+    public_key: str | Absent = msgspec.UNSET
+    remaining_balance_owner: OwnerDetails | Absent = msgspec.UNSET
+    deactivation_owner: OwnerDetails | Absent = msgspec.UNSET
+    min_nonce: str | Absent = msgspec.UNSET
+    balance: str | Absent = msgspec.UNSET
+
+
 class CurrentValidators(Result, frozen=True):
-    validators: list[ValidatorDetails | StakerDetails | L1ValidatorEntry]
+    validators: list[AnyValidator]
 
 
 class SampledValidators(Result, frozen=True):

@@ -100,6 +100,7 @@ class Network(msgspec.Struct, frozen=True):
     chains: tuple[Chain, ...]
     asset_chains: tuple[AssetChainSpec, ...]
     platform: PlatformParameters
+    has_upgrade_file: bool = False
 
     @property
     def learned(self) -> bool:
@@ -135,7 +136,7 @@ def network_of(settings: NetworkSettings, now: int, learned: LearnedNetwork | No
     specs += [_other(settings, entry, genesis.x_block_0_time) for entry in settings.asset_chains]
     chains = (*primary, *(spec.chain for spec in specs[1:]))
     _refuse_taken_names(chains)
-    return Network(genesis, source, chains, tuple(specs), platform)
+    return Network(genesis, source, chains, tuple(specs), platform, bool(upgrades))
 
 
 def _upgrades(settings: NetworkSettings) -> dict[str, Any]:

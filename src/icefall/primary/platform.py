@@ -102,13 +102,15 @@ class PlatformChain(FollowedForeignChain):
                 await self.ledger.accept(blocks, also)
             except BlockRefused as refused:
                 self._chain.position = after
-                self._stop(refused)
+                self.stop(str(refused))
                 raise ChainStopped(str(refused)) from refused
             self._chain.position = after
             self._rate.note(self._now(), self.ledger.height)
 
     async def catch_up(self) -> None:
         """Execute the containers that are stored and not executed, in the background. Returns when all are."""
+        if self.is_executed:
+            return
         while not self.is_executed and self.why is None:
             try:
                 async with self._lock:
@@ -125,11 +127,9 @@ class PlatformChain(FollowedForeignChain):
         height = self.ledger.height
         rows = self._chain.stored(height, _BATCH)
         if not rows or rows[0][0] != height:
-            self._stop(
-                BlockRefused(
-                    f"container {height} was not kept, because the index was off: to have the P-Chain, follow it in a "
-                    "--data-dir of its own"
-                )
+            self.stop(
+                f"container {height} was not kept, because the index was off: to have the P-Chain, follow it in a "
+                "--data-dir of its own"
             )
             return
         blocks = [ReceivedBlock(container_id, raw, block_in_container(raw), True) for _, container_id, raw in rows]
@@ -138,11 +138,12 @@ class PlatformChain(FollowedForeignChain):
                 await self.ledger.begin_at(unpack_block(blocks[0].inner).parent_id)
             await self.ledger.accept(blocks)
         except (BlockRefused, WireError) as refused:
-            self._stop(refused)
+            self.stop(str(refused))
         self._rate.note(self._now(), self.ledger.height)
 
-    def _stop(self, reason: Exception) -> None:
-        self.why = str(reason)
+    def stop(self, reason: str) -> None:
+        """Execute no further block, because of `reason`. Containers are still stored."""
+        self.why = reason
         self._log.error("the P-Chain has stopped", reason=self.why, height=self.ledger.height)
 
 

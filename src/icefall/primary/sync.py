@@ -12,20 +12,23 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.errors import CallFailed, StartRefused, Unavailable
 from icefall.node.health.checks import FollowStats, PeerStats
 from icefall.node.store import SQL as NODE_SQL
+from icefall.node.store import read_meta
 from icefall.node.sync.dag import DagFollower
 from icefall.node.sync.follower import POLL_S, ContainerFollower
 from icefall.node.sync.foreign import ImportWaiter
 from icefall.node.sync.upstreams import NetworkIdentity, NodeUpstreams
 from icefall.node.sync.verify import ChainLinks
 from icefall.observe.log import Log, Logs, quiet
+from icefall.pchain.parameters import fork_times
 from icefall.primary.chains import XChain, foreign_chains
 from icefall.primary.network import LearnedNetwork, Network, is_public
-from icefall.primary.platform import executed_chains
+from icefall.primary.platform import PlatformChain, executed_chains
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
+from icefall.upstream.pool import NoUpstreamLeft
 from icefall.wire.errors import WireError
-from icefall.wire.genesis.network import p_block_0_ids
-from icefall.wire.ids import id_from_text
+from icefall.wire.genesis.network import KNOWN_NETWORKS, p_block_0_ids
+from icefall.wire.ids import id_from_text, id_text
 from icefall.xchain.chain import PROCESSING
 from icefall.xchain.ledger import Ledger
 
@@ -33,6 +36,7 @@ _X_PATH, _P_PATH = "/ext/bc/X", "/ext/bc/P"
 _FORWARDED_MAX = 1024
 _ROUND_S = 0.25
 _ROUNDS_PER_REPORT = 8  # while bootstrapping, health is refreshed every so many rounds
+_FORKS = "platform_upgrades"  # what the upstream said of its upgrades, in the meta table
 _INDEX_ADVICE = "--index-enabled=true"
 _PROBE_LIMIT_S = 15.0
 
@@ -92,6 +96,15 @@ async def check_upstreams(urls: Sequence[str], network: Network) -> None:
         raise StartRefused("; ".join(unusable.values()))
 
 
+class _Reward(msgspec.Struct, rename={"txid": "txID", "potential_reward": "potentialReward"}):
+    txid: str
+    potential_reward: str
+
+
+class _Rewards(msgspec.Struct):
+    validators: list[_Reward]
+
+
 class NodeFollowing:
     """The followers of X, P and C. X waits for P and C where it imports from them.
 
@@ -116,6 +129,8 @@ class NodeFollowing:
         self._upstreams = NodeUpstreams(upstream_nodes(urls), identity_of(network), logs["main"])
         self.foreign = foreign_chains(network, store, indexed=indexed)
         self._followers: dict[str, ContainerFollower] = {}
+        self._is_custom = network.genesis.network_id not in KNOWN_NETWORKS
+        self._asks_forks = self._is_custom and not network.has_upgrade_file
         now = self._upstreams.clock.now
         chains, self.platform = executed_chains(network, store, self.foreign, logs["P"], now)
         for name, chain in chains.items():
@@ -136,12 +151,57 @@ class NodeFollowing:
     async def start(self) -> None:
         """Load the P-Chain, or begin it with its genesis."""
         if self.platform is not None:
+            await self._learn_forks(self.platform)
             await self.platform.start()
+
+    async def _learn_forks(self, platform: PlatformChain) -> None:
+        """Fork times of a network of its own, which has no upgrade file here, are what its upstream says. The first
+        answer is kept: the chain is executed with it."""
+        if not self._asks_forks:
+            return
+        known = read_meta(self._store, _FORKS)
+        if known is None:
+            try:
+                async with asyncio.timeout(_PROBE_LIMIT_S):
+                    known = (await self._upstreams.ask("/ext/info", "info.upgrades", {})).decode()
+                forks = fork_times(msgspec.json.decode(known, type=dict[str, Any]))
+            except (TimeoutError, UpstreamFailure, WireError, msgspec.DecodeError, NoUpstreamLeft) as failure:
+                self._log.warn("no upstream says when its upgrades were; all are from the start", error=str(failure))
+                return
+            value = {"name": _FORKS, "value": known}
+            await self._store.write(lambda tx: tx.run(NODE_SQL.put_meta, value))
+        else:
+            forks = fork_times(msgspec.json.decode(known, type=dict[str, Any]))
+        platform.ledger.parameters = msgspec.structs.replace(platform.ledger.parameters, forks=forks)
+
+    async def _compare_reward(self, platform: PlatformChain) -> None:
+        """Stop P if a validator has another potential reward there than here: then our reward parameters are wrong."""
+        while not (platform.is_executed and self._followers["P"].bootstrapped):
+            if platform.why is not None:
+                return
+            await self._upstreams.clock.sleep(POLL_S)
+        ours = {id_text(one.txid): one.potential_reward for one in platform.ledger.state.current}
+        try:
+            raw = await self.ask_platform("platform.getCurrentValidators", {})
+            rows = msgspec.json.decode(raw, type=_Rewards).validators
+        except (CallFailed, Unavailable, msgspec.DecodeError) as failure:
+            self._log.warn("rewards cannot be compared with the upstream's", error=str(failure))
+            return
+        for row in rows:
+            if row.txid in ours and int(row.potential_reward) != ours[row.txid]:
+                platform.stop(
+                    f"the validator {row.txid} has a potential reward of {ours[row.txid]} here and of "
+                    f"{row.potential_reward} at the upstream: set --stake-min-consumption-rate and the others as "
+                    "there, with a --data-dir of its own"
+                )
+                return
 
     def tasks(self) -> list[asyncio.Task[None]]:
         runs = [follower.run() for follower in self._followers.values()]
         if self.platform is not None:
             runs.append(self.platform.catch_up())
+            if self._is_custom:
+                runs.append(self._compare_reward(self.platform))
         return [asyncio.create_task(run) for run in runs]
 
     async def report_progress(self) -> None:

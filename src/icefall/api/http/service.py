@@ -165,15 +165,15 @@ async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDir
     return lines + _family(_BUILD, [(source.version, 1.0)])
 
 
-class _Consensus(msgspec.Struct, rename="camel"):
+class _Consensus(msgspec.Struct, frozen=True, rename="camel"):
     last_accepted_height: int | None = None
 
 
-class _ChainEngine(msgspec.Struct):
+class _ChainEngine(msgspec.Struct, frozen=True):
     consensus: _Consensus = _Consensus()
 
 
-class _Following(msgspec.Struct, rename="camel"):
+class _Following(msgspec.Struct, frozen=True, rename="camel"):
     containers: int | None = None
     of: int | None = None
     executed: int | None = None
@@ -181,7 +181,7 @@ class _Following(msgspec.Struct, rename="camel"):
     executed_per_second: float | None = None
 
 
-class _ChainMessage(msgspec.Struct):
+class _ChainMessage(msgspec.Struct, frozen=True):
     engine: _ChainEngine
     following: _Following = _Following()
 

@@ -26,8 +26,10 @@ SHIPPED = {
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
 MIGRATIONS = {
-    "node/0102_platform.postgres.sql": "0a93d52706ffa4a2",
-    "node/0102_platform.sqlite.sql": "9768db8da4c23303",
+    "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
+    "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
+    "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",
+    "node/0103_platform.sqlite.sql": "9768db8da4c23303",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -98,7 +98,7 @@ def _mounts(
     platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
     naming = ChainNaming(platform.name, network.asset_chains[0].view.naming.hrp)
     services = {
-        PlatformReader: PlatformReader(store, network.platform, version),
+        PlatformReader: PlatformReader(None if network.learned else store, network.platform, version),
         ChainNaming: naming,
         AddressParser: AddressParser(chains, PLATFORM_CHAIN, naming.chain, naming.hrp),
         PlatformUpstream: PlatformUpstream(followed.engine if followed else None),

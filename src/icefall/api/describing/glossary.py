@@ -4,6 +4,8 @@ A name means the same wherever it occurs. Where it cannot (`status` of a chain, 
 `operation.name` comes before the plain name.
 """
 
+from icefall.api.describing.platform_glossary import PLATFORM_FIELDS
+
 FIELDS: dict[str, str] = {
     # -- usage ------------------------------------------------------------------------------------------------------
     "aggregateDuration": "Length of a period: daily, weekly or monthly.",
@@ -189,7 +191,8 @@ FIELDS: dict[str, str] = {
     "logsStoredFromBlock": "Block from which raw logs are stored; absent: they are read from the upstream.",
     "callsStoredFromBlock": "Block from which call trees are stored; absent: they are read from the upstream.",
     "problem": "What is wrong; absent if nothing is.",
-    "limitations": "What none of the usable upstreams offers.",
+    "limitations": "What answers lack, by lists and counts: what none of the usable upstreams offers, or what the index"
+    " was begun without.",
     "upstreams": "The nodes that the chain is read from.",
     "state": "Whether the upstream is used, backs off after a failure, or is disabled.",
     "prices": "Prices by day, newest first; days without one are left out.",
@@ -318,6 +321,7 @@ _UPGRADES = (
     "apricotPhase1", "apricotPhase2", "apricotPhase3", "apricotPhase4", "apricotPhase5", "apricotPhasePre6",
     "apricotPhase6", "apricotPhasePost6", "banff", "cortina", "durango", "etna", "fortuna", "granite", "helicon",
 )  # fmt: skip
+FIELDS |= PLATFORM_FIELDS
 FIELDS |= {f"{name}Time": f"When the {name} upgrade takes effect." for name in _UPGRADES}
 
 

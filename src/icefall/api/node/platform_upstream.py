@@ -64,7 +64,10 @@ class PlatformUpstream:
     async def issue(self, tx: str, encoding: str) -> bytes:
         """Forward a transaction; its ID."""
         if self._engine is None:
-            raise CallFailed("the P-Chain of a network of its own takes no transactions: it has no validators")
+            raise CallFailed(
+                "platform.issueTx needs an upstream: a network of its own has no validators to accept transactions of "
+                "the P-Chain"
+            )
         txid: bytes = await self._engine.call("platform_issue", tx=tx, encoding=encoding)
         return txid
 

@@ -57,6 +57,7 @@ class PlatformChain(FollowedForeignChain):
         self._log = log
         self._now = now
         self._lock = asyncio.Lock()
+        self._is_started = False
         self._rate = Rate(now(), 0)
 
     @property
@@ -78,12 +79,16 @@ class PlatformChain(FollowedForeignChain):
         return ExecutionStats(self.ledger.height, self.count, rate, self.why)
 
     async def start(self) -> None:
-        await self.ledger.start()
-        self._rate = Rate(self._now(), self.ledger.height)
+        """Load the chain, or begin it with its genesis; once."""
+        if not self._is_started:
+            await self.ledger.start()
+            self._rate = Rate(self._now(), self.ledger.height)
+            self._is_started = True
 
     async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
         """Store containers and execute their blocks. ChainStopped: one cannot be executed; its container is stored."""
         async with self._lock:
+            await self.start()
             if self.why is not None or self.ledger.height < self.count:
                 await super().accept(batch)
                 return
@@ -109,6 +114,8 @@ class PlatformChain(FollowedForeignChain):
 
     async def catch_up(self) -> None:
         """Execute the containers that are stored and not executed, in the background. Returns when all are."""
+        async with self._lock:
+            await self.start()
         if self.is_executed:
             return
         while not self.is_executed and self.why is None:

@@ -154,6 +154,13 @@ class NodeFollowing:
             await self._learn_forks(self.platform)
             await self.platform.start()
 
+    async def _execute_stored(self, platform: PlatformChain) -> None:
+        """Execute in the background what an older release stored. Runs for ever, as the followers do."""
+        await platform.catch_up()
+        if self._is_custom:
+            await self._compare_reward(platform)
+        await asyncio.Event().wait()
+
     async def _learn_forks(self, platform: PlatformChain) -> None:
         """Fork times of a network of its own, which has no upgrade file here, are what its upstream says. The first
         answer is kept: the chain is executed with it."""
@@ -199,9 +206,7 @@ class NodeFollowing:
     def tasks(self) -> list[asyncio.Task[None]]:
         runs = [follower.run() for follower in self._followers.values()]
         if self.platform is not None:
-            runs.append(self.platform.catch_up())
-            if self._is_custom:
-                runs.append(self._compare_reward(self.platform))
+            runs.append(self._execute_stored(self.platform))
         return [asyncio.create_task(run) for run in runs]
 
     async def report_progress(self) -> None:

@@ -193,7 +193,7 @@ class ChainStore:
         probed: ProbedStandards,
         baselines: Baselines,
     ) -> Steps:
-        writer = BatchWriter(tx, self._ids, self._erc20, baselines)
+        writer = BatchWriter(tx, self._ids, self._erc20, baselines, is_embedded=self._store.is_embedded)
         yield from writer.write(batch, probed, self._offset)
         rows = [block.rows for block in batch]
         put_raw(tx, rows)

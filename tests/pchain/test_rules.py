@@ -21,7 +21,7 @@ from icefall.wire.pvm.types import Committee
 
 RATES = RewardParameters()
 YEAR_S = 365 * 24 * 3600
-NOBODY = Committee(0, ())
+NO_OWNER = Committee(0, ())
 
 
 def staker(name: bytes, end: int, priority: Priority, weight: int = 1, node: bytes = b"n" * 20) -> PlatformStaker:
@@ -106,7 +106,7 @@ def test_a_delegation_may_begin_before_its_validator_at_the_same_second() -> Non
 def test_inactive_l1_validators_are_summed_up() -> None:
     sets, subnet = ValidatorSets(), hash256(b"subnet")
     rows = [
-        L1Validator(hash256(name), subnet, name * 20, name * 48, 1 << 63, 0, 0, end, NOBODY, NOBODY)
+        L1Validator(hash256(name), subnet, name * 20, name * 48, 1 << 63, 0, 0, end, NO_OWNER, NO_OWNER)
         for name, end in ((b"a", 0), (b"b", 9), (b"c", 0))
     ]
     for one in rows:
